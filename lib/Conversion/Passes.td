@@ -108,6 +108,48 @@ def OrderRows : Pass<"onf-order-rows", "::mlir::ModuleOp"> {
   }];
 }
 
+def BlockColumns : Pass<"onf-block-columns", "::mlir::ModuleOp"> {
+  let summary = "Order the axes of nests whose sums run in blocks of columns on a CPU";
+  let description = [{
+    A row carries the sums of its columns if their number is known and small. Of other nests whose
+    sums are products of an element of the row and one of the column, this pass puts the axis of
+    the columns last but one and that of the rows last:
+
+        onf.for ["i", "c"] in ["N", "M"] { … A@(i·A.s0 + k·A.s1) · B@(k·B.s0 + c·B.s1) … }
+
+    becomes
+
+        onf.for ["c", "i"] in ["M", "N"] attributes {moa.columns = 128} { … }
+
+    The lowering then factors c = c₀ + d with d < 128, and lets the row carry d, as it would a short
+    axis: every element of a block is read once for all rows of a tile. The last block has fewer
+    columns. For example, `C = A +.* B` with a run-time number of columns is a blocked matrix product.
+
+    **Requires** the onf contract, nests without `lift`. **Establishes** the hint `moa.columns`.
+    **Numerics**: exact, the iterations of a nest are independent; long sums are compensated as those
+    of one column are. **Cost**: plans each fold of a nest once per axis.
+  }];
+}
+
+def OrderProducts : Pass<"onf-order-products", "::mlir::ModuleOp"> {
+  let summary = "Put the axes of a nest last that are columns and rows of a product of warps";
+  let description = [{
+    A nest whose one fold sums up products x(i, k) · y(c, k) of 16-bit operands for two of its axes
+    runs on the tensor cores of single warps, if these axes are its last two. Of other nests one axis
+    moves last, if the nest then has this form:
+
+        onf.for ["i", "h", "c"] in ["N", "H", "M"] { … Q@(i·Q.s0 + h·Q.s1 + k) · K@(h·K.s0 + c·K.s1 + k) … }
+
+    becomes
+
+        onf.for ["h", "c", "i"] in ["H", "M", "N"] { … }
+
+    **Requires** the onf contract. **Establishes** nothing more; nests with a `lift` stay.
+    **Numerics**: exact, the iterations of a nest are independent. **Cost**: linear in the size of
+    the nest times its axes.
+  }];
+}
+
 def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
   let summary = "Lower onf kernels to vector code over their rows";
   let description = [{
@@ -193,6 +235,31 @@ def ExpandMath : Pass<"moa-expand-math"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+}
+
+def SeparateColumns : Pass<"onf-separate-columns", "::mlir::ModuleOp"> {
+  let summary = "Make a nest of a loop over columns whose sums of products tensor cores take";
+  let description = [{
+    A nest of rows may sum up products again for each of the columns of a result, whose number only
+    the run knows. With the loop as a nest of its own the rest of the row runs by tiles, and the
+    products run on tensor cores:
+
+        onf.for ["n"] in ["N"] {
+          %m = onf.fold "j" in "M" … max …
+          onf.for ["k"] in ["M"] { %s = onf.fold "d" in "64" { Q[n, d] · K[k, d] }, P[n, k] = exp(%s − %m) }
+        }
+
+    becomes
+
+        onf.for ["n"] in ["N"] { %m = onf.fold …, T[n] = %m }
+        onf.for ["n", "k"] in ["N", "M"] { %s = …, P[n, k] = exp(%s − T[n]) }
+
+    A loop that compares its sums stays, as sums of two nests may differ in their last bits.
+
+    **Requires** the onf contract. **Establishes** nothing more. **Numerics**: exact, temporaries hold
+    values in their own type. **Cost**: a temporary for each value that follows from a fold and that
+    the loop reads.
+  }];
 }
 
 def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {

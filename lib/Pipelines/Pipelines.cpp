@@ -152,6 +152,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestT
 }
 
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createBlockColumnsPass());
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftPass());
@@ -173,6 +174,7 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
 }
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createSeparateColumnsPass());
   pm.addPass(createSeparateFoldsPass(/*forTiles=*/true, options.spends));
   buildAdapted(pm, options, tellsSlowOn(options.gpu, options.precision.fewest == 0));
   if (options.ranges)
@@ -180,6 +182,7 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(createFuseNestsPass());
   pm.addPass(onf::createONFFuseFolds());
   pm.addPass(createReadThroughCopiesPass());
+  pm.addPass(createOrderProductsPass());
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftGpuPass(options.gpu));

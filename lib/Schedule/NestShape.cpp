@@ -1,5 +1,6 @@
 //===- NestShape.cpp - what the cost model sees of a nest -----------------===//
 #include "lib/Schedule/NestShape.h"
+#include "dialects/ONF/IR/ColumnsHint.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Support/Constant.h"
 
@@ -69,8 +70,11 @@ std::vector<NestShape> moa::nestShapes(onf::KernelOp kernel) {
           sizeOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
     shape.bits = computeBits(nest);
     shape.isShort = nest->hasAttr(onf::kShortAttr);
-    for (auto fold : nest.getBody().getOps<onf::FoldOp>())
-      shape.folds.push_back(foldShape(fold));
+    for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
+      FoldShape &made = shape.folds.emplace_back(foldShape(fold));
+      if (auto columns = nest->getAttrOfType<IntegerAttr>(onf::kColumnsAttr))
+        made.carried = columns.getInt(), made.values = 1;
+    }
     shapes.push_back(std::move(shape));
   }
   return shapes;

@@ -18,11 +18,13 @@ struct Schedule;
 llvm::Expected<Schedule> liftToGpu(onf::KernelOp kernel, const GpuMachine &machine,
                                    const Schedule *given);
 
-/// `onf-separate-folds`, `onf-fuse-nests`, `onf-read-through-copies`, `onf-lift-gpu`, and below `convert-onf-to-device`; lib/Conversion/Passes.td
+/// `onf-separate-columns`, `onf-separate-folds`, `onf-fuse-nests`, `onf-read-through-copies`, `onf-order-products`, `onf-lift-gpu`, and below `convert-onf-to-device`; lib/Conversion/Passes.td
 /// describes them.
+std::unique_ptr<mlir::Pass> createSeparateColumnsPass();
 std::unique_ptr<mlir::Pass> createSeparateFoldsPass(bool forTiles, bool forPlans);
 std::unique_ptr<mlir::Pass> createFuseNestsPass();
 std::unique_ptr<mlir::Pass> createReadThroughCopiesPass();
+std::unique_ptr<mlir::Pass> createOrderProductsPass();
 std::unique_ptr<mlir::Pass> createLiftGpuPass(std::string machine = "h200");
 std::unique_ptr<mlir::Pass> createConvertONFToDevicePass();
 

@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Conversion/ONFToVector/Integers.h"
 #include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -13,8 +14,9 @@ using namespace moa::onf;
 static constexpr int64_t kRows = 64, kDepth = 16;
 /// Terms that are added up without compensation.
 static constexpr int64_t kMostTerms = 1024;
-/// Columns whose sums a thread has registers for.
-static constexpr int64_t kMostColumns = 128;
+/// Columns whose sums a thread has registers for, and those of an axis of the nest, whose sums may be long: a thread then has
+/// three numbers for each.
+static constexpr int64_t kMostColumns = 128, kNestColumns = 64;
 
 //===----------------------------------------------------------------------===//
 // The form
@@ -22,41 +24,61 @@ static constexpr int64_t kMostColumns = 128;
 
 static bool isHalf(Type type) { return type && (type.isBF16() || type.isF16()); }
 
-/// The one fold, its one state and the loop that stores it.
-static bool findParts(WarpProduct &product) {
+/// The one fold, its one state and the loop that stores it, if there is one.
+static bool findFold(WarpProduct &product) {
   Block &body = product.nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
   if (body.getNumArguments() == 0 || folds.size() != 1 || folds[0].getNumResults() != 1)
     return false;
   product.fold = folds[0];
   product.acc = rows::getAccs(product.fold).front();
-  for (Operation &op : body) {
-    if (isa<StoreOp>(op))
-      return false;
+  for (Operation &op : body)
     if (auto loop = dyn_cast<ForOp>(op)) {
       if (product.stores || loop.getExtents().size() != 1)
         return false;
       product.stores = loop;
     }
-  }
   AccOp acc = product.acc;
-  auto length = constantOf(product.fold.getExtent());
-  if (!product.stores || acc.getMonoid() != Monoid::add || !acc.getRefs().empty() ||
-      acc.getExtents().size() != 1 || !length || *length < kDepth || *length > kMostTerms)
-    return false;
-  auto columns = constantOf(cast<StringAttr>(acc.getExtents()[0]).getValue());
+  product.length = constantOf(product.fold.getExtent());
   bool hasInner = product.fold
                       ->walk([&](Operation *op) {
                         return op != product.fold && isa<FoldOp>(op) ? WalkResult::interrupt()
                                                                      : WalkResult::advance();
                       })
                       .wasInterrupted();
-  if (hasInner || !columns || *columns % 8 != 0 || *columns < 8 || *columns > kMostColumns ||
+  return !hasInner && acc.getMonoid() == Monoid::add && acc.getRefs().empty() &&
+         rows::getYielded(acc.getValue()).getType().isF32();
+}
+
+/// An axis that the state carries, and the loop that stores it.
+static bool findCarried(WarpProduct &product) {
+  AccOp acc = product.acc;
+  bool storesRow = !product.nest.getBody().getOps<StoreOp>().empty();
+  if (storesRow || acc.getExtents().size() != 1 || !product.length || *product.length < kDepth ||
+      *product.length > kMostTerms)
+    return false;
+  auto columns = constantOf(cast<StringAttr>(acc.getExtents()[0]).getValue());
+  if (!columns || *columns % 8 != 0 || *columns < 8 || *columns > kMostColumns ||
       product.stores.getExtents()[0] != acc.getExtents()[0])
     return false;
-  product.length = *length;
+  product.column = acc.getValue().getArgument(0);
   product.columns = *columns;
-  return rows::getYielded(acc.getValue()).getType().isF32();
+  return true;
+}
+
+/// An axis of the nest, before that of the rows.
+static bool findColumns(WarpProduct &product) {
+  auto indices = product.nest.getBody().getArguments();
+  bool isShort = product.length && *product.length < kDepth;
+  if (indices.size() < 2 || !product.acc.getExtents().empty() || isShort || product.nest.getChoices())
+    return false;
+  product.column = *(indices.end() - 2);
+  product.columns = kNestColumns;
+  return true;
+}
+
+static bool findParts(WarpProduct &product) {
+  return findFold(product) && (product.stores ? findCarried(product) : findColumns(product));
 }
 
 /// The type that a product of factors has where it is read as it is; null where it is computed.
@@ -66,8 +88,7 @@ static Type readType(ArrayRef<Value> factors) {
 }
 
 static bool findOperands(WarpProduct &product, rows::Dependence &deps) {
-  Value row = product.nest.getBody().getArguments().back();
-  Value carried = product.acc.getValue().getArgument(0);
+  Value row = product.nest.getBody().getArguments().back(), column = product.column;
   SmallVector<Value> open{rows::getYielded(product.acc.getValue())};
   while (!open.empty()) {
     Value factor = open.pop_back_val();
@@ -76,7 +97,7 @@ static bool findOperands(WarpProduct &product, rows::Dependence &deps) {
       open.push_back(times.getRhs());
       continue;
     }
-    bool ofRow = deps.on(factor, row), ofColumn = deps.on(factor, carried);
+    bool ofRow = deps.on(factor, row), ofColumn = deps.on(factor, column);
     if (ofRow && ofColumn)
       return false;
     // What is of neither is multiplied where a thread has fewer elements: every warp has all columns.
@@ -92,6 +113,10 @@ static bool findOperands(WarpProduct &product, rows::Dependence &deps) {
     left = rounds;
   if (!isHalf(right))
     right = rounds;
+  // Integers of i8 are exact in 16 bits, and so are sums of 1024 of their products in f32.
+  auto isInteger = [](ArrayRef<Value> factors) { return factors.size() == 1 && rows::getIntegerOf(factors[0]); };
+  if (isInteger(product.rowFactors) && isInteger(product.keyFactors))
+    left = right = BFloat16Type::get(product.nest.getContext());
   product.element = left;
   return isHalf(left) && left == right;
 }
@@ -109,7 +134,8 @@ static bool findConditions(WarpProduct &product, rows::Dependence &deps) {
       open.push_back(both.getLhs());
       continue;
     }
-    if (deps.on(part, row) && deps.on(part, key))
+    bool ofColumn = !product.stores && deps.on(part, product.column);
+    if (ofColumn || (deps.on(part, row) && deps.on(part, key)))
       return false;
     (deps.on(part, row) ? product.rowConditions : product.keyConditions).push_back(part);
   }
@@ -148,9 +174,13 @@ public:
 private:
   using Values = ScalarCode::Values;
   StringRef extent(unsigned axis) { return cast<StringAttr>(product.nest.getExtents()[axis]).getValue(); }
-  std::string tiles() {
-    SymExpr rows = *SymExpr::parse(extent(rank() - 1));
-    return SymExpr::floorDiv(rows + SymExpr(kRows - 1), SymExpr(kRows)).str();
+  bool hasColumns() const { return !product.stores; }
+  /// Blocks along an axis.
+  std::string blocks(unsigned axis) {
+    int64_t size = axis + 1 == rank() ? kRows : hasColumns() && axis + 2 == rank() ? product.columns : 1;
+    if (size == 1)
+      return extent(axis).str();
+    return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size)).str();
   }
   unsigned rank() { return product.nest.getExtents().size(); }
   void bindIndices(ScalarCode &code);
@@ -161,7 +191,13 @@ private:
   Value rows(ScalarCode &code, Value first);
   Value keys(ScalarCode &code, Value first);
   Value inRange(ScalarCode &code, Value index);
-  Value hasRow(ScalarCode &code, Value row);
+  Value isBelow(ScalarCode &code, Value index, unsigned axis, int64_t block);
+  Value hasRow(ScalarCode &code, Value row) { return isBelow(code, row, rank() - 1, kRows); }
+  Value bindColumn(ScalarCode &code, Value number);
+  Value addUp(ScalarCode &code, Type sums, Value zero);
+  Value steps(ScalarCode &code, Value sum, Value from, Value to);
+  std::pair<Value, Value> addPart(ScalarCode &code, Value sum, Value rest, Value part);
+  void storeResults(ScalarCode &code, Value sum);
   Value all(ScalarCode &code, ArrayRef<Value> conditions, Value inside);
   device::LayoutAttr keyLayout();
 
@@ -169,7 +205,7 @@ private:
   device::ProgramOp program;
   unsigned number;
   OpBuilder b;
-  Value firstRow;
+  Value firstRow, firstColumn;
 };
 } // namespace
 
@@ -184,19 +220,22 @@ device::LayoutAttr ProductKernel::keyLayout() {
 
 void ProductKernel::bindIndices(ScalarCode &code) {
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  auto digit = [&](Value radix, bool isFirst, StringRef name) -> Value {
-    if (isFirst)
-      return rest;
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
-    return result;
-  };
-  Value tile = digit(code.symbol(tiles()), rank() == 1, "tile");
-  firstRow = arith::MulIOp::create(b, code.named("first_row"), tile, code.index(kRows));
-  for (unsigned axis = rank() - 1; axis-- > 0;)
-    code.bind(product.nest.getBody().getArgument(axis),
-              digit(code.symbol(extent(axis)), axis == 0,
-                    cast<StringAttr>(product.nest.getNames()[axis]).getValue()));
+  for (unsigned axis = rank(); axis-- > 0;) {
+    bool isRow = axis + 1 == rank(), isColumn = hasColumns() && axis + 2 == rank();
+    Value digit = rest;
+    if (axis != 0) {
+      std::string name = isRow ? "tile" : isColumn ? "column_tile" : cast<StringAttr>(product.nest.getNames()[axis]).str();
+      Value radix = code.symbol(blocks(axis));
+      digit = arith::RemUIOp::create(b, code.named(name), rest, radix);
+      rest = arith::DivUIOp::create(b, code.loc, rest, radix);
+    }
+    if (isRow)
+      firstRow = arith::MulIOp::create(b, code.named("first_row"), digit, code.index(kRows));
+    else if (isColumn)
+      firstColumn = arith::MulIOp::create(b, code.named("first_column"), digit, code.index(product.columns));
+    else
+      code.bind(product.nest.getBody().getArgument(axis), digit);
+  }
 }
 
 Value ProductKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, device::LayoutAttr layout,
@@ -221,18 +260,29 @@ Value ProductKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, de
   return element ? op.getResult(0) : Value();
 }
 
-/// Whether a row exists; null where each does.
-Value ProductKernel::hasRow(ScalarCode &code, Value row) {
-  auto size = constantOf(extent(rank() - 1));
-  if (size && *size % kRows == 0)
+/// Whether an index of an axis, whose blocks have so many, exists; null where each does.
+Value ProductKernel::isBelow(ScalarCode &code, Value index, unsigned axis, int64_t block) {
+  auto size = constantOf(extent(axis));
+  if (size && *size % block == 0)
     return {};
-  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, code.symbol(extent(rank() - 1)));
+  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index, code.symbol(extent(axis)));
+}
+
+/// Binds the column of a block with this number. Returns whether it exists; null where each does.
+Value ProductKernel::bindColumn(ScalarCode &code, Value number) {
+  if (!hasColumns()) {
+    code.bind(product.column, number);
+    return {};
+  }
+  Value column = arith::AddIOp::create(b, code.named("column"), firstColumn, number);
+  code.bind(product.column, column);
+  return isBelow(code, column, rank() - 2, product.columns);
 }
 
 Value ProductKernel::inRange(ScalarCode &code, Value index) {
-  if (product.length % kDepth == 0)
+  if (product.length && *product.length % kDepth == 0)
     return {};
-  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index, code.index(product.length));
+  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index, code.symbol(product.fold.getExtent()));
 }
 
 /// `inside` and the conditions, each evaluated only where those before it hold.
@@ -285,18 +335,84 @@ Value ProductKernel::keys(ScalarCode &code, Value first) {
   return rounded(code, map(code, "right", {}, keyLayout(), b.getF32Type(), [&](ValueRange, ValueRange at) {
     Value key = arith::AddIOp::create(b, code.named(product.fold.getName()), first, at[0]);
     code.bind(product.fold.getBody().getArgument(0), key);
-    code.bind(product.acc.getValue().getArgument(0), at[1]);
-    return operand(code, "right", product.keyFactors, all(code, product.keyConditions, inRange(code, key)));
+    Value inside = code.both(bindColumn(code, at[1]), inRange(code, key));
+    return operand(code, "right", product.keyFactors, all(code, product.keyConditions, inside));
   }));
+}
+
+/// Adds the products of the steps of 16 terms from `from` to `to` to `sum`.
+Value ProductKernel::steps(ScalarCode &code, Value sum, Value from, Value to) {
+  return code.loop(from, to, {sum}, {"step", product.acc.getName().str()}, [&](Value step, ValueRange olds) {
+    Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(kDepth));
+    Value left = rows(code, first), right = keys(code, first);
+    return Values{device::ContractFragmentsOp::create(b, code.named(product.acc.getName()), sum.getType(), left, right,
+                                                      olds[0])};
+  })[0];
+}
+
+/// sum + part as it is rounded, and the rest with what rounding took.
+std::pair<Value, Value> ProductKernel::addPart(ScalarCode &code, Value sum, Value rest, Value part) {
+  auto layout = cast<device::FragmentType>(sum.getType()).getLayout();
+  Value lost = map(code, "rest", {sum, rest, part}, layout, b.getF32Type(), [&](ValueRange in, ValueRange) -> Value {
+    return arith::AddFOp::create(b, code.named("rest"), in[1], sumAndRest(code, in[0], in[2]).second);
+  });
+  Value total = map(code, "total", {sum, part}, layout, b.getF32Type(), [&](ValueRange in, ValueRange) -> Value {
+    return arith::AddFOp::create(b, code.named("total"), in[0], in[1]);
+  });
+  return {total, lost};
+}
+
+Value ProductKernel::addUp(ScalarCode &code, Type sums, Value zero) {
+  if (product.length && *product.length <= kMostTerms)
+    return steps(code, zero, code.index(0), code.index(llvm::divideCeil(*product.length, kDepth)));
+  SymExpr length = *SymExpr::parse(product.fold.getExtent());
+  auto count = [&](int64_t terms) {
+    return code.symbol(SymExpr::floorDiv(length + SymExpr(terms - 1), SymExpr(terms)).str());
+  };
+  Value all = count(kDepth), parts = count(kMostTerms), most = code.index(kMostTerms / kDepth);
+  auto both = code.loop(code.index(0), parts, {zero, zero}, {"part", "total", "rest"}, [&](Value part, ValueRange olds) {
+    Value from = arith::MulIOp::create(b, code.named("from"), part, most);
+    Value to = arith::AddIOp::create(b, code.loc, from, most);
+    to = arith::MinSIOp::create(b, code.named("to"), to, all);
+    Value none = device::FillOp::create(b, code.named(product.acc.getName()), sums, code.constant(b.getF32FloatAttr(0)));
+    auto [total, rest] = addPart(code, olds[0], olds[1], steps(code, none, from, to));
+    return Values{total, rest};
+  });
+  auto layout = cast<device::FragmentType>(sums).getLayout();
+  return map(code, product.acc.getName(), both, layout, b.getF32Type(), [&](ValueRange in, ValueRange) -> Value {
+    return arith::AddFOp::create(b, code.named(product.acc.getName()), in[0], in[1]);
+  });
+}
+
+void ProductKernel::storeResults(ScalarCode &code, Value sum) {
+  auto layout = cast<device::FragmentType>(sum.getType()).getLayout();
+  map(code, "", sum, layout, Type(), [&](ValueRange in, ValueRange at) -> Value {
+    Value row = arith::AddIOp::create(b, code.named("row"), firstRow, at[0]), inside = hasRow(code, row);
+    code.bind(product.nest.getBody().getArguments().back(), row);
+    code.bind(product.fold.getResult(0), in[0]);
+    if (hasColumns())
+      inside = code.both(inside, bindColumn(code, at[1]));
+    else
+      code.bind(product.stores.getBody().getArgument(0), at[1]);
+    auto store = [&] {
+      for (auto op : (hasColumns() ? product.nest.getBody() : product.stores.getBody()).getOps<StoreOp>())
+        code.store(op);
+    };
+    if (inside)
+      code.when(inside, store);
+    else
+      store();
+    return {};
+  });
 }
 
 LogicalResult ProductKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
-  SymExpr blocks = *SymExpr::parse(tiles());
-  for (unsigned axis = 0; axis + 1 < rank(); ++axis)
-    blocks = *SymExpr::parse(extent(axis)) * blocks;
+  SymExpr all(1);
+  for (unsigned axis = 0; axis < rank(); ++axis)
+    all = all * *SymExpr::parse(blocks(axis));
   std::string name = program.getSymName().str() + "_" + std::to_string(number);
-  auto kernel = device::KernelOp::create(b, product.nest.getLoc(), name, blocks.str(), 2 * kRows);
+  auto kernel = device::KernelOp::create(b, product.nest.getLoc(), name, all.str(), 2 * kRows);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = product.nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
@@ -309,29 +425,7 @@ LogicalResult ProductKernel::run() {
   auto sums = device::FragmentType::get(b.getContext(), {kRows, product.columns}, b.getF32Type(), layout);
   Value zero = device::FillOp::create(b, code.named(product.acc.getName()), sums,
                                       code.constant(b.getF32FloatAttr(0)));
-  Value steps = code.index(llvm::divideCeil(product.length, kDepth));
-  Value sum = code.loop(code.index(0), steps, {zero}, {"step", product.acc.getName().str()},
-                        [&](Value step, ValueRange olds) {
-    Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(kDepth));
-    Value left = rows(code, first), right = keys(code, first);
-    return Values{device::ContractFragmentsOp::create(b, code.named(product.acc.getName()), sums, left, right,
-                                                      olds[0])};
-  })[0];
-  map(code, "", sum, layout, Type(), [&](ValueRange in, ValueRange at) -> Value {
-    Value row = arith::AddIOp::create(b, code.named("row"), firstRow, at[0]);
-    code.bind(product.nest.getBody().getArguments().back(), row);
-    code.bind(product.stores.getBody().getArgument(0), at[1]);
-    code.bind(product.fold.getResult(0), in[0]);
-    auto store = [&] {
-      for (auto op : product.stores.getBody().getOps<StoreOp>())
-        code.store(op);
-    };
-    if (Value inside = hasRow(code, row))
-      code.when(inside, store);
-    else
-      store();
-    return {};
-  });
+  storeResults(code, addUp(code, sums, zero));
   return failure(code.failed);
 }
 

@@ -280,7 +280,7 @@ void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
   const CarrierBuffers &buffers = carriers[number];
   int64_t width = shape.panelWidth(), keyTiles = buffers.padded % (2 * kTile) == 0 ? 2 : 1;
   Value state = e.here().mul(panel.number, buffers.padded * width);
-  e.loop(e.here().index(0), e.here().index(buffers.padded), keyTiles * kTile, [&](Value d) {
+  e.loop(e.here().index(0), columnsOf(buffers), keyTiles * kTile, [&](Value d) {
     Build b = e.here();
     Value keys = b.address(b.b.getBF16Type(), buffers.packed, b.mul(d, shape.BN));
     Value rows = operands[carrier.operand].packed;

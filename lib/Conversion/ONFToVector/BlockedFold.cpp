@@ -64,6 +64,9 @@ void BlockedFold::chooseShape() {
       size *= extent;
     widest = std::max(widest, size);
   }
+  // Sums for columns have the bits of those of one column, which add up as many at once (Fold.cpp).
+  if (e.columns)
+    shape.BN = kSumBlock;
   // A block of keys of one operand stays within 256 KB.
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t limit = std::max<int64_t>((256 * 1024) / (widest * bytes), 1);
@@ -120,6 +123,9 @@ void BlockedFold::allocateCarrier(const Carrier &carrier) {
     buffers.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * buffers.padded);
   buffers.state = e.scratchFor(carrier.type,
                                shape.vectors * shape.lanes * buffers.padded);
+  auto length = SymExpr::parse(fold.getExtent())->getConstant();
+  if (e.columns && (!length || *length > kSumBlock))
+    buffers.rest = e.scratchFor(carrier.type, shape.vectors * shape.lanes * buffers.padded);
   buffers.factor = e.scratchFor(carrier.type, shape.panelWidth());
   carriers.push_back(buffers);
   Value started;
@@ -188,6 +194,8 @@ void BlockedFold::initialise() {
        llvm::zip_equal(plan.carriers, carriers, carrierStarted)) {
     Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
     fillBuffer(buffers.state, zero, shape.vectors * buffers.padded);
+    if (buffers.rest)
+      fillBuffer(buffers.rest, zero, shape.vectors * buffers.padded);
     if (started)
       fillBuffer(started, none, shape.vectors);
   }
@@ -195,17 +203,18 @@ void BlockedFold::initialise() {
 
 /// Adds what the sums of blocks lost.
 void BlockedFold::addRests() {
-  for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars)) {
-    if (!buffers.rest)
-      continue;
-    Type type = scalar.acc.getResult().getType();
-    e.loop(e.here().index(0), e.here().mul(vectors, shape.lanes), shape.lanes,
-           [&, &buffers = buffers](Value offset) {
-             Value sum = e.here().combine(Monoid::add, load(type, buffers.state, offset),
-                                          load(type, buffers.rest, offset));
-             store(sum, buffers.state, offset);
-           });
-  }
+  auto add = [&](Type type, Value state, Value rest, Value size) {
+    e.loop(e.here().index(0), size, shape.lanes, [&](Value offset) {
+      store(e.here().combine(Monoid::add, load(type, state, offset), load(type, rest, offset)), state, offset);
+    });
+  };
+  Value rows = e.here().mul(vectors, shape.lanes);
+  for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars))
+    if (buffers.rest)
+      add(scalar.acc.getResult().getType(), buffers.state, buffers.rest, rows);
+  for (auto [carrier, buffers] : llvm::zip_equal(plan.carriers, carriers))
+    if (buffers.rest)
+      add(carrier.type, buffers.state, buffers.rest, e.here().mul(rows, buffers.padded));
 }
 
 /// Makes the final states readable from the code of the rows.

@@ -69,6 +69,7 @@ private:
   struct CarrierBuffers {
     bool halves = false;
     mlir::Value keys, packed, state, factor;
+    mlir::Value rest; // what a sum of blocks lost; null for others
     int64_t lastPadded, padded;
   };
   /// What a register tile multiplies: words, each an element of the type of its sums or of i32, four i8 or two bf16,
@@ -114,6 +115,7 @@ private:
   void stageKeys();
   void stageScoreKeys(unsigned score);
   void stageCarrierKeys(unsigned carrier);
+  mlir::Value columnsOf(const CarrierBuffers &buffers);
   /// `copies` filled by `stage`, or the operand itself where this block is whole,
   /// the factors are one load in the compute type, and its elements are adjacent
   /// along `inner` when the kernel runs.

@@ -7,6 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Nest.h"
+#include "dialects/ONF/IR/ColumnsHint.h"
+#include "lib/Conversion/ONFToVector/Columns.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -40,9 +42,12 @@ NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, Value chosen, unsigne
   }
   if (rank)
     tiles.back() = llvm::alignTo(tiles.back(), emitter.lanes);
+  hasColumns = nest->hasAttr(kColumnsAttr) && options.blocks;
+  if (hasColumns)
+    tiles[rank - 2] = kColumns;
   emitter.loc = nest.getLoc();
   running = findRunningFold(nest);
-  split = running ? FoldOp() : findSplit();
+  split = running || hasColumns ? FoldOp() : findSplit();
   if (split)
     planTotals();
 }
@@ -176,6 +181,11 @@ void NestEmitter::overFactors(unsigned axis, ArrayRef<Value> digits) {
   }
   Value size = emitter.extent(extentOf(axis));
   Build b = emitter.here();
+  if (hasColumns && axis + 2 == tiles.size()) {
+    emitter.top().values[index] = base;
+    emitter.columns = b.min(b.sub(size, base), b.index(kColumns));
+    return overFactors(axis + 1, digits);
+  }
   emitter.loop(base, b.min(b.add(base, tileOf(axis)), size), 1, [&](Value value) {
     emitter.top().values[index] = value;
     overFactors(axis + 1, digits);
@@ -226,6 +236,9 @@ void NestEmitter::emitRows(Value firstRow) {
 
 /// Whether the fold runs for a whole tile, before the code of its rows.
 bool NestEmitter::isTileFold(FoldOp fold) {
+  // Reads of columns that there are need no condition.
+  if (hasColumns && !getAccs(fold).empty() && !getAccs(fold)[0].getExtents().empty())
+    return true;
   return laneIndex() && emitter.onDemand.isUnconditional(fold) &&
          llvm::any_of(fold.getResults(), [&](Value result) {
            return emitter.deps.on(result, laneIndex());
@@ -242,8 +255,11 @@ void NestEmitter::finishTile() {
 
 void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = fold.getLoc();
-  if (!options.blocks ||
-      !emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options))
+  bool isBlocked = options.blocks &&
+                   emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options);
+  if (!isBlocked && emitter.columns)
+    emitter.fail(fold, "expects a fold for columns to run in blocks");
+  else if (!isBlocked)
     emitTileFold(fold);
   emitter.loc = nest.getLoc();
 }
@@ -287,6 +303,27 @@ void NestEmitter::emitRowCode() {
     bindRows(emitter, emitter.top(), laneIndex(), v);
     emitStores(block, laneMask());
   });
+  for (auto loop : block.getOps<ForOp>())
+    if (loop->hasAttr(kColumnsAttr))
+      emitColumns(loop);
+}
+
+/// A loop over columns of the rows of a tile, in blocks of columns: their sums for the whole tile, then what is stored of them.
+void NestEmitter::emitColumns(ForOp loop) {
+  Block &block = loop.getBody().front();
+  Value size = emitter.extent(cast<StringAttr>(loop.getExtents()[0]).getValue());
+  emitter.loop(emitter.here().index(0), size, kColumns, [&](Value base) {
+    Build b = emitter.here();
+    emitter.top().values[block.getArgument(0)] = base;
+    emitter.columns = b.min(b.sub(size, base), b.index(kColumns));
+    for (auto fold : block.getOps<FoldOp>())
+      emitTileOf(fold);
+    emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
+      bindRows(emitter, emitter.top(), laneIndex(), v);
+      emitStores(block, laneMask());
+    });
+  });
+  emitter.columns = Value();
 }
 
 /// Which lanes of the vector that is bound have rows.
@@ -370,12 +407,12 @@ void NestEmitter::emitStores(Block &block, Value laneMask) {
     if (auto store = dyn_cast<StoreOp>(op))
       emitter.emitStore(store, laneMask);
     auto inner = dyn_cast<ForOp>(op);
-    if (!inner)
+    if (!inner || inner->hasAttr(kColumnsAttr))
       continue;
     std::function<void(unsigned)> nestLoops = [&](unsigned axis) {
       if (axis == inner.getExtents().size())
         return emitStores(inner.getBody().front(), laneMask);
-      Value size = emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
+      Value size = emitter.columns ? emitter.columns : emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
       Value argument = inner.getBody().getArgument(axis);
       if (axis + 1 == inner.getExtents().size())
         return emitter.storeAlong(inner, argument, size, laneMask,

@@ -40,6 +40,7 @@ private:
   void emitTileFold(onf::FoldOp fold);
   bool isTileFold(onf::FoldOp fold);
   void emitRowCode();
+  void emitColumns(onf::ForOp loop);
   void emitRunning();
   mlir::Value laneMask();
   void emitStores(mlir::Block &block, mlir::Value laneMask);
@@ -72,6 +73,7 @@ private:
   llvm::SmallVector<int64_t> tiles; // rows per task, per axis
   Emitter emitter;
   bool merging;
+  bool hasColumns = false; // the axis before the last one runs in blocks of columns
   std::optional<RunningFold> running; // along an axis that tasks do not share
   onf::FoldOp split; // or null
   llvm::SmallVector<StateBuffer> totals; // of a part, without storage

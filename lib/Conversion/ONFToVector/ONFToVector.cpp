@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/Transforms/Telling.h"
+#include "lib/Conversion/ONFToVector/Columns.h"
 #include "lib/Conversion/ONFToVector/Nest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,6 +24,9 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
                                    SmallVectorImpl<Attribute> &shared) {
   if (failed(rows::checkKernel(kernel)))
     return failure();
+  for (auto nest : kernel.getBody().getOps<ForOp>())
+    if (options.blocks)
+      rows::blockColumns(nest);
   ArgumentBlock block(kernel);
   rows::Dependence deps;
   OpBuilder builder(kernel);

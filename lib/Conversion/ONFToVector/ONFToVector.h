@@ -53,6 +53,8 @@ createConvertONFToVectorPass(const ONFToVectorOptions &options = {});
 
 /// The pass `onf-order-rows`.
 std::unique_ptr<mlir::Pass> createOrderRowsPass();
+/// The pass `onf-block-columns`.
+std::unique_ptr<mlir::Pass> createBlockColumnsPass();
 
 /// `math.exp` and `math.exp2` of f32 and f64 and `math.tanh` of f32, as vectors
 /// or scalars, by polynomials: within 1 ulp (f32 exponentials) and 2 ulp (others),

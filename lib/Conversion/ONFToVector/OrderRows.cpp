@@ -5,6 +5,7 @@
 // of heads, of which each has keys of its own.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/Columns.h"
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
@@ -33,19 +34,6 @@ std::pair<unsigned, unsigned> countProducts(onf::ForOp nest, BlockArgument axis)
   return {chains, products};
 }
 
-void moveLast(onf::ForOp nest, unsigned axis) {
-  Builder b(nest.getContext());
-  SmallVector<Attribute> names(nest.getNames().getValue()), extents(nest.getExtents().getValue());
-  auto rotate = [&](auto &list) { std::rotate(list.begin() + axis, list.begin() + axis + 1, list.end()); };
-  rotate(names), rotate(extents);
-  nest.setNamesAttr(b.getArrayAttr(names));
-  nest.setExtentsAttr(b.getArrayAttr(extents));
-  Block &body = nest.getBody().front();
-  BlockArgument before = body.getArgument(axis);
-  before.replaceAllUsesWith(body.addArgument(before.getType(), before.getLoc()));
-  body.eraseArgument(axis);
-}
-
 struct OrderRows final : impl::OrderRowsBase<OrderRows> {
   void runOnOperation() final {
     for (auto kernel : getOperation().getOps<onf::KernelOp>())
@@ -62,7 +50,7 @@ struct OrderRows final : impl::OrderRowsBase<OrderRows> {
             most = products;
           }
         if (best + 1 != axes.size())
-          moveLast(nest, best);
+          rows::moveLast(nest, best);
       }
   }
 };

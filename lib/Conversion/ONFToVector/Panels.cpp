@@ -178,7 +178,7 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
   if (buffers.halves && usesTiles())
     return tileCarrier(number, panel);
   Value panelState = e.here().mul(panel.number, buffers.padded * shape.panelWidth());
-  e.loop(e.here().index(0), e.here().index(buffers.padded), shape.RJ, [&](Value d) {
+  e.loop(e.here().index(0), columnsOf(buffers), shape.RJ, [&](Value d) {
     Build b = e.here();
     const KeySource &source = carrierKeys[number];
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, d, b.index(shape.RJ));
@@ -204,7 +204,10 @@ void BlockedFold::addToState(unsigned number, Value where, Value sum, int64_t u)
   Type type = plan.carriers[number].type;
   const CarrierBuffers &buffers = carriers[number];
   Value old = load(type, buffers.state, where), next;
-  if (carrierStarted[number]) {
+  if (buffers.rest) {
+    std::tie(next, old) = b.addCompensated(old, load(type, buffers.rest, where), sum);
+    store(old, buffers.rest, where);
+  } else if (carrierStarted[number]) {
     Value factor = load(type, buffers.factor, b.index(u * shape.lanes));
     next = math::FmaOp::create(b.b, e.loc, old, factor, sum);
   } else {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/BlockedFold.h"
+#include "lib/Conversion/ONFToVector/Columns.h"
 
 using namespace mlir;
 using namespace moa;
@@ -203,6 +204,11 @@ void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d,
   }
 }
 
+/// Columns that the state of a carrier has, with those that only fill up its vectors.
+Value BlockedFold::columnsOf(const CarrierBuffers &buffers) {
+  return e.columns ? e.columns : e.here().index(buffers.padded);
+}
+
 void BlockedFold::stageCarrierKeys(unsigned number) {
   const Carrier &carrier = plan.carriers[number];
   const CarrierBuffers &buffers = carriers[number];
@@ -212,7 +218,8 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
     std::function<void(unsigned, Value)> nest = [&](unsigned axis, Value flat) {
       bool last = axis + 1 == indices.size();
       int64_t size = last ? buffers.lastPadded : carrier.extents[axis];
-      e.loop(e.here().index(0), e.here().index(size), last ? shape.lanes : 1,
+      Value end = last && e.columns ? e.columns : e.here().index(size);
+      e.loop(e.here().index(0), end, last ? shape.lanes : 1,
              [&](Value index) {
                Build b = e.here();
                Value next = b.add(b.mul(flat, size), index);
@@ -237,8 +244,9 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
       [&](Value j) {
         overCarried(j, [&](Value index) {
           int64_t extent = carrier.extents.back();
-          e.bindLanes(e.top(), indices.back(), index, e.here().index(extent - 1),
-                      extent % shape.lanes == 0 && extent == buffers.lastPadded);
+          Value last = e.columns ? e.here().sub(e.columns, e.here().index(1)) : e.here().index(extent - 1);
+          e.bindLanes(e.top(), indices.back(), index, last,
+                      !e.columns && extent % shape.lanes == 0 && extent == buffers.lastPadded);
           return product(carrier.key, carrier.type);
         });
       },
@@ -287,6 +295,8 @@ BlockedFold::source(const Factors &factors, Type type, Value inner, KeySource co
     return copies;
   }
   Value adjacent = e.here().eq(place->inner, e.here().index(1));
+  if (e.columns) // a carrier whose last columns are missing has nothing in their place
+    adjacent = e.here().both(adjacent, e.here().eq(e.columns, e.here().index(kColumns)));
   e.when(adjacent, [] {}, stage);
   Build b = e.here();
   return {b.select(adjacent, place->pointer, copies.pointer),

@@ -1,0 +1,293 @@
+//===- Columns.cpp - nests in blocks of columns ---------------------------===//
+#include "lib/Conversion/ONFToVector/Columns.h"
+#include "dialects/ONF/IR/ColumnsHint.h"
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Analysis/OnDemand.h"
+#include "lib/Conversion/ONFToVector/FoldPlan.h"
+#include "lib/Conversion/ONFToVector/ONFToVector.h"
+#include "lib/Conversion/ONFToVector/Running.h"
+#include "lib/Support/Constant.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace moa {
+
+#define GEN_PASS_DEF_BLOCKCOLUMNS
+#include "lib/Conversion/ConversionPasses.h.inc"
+
+namespace rows {
+using namespace onf;
+
+/// Fewer rows or columns than these are not worth a block.
+static constexpr int64_t kFewest = 8;
+
+void moveLast(ForOp nest, unsigned axis) {
+  Builder b(nest.getContext());
+  SmallVector<Attribute> names(nest.getNames().getValue()), extents(nest.getExtents().getValue());
+  auto rotate = [&](auto &list) { std::rotate(list.begin() + axis, list.begin() + axis + 1, list.end()); };
+  rotate(names), rotate(extents);
+  nest.setNamesAttr(b.getArrayAttr(names));
+  nest.setExtentsAttr(b.getArrayAttr(extents));
+  Block &body = nest.getBody().front();
+  BlockArgument before = body.getArgument(axis);
+  before.replaceAllUsesWith(body.addArgument(before.getType(), before.getLoc()));
+  body.eraseArgument(axis);
+}
+
+namespace {
+
+/// The rewriting of one nest, whose last two axes are columns and rows, or of a loop in it over columns of its rows.
+class Columns {
+public:
+  explicit Columns(ForOp nest)
+      : nest(nest), body(nest.getBody().front()), b(nest.getContext()),
+        column(*(body.getArguments().end() - 2)) {}
+  Columns(ForOp nest, ForOp loop)
+      : nest(nest), body(loop.getBody().front()), b(nest.getContext()), column(body.getArgument(0)) {}
+  /// Returns whether the sums in the nest or the loop can carry columns.
+  bool check();
+  void rewrite();
+
+private:
+  bool isSum(FoldOp fold);
+  bool isOfColumn(Operation *op) {
+    return llvm::any_of(op->getResults(), [&](Value result) { return deps.on(result, column); });
+  }
+  FoldOp carry(FoldOp fold);
+  AccOp carry(AccOp acc, const IRMapping &map);
+  Value cloneOf(Value value, Block *source, IRMapping &map);
+  void moveRest();
+
+  ForOp nest;
+  Block &body;
+  OpBuilder b;
+  BlockArgument column;
+  Dependence deps;
+  SmallVector<std::pair<FoldOp, FoldOp>> folds; // of one column, of all
+};
+
+} // namespace
+
+/// Returns whether a fold sums up floats for each column, and nothing else.
+bool Columns::isSum(FoldOp fold) {
+  if (GuardOp guard = getGuard(fold); guard && deps.on(guard.getCondition(), column))
+    return false;
+  if (llvm::any_of(fold.getBounds(), [&](Value bound) { return deps.on(bound, column); }))
+    return false;
+  bool isPlain = llvm::all_of(getAccs(fold), [&](AccOp acc) {
+    Type type = acc.getResult().getType();
+    return acc.getMonoid() == Monoid::add && (type.isF32() || type.isF64()) && acc.getRefs().empty() &&
+           acc.getOthers().empty() && acc.getExtents().empty();
+  });
+  // A fold inside would be copied for every column.
+  auto hasInner = [&] {
+    return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  };
+  return isPlain && !hasInner() && OnDemand(nest->getParentOfType<onf::KernelOp>()).isUnconditional(fold);
+}
+
+/// Returns whether a computation outside of the fold that knows the column has no fold in it.
+static bool isScalarCode(Value value, BlockArgument column, Dependence &deps, llvm::SmallPtrSetImpl<Value> &seen) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !seen.insert(value).second || !deps.on(value, column))
+    return true;
+  return op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
+    return isScalarCode(operand, column, deps, seen);
+  });
+}
+
+bool Columns::check() {
+  bool isAny = false;
+  for (Operation &op : body) {
+    auto carries = [](AccOp acc) { return !acc.getExtents().empty(); };
+    if (isa<ForOp>(op) || (isa<FoldOp>(op) && llvm::any_of(getAccs(cast<FoldOp>(op)), carries)))
+      return false;
+    auto fold = dyn_cast<FoldOp>(op);
+    if (!fold || !isOfColumn(fold))
+      continue;
+    if (!isSum(fold))
+      return false;
+    llvm::SmallPtrSet<Value, 16> seen;
+    for (AccOp acc : getAccs(fold))
+      if (!isScalarCode(getYielded(acc.getValue()), column, deps, seen))
+        return false;
+    isAny = true;
+  }
+  return isAny && !llvm::is_contained(nest.getChoiceIndices(), column) && !findRunningFold(nest);
+}
+
+/// Returns the copy of a value at column `column + d`, in the region of a state. Values that do not know the column are not
+/// copied, but for those of the region `source`.
+Value Columns::cloneOf(Value value, Block *source, IRMapping &map) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op || (op->getBlock() != source && !deps.on(value, column)))
+    return value;
+  for (Value operand : op->getOperands())
+    map.map(operand, cloneOf(operand, source, map));
+  return b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+/// The state with an axis of columns.
+AccOp Columns::carry(AccOp acc, const IRMapping &outside) {
+  Location loc = acc.getLoc();
+  Type type = ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType());
+  auto made = AccOp::create(b, loc, type, acc.getMonoid(), acc.getNameAttr(), b.getStrArrayAttr({getIndexName(column)}),
+                            b.getStrArrayAttr({std::to_string(kColumns)}), ValueRange(), ValueRange(), acc.getCombine(),
+                            acc.getSingular(), acc.getOperandTypeAttr(), acc.getFunctionAttr());
+  made->setDiscardableAttrs(acc->getDiscardableAttrDictionary());
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = b.createBlock(&made.getValue(), {}, b.getIndexType(), loc);
+  IRMapping map = outside;
+  map.map(column, arith::AddIOp::create(b, loc, column, block->getArgument(0)).getResult());
+  Block *source = &acc.getValue().front();
+  YieldOp::create(b, loc, cloneOf(getYielded(acc.getValue()), source, map));
+  return made;
+}
+
+/// The fold with states of all columns of a block.
+FoldOp Columns::carry(FoldOp fold) {
+  b.setInsertionPoint(fold);
+  SmallVector<AccOp> accs = getAccs(fold);
+  SmallVector<Type> types;
+  for (AccOp acc : accs)
+    types.push_back(ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType()));
+  auto made = FoldOp::create(b, fold.getLoc(), types, fold.getNameAttr(), fold.getExtentAttr(), fold.getLiftAttr(),
+                             fold.getPiecesAttr(), fold.getBounds());
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = b.createBlock(&made.getBody(), {}, b.getIndexType(), fold.getLoc());
+  IRMapping map;
+  map.map(fold.getBody().getArgument(0), block->getArgument(0));
+  SmallVector<Value> states;
+  for (Operation &op : fold.getBody().front()) {
+    if (auto acc = dyn_cast<AccOp>(op))
+      states.push_back(carry(acc, map).getResult());
+    else if (!isa<YieldOp>(op) && !isOfColumn(&op))
+      b.clone(op, map);
+  }
+  YieldOp::create(b, fold.getLoc(), states);
+  return made;
+}
+
+/// Moves what follows the folds into a loop over the columns of a block.
+void Columns::moveRest() {
+  Location loc = nest.getLoc();
+  b.setInsertionPointToEnd(&body);
+  if (Operation *last = body.empty() ? nullptr : &body.back(); last && last->hasTrait<OpTrait::IsTerminator>())
+    b.setInsertionPoint(last);
+  auto loop = ForOp::create(b, loc, b.getStrArrayAttr({getIndexName(column)}), b.getStrArrayAttr({std::to_string(kColumns)}));
+  Block *block = b.createBlock(&loop.getBody(), {}, b.getIndexType(), loc);
+  IRMapping map;
+  Value index = block->getArgument(0);
+  map.map(column, arith::AddIOp::create(b, loc, column, index).getResult());
+  for (auto [one, all] : folds)
+    for (auto [result, state] : llvm::zip_equal(one.getResults(), all.getResults()))
+      map.map(result, AtOp::create(b, loc, result.getType(), state, index).getResult());
+  SmallVector<Operation *> old;
+  for (Operation &op : body) {
+    if (&op == loop || op.hasTrait<OpTrait::IsTerminator>() || (isa<FoldOp>(op) && !isOfColumn(&op)))
+      continue;
+    old.push_back(&op);
+    bool isCarried = llvm::any_of(folds, [&](auto &pair) { return pair.first == &op || pair.second == &op; });
+    if (isCarried)
+      continue;
+    if (isa<StoreOp>(op) || isOfColumn(&op))
+      b.clone(op, map);
+  }
+  for (Operation *op : llvm::reverse(old))
+    if (isa<StoreOp>(op) || (op->use_empty() && op->getNumResults() != 0))
+      op->erase();
+}
+
+void Columns::rewrite() {
+  for (auto fold : llvm::to_vector(body.getOps<FoldOp>()))
+    if (isOfColumn(fold))
+      folds.emplace_back(fold, carry(fold));
+  deps = Dependence(); // of what there is now
+  moveRest();
+}
+
+/// Returns whether all folds of a body that carry columns run in blocks.
+static bool runInBlocks(Block &body, Value row) {
+  Dependence deps;
+  OnDemand onDemand(row.getParentBlock()->getParentOp()->getParentOfType<onf::KernelOp>());
+  return llvm::all_of(body.getOps<FoldOp>(), [&](FoldOp fold) {
+    auto accs = getAccs(fold);
+    if (accs.empty() || accs[0].getExtents().empty())
+      return true;
+    auto plan = planFold(fold, row, deps, onDemand);
+    return plan && plan->carriers.size() == accs.size();
+  });
+}
+
+/// Rewrites a copy of the nest, or of a loop in it, to find out whether its folds then run in blocks.
+static bool runsInBlocks(ForOp nest, std::optional<unsigned> number = std::nullopt) {
+  OpBuilder b(nest);
+  auto copy = cast<ForOp>(b.clone(*nest.getOperation()));
+  ForOp loop = number ? *std::next(copy.getBody().getOps<ForOp>().begin(), *number) : ForOp();
+  Columns columns = loop ? Columns(copy, loop) : Columns(copy);
+  bool runs = columns.check();
+  if (runs) {
+    columns.rewrite();
+    runs = runInBlocks((loop ? loop : copy).getBody().front(), copy.getBody().getArguments().back());
+  }
+  copy.erase();
+  return runs;
+}
+
+bool orderColumns(ForOp nest) {
+  auto isFew = [&](unsigned axis) {
+    auto size = constantOf(cast<StringAttr>(nest.getExtents()[axis]).getValue());
+    return size && *size < kFewest;
+  };
+  unsigned rank = nest.getExtents().size();
+  if (rank < 2 || nest.getLift() || nest->hasAttr(kShortAttr) || isFew(rank - 1) ||
+      llvm::none_of(nest.getBody().getOps<FoldOp>(), [](FoldOp) { return true; }))
+    return false;
+  OpBuilder b(nest);
+  for (unsigned axis = rank - 1; axis-- > 0;) {
+    if (isFew(axis))
+      continue;
+    auto copy = cast<ForOp>(b.clone(*nest.getOperation()));
+    moveLast(copy, axis);
+    bool runs = runsInBlocks(copy);
+    copy.erase();
+    if (!runs)
+      continue;
+    moveLast(nest, axis);
+    nest->setAttr(kColumnsAttr, b.getI64IntegerAttr(kColumns));
+    return true;
+  }
+  return false;
+}
+
+void blockColumns(ForOp nest) {
+  if (nest->hasAttr(kColumnsAttr))
+    return Columns(nest).rewrite();
+  if (nest.getExtents().empty())
+    return;
+  for (auto [number, loop] : llvm::enumerate(llvm::to_vector(nest.getBody().getOps<ForOp>())))
+    if (loop.getExtents().size() == 1 && !loop.getBody().getOps<FoldOp>().empty() && runsInBlocks(nest, number)) {
+      Columns(nest, loop).rewrite();
+      loop->setAttr(kColumnsAttr, Builder(nest.getContext()).getI64IntegerAttr(kColumns));
+    }
+}
+
+} // namespace rows
+
+namespace {
+struct BlockColumns final : impl::BlockColumnsBase<BlockColumns> {
+  void runOnOperation() final {
+    for (auto kernel : getOperation().getOps<onf::KernelOp>())
+      for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>()))
+        rows::orderColumns(nest);
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> createBlockColumnsPass() { return std::make_unique<BlockColumns>(); }
+
+} // namespace moa
