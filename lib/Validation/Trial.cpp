@@ -14,9 +14,9 @@ using namespace moa::validation;
 
 using Sizes = std::map<std::string, int64_t>;
 
-/// Operations for one element of each output that take a few hundred microseconds, and as
-/// many as a kernel with large extents may take.
-static constexpr double kLittleWork = 5e3, kMostWork = 3e5;
+/// Operations for one element of each output that take a few hundred microseconds, as many as a kernel
+/// with large extents may take, and as many with whole temporaries at all sizes around numbers.
+static constexpr double kLittleWork = 5e3, kMostWork = 3e5, kMostWholeWork = 3e6;
 
 //===----------------------------------------------------------------------===//
 // Cost
@@ -33,9 +33,20 @@ namespace {
 /// What one element of each output takes, in operations: their numbers by the folds around.
 class Cost {
 public:
-  explicit Cost(onf::KernelOp kernel) {
-    for (auto nest : kernel.getBody().front().getOps<onf::ForOp>())
-      add(nest.getBody(), {});
+  /// With `isWhole`, of every temporary all elements, as the interpreter of loops makes them.
+  explicit Cost(onf::KernelOp kernel, bool isWhole = false) {
+    unsigned numCallers = kernel.getArgNames().size() + kernel.getResultNames().size();
+    for (auto nest : kernel.getBody().front().getOps<onf::ForOp>()) {
+      bool storesTemporary = false;
+      nest.walk([&](onf::StoreOp store) {
+        storesTemporary |= cast<BlockArgument>(store.getArray()).getArgNumber() >= numCallers;
+      });
+      SmallVector<SymExpr> around;
+      if (isWhole && storesTemporary)
+        for (StringRef extent : nest.getExtents().getAsValueRange<StringAttr>())
+          around.push_back(SymExpr::parse(extent).value_or(SymExpr(1)));
+      add(nest.getBody(), around);
+    }
   }
   /// Whether the range of a fold depends on a symbol.
   bool isFolded(const std::string &symbol) const { return folded.count(symbol); }
@@ -390,7 +401,7 @@ void Trial::tryEdges() {
   std::set<int64_t> sizes{0, 1};
   for (int64_t number : numbersOf(loops, description.constraints))
     sizes.insert({number - 1, number, number + 1});
-  Cost cost(loops);
+  Cost cost(loops), wholeCost(loops, /*isWhole=*/true);
   Extents extents(description);
   Hints hints(description);
   std::map<Sizes, std::pair<bool, double>> candidates;
@@ -420,12 +431,14 @@ void Trial::tryEdges() {
   for (auto &[chosen, order] : candidates)
     sorted.emplace_back(order, chosen);
   llvm::sort(sorted);
-  double spent = 0;
+  double spent = 0, wholeSpent = 0;
   std::string before = reason;
   for (auto &[order, chosen] : sorted) {
-    if (edges.size() >= most || spent + order.second > kMostWork)
+    double whole = wholeCost.of(chosen);
+    if (edges.size() >= most || spent + order.second > kMostWork || wholeSpent + whole > kMostWholeWork)
       continue;
     spent += order.second;
+    wholeSpent += whole;
     if (auto next = makePoint(/*seed=*/1, chosen, /*takesLast=*/true))
       edges.push_back(std::move(*next));
   }
@@ -477,8 +490,10 @@ bool Trial::isExplained(Operation *other, const Point &at, const Difference &dif
       }
       double distance = std::fabs((*values)[difference.output][0] - value);
       moved = std::max(moved, std::isfinite(value) && std::isnan(distance) ? INFINITY : distance);
+      if (std::fabs(difference.found - difference.expected) <= margin * moved)
+        return true;
     }
-  return std::fabs(difference.found - difference.expected) <= margin * moved;
+  return false;
 }
 
 std::optional<Difference> Trial::compare(Operation *other) const {

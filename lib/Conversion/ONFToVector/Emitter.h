@@ -242,6 +242,8 @@ public:
   mlir::Value arguments, scratchPointer;
   int64_t scratchBytes = 0;
   Tile tile;
+  /// Columns of this block that the nest has, if it runs in blocks of columns.
+  mlir::Value columns;
   /// The part of a fold's range that is being written; a null fold if none is.
   struct Part {
     onf::FoldOp fold;
