@@ -198,8 +198,8 @@ public:
                      const std::vector<Scalar> &scalars,
                      std::string *message = nullptr) const;
 
-  /// The same with the caller's workspace, aligned to 64 bytes; allocates
-  /// nothing large.
+  /// The same with the caller's workspace, at any address; allocates nothing
+  /// large.
   int32_t run(const std::vector<const DLTensor *> &arrays,
               const std::vector<Scalar> &scalars, void *workspace,
               size_t bytes) const;

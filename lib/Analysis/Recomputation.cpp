@@ -191,8 +191,11 @@ static constexpr double kLeastOfAll = 16;
 
 /// A count with sizes that are not known at their nominal values, or a large number if it exceeds 63 bits.
 static double nominal(const SymExpr &count) {
+  if (auto number = count.getConstant())
+    return double(*number);
   auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
-  return value ? double(*value) : 1e18;
+  // A difference of sizes may be of any length.
+  return !value ? 1e18 : *value > 0 ? double(*value) : double(kNominal);
 }
 
 /// Terms that a state evaluates in all.
@@ -233,7 +236,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
     if (accs.size() > 1)
       found.where = "at " + std::to_string(accs.size()) + " places" +
                     (found.where.empty() ? "" : ", " + found.where);
-    once += found.work / nominal(found.times);
+    once += found.work / std::max(1.0, nominal(found.times));
     if (found.times != SymExpr(1))
       result.push_back(std::move(found));
   }

@@ -50,7 +50,7 @@ static constexpr ForeignName table[] = {
     {"causal_mask", "'mask([i, j] j <= i, S)'"},
     {"dropout", "'select(keep, x / (1 - p), 0)' with 'keep' an array of bool, or a hash of "
                 "indices and a seed"},
-    {"nan_to_num", "'select(x == x, x, 0)'"},
+    {"nan_to_num", "'select(x == x, x, 0)', which keeps infinities"},
     {"clip", "'min(max(x, low), high)'"},
     {"clamp", "'min(max(x, low), high)'"},
     {"sign", "'select(x > 0, 1, select(x < 0, -1, 0))'"},
@@ -62,7 +62,7 @@ static constexpr ForeignName table[] = {
     // Functions.
     {"power", "'pow(x, y)'"},
     {"square", "'x * x'"},
-    {"round", "'floor(x + 0.5)'"},
+    {"round", "'floor(x + 0.5)', which rounds halves up"},
     {"trunc", "'select(x < 0, ceil(x), floor(x))'"},
     {"log_softmax", "'x -@(1,0) logsumexp(x)'"},
     {"rms_norm", "'x * rsqrt(mean(x * x) + eps)' in a 'def' on cells [n]"},

@@ -204,19 +204,20 @@ std::string Remedies::findConstraint() {
 //===----------------------------------------------------------------------===//
 
 /// The low bits of an element, which the specification calls the element.
-static bool isUnsignedElement(Term term) {
-  return term->is(TermKind::Scalar) && term->name == "and" && term->operands[0]->is(TermKind::Load);
+static bool isUnsignedElement(TermContext &terms, Term term) {
+  return term->is(TermKind::Scalar) && term->name == "and" && term->operands[0]->is(TermKind::Load) &&
+         terms.unsignedInputs.count(term->operands[0]->value) && terms.valueOf(term->operands[0]) == term;
 }
 
 /// Whether an assumption can be about an integer: arithmetic on symbols and elements.
-static bool isStatable(Term term) {
+static bool isStatable(TermContext &terms, Term term) {
   bool isArithmetic = term->is(TermKind::Number) || term->is(TermKind::Symbol) ||
                       term->is(TermKind::Index) || term->is(TermKind::Sum) ||
                       term->is(TermKind::Product) || term->is(TermKind::Quotient) ||
                       term->is(TermKind::Load);
-  if (isUnsignedElement(term))
-    return isStatable(term->operands[0]);
-  return isArithmetic && llvm::all_of(term->operands, isStatable);
+  if (isUnsignedElement(terms, term))
+    return isStatable(terms, term->operands[0]);
+  return isArithmetic && llvm::all_of(term->operands, [&](Term operand) { return isStatable(terms, operand); });
 }
 
 std::string Remedies::findRange(Term load) {
@@ -266,7 +267,7 @@ std::string Remedies::findAssumption(Term load) {
     llvm::SetVector<Term> left;
     if (end)
       collectIndices(end, left);
-    if (!end || !isStatable(end) || !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
+    if (!end || !isStatable(terms, end) || !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
       return "";
     everywhere.push_back(terms.notNegative(end));
     here.push_back(terms.substitute(everywhere.back(), {{element, given}}));

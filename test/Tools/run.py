@@ -127,6 +127,34 @@ class Run(unittest.TestCase):
         self.assertIn("UNDECIDED, as these inputs are ill-conditioned; declare the ranges that x has "
                       "in use, as in 'x : f32[N] in -1.0..0'", done.stdout)
 
+    def test_reads_outside_name_their_place(self):
+        """The interpreters say where the specification reads outside, if an assumption does not hold."""
+        self.write("kernel k[N, M](t : i32[N], v : f32[M]) -> y : f32[N]\n"
+                   "  assume [i] 0 <= t[i] and t[i] < M\n{\n  y = [i < N] v[t[i]] + 1.0\n}\n")
+        np.save(self.path("t.npy"), np.array([0, 1, 9, 2], np.int32))
+        np.save(self.path("v.npy"), np.ones(5, np.float32))
+        for target, error in (("device", r"loads outside of its array: .* of 'v' of shape \[5\]"),
+                              ("cpu", r"index \[9\] is outside 'v' of shape \[5\]")):
+            done = mt.tool("moa-run", self.path("scale.moa"), "t=" + self.path("t.npy"), "v=" + self.path("v.npy"),
+                           f"--target={target}", *(["--check"] if target == "cpu" else []))
+            self.assertNotEqual(done.returncode, 0)
+            self.assertRegex(done.stderr, r"scale\.moa:4:\d+: " + error)
+
+    def test_ends_of_float_ranges(self):
+        """Ends are rounded as elements are, and random elements lie between them."""
+        self.write("kernel k[N](x : f32[N] in 0.1..0.1, h : bf16[N] in 0.1..0.3, w : f64[N] in -1.5e308..1.5e308, p : f32 in 0.0..0.1)"
+                   " -> (y : f32[N], z : bf16[N], v : f64[N]) { y = x * p  z = h  v = w }")
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=64", "p=0.1",
+                       "-o", "y=" + self.path("y.npy"), "-o", "v=" + self.path("v.npy"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((np.load(self.path("y.npy")) == np.float32(0.1) * np.float32(0.1)).all())
+        drawn = np.load(self.path("v.npy"))
+        self.assertGreater(len(np.unique(drawn)), 60)
+        self.assertTrue((np.abs(drawn) <= 1.5e308).all())
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=64", "p=0.11")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("p is 0.11, outside of its declared range 0.0..0.1", done.stderr)
+
     def test_tolerance(self):
         """The error of a result in the measure of its tolerance, beside that."""
         self.write("kernel k[B, N, M](x : f32[B, N, M], w : f32[M, 4], v : f32[N])"

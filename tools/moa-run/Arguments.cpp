@@ -315,7 +315,12 @@ private:
     auto first = endOf(low, symbols), end = endOf(high, symbols);
     if (!first || !end)
       return std::nullopt;
-    return Range{*first, *end, isInteger(parameter.elementType)};
+    bool isOfIntegers = isInteger(parameter.elementType);
+    // Elements are rounded to their type, and so are the ends.
+    if (!isOfIntegers)
+      for (double *limit : {&*first, &*end})
+        *limit = getRounded(parameter, Scalar(*limit));
+    return Range{*first, *end, isOfIntegers};
   }
 
   /// The range of what is drawn: the declared one; of integers without, 0 ≤ element < 8.

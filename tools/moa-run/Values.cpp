@@ -308,11 +308,8 @@ void fillUniform(Value &value, uint64_t seed, double low, double high) {
   generator.next();
   int64_t count = value.getNumElements();
   for (int64_t k = 0; k < count; ++k) {
-    double element = value.getRounded(low + (high - low) * generator.uniform());
-    // A narrow type may round beyond an end that it does not have.
-    for (unsigned tries = 0; tries < 8 && !(element >= low && element <= high); ++tries)
-      element = value.getRounded(low + (high - low) * generator.uniform());
-    value.set(k, std::clamp(element, low, high));
+    double share = generator.uniform();
+    value.set(k, low * (1 - share) + high * share);
   }
 }
 

@@ -74,6 +74,10 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
           return false;
       return llvm::all_of(node->operands, visit);
     }
+    // A quotient or a shift has no value for every second operand.
+    bool isPartial = node->isOp("arith.floordivsi") || node->isOp("arith.shli") || node->isOp("arith.shrsi");
+    if (isPartial && node->operands[1]->kind != ExprKind::Const && node->operands[1]->kind != ExprKind::Extent)
+      return false;
     return llvm::all_of(node->operands, visit);
   };
   return visit(e);

@@ -213,7 +213,7 @@ private:
   Expr scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range);
   Expr elementOf(unsigned number, Expr value, llvm::ArrayRef<Expr> at);
   Expr findStored(Expr value, const IndexExtents &indices, mlir::Type type);
-  void setSource(Expr element, Expr source, const IndexExtents &indices);
+  void setSource(Expr element, Expr source);
   using NestOrder = llvm::SmallVector<llvm::SmallVector<size_t, 4>>;
   NestOrder sourcesOf(llvm::ArrayRef<NestPlan> nests);
   void joinNests(std::vector<NestPlan> &nests);

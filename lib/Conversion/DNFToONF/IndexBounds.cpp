@@ -6,12 +6,20 @@ using namespace mlir;
 using namespace moa;
 
 SmallVector<Expr> moa::conjunctsOf(Expr condition) {
-  if (!condition)
-    return {};
-  if (!condition->isOp("arith.andi"))
-    return {condition};
-  SmallVector<Expr> parts = conjunctsOf(condition->operands[0]);
-  llvm::append_range(parts, conjunctsOf(condition->operands[1]));
+  // Parts are shared: each is looked at once.
+  SmallVector<Expr> parts, open;
+  llvm::DenseSet<Expr> seen;
+  if (condition)
+    open.push_back(condition);
+  while (!open.empty()) {
+    Expr part = open.pop_back_val();
+    if (!seen.insert(part).second)
+      continue;
+    if (part->isOp("arith.andi"))
+      open.append({part->operands[1], part->operands[0]});
+    else
+      parts.push_back(part);
+  }
   return parts;
 }
 

@@ -58,13 +58,13 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
 }
 
 /// Says of a temporary, an element of which is `element`, that it holds `source`, of which what it stores has been made.
-void Derivation::setSource(Expr element, Expr source, const IndexExtents &indices) {
+void Derivation::setSource(Expr element, Expr source) {
   if (element->isOp("arith.extf"))
     element = element->operands[0];
   Temporary &temporary = temporaries[element->id - kernel.getArgNames().size() - kernel.getResultTypes().size()];
   llvm::DenseMap<int64_t, Expr> toRows;
-  for (auto [axis, index] : llvm::enumerate(indices))
-    toRows[index.first] = exprs.index(rowIndex(axis, exprs.indexName(index.first)));
+  for (auto [axis, at] : llvm::enumerate(element->operands))
+    toRows[at->id] = exprs.index(rowIndex(axis, exprs.indexName(at->id)));
   temporary.source = exprs.renamed(source, toRows);
 }
 

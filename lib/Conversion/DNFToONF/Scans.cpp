@@ -38,6 +38,13 @@ static std::optional<int64_t> distanceFrom(Expr e, int64_t index) {
   return *rest + (e->isOp("arith.addi") ? number : -number);
 }
 
+/// Returns whether a value reads elements of arrays.
+static bool readsArrays(Expr value) {
+  bool found = false;
+  walk(value, [&](Expr node) { found |= node->kind == ExprKind::Psi; });
+  return found;
+}
+
 /// Finds the condition by which the range of a reduction ends or begins with indices that nothing else in it knows.
 std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents &all) {
   if (e->kind != ExprKind::Reduce || !e->getPresent() || e->function || !isa<FloatType>(e->type) ||
@@ -52,6 +59,9 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
     Expr last = lastOf(exprs, end, k);
     scan.bound = last ? last : firstOf(exprs, end, k);
     scan.descends = !last;
+    // An element of an array may be the largest integer, and has none next to it.
+    if (scan.descends && scan.bound && scan.bound->isOp("arith.addi") && readsArrays(scan.bound))
+      continue;
     scan.others = nullptr;
     for (Expr condition : conditions)
       if (condition != end)
@@ -88,7 +98,7 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
   bool isKnown = llvm::all_of(term->freeIndices, [&](int64_t id) {
     return llvm::any_of(inside, [&](auto &index) { return index.first == id; });
   });
-  if (!isKnown || !isAffordable(extents, /*isPower=*/true) || !readsInside(term, inside))
+  if (!isKnown || !isAffordable(extents, /*isPower=*/true) || !readsInside(term, inside) || !readsInside(scan->bound, all))
     return nullptr;
   // What is stored runs along the axis before the last one, of which there is one.
   if (indices.empty())
@@ -113,14 +123,18 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
 
 /// Returns the index of what is stored that stands for the end of a range.
 Expr Derivation::scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range) {
-  Expr bound = scan.bound;
+  Type type = scan.bound->type;
+  Expr one = exprs.extent(SymExpr(1)), bound = scan.bound;
   if (!scan.descends)
-    bound = exprs.op("arith.addi", {bound, exprs.extent(SymExpr(1))}, bound->type);
+    bound = exprs.op("arith.addi", {bound, one}, type);
   // j or j + 1 of an index j of the same range is one of those that are stored.
   for (auto &[j, extent] : all)
     if (auto distance = distanceFrom(bound, j); distance && extent == range && (*distance == 0 || *distance == 1))
       return *distance == 0 ? exprs.index(j)
-                            : exprs.op("arith.addi", {exprs.index(j), exprs.extent(SymExpr(1))}, bound->type);
-  bound = exprs.op("arith.minsi", {bound, exprs.extent(range)}, bound->type);
-  return exprs.op("arith.maxsi", {bound, exprs.extent(SymExpr(0))}, bound->type);
+                            : exprs.op("arith.addi", {exprs.index(j), one}, type);
+  // The last index is limited before 1 is added to it: an element of an array may be the largest integer.
+  SymExpr before(scan.descends ? 0 : 1);
+  bound = exprs.op("arith.minsi", {scan.bound, exprs.extent(range - before)}, type);
+  bound = exprs.op("arith.maxsi", {bound, exprs.extent(SymExpr(0) - before)}, type);
+  return scan.descends ? bound : exprs.op("arith.addi", {bound, one}, type);
 }

@@ -46,8 +46,11 @@ bool moa::isLess(const SymExpr &x, const SymExpr &y) {
 }
 
 double moa::nominal(const SymExpr &count) {
+  if (auto number = count.getConstant())
+    return double(*number);
   auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
-  return value ? double(*value) : 0;
+  // A difference of sizes may be of any length, and a count above 63 bits is large.
+  return !value ? 0x1p63 : *value > 0 ? double(*value) : double(kNominal);
 }
 
 bool moa::isFloatSum(Expr e) {
@@ -81,24 +84,30 @@ bool moa::hasConditions(Expr value) {
   return visit(value);
 }
 
-/// The most indices by which an array of `known` and `unknown` extents exceeds an array of this type; none where the array
-/// has more than one axis beyond those.
-static std::optional<double> excessOver(ArrayRef<SymExpr> extents, Type type) {
+namespace {
+/// By how many axes, one at most, and by how many indices an array exceeds another one.
+struct Excess {
+  unsigned axes = 0;
+  double indices = 1;
+};
+} // namespace
+
+/// Returns by what an array of these extents exceeds an array of this type; none where that is more than one axis.
+static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
   SmallVector<std::string> have;
   for (StringAttr extent : cast<ArrayType>(type).getShape())
     have.push_back(extent.str());
-  double excess = 1;
-  unsigned beyond = 0;
+  Excess excess;
   for (const SymExpr &extent : extents) {
     auto it = llvm::find(have, extent.str());
     if (it != have.end()) {
       have.erase(it);
       continue;
     }
-    ++beyond;
-    excess *= nominal(extent);
+    ++excess.axes;
+    excess.indices *= nominal(extent);
   }
-  return beyond > 1 ? std::nullopt : std::optional(excess);
+  return excess.axes > 1 ? std::nullopt : std::optional(excess);
 }
 
 /// Whether an array of these extents is no larger than the kernel's own arrays, up to a factor:
@@ -116,11 +125,14 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
     return llvm::any_of(kernel.getBody().getArgumentTypes(), holds) ||
            llvm::any_of(kernel.getResultTypes().getAsValueRange<TypeAttr>(), holds);
   };
-  if (known <= kMostKnown && anyArray([&](Type type) { return excessOver(unknown, type) == 1.0; }))
+  if (known <= kMostKnown && anyArray([&](Type type) {
+        auto excess = excessOver(unknown, type);
+        return excess && !excess->axes;
+      }))
     return true;
   return isPower && anyArray([&](Type type) {
            auto excess = excessOver(extents, type);
-           return excess && *excess <= 2 * kNominal;
+           return excess && excess->indices <= 2 * kNominal;
          });
 }
 
@@ -272,7 +284,8 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   });
   if (!isInside || !isKnown)
     return false;
-  bool forThreads = longest >= kLeastPower && workOf(sum) >= kLeastPower && isSmallerThanRead(sum, all);
+  // A row with columns has threads enough.
+  bool forThreads = !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && isSmallerThanRead(sum, all);
   if (lost < 2 && !forThreads)
     return false;
   // Beside a result that grows with a range, nothing that grows with its square, unless the work grows with its cube otherwise.
@@ -323,7 +336,7 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
       value = storeParts(nests, value, indices, name, loc);
   }
   Expr element = store(nests, value, indices, type, name, loc);
-  setSource(element, sum, indices);
+  setSource(element, sum);
   return element;
 }
 

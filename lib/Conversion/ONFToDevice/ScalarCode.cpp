@@ -467,6 +467,19 @@ template <typename OpT> Value ScalarCode::offset(OpT op) {
   return sum;
 }
 
+/// Returns the place of an operation in the specification, with the name of another location.
+static Location placeOf(Operation *op, Location named) {
+  Location place = named;
+  op->getLoc()->walk([&](Location inner) {
+    if (!isa<FileLineColLoc>(inner))
+      return WalkResult::advance();
+    place = inner;
+    return WalkResult::interrupt();
+  });
+  auto name = dyn_cast<NameLoc>(named);
+  return name && place != named ? Location(NameLoc::get(name.getName(), place)) : place;
+}
+
 Value ScalarCode::evalLoad(onf::LoadOp load) {
   Value array = arrays.lookup(load.getArray());
   Type type = load.getResult().getType();
@@ -477,7 +490,7 @@ Value ScalarCode::evalLoad(onf::LoadOp load) {
   if (clampsLoads)
     return evalNearest(load);
   Value where = offset(load);
-  return device::LoadOp::create(b, loc, type, array, where);
+  return device::LoadOp::create(b, placeOf(load, loc), type, array, where);
 }
 
 Value ScalarCode::evalNearest(onf::LoadOp load) {
@@ -520,7 +533,7 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
   if (!offset) // of an array without axes
     offset = index(0);
   auto read = [&]() -> Value {
-    return device::LoadOp::create(b, loc, type, arrays.lookup(load.getArray()), offset);
+    return device::LoadOp::create(b, placeOf(load, loc), type, arrays.lookup(load.getArray()), offset);
   };
   if (!isThere)
     return read();

@@ -10,6 +10,7 @@
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -56,14 +57,20 @@ bool ColumnLoop::isOfFold(Value value) {
   return known[value] = is;
 }
 
-/// Returns whether the loop compares its sums: those of another nest may differ in their last bits.
+/// Returns whether last bits of the loop's sums may decide something, as in comparisons, √(m − x) or 1/(m − x): those of
+/// another nest may differ in them.
 bool ColumnLoop::comparesSums() {
   llvm::SmallPtrSet<Operation *, 16> follows;
   for (Operation &op : loop.getBody().front()) {
     bool isOfSum = isa<FoldOp>(op) || llvm::any_of(op.getOperands(), [&](Value operand) {
       return operand.getDefiningOp() && follows.contains(operand.getDefiningOp());
     });
-    if (isOfSum && isa<arith::CmpFOp>(op))
+    bool divides = isa<arith::DivFOp>(op) && op.getOperand(1).getDefiningOp() &&
+                   follows.contains(op.getOperand(1).getDefiningOp());
+    bool isSmooth = isa<FoldOp, StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
+                        arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp,
+                        math::AbsFOp, math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp, onf::AtOp>(op) && !divides;
+    if (isOfSum && !isSmooth)
       return true;
     if (isOfSum)
       follows.insert(&op);

@@ -72,6 +72,11 @@ static bool findColumns(WarpProduct &product) {
   bool isShort = product.length && *product.length < kDepth;
   if (indices.size() < 2 || !product.acc.getExtents().empty() || isShort || product.nest.getChoices())
     return false;
+  // Of a few rows or columns most of a block would be padding.
+  constexpr int64_t fewest = 8;
+  for (StringRef extent : llvm::drop_begin(product.nest.getExtents().getAsValueRange<StringAttr>(), indices.size() - 2))
+    if (auto size = SymExpr::parse(extent)->getConstant(); size && *size < fewest)
+      return false;
   product.column = *(indices.end() - 2);
   product.columns = kNestColumns;
   return true;

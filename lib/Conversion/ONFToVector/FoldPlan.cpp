@@ -211,6 +211,9 @@ bool Planner::checkInteger(const Score &score, const Twine &subject) {
     return refuse(subject, "is a sum of integers that is read as such, not as one f32(…)");
   for (const Factors *factors : {&score.row, &score.key}) {
     LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
+    auto low = factors->values.size() == 1 ? factors->values[0].getDefiningOp<arith::AndIOp>() : arith::AndIOp();
+    if (!load && low && getReadElement(low.getLhs()))
+      return refuse(subject, "sums up products of integers without a sign, not of elements of i8");
     if (!load)
       return refuse(subject, "sums up products of computed integers, not of elements of i8");
     if (!load.getResult().getType().isInteger(8)) {

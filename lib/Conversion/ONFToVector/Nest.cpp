@@ -257,7 +257,9 @@ void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = fold.getLoc();
   bool isBlocked = options.blocks &&
                    emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options);
-  if (!isBlocked && emitter.columns)
+  SmallVector<AccOp> accs = getAccs(fold);
+  bool hasColumns = !accs.empty() && !accs[0].getExtents().empty();
+  if (!isBlocked && emitter.columns && hasColumns)
     emitter.fail(fold, "expects a fold for columns to run in blocks");
   else if (!isBlocked)
     emitTileFold(fold);

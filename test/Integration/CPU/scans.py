@@ -42,8 +42,55 @@ SUMS = """kernel k[N, M](x : f32[N, M], y : f32[M]) -> z : f32[N]
 { z = [i < N] +/ [j < M] exp(-(+/ [k < M] mask(k <= j, x[i, k]))) * y[j] }
 """
 
+# Ends that a condition protects, ends that have no integer next to them, and quotients that only some terms need.
+GUARDED = """kernel k[N, M, P](x : f32[M], L : i32[P]) -> y : f32[N, M]
+{ y = [i < N, j < M] */ [k < M] mask(i < P and k < L[i] + j, x[k]) }
+"""
+
+LARGEST = """kernel k[N, M](x : f32[M], L : i64[N]) -> (upto : f32[N], after : f32[N])
+{
+  upto = [i < N] max/ [k < M] mask(k <= L[i], x[k])
+  after = [i < N] max/ [k < M] mask(k > L[i], x[k])
+}
+"""
+
+QUOTIENTS = """kernel k[M](a : i32[M], b : i32[M]) -> y : f32[M]
+{ y = [j < M] */ [k < M] mask(k < j, f32(a[k] / b[k])) }
+"""
+
 
 class Scans(mt.KernelTest):
+
+    def test_guarded_ends(self):
+        kernel = mt.make_kernel(GUARDED)
+        for n, m, p in ((1, 1, 0), (3, 5, 2), (70, 70, 3), (2, 130, 2)):
+            with self.subTest(n=n, m=m, p=p):
+                rng = np.random.default_rng(7)
+                inputs = {"x": rng.uniform(0.8, 1.2, m), "L": rng.integers(-3, 4, p)}
+                x = kernel.seen_by_kernel(inputs)["x"]
+                expected = np.array([[x[:max(inputs["L"][i] + j, 0)].prod() if i < p else 1.0 for j in range(m)]
+                                     for i in range(n)]).reshape(n, m)
+                self.assert_close(kernel.results(inputs, {"y": (n, m)}), {"y": expected}, mt.BOUNDS["f32"], f"guarded {n} {m} {p}")
+
+    def test_largest_ends(self):
+        kernel = mt.make_kernel(LARGEST)
+        x = np.random.default_rng(8).standard_normal(70)
+        limits = [2**63 - 1, -2**63, 0, 3, 69, 70, -1] * 10
+        inputs = {"x": x, "L": np.array(limits, dtype=np.int64)}
+        seen = kernel.seen_by_kernel(inputs)["x"]
+        least = -np.inf
+        expected = {"upto": np.array([max(seen[:min(max(end + 1, 0), 70)], default=least) for end in limits]),
+                    "after": np.array([max(seen[min(max(end + 1, 0), 70):], default=least) for end in limits])}
+        self.assert_close(kernel.results(inputs, {"upto": (70,), "after": (70,)}), expected, mt.BOUNDS["f32"], "largest ends")
+
+    def test_quotients(self):
+        kernel = mt.make_kernel(QUOTIENTS)
+        for m in (1, 5, 70):
+            rng = np.random.default_rng(9)
+            a, b = rng.integers(2, 5, m), rng.integers(1, 3, m)
+            b[-1] = 0
+            expected = np.array([np.prod([float(a[k] // b[k]) for k in range(j)]) for j in range(m)])
+            self.assert_close(kernel.results({"a": a, "b": b}, {"y": (m,)}), {"y": expected}, mt.BOUNDS["f32"], f"quotients {m}")
 
     def test_running(self):
         kernel = mt.make_kernel(RUNNING)

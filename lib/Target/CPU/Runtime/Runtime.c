@@ -682,12 +682,13 @@ static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace,
     return MOA_OK;
   if (!workspace)
     return refuse(message, MOA_WORKSPACE,
-                  "%s: the workspace is NULL, but %lld bytes are needed",
-                  kernel->name, (long long)needed);
+                  "%s: the workspace is NULL; pass at least the %lld bytes of %s_workspace",
+                  kernel->name, (long long)needed + 64, kernel->name);
   if (bytes < (uint64_t)needed)
     return refuse(message, MOA_WORKSPACE,
-                  "%s: the workspace has %llu bytes, but %lld are needed",
-                  kernel->name, (unsigned long long)bytes, (long long)needed);
+                  "%s: the workspace has %llu bytes from its first multiple of 64 on, but %lld are needed; "
+                  "pass at least the %lld bytes of %s_workspace",
+                  kernel->name, (unsigned long long)bytes, (long long)needed, (long long)needed + 64, kernel->name);
   return MOA_OK;
 }
 
