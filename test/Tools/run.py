@@ -153,7 +153,7 @@ class Run(unittest.TestCase):
         self.assertTrue((np.abs(drawn) <= 1.5e308).all())
         done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=64", "p=0.11")
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("p is 0.11, outside of its declared range 0.0..0.1", done.stderr)
+        self.assertIn("p is 0.11, outside of its declared range 0..0.1", done.stderr)
 
     def test_tolerance(self):
         """The error of a result in the measure of its tolerance, beside that."""

@@ -190,7 +190,9 @@ private:
   Expr anyOf(Expr e);
   bool isAffordable(llvm::ArrayRef<SymExpr> extents, bool isPower = false);
   double workOf(Expr value);
-  bool isSmallerThanRead(Expr value, const IndexExtents &all);
+  std::optional<IndexExtents> orderAsRead(Expr value, const IndexExtents &all);
+  Expr byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at);
+  Expr storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads, mlir::Type type);
   bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
                       std::optional<size_t> carried, bool isAlways);
   std::pair<mlir::Location, std::string> placeAndName(Expr sum);

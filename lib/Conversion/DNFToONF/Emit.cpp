@@ -27,7 +27,7 @@ public:
   Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
           dnf::KernelOp source, size_t most)
       : exprs(exprs), rules(rules), derivation(derivation), source(source),
-        loc(source.getLoc()) {
+        loc(source.getLoc()), place(source.getLoc()) {
     size_t ops = 0;
     source.walk([&](Operation *) { ++ops; });
     mostWritten = mostOps(ops, most);
@@ -90,6 +90,7 @@ private:
   Derivation &derivation;
   dnf::KernelOp source;
   Location loc;
+  Location place; // of the result that is computed
   onf::KernelOp target;
   std::vector<std::unique_ptr<Scope>> scopes;
   llvm::DenseMap<Expr, unsigned> levels;
@@ -320,7 +321,7 @@ Value Emitter::emitLoad(Expr e) {
   SmallVector<Attribute> coefficients;
   splitForm(form, terms, coefficients);
   OpBuilder &b = scopes[level]->builder;
-  return onf::LoadOp::create(b, loc, e->type, target.getBody().getArgument(e->id), terms,
+  return onf::LoadOp::create(b, place, e->type, target.getBody().getArgument(e->id), terms,
                              b.getArrayAttr(coefficients), str(form.constant.str()));
 }
 
@@ -505,7 +506,15 @@ void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
                        b.getArrayAttr(coefficients), str(form.constant.str()));
 }
 
+/// Returns a location without names, which code takes for its variables.
+static Location withoutName(Location loc) {
+  while (auto name = dyn_cast<NameLoc>(loc))
+    loc = name.getChildLoc();
+  return loc;
+}
+
 void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
+  place = withoutName(output.loc);
   if (!output.carried)
     return emitStore(nest, output);
   OpBuilder &b = scopes.back()->builder;
@@ -553,6 +562,7 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
     row.values[exprs.index(id)] = arg;
     rows.push_back({id, *SymExpr::parse(extent)});
   }
+  place = withoutName(nest.outputs.front().loc);
   for (FoldPlan &fold : nest.folds)
     emitFold(nest, fold);
   for (OutputPlan &output : nest.outputs)

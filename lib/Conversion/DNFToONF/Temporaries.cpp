@@ -125,10 +125,13 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
     return llvm::any_of(kernel.getBody().getArgumentTypes(), holds) ||
            llvm::any_of(kernel.getResultTypes().getAsValueRange<TypeAttr>(), holds);
   };
-  if (known <= kMostKnown && anyArray([&](Type type) {
-        auto excess = excessOver(unknown, type);
-        return excess && !excess->axes;
-      }))
+  auto holdsAll = [&](Type type) {
+    auto excess = excessOver(unknown, type);
+    return excess && !excess->axes;
+  };
+  // Next to a temporary another one of its size is a factor.
+  if (known <= kMostKnown &&
+      (anyArray(holdsAll) || llvm::any_of(temporaries, [&](const Temporary &other) { return holdsAll(other.type); })))
     return true;
   return isPower && anyArray([&](Type type) {
            auto excess = excessOver(extents, type);
@@ -285,7 +288,7 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   if (!isInside || !isKnown)
     return false;
   // A row with columns has threads enough.
-  bool forThreads = !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && isSmallerThanRead(sum, all);
+  bool forThreads = !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && orderAsRead(sum, all);
   if (lost < 2 && !forThreads)
     return false;
   // Beside a result that grows with a range, nothing that grows with its square, unless the work grows with its cube otherwise.
@@ -296,28 +299,75 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   return isAffordable(extents, isPower) && (isAlways || readsInside(sum, all));
 }
 
-/// Whether an array of these elements is a part of an array that the value reads, with fewer axes.
-bool Derivation::isSmallerThanRead(Expr value, const IndexExtents &all) {
-  SmallVector<std::string> extents;
+/// Returns the indices of a value in the order that they have as axes of an array that it reads and that has more axes; none if
+/// there is no such array.
+std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExtents &all) {
+  IndexExtents own;
   for (auto &index : all)
     if (value->dependsOn(index.first))
-      extents.push_back(index.second.str());
-  bool found = false;
+      own.push_back(index);
+  std::optional<IndexExtents> found;
   walk(value, [&](Expr node) {
     if (found || node->kind != ExprKind::Psi || node->id >= int64_t(kernel.getArgNames().size()))
       return;
-    SmallVector<std::string> have;
-    for (StringAttr extent : cast<ArrayType>(kernel.getBody().getArgument(node->id).getType()).getShape())
-      have.push_back(extent.str());
-    found = have.size() > extents.size() && llvm::all_of(extents, [&](const std::string &text) {
-      auto it = llvm::find(have, text);
-      if (it == have.end())
-        return false;
-      have.erase(it);
-      return true;
-    });
+    auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
+    IndexExtents left = own, ordered;
+    for (StringAttr extent : type.getShape()) {
+      auto it = llvm::find_if(left, [&](auto &index) { return index.second.str() == extent.getValue(); });
+      if (it == left.end())
+        continue;
+      ordered.push_back(*it);
+      left.erase(it);
+    }
+    if (left.empty() && type.getRank() > int64_t(own.size()))
+      found = std::move(ordered);
   });
   return found;
+}
+
+/// Replaces the rows that a reduction knows only by their group, as key heads h / (H/G) of query heads, by the group, at which
+/// it reads an array. `all` has the groups then, and `at` what they are.
+Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
+  for (auto &[id, extent] : all) {
+    Expr group = nullptr, row = exprs.index(id);
+    std::string groups;
+    if (sum->dependsOn(id))
+      walk(sum, [&](Expr node) {
+        if (node->kind != ExprKind::Psi || node->id >= int64_t(kernel.getArgNames().size()))
+          return;
+        auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
+        for (auto [axis, operand] : llvm::enumerate(node->operands))
+          if (operand->isOp("arith.floordivsi") && operand->operands[0] == row && !operand->operands[1]->dependsOn(id)) {
+            group = operand;
+            groups = type.getExtent(axis).str();
+          }
+      });
+    if (!group)
+      continue;
+    int64_t index = exprs.freshIndex(exprs.indexName(id));
+    Expr grouped = exprs.replace(sum, [&](Expr node) { return node == group ? exprs.index(index) : nullptr; });
+    if (grouped->dependsOn(id))
+      continue;
+    exprs.inheritName(sum, grouped);
+    sum = grouped;
+    at[index] = group;
+    id = index;
+    extent = *SymExpr::parse(groups);
+  }
+  return sum;
+}
+
+/// Stores a reduction over its rows, or the groups of rows that it knows, and returns its element. A long one of threads has the
+/// order of the array that it reads, which the nest of a result may have too.
+Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads,
+                              Type type) {
+  llvm::DenseMap<int64_t, Expr> at;
+  auto [loc, name] = placeAndName(sum);
+  Expr ofGroups = byGroups(sum, all, at);
+  IndexExtents indices = indicesOf(ofGroups, all, last);
+  if (isOfThreads && workOf(sum) >= kLeastPower)
+    indices = orderAsRead(ofGroups, all).value_or(indices);
+  return exprs.renamed(storeSum(nests, ofGroups, indices, type, name, loc), at);
 }
 
 /// Stores a reduction, a sum that is long after those of its parts. What its terms read is stored before it is split: a part has no
@@ -332,7 +382,7 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
     // Parts have other indices, at which nothing is found among what is stored.
     std::map<std::pair<Expr, bool>, Expr> known;
     value = readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
-    if (isFloatSum(sum) && knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, value))
+    if (isFloatSum(sum) && knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, sum))
       value = storeParts(nests, value, indices, name, loc);
   }
   Expr element = store(nests, value, indices, type, name, loc);
@@ -435,9 +485,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         continue;
       }
       Type type = isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
-      auto [loc, name] = placeAndName(inner);
-      IndexExtents indices = indicesOf(inner, all, rows ? all[rows - 1].first : -1);
-      columns[inner] = stored[inner] = storeSum(nests, inner, indices, type, name, loc);
+      columns[inner] = stored[inner] = storeForRows(nests, inner, all, rows ? all[rows - 1].first : -1, !carried, type);
       hearStored(inner, stored[inner]);
     }
   };
@@ -475,8 +523,7 @@ void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const Ind
         workOfRow(e) < kLargerThanRow * (total - workOfRow(e)) || !isAffordable(extents, /*isPower=*/false) ||
         !(isAlways || readsInside(e, rows)))
       continue;
-    auto [loc, name] = placeAndName(e);
-    after[e] = storeSum(nests, e, indicesOf(e, rows, rows.back().first), e->type, name, loc);
+    after[e] = storeForRows(nests, e, rows, rows.back().first, /*isOfThreads=*/false, e->type);
     hearStored(e, after[e]);
   }
 }

@@ -244,7 +244,7 @@ bool orderColumns(ForOp nest) {
     return size && *size < kFewest;
   };
   unsigned rank = nest.getExtents().size();
-  if (rank < 2 || nest.getLift() || nest->hasAttr(kShortAttr) || isFew(rank - 1) ||
+  if (rank < 2 || nest.getLift() || nest->hasAttr(kColumnsAttr) || nest->hasAttr(kShortAttr) || isFew(rank - 1) ||
       llvm::none_of(nest.getBody().getOps<FoldOp>(), [](FoldOp) { return true; }))
     return false;
   OpBuilder b(nest);
