@@ -23,14 +23,9 @@ static bool isCarriable(StringRef extent) {
 }
 
 Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
-  if (present && present->dependsOn(index))
+  if (present)
     return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present,
                         TypeAttr(), exprs.indexName(index));
-  if (present) {
-    // One condition for all indices says by itself what reads it protects. It is asked where there is an index.
-    Expr any = makeAny(extent, index, nullptr), none = exprs.boolean(false);
-    return any == exprs.boolean(true) ? present : any == none ? none : exprs.op("arith.select", {any, present, none}, present->type);
-  }
   if (auto n = constantExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());

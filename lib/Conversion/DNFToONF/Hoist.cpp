@@ -164,6 +164,16 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   outside.insert(outside.begin(), {rest, false});
   Expr value = rules.product(outside, e->type);
   Expr any = makeAny(e->extent, j, present);
+  // One condition for all indices protects what the factors read by what it says, where there is an index.
+  std::function<bool(Expr)> readsArray = [&](Expr node) {
+    return node->kind != ExprKind::Reduce && ((node->kind == ExprKind::Psi && !node->operands.empty()) ||
+                                              llvm::any_of(node->operands, readsArray));
+  };
+  bool reads = llvm::any_of(outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });
+  if (present && reads && !present->dependsOn(j)) {
+    Expr some = makeAny(e->extent, j, nullptr), none = exprs.boolean(false);
+    any = some == exprs.boolean(true) ? present : some == none ? none : exprs.op("arith.select", {some, present, none}, present->type);
+  }
   if (!constantsOnly && any != exprs.boolean(true))
     value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
   if (observer)

@@ -379,11 +379,13 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
   Expr value = associate(nests, sum, indices);
   if (value == sum) {
     value = storeSums(nests, sum, indices);
-    // Parts have other indices, at which nothing is found among what is stored.
-    std::map<std::pair<Expr, bool>, Expr> known;
-    value = readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
-    if (isFloatSum(sum) && knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, sum))
+    bool isLong = knownExtent(sum).value_or(kNominal) >= kLeastInParts;
+    if (isFloatSum(sum) && isLong && enabled("R4") && !isCascade(exprs, value)) {
+      // Parts have other indices, at which nothing is found among what is stored.
+      std::map<std::pair<Expr, bool>, Expr> known;
+      value = readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
       value = storeParts(nests, value, indices, name, loc);
+    }
   }
   Expr element = store(nests, value, indices, type, name, loc);
   setSource(element, sum);

@@ -106,8 +106,10 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
   }
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(op);
-  for (auto &[condition, operands] : uses) {
-    Value ofRows = map(code, "", {}, Over::rows(), {b.getI1Type()}, [&](ValueRange, ValueRange) {
+  // A condition may follow from another one: all are computed before any is replaced.
+  Values ofRows;
+  for (auto &[condition, operands] : uses)
+    ofRows.push_back(map(code, "", {}, Over::rows(), {b.getI1Type()}, [&, condition = condition](ValueRange, ValueRange) {
       IRMapping copies;
       for (Operation *step : stepsInside(op, condition))
         b.clone(*step, copies);
@@ -115,11 +117,12 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
                                           copies.lookupOrDefault(condition));
       Value zero = code.constant(b.getI32IntegerAttr(0));
       return Values{code.differs(device::OpaqueOp::create(b, code.loc, word), zero)};
-    })[0];
+    })[0]);
+  for (auto [use, value] : llvm::zip_equal(uses, ofRows)) {
     unsigned number = op.getInputs().size();
-    op.getInputsMutable().append(ofRows);
+    op.getInputsMutable().append(value);
     Value argument = block.insertArgument(number, b.getI1Type(), code.loc);
-    for (OpOperand *operand : operands)
+    for (OpOperand *operand : use.second)
       operand->set(argument);
   }
 }
