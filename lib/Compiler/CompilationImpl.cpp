@@ -14,7 +14,6 @@
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Precision/Bounds.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
-#include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
 #include "lib/Pipelines/ReadModule.h"
@@ -425,7 +424,13 @@ ModuleOp Compilation::Impl::getModule(Level level) {
                                           : getModule(static_cast<Level>(static_cast<int>(level) - 1));
   if (!above)
     return {};
-  OwningOpRef<ModuleOp> module = above.clone();
+  OwningOpRef<ModuleOp> module = above.clone(), ordered;
+  if (level == Level::Lifted && options.architecture.empty()) {
+    if (!blockColumns(*module))
+      return {};
+    ordered = module->clone();
+    above = *ordered;
+  }
   PipelineOptions pipeline = getPipelineOptions();
   bool done =
       level == Level::Lifted
@@ -436,10 +441,6 @@ ModuleOp Compilation::Impl::getModule(Level level) {
             });
   if (!done || !validate(level, above, *module) ||
       (level == Level::ONF && !options.architecture.empty() && (!separateFolds(*module, true) || !splitFolds(*module))))
-    return {};
-  // The order of loops is the CPU's to choose.
-  if (level == Level::ONF && options.architecture.empty() &&
-      !runPasses(*module, "onf", [](OpPassManager &pm) { pm.addPass(createBlockColumnsPass()); }))
     return {};
   // Of the loops as they are emitted: for a GPU more is stored by now.
   if (level == Level::ONF && !runPasses(*module, "onf", [](OpPassManager &pm) { pm.addPass(createRemarkRecomputationPass()); }))

@@ -174,6 +174,7 @@ private:
   bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);
   bool separateFolds(mlir::ModuleOp module, bool isForGpu);
   bool splitFolds(mlir::ModuleOp module);
+  bool blockColumns(mlir::ModuleOp module);
 
   /// What stands behind the lifted level, per kernel.
   struct Unit {

@@ -7,6 +7,7 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Precision/Bounds.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/PTX/PTX.h"
@@ -24,6 +25,8 @@ namespace moa {
 bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
   OperationFingerPrint before(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
+        if (isForGpu)
+          pm.addPass(createSeparateColumnsPass());
         pm.addPass(createSeparateFoldsPass(/*forTiles=*/isForGpu, getPipelineOptions().spends));
         pm.addPass(onf::createONFVerify());
       }))
@@ -41,6 +44,18 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
         pm.addPass(createFuseNestsPass());
         pm.addPass(onf::createONFFuseFolds());
         pm.addPass(createReadThroughCopiesPass());
+        pm.addPass(createOrderProductsPass());
+        pm.addPass(onf::createONFVerify());
+      }))
+    return false;
+  return OperationFingerPrint(module) == before || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+}
+
+/// The order of a CPU's loops, where a nest runs in blocks of columns; validated in the same way.
+bool Compilation::Impl::blockColumns(ModuleOp module) {
+  OperationFingerPrint before(module);
+  if (!runPasses(module, "onf", [](OpPassManager &pm) {
+        pm.addPass(createBlockColumnsPass());
         pm.addPass(onf::createONFVerify());
       }))
     return false;

@@ -194,7 +194,7 @@ private:
   Expr byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at);
   Expr storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads, mlir::Type type);
   bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
-                      std::optional<size_t> carried, bool isAlways);
+                      std::optional<size_t> carried, bool isAlways, std::optional<int64_t> left = std::nullopt);
   std::pair<mlir::Location, std::string> placeAndName(Expr sum);
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
@@ -282,7 +282,9 @@ private:
   llvm::SmallVector<Temporary> temporaries;
   /// Reductions, how often they are computed again and whether nothing decides if they are needed, and the same with
   /// temporaries in them.
-  std::map<std::tuple<Expr, double, bool>, Expr> withStored;
+  std::map<std::tuple<Expr, double, bool, bool>, Expr> withStored;
+  /// The index of the sum in which the sum that is visited next is a factor, if R5 may exchange them.
+  std::optional<int64_t> exchangedWith;
   llvm::DenseMap<Expr, Expr> withProducts; // the same of storeProducts()
   llvm::DenseMap<Expr, double> work;       // of workOf()
   llvm::DenseSet<Expr> runningValues;      // of storeScan(), at the row indices

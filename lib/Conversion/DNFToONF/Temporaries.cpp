@@ -254,8 +254,8 @@ static bool isStorable(Expr e) {
 /// on all indices around it, and is more work than to load its value. The axis that a row carries takes no
 /// part: what does not depend on it is shared by the row. If nothing computes it again, it is stored for the sake of threads:
 /// few rows share the work of a long range then.
-bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
-                                std::optional<size_t> carried, bool isAlways) {
+bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried, bool isAlways,
+                                std::optional<int64_t> left) {
   if (!isStorable(sum) || workOf(sum) < kLeastTerms)
     return false;
   size_t innermost = 0, ofRows = 0;
@@ -275,7 +275,7 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   // How often it is computed, and how often for other indices than the columns of a row.
   double lost = 1, beyond = 1;
   for (auto [k, index] : llvm::enumerate(all)) {
-    if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost))
+    if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost) || index.first == left)
       continue;
     lost *= nominal(index.second);
     if (k + 1 != rows)
@@ -444,7 +444,9 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   for (auto [k, index] : llvm::enumerate(all))
     if (!outer->dependsOn(index.first) && k != carried)
       again *= nominal(index.second);
-  auto key = std::make_tuple(outer, again, isAlways);
+  // Σ_m y_m·Σ_k x_k·v_mk is Σ_k x_k·Σ_m y_m·v_mk (R5): x is not computed again for each m of a longer range.
+  std::optional<int64_t> exchanged = std::exchange(exchangedWith, std::nullopt);
+  auto key = std::make_tuple(outer, again, isAlways, exchanged.has_value());
   if (auto known = withStored.find(key); known != withStored.end())
     return known->second;
   withStored[key] = outer;
@@ -458,11 +460,26 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       return factor.base == e && !factor.divides;
     });
   };
+  // The index that a value is not computed again for, as its factor leaves the sum over it.
+  auto leftBy = [&](Expr root, Expr value) {
+    bool leaves = exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
+      bool has = false;
+      if (!factor.base->dependsOn(*exchanged))
+        walk(factor.base, [&](Expr node) { has |= node == value; });
+      return has;
+    });
+    return leaves ? exchanged : std::nullopt;
+  };
+  auto isExchangeable = [&](Expr root, Expr inner) {
+    return enabled("R5") && root == body && isFloatSum(outer) && isFloatSum(inner) && knownExtent(inner) && !knownExtent(outer) &&
+           isOperandOf(root, inner);
+  };
   auto visit = [&](Expr root) {
     for (Expr value : valuesOfSums(root)) {
       Expr sum = outermostReductions(value).front();
       if (!llvm::any_of(outermostReductions(value), [&](Expr inner) {
-            return inner->freeIndices == value->freeIndices && isWorthStoring(inner, all, rows, carried, isAlways);
+            return inner->freeIndices == value->freeIndices &&
+                   isWorthStoring(inner, all, rows, carried, isAlways, leftBy(root, inner));
           }) || !(isAlways || readsInside(value, all)))
         continue;
       Type type = isOperandOf(root, value) && outer->rounds ? outer->rounds.getValue() : value->type;
@@ -477,7 +494,12 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         hearStored(inner, stored[inner] = element);
         continue;
       }
-      if (!isWorthStoring(inner, all, rows, carried, isAlways)) {
+      auto left = leftBy(root, inner);
+      if (!isWorthStoring(inner, all, rows, carried, isAlways, left)) {
+        if (left)
+          continue;
+        if (isExchangeable(root, inner))
+          exchangedWith = e;
         if (Expr after = storeInside(nests, inner, all, rows, carried, isAlways); after != inner)
           stored[inner] = after;
         continue;

@@ -1,7 +1,7 @@
 // RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf -onf-verify \
 // RUN:   | FileCheck %s
 
-// Outputs over the same rows share a nest; others have their own, a scalar a nest of
+// Outputs over the same rows share a nest, with what another one reads of the rows; others have their own, a scalar a nest of
 // rank 0. Every output is stored once.
 
 // CHECK: onf.for ["n"] in ["N"] {
@@ -12,7 +12,7 @@
 // CHECK: onf.store %{{.*}}, %b[
 // CHECK: onf.for [] in [] {
 // CHECK: onf.fold "n" in "N" : f32 {
-// CHECK: onf.fold "m" in "M" : f32 {
+// CHECK: onf.load %sum[%n]
 // CHECK: onf.store %{{.*}}, %d[] times [] plus "0"
 // CHECK-NOT: onf.store
 moa.kernel @nests attributes {symbols = ["N", "M", "L"], requires = [], arg_names = ["x", "y"],
