@@ -488,7 +488,9 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     auto range = constantOf(folds[0].getExtent());
     if (range && *range <= length)
       return false;
-    // Nests of temporaries have parts, or merge them.
+    // Nests that store temporaries have parts, and a fold over parts merges them. What is stored of whole rows is read as an
+    // array is.
+    bool merges = folds[0].getExtent().contains('/');
     auto kernel = nest->getParentOfType<KernelOp>();
     auto isTemporary = [&](Value array) {
       return kernel.isTemporary(cast<BlockArgument>(array).getArgNumber());
@@ -499,7 +501,7 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
       if (auto store = dyn_cast<StoreOp>(op))
         hasTemporary |= isTemporary(store.getArray());
       auto load = dyn_cast<LoadOp>(op);
-      hasTemporary |= load && isTemporary(load.getArray());
+      hasTemporary |= load && merges && isTemporary(load.getArray());
       if (load && isOn(load, folds[0].getBody().getArgument(0)))
         reads.push_back(load);
     });
