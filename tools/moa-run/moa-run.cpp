@@ -361,17 +361,21 @@ void Run::printDelivered(const moa::OutputError &error) {
 /// How random inputs become those that the kernel is meant for: ranges of floats without one.
 std::string Run::getRangeHint() {
   SmallVector<StringRef> names;
+  std::string example;
   for (const moa::ParameterInfo &parameter : info.parameters)
     if (!parameter.isOutput && !parameter.isScalar() && parameter.range.empty() &&
         parameter.elementType != "bool" && StringRef(parameter.elementType).contains('f') &&
         llvm::none_of(wordList, [&](const std::string &word) {
           return StringRef(word).starts_with(parameter.name + "=");
-        }))
+        })) {
       names.push_back(parameter.name);
+      if (example.empty())
+        example = parameter.name + " : " + getTypeText(parameter);
+    }
   if (!randomSeed.getNumOccurrences() || names.empty())
     return "";
   return "; declare the ranges that " + join(names, ", ") + (names.size() == 1 ? " has" : " have") +
-         " in use, as in '" + names.front().str() + " : f32[N] in -1.0..0'";
+         " in use, as in '" + example + " in -1.0..0'";
 }
 
 Error Run::checkResults(bool &good) {
