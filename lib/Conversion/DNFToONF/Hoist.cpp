@@ -165,8 +165,9 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   Expr value = rules.product(outside, e->type);
   Expr any = makeAny(e->extent, j, present);
   // One condition for all indices protects what the factors read by what it says, where there is an index.
+  llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> readsArray = [&](Expr node) {
-    return node->kind != ExprKind::Reduce && ((node->kind == ExprKind::Psi && !node->operands.empty()) ||
+    return seen.insert(node).second && node->kind != ExprKind::Reduce && ((node->kind == ExprKind::Psi && !node->operands.empty()) ||
                                               llvm::any_of(node->operands, readsArray));
   };
   bool reads = llvm::any_of(outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });

@@ -70,9 +70,11 @@ private:
 
 } // namespace
 
-/// Returns whether a fold sums up floats for each column, and nothing else.
+/// Returns whether a fold sums up floats for each column, and nothing else. Blocks multiply what a guard leaves out with 0,
+/// which may be no number: guards are of rows alone.
 bool Columns::isSum(FoldOp fold) {
-  if (GuardOp guard = getGuard(fold); guard && deps.on(guard.getCondition(), column))
+  if (GuardOp guard = getGuard(fold);
+      guard && (deps.on(guard.getCondition(), column) || deps.on(guard.getCondition(), fold.getBody().getArgument(0))))
     return false;
   if (llvm::any_of(fold.getBounds(), [&](Value bound) { return deps.on(bound, column); }))
     return false;
