@@ -202,7 +202,7 @@ Equation join(Random &random) {
   return s.finish();
 }
 
-/// A7: otherwise(a where p, b where q) = select(p, a, b) where p ∨ q, by A6; of an a that is
+/// A7: otherwise(a where p, b where q) = select(p, a, b) where select(p, true, q), by A6; of an a that is
 /// present everywhere it is a.
 Equation otherwise(Random &random) {
   Shape shape = random.shape(1, 4);
@@ -220,7 +220,8 @@ Equation otherwise(Random &random) {
     if (!isMasked)
       return Term(a);
     Value value = r.op(Fn::select, {p, a, b});
-    return isOther ? Term(value, r.op(Fn::or_, {p, r.psi(s.r[2], i)})) : Term(value);
+    // a is present where p says so, by itself.
+    return isOther ? Term(value, r.op(Fn::select, {p, r.number(1, "i1"), r.psi(s.r[2], i)})) : Term(value);
   });
   return s.finish();
 }
