@@ -261,7 +261,7 @@ CASES = [
      "x: shape.npy: axis 1 of 'x' has extent 5, but '4' is declared"),
     (("moa-run", "constant.moa", "x=shape.npy"),
      "x: shape.npy: axis 1 of 'x' has extent 5, but '4' is declared by the constant D; set it, --set D=5"),
-    (("moa-run", "decay.moa", "x=shape.npy", "g=2"), "x[0, 0] is 1, outside of its declared range -1.5..0"),
+    (("moa-run", "decay.moa", "x=shape.npy", "g=0.5"), "x[0, 0] is 1, outside of its declared range -1.5..0"),
     (("moa-run", "decay.moa", "--random", "1", "N=2", "M=2", "g=2"), "g is 2, outside of its declared range 0..1"),
     (("moa-run", "spec.moa", "x=shape.npy", "a=2", "N=7"),
      "x: shape.npy: axis 0 of 'x' has extent 3, but 'N' is 7, as given"),

@@ -318,6 +318,9 @@ private:
                          : parameter.type == ElementType::F16
                              ? "__half"
                              : getScalarCType(parameter.type).str();
+      // Kernels have no types without a sign: they read the bits and say what they are.
+      if (type.rfind("uint", 0) == 0 && parameter.type != ElementType::I1)
+        type.erase(0, 1);
       return "(" + std::string(parameter.isOutput ? "" : "const ") + type + " *)" + name + ".begin";
     }
     if (parameter.type == ElementType::BF16)
