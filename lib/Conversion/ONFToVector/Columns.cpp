@@ -87,7 +87,23 @@ bool Columns::isSum(FoldOp fold) {
   auto hasInner = [&] {
     return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted();
   };
-  return isPlain && !hasInner() && OnDemand(nest->getParentOfType<onf::KernelOp>()).isUnconditional(fold);
+  // A state of the row is the row's where the nest is written out, also one that all rows have: only as a factor of its own
+  // may it stand in a term with columns.
+  llvm::SmallDenseMap<Value, bool> known;
+  std::function<bool(Value)> isOfFold = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || known.try_emplace(value, false).second == false)
+      return op && known.lookup(value);
+    return known[value] = isa<FoldOp>(op) || llvm::any_of(op->getOperands(), isOfFold);
+  };
+  auto mixesStates = [&] {
+    return fold.getBody().walk([&](Operation *op) {
+      bool isMixed = !isa<arith::MulFOp, arith::DivFOp, AccOp, YieldOp, FoldOp>(op) && llvm::any_of(op->getOperands(), isOfFold) &&
+                     llvm::any_of(op->getOperands(), [&](Value operand) { return deps.on(operand, column); });
+      return isMixed ? WalkResult::interrupt() : WalkResult::advance();
+    }).wasInterrupted();
+  };
+  return isPlain && !hasInner() && !mixesStates() && OnDemand(nest->getParentOfType<onf::KernelOp>()).isUnconditional(fold);
 }
 
 /// Returns whether a computation outside of the fold that knows the column has no fold in it.
