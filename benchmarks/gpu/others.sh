@@ -3,12 +3,12 @@
 #
 #   others.sh emit DIRECTORY           writes the kernels, with build/bin/moa-codegen
 #   others.sh run DIRECTORY [NAME...]  compiles them with nvcc and prints the tables of NAMEs (all by default):
-#                                      decode, rows, moments, single, norms, linear, eight_bits
+#                                      decode, rows, moments, single, norms, linear, stored, eight_bits
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 codegen=${MOA_BUILD_DIR:-$root/build}/bin/moa-codegen
-all='decode rows moments single norms linear eight_bits'
+all='decode rows moments single norms linear stored eight_bits'
 [ $# -ge 2 ] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 job=$1 directory=$2
 shift 2
@@ -36,6 +36,9 @@ emit)
   done
   emit linear/stored "$here/linear.moa"
   emit linear/dense "$here/linear.moa" --disable-rule=R7
+  for type in bf16 f32; do
+    emit "stored/stored-$type" "$here/stored.moa" --set "T=$type"
+  done
   emit single/lanes "$here/single.moa"
   for name in moments norms eight_bits; do
     emit "$name/$name" "$here/$name.moa"

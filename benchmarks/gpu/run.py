@@ -12,6 +12,7 @@ import ctypes
 import os
 import random
 import statistics
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -251,7 +252,7 @@ def main():
     torch.manual_seed(1)
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "cuDNN",
           torch.backends.cudnn.version(), flush=True)
-    table = []
+    table, missing = [], []
     for form, b, h, n, d, *more in CASES:
         if options.forms and form not in options.forms.split(","):
             continue
@@ -260,6 +261,8 @@ def main():
         for directory in options.directories:
             path = os.path.join(directory, case.file() + ".so")
             if not os.path.exists(path):
+                print(f"{form} {case.shape}: no kernel {path}", file=sys.stderr, flush=True)
+                missing.append(path)
                 continue
             *others, last = outputs = case.outputs()
             kernel = Kernel(path, case.kernel, case.inputs() + others, last)
@@ -268,6 +271,8 @@ def main():
             errors.append(f"{case.error(outputs[0]):.2e}")
             label = "ours" if len(options.directories) == 1 else os.path.basename(directory)
             variants[label] = kernel
+        if not variants:
+            continue
         variants.update(case.peers())
         variants = {name: run for name, run in variants.items() if runs(name, run, case)}
         times = measure(variants, options.rounds, options.gap)
@@ -287,7 +292,8 @@ def main():
     print("\n| form (B, H, N, D) | ours, ms | rate | peer | peer, ms | speed of ours / peer | further peers |")
     print("|---|---:|---|---|---:|---:|---|")
     print("\n".join(table))
+    return f"{len(missing)} kernels are missing: first write them with run.sh emit, then compile them" if missing else None
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
