@@ -38,8 +38,8 @@ def RemarkRecomputationPass : Pass<"onf-remark-recomputation"> {
 
         remark: 'KV' is recomputed: each element N times, for every n < N
 
-    It is a warning, with the remedy, for a reduction that is computed sixteen times or more and takes sixteen times the work of
-    all reductions together, each computed once, where a size that is not known is 4,096.
+    The remark becomes a warning with a remedy if a reduction is computed at least 16 times, and takes at least 16 times the
+    work of all reductions computed once each. An unknown size counts as 4,096.
 
     **Requires** the onf contract. **Establishes** nothing; changes nothing.
     **Numerics**: exact. **Cost**: linear in the number of operations per state.

@@ -1,6 +1,8 @@
 //===- Recomputation.cpp - reductions that the loops compute again --------===//
 #include "lib/Analysis/Recomputation.h"
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/Passes.h"
+#include "lib/Support/Nominal.h"
 #include "lib/Support/Shorten.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -163,10 +165,12 @@ static StringRef getIndexName(BlockArgument index) {
   return cast<StringAttr>(names[index.getArgNumber()]).getValue();
 }
 
-/// The user's definition that a state is part of, else the state's own name.
+/// The user's name of the definition that a state computes, else how the reduction is written, else the state's name.
 static StringRef getDefinition(onf::AccOp acc) {
-  auto named = dyn_cast<NameLoc>(acc.getLoc());
-  return named ? named.getName().getValue() : acc.getName();
+  if (auto named = dyn_cast<NameLoc>(acc.getLoc()))
+    return named.getName().getValue();
+  StringRef text = getText(acc.getLoc());
+  return text.empty() ? acc.getName() : text;
 }
 
 /// The indices by their names, with a number where loops in one another have the same.
@@ -182,21 +186,10 @@ static std::string describePlace(ArrayRef<BlockArgument> repeats) {
   return text;
 }
 
-/// A size that is not known.
-static constexpr int64_t kNominal = 4096;
 /// A reduction that is computed fewer times is no surprise.
 static constexpr double kLeastTimes = 16;
 /// How many times the work of all else, each computed once, a reduction takes that explodes.
 static constexpr double kLeastOfAll = 16;
-
-/// A count with sizes that are not known at their nominal values, or a large number if it exceeds 63 bits.
-static double nominal(const SymExpr &count) {
-  if (auto number = count.getConstant())
-    return double(*number);
-  auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
-  // A difference of sizes may be of any length.
-  return !value ? 1e18 : *value > 0 ? double(*value) : double(kNominal);
-}
 
 /// Terms that a state evaluates in all.
 static double workOf(onf::AccOp acc) {

@@ -27,11 +27,11 @@ std::string describeTerms(onf::AccOp acc);
 /// A reduction whose elements are computed more than once.
 struct Recomputed {
   mlir::Location loc;
-  std::string name;  ///< the user's definition
+  std::string name;  ///< the user's definition, or how the reduction is written
   SymExpr times;     ///< per element, masks left out
   std::string where; ///< the loops that repeat it, or how many places there are
   double work = 0;   ///< terms that are evaluated, where a size that is not known is 4,096
-  /// Whether it is most of the kernel's work because a loop repeats it: a warning says so.
+  /// True if it is computed at least 16 times and takes 16 times the work of all reductions computed once. The pass then warns.
   bool explodes = false;
 };
 

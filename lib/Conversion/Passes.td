@@ -65,8 +65,9 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
     inner axis, by R5, behind the fold that has this state. A reduction that cannot share a pass takes another one, and a remark names the
     subterm that keeps it from it.
 
-    A sum inside of another one that rows share is stored by a nest of its own (R7), where the law of association makes
-    one of a product of matrices if that is less work (R5), in parts of its range (R4).
+    R7 stores a reduction inside another one in a nest of its own if rows share it. For example, column sums of softmax
+    weights read the stored maximum of each row. A product of three matrices is reassociated first if that takes fewer
+    multiply-adds (R5). A long sum is stored in parts of its range (R4).
 
     **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
     **Numerics**: reassociating. R3 rescales partial sums by factors within 1. The parts
@@ -321,8 +322,9 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
 def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
   let summary = "Compute in the row what it would load from a temporary";
   let description = [{
-    A temporary that one load reads is computed where it is loaded, if the nest of the load can then run by tiles with
-    the folds of the other nest, which contract the same rows, in front of its own (docs/Architecture.md).
+    If a kernel of tiles reads a temporary that an earlier nest computed for the same rows, it recomputes that contraction
+    before its loop over tiles. The temporary must have one load, and the kernel must still run by tiles
+    (docs/Architecture.md). For example:
 
         for b < B, block < (N + 63)/64, n < 64:
           fold k < 64 where N > block·64 + n:

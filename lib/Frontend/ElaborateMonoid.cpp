@@ -34,7 +34,7 @@ FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Typ
     integer = term->symbolic.getConstant();
   if (auto type = dyn_cast<FloatType>(element)) {
     if (term->kind == Term::Literal)
-      return TypedAttr(FloatAttr::get(type, term->literal));
+      return TypedAttr(emitter.realConstant(monoid.identity->loc, term->literal, type));
     if (integer)
       return TypedAttr(FloatAttr::get(type, static_cast<double>(*integer)));
   } else if (element.isInteger(1)) {

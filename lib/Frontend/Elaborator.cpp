@@ -115,7 +115,7 @@ LogicalResult Elaborator::run() {
   builder.setInsertionPointToStart(&op.getBody().front());
   SmallVector<Value> values;
   if (failed(readUnsigned()) || failed(elaborateNeeded()) || failed(elaborateResults(values)) ||
-      failed(checkUnneeded(op.getBody().front())))
+      failed(checkUnneeded(op.getBody().front())) || emitter.lostConstants())
     return failure();
   ReturnOp::create(builder, reporter.location(kernel.body.end), values);
   if (failed(refuseZeroDivisors(op)))

@@ -1,8 +1,11 @@
 //===- Emitter.cpp - frames, shapes and point-wise operators --------------===//
 #include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Builtins.h"
 #include "lib/Frontend/Symbolic.h"
+#include "lib/Support/MathTerm.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <map>
 
 using namespace mlir;
@@ -324,6 +327,18 @@ TermOr Emitter::constant(SourceLoc loc, TypedAttr value) {
   return Term::ofArray(create<ConstantOp>(loc, type, value));
 }
 
+FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
+  FloatAttr rounded = FloatAttr::get(type, value);
+  double kept = rounded.getValueAsDouble();
+  if (std::isfinite(value) && (!std::isfinite(kept) || (value != 0 && kept == 0))) {
+    const char *remedy = kept == 0 ? "; take a larger number, or compute in f64, which a parameter of f64 asks for"
+                                   : "; take a smaller number, 'inf', or compute in f64, which a parameter of f64 asks for";
+    reporter.error(loc) << formatNumber(value) << " is " << formatNumber(kept) << " in " << getTypeText(type) << remedy;
+    hasLost = true;
+  }
+  return rounded;
+}
+
 /// A symbolic term or a literal as a scalar array.
 Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
   auto constantValue = term.symbolic.getConstant();
@@ -331,7 +346,7 @@ Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
       (constantValue && isa<FloatType>(element))) {
     double value =
         term.kind == Term::Literal ? term.literal : double(*constantValue);
-    return constant(loc, FloatAttr::get(element, value))->array;
+    return constant(loc, realConstant(loc, value, element))->array;
   }
   if (constantValue)
     return constant(loc, IntegerAttr::get(element, *constantValue))->array;

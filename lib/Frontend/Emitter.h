@@ -41,6 +41,10 @@ public:
 
   // Operators.
   TermOr constant(SourceLoc loc, mlir::TypedAttr value);
+  /// A real number rounded to a float type. A finite number that would become infinite or 0 is an error (lostConstants).
+  mlir::FloatAttr realConstant(SourceLoc loc, double value, mlir::Type type);
+  /// Whether an error was reported of a number that its type cannot hold.
+  bool lostConstants() const { return hasLost; }
   TermOr map(SourceLoc loc, ScalarFn fn, Spelling what,
              llvm::ArrayRef<Term> args);
   TermOr mask(SourceLoc loc, const Term &predicate, const Term &term);
@@ -150,6 +154,7 @@ private:
   };
   llvm::SmallVector<Frame> frames;
   unsigned opCount = 0;
+  bool hasLost = false;
 };
 
 } // namespace moa::frontend

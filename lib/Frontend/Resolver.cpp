@@ -28,6 +28,7 @@ struct Names {
   llvm::StringMap<unsigned> params;
   llvm::StringMap<SourceLoc> locations;            // of parameters and symbols
   llvm::StringMap<bool> symbols;                   // true for element types
+  llvm::StringMap<SourceLoc> later;                // symbols that stand behind the one being read, and that one
   llvm::StringMap<std::vector<unsigned>> versions; // of definitions
   std::vector<const IndexVar *> indexVars;
   const Body *body = nullptr;
@@ -190,11 +191,14 @@ LogicalResult Resolver::resolveFunction(unsigned index) {
 }
 
 LogicalResult Resolver::resolveHeader(KernelDecl &kernel, Names &names) {
+  for (SymbolDecl &symbol : kernel.symbols)
+    names.later.try_emplace(symbol.name, symbol.loc);
   for (SymbolDecl &symbol : kernel.symbols) {
     if (failed(declare(names, symbol.name, symbol.loc)) ||
         (symbol.value && failed(resolve(*symbol.value, names))))
       return failure();
     names.symbols[symbol.name] = symbol.kind == SymbolDecl::ElementType;
+    names.later.erase(symbol.name);
   }
   for (std::vector<ArrayDecl> *arrays : {&kernel.params, &kernel.results})
     for (ArrayDecl &array : *arrays) {
@@ -533,6 +537,12 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   if (lookupBuiltin(expr.name) || lookupFunction(expr.name, expr.loc.file) >= 0)
     return reporter.error(expr.loc)
            << "'" << expr.name << "' is a function; call it with its arguments";
+  if (auto later = names.later.find(expr.name); later != names.later.end()) {
+    auto error = reporter.error(expr.loc) << "'" << expr.name << "' has no value here: a constant reads only symbols that "
+                                          << "are declared in front of it";
+    error.attachNote(reporter.exact(later->second)) << "declared here";
+    return error;
+  }
   std::vector<std::string> candidates;
   for (const IndexVar *var : names.indexVars)
     candidates.push_back(var->name);

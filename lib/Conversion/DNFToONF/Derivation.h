@@ -5,6 +5,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "lib/Conversion/DNFToONF/InsideReads.h"
+#include "lib/Support/Nominal.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace moa {
@@ -27,8 +28,6 @@ using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 
 /// Whether one count is less than another where sizes that are not known are 4,096.
 bool isLess(const SymExpr &x, const SymExpr &y);
-/// A count where sizes that are not known are 4,096.
-double nominal(const SymExpr &count);
 bool isFloatSum(Expr e);
 /// The extent of a reduction's range, if it is a number.
 std::optional<int64_t> knownExtent(Expr reduce);

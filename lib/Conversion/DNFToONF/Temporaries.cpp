@@ -20,22 +20,20 @@ using namespace moa;
 
 /// Indices of a part of a stored sum.
 static constexpr int64_t kPart = 256;
-/// A sum over so many is split.
+/// Sums over at least this many indices are split.
 static constexpr int64_t kLeastInParts = 4 * kPart;
-/// A size that is not known when the choice is made.
-static constexpr int64_t kNominal = 4096;
 /// Elements that known extents alone may give a temporary.
 static constexpr int64_t kMostKnown = int64_t(1) << 20;
 /// Terms of a reduction that is worth storing.
 static constexpr int64_t kLeastTerms = 16;
-/// A reduction that is computed again so many times may take an array that grows as no other does.
+/// Recomputations from which on a temporary may have one axis more than any other array.
 static constexpr double kLeastPower = 1024;
-/// How many times larger than that of all else in a row the work is that the rows share.
+/// Least ratio of the work of a shared reduction to all other work of its row.
 static constexpr double kLargerThanRow = 4;
 
 bool moa::isLess(const SymExpr &x, const SymExpr &y) {
   // Where a count exceeds 63 bits, of smaller sizes.
-  for (int64_t size = kNominal; size > 1; size /= 16) {
+  for (int64_t size = kNominalSize; size > 1; size /= 16) {
     auto sized = [&](const SymExpr &count) {
       return count.evaluate([&](StringRef) { return std::optional<int64_t>(size); });
     };
@@ -43,14 +41,6 @@ bool moa::isLess(const SymExpr &x, const SymExpr &y) {
       return *a < *b;
   }
   return false;
-}
-
-double moa::nominal(const SymExpr &count) {
-  if (auto number = count.getConstant())
-    return double(*number);
-  auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
-  // A difference of sizes may be of any length, and a count above 63 bits is large.
-  return !value ? 0x1p63 : *value > 0 ? double(*value) : double(kNominal);
 }
 
 bool moa::isFloatSum(Expr e) {
@@ -92,10 +82,52 @@ struct Excess {
 };
 } // namespace
 
+/// Returns Y and X of an extent ⌊Y/X⌋, and none of any other. ⌊(Y + c)/k⌋ with numbers 0 ≤ c < k is at most Y, so that it
+/// counts as ⌊Y/k⌋.
+static std::optional<std::pair<SymExpr, SymExpr>> asPart(const SymExpr &extent) {
+  const SymExpr::Terms &terms = extent.getTerms();
+  if (terms.size() != 1 || terms.begin()->second != 1)
+    return std::nullopt;
+  const SymExpr::Monomial &factors = terms.begin()->first;
+  if (factors.size() != 1 || factors[0].second != 1 || factors[0].first->kind != SymExpr::Atom::Kind::FloorDiv)
+    return std::nullopt;
+  SymExpr whole = factors[0].first->lhs;
+  const SymExpr &part = factors[0].first->rhs;
+  if (auto k = part.getConstant())
+    for (const auto &[monomial, number] : factors[0].first->lhs.getTerms())
+      if (monomial.empty() && number > 0 && number < *k)
+        whole = whole - SymExpr(number);
+  return std::make_pair(whole, part);
+}
+
+/// The extents where axes that split one, X indices and ⌊Y/X⌋, are the one of Y indices: X·⌊Y/X⌋ ≤ Y. For example, G groups
+/// of ⌊H/G⌋ heads are H heads. ⌊Y/k⌋ with a number k counts as Y.
+static SmallVector<SymExpr> joinParts(ArrayRef<SymExpr> extents) {
+  SmallVector<SymExpr> joined(extents);
+  for (size_t k = 0; k < joined.size(); ++k) {
+    auto part = asPart(joined[k]);
+    if (!part)
+      continue;
+    auto other = llvm::find(joined, part->second);
+    if (other == joined.end() && !part->second.getConstant())
+      continue;
+    joined[k] = part->first;
+    if (other != joined.end()) {
+      if (size_t(other - joined.begin()) < k)
+        --k;
+      joined.erase(other);
+    }
+  }
+  return joined;
+}
+
 /// Returns by what an array of these extents exceeds an array of this type; none where that is more than one axis.
 static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
-  SmallVector<std::string> have;
+  SmallVector<SymExpr> shape;
   for (StringAttr extent : cast<ArrayType>(type).getShape())
+    shape.push_back(*SymExpr::parse(extent.getValue()));
+  SmallVector<std::string> have;
+  for (const SymExpr &extent : joinParts(shape))
     have.push_back(extent.str());
   Excess excess;
   for (const SymExpr &extent : extents) {
@@ -115,8 +147,8 @@ static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
 /// of a long range (`isPower`), the array may have one more axis than another one.
 bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
   int64_t known = 1;
-  SmallVector<SymExpr> unknown;
-  for (const SymExpr &extent : extents)
+  SmallVector<SymExpr> unknown, joined = joinParts(extents);
+  for (const SymExpr &extent : joined)
     if (auto size = extent.getConstant())
       known *= std::max<int64_t>(*size, 1);
     else
@@ -134,8 +166,8 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
       (anyArray(holdsAll) || llvm::any_of(temporaries, [&](const Temporary &other) { return holdsAll(other.type); })))
     return true;
   return isPower && anyArray([&](Type type) {
-           auto excess = excessOver(extents, type);
-           return excess && excess->indices <= 2 * kNominal;
+           auto excess = excessOver(joined, type);
+           return excess && excess->indices <= 2 * kNominalSize;
          });
 }
 
@@ -250,10 +282,10 @@ static bool isStorable(Expr e) {
   return e->kind == ExprKind::Reduce && (isa<FloatType>(e->type) || (integer && integer.getWidth() >= 32));
 }
 
-/// Whether a reduction inside of others is stored: it depends on the index of one around it, not
-/// on all indices around it, and is more work than to load its value. The axis that a row carries takes no
-/// part: what does not depend on it is shared by the row. If nothing computes it again, it is stored for the sake of threads:
-/// few rows share the work of a long range then.
+/// Returns whether to store a reduction that stands inside others. It must depend on the index of a surrounding reduction, be
+/// independent of another surrounding index, and take more work than a load. The carried axis does not count, because the row
+/// shares the value. A long reduction that nothing recomputes is stored too, if few rows would otherwise share a long range
+/// (threads).
 bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried, bool isAlways,
                                 std::optional<int64_t> left) {
   if (!isStorable(sum) || workOf(sum) < kLeastTerms)
@@ -291,8 +323,9 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, 
   bool forThreads = !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && orderAsRead(sum, all);
   if (lost < 2 && !forThreads)
     return false;
-  // Beside a result that grows with a range, nothing that grows with its square, unless the work grows with its cube otherwise.
-  size_t grows = llvm::count_if(extents, [](const SymExpr &extent) { return !extent.getConstant(); });
+  // A temporary has no more unknown extents than the result, unless the reduction would be recomputed `kLeastPower` times or
+  // is stored for threads.
+  size_t grows = llvm::count_if(joinParts(extents), [](const SymExpr &extent) { return !extent.getConstant(); });
   bool isPower = beyond >= kLeastPower;
   if (grows > std::max(ofRows, unknownOfResult) && !isPower && !forThreads)
     return false;
@@ -379,7 +412,7 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
   Expr value = associate(nests, sum, indices);
   if (value == sum) {
     value = storeSums(nests, sum, indices);
-    bool isLong = knownExtent(sum).value_or(kNominal) >= kLeastInParts;
+    bool isLong = knownExtent(sum).value_or(kNominalSize) >= kLeastInParts;
     if (isFloatSum(sum) && isLong && enabled("R4") && !isCascade(exprs, value)) {
       // Parts have other indices, at which nothing is found among what is stored.
       std::map<std::pair<Expr, bool>, Expr> known;
@@ -392,7 +425,8 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
   return element;
 }
 
-/// The element of a sum that is stored for the columns of the row, where it is read at an index of a reduction in their place.
+/// Returns the element of a sum that is stored for the row's columns, if a reduction over the same extent reads it. Returns
+/// null otherwise.
 Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
   if (!rows || sum->dependsOn(all[rows - 1].first))
     return nullptr;
@@ -413,8 +447,8 @@ void Derivation::hearStored(Expr sum, Expr element) {
   observer->rewrote("R7", sum, j, term, where, element);
 }
 
-/// The largest values in `root` that are computed of several reductions and know no more indices than these, outside of
-/// reductions: Σ p·v / Σ p.
+/// Returns the largest values in `root`, outside of reductions, that combine several reductions without further indices. For
+/// example, Σ p·v / Σ p.
 static SmallVector<Expr> valuesOfSums(Expr root) {
   SmallVector<Expr> found;
   llvm::DenseSet<Expr> seen;
@@ -584,9 +618,9 @@ static bool isOfReductions(ExprContext &exprs, Expr sum) {
   return llvm::any_of(outermostReductions(exprs.open(sum, j).first), [&](Expr inner) { return inner->dependsOn(j); });
 }
 
-/// Sums of reductions that stand in a reduction over an axis of constant length, and that are the same for all of some other rows, as written: in
-/// O_ic = Σ_h Σ_d (Σ_j P_hij·V_hjd)·W_hdc each is computed once, in a nest of its own with rows i that carry d, and
-/// not for every c. What the row computes for its own columns anyway it has.
+/// Stores sums of reductions inside a reduction over an axis of constant length, unmodified, if some row index does not
+/// change them. For example, in O_ic = Σ_h Σ_d (Σ_j P_hij·V_hjd)·W_hdc, a nest of rows i that carry d computes the inner sum
+/// once, not for every c. Sums that the row computes for its own columns are not stored.
 Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
   if (!enabled("R7"))
     return value;

@@ -70,8 +70,8 @@ private:
 
 } // namespace
 
-/// Returns whether a fold sums up floats for each column, and nothing else. Blocks multiply what a guard leaves out with 0,
-/// which may be no number: guards are of rows alone.
+/// Returns whether a fold only adds up floats for each column. Its guard may depend on the row alone: a block multiplies
+/// masked-out elements by 0, and such an element may be NaN or infinite.
 bool Columns::isSum(FoldOp fold) {
   if (GuardOp guard = getGuard(fold);
       guard && (deps.on(guard.getCondition(), column) || deps.on(guard.getCondition(), fold.getBody().getArgument(0))))
@@ -87,8 +87,8 @@ bool Columns::isSum(FoldOp fold) {
   auto hasInner = [&] {
     return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted();
   };
-  // A state of the row is the row's where the nest is written out, also one that all rows have: only as a factor of its own
-  // may it stand in a term with columns.
+  // The emitter treats every state as a value of the row, even if all rows share it. So in a term with columns a state may
+  // only be a whole factor. For example, y(k, c)·m is taken, exp(y(k, c) − m) is not.
   llvm::SmallDenseMap<Value, bool> known;
   std::function<bool(Value)> isOfFold = [&](Value value) {
     Operation *op = value.getDefiningOp();

@@ -16,6 +16,15 @@ PROGRAMS = {
     "weights along the other axis": (HEADS + "O : f32[H, M, D]\n{{ " + SCORES + "O = transpose(softmax(S)) +.* V }}", 2),
     "averages over heads": (HEADS + "A : f32[N, M]\n{{ " + SCORES + "A = reduce(+, softmax(S), 0) / f32(H) }}", 2),
     "an extreme of a head": (HEADS + "(row : f32[H, N], top : f32[H])\n{{ " + SCORES + "row = max/ S\ntop = max/ row }}", 2),
+    "sums over the rows of heads that share keys": (
+        "kernel k[H, G, N, M; T : float = {T}, D = 64](Q : T[H, N, D], K : T[H, M, D]) -> got : f32[G, M]\n"
+        "  require H % G == 0\n{{ " + SCORES + "P = softmax(S)\ngot = [g < G, j < M] +/ ([r < H/G] (+/ ([i < N] P[g*(H/G) + r, i, j]))) }}", 2),
+    "sums over pairs of heads": (
+        HEADS + "got : f32[H/2, M]\n{{ " + SCORES + "P = softmax(S)\n"
+        "got = [g < H/2, j < M] +/ ([r < 2] (+/ ([i < N] P[g*2 + r, i, j]))) }}", 2),
+    "sums over rows of equal remainder": (
+        "kernel k[N, W, M; T : float = {T}, D = 64](Q : T[N, D], K : T[M, D]) -> got : f32[W, M]\n  require W > 0\n"
+        "{{ " + SCORES + "P = softmax(S)\ngot = [w < W, j < M] +/ ([t < N/W] P[t*W + w, j]) }}", 2),
     "what all rows share": ("kernel k[N, M](x : f32[N, M]) -> y : f32[N, M]\n{{ c = max/ transpose(x)\ny = [i, j] x[i, j] - c[j] }}", 2),
     "a chain of products": ("kernel k[N; D = 8](A0 : f32[N, N], U0 : f32[N, D]) -> U5 : f32[N, D]\n{{ " + CHAIN + " }}", 3),
     "a chain of products of scores": (
@@ -90,7 +99,7 @@ class Work(unittest.TestCase):
             for kind in ("f32", "bf16"):
                 with self.subTest(name, kind=kind):
                     onf = self.emit(text.format(T=kind))
-                    work = [count(onf, {"H": 3, "N": n, "M": n}) for n in (512, 1024, 2048)]
+                    work = [count(onf, {"H": 3, "G": 1, "W": 4, "N": n, "M": n}) for n in (512, 1024, 2048)]
                     print(name, kind, work)
                     for small, large in zip(work, work[1:]):
                         self.assertLess(large, 1.1 * 2 ** power * small)

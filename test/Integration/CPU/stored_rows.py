@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Values of rows that a nest over other axes needs, against NumPy: sums over the rows of weights, weights read along the other axis,
 averages over heads, extremes over all rows of a head, and reductions that all rows share."""
+import itertools
 import unittest
 
 import numpy as np
@@ -25,6 +26,18 @@ WEIGHTS = """kernel k[H, N, M; T : float = f32, D = 16, E = 8](Q : T[H, N, D], K
   got = reduce(+, P, -2)
   back = transpose(P) +.* U
   mean = reduce(+, P, 0) / f32(H)
+}}
+"""
+
+# Sums over the rows of all heads that share a key head, and of two heads.
+GROUPS = """kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D]) -> (got : f32[G, M], pairs : f32[H/2, M])
+  require H % G == 0
+{{
+  S = (Q +.* transpose(K)) * 0.25
+  P = softmax({})
+  sums = reduce(+, P, -2)
+  got = [g < G, j < M] +/ ([r < H/G] sums[g*(H/G) + r, j])
+  pairs = [g < H/2, j < M] +/ ([r < 2] sums[g*2 + r, j])
 }}
 """
 
@@ -97,6 +110,18 @@ class StoredRows(mt.KernelTest):
                         expected = {"got": p.sum(1), "back": p.transpose(0, 2, 1) @ seen["U"], "mean": p.mean(0)}
                         results = kernel.results(inputs, {k: v.shape for k, v in expected.items()})
                         self.assert_close(results, expected, mt.BOUNDS[kind], f"{name} {kind} {size}")
+
+    def test_groups(self):
+        for name, (mask, sees) in MASKS.items():
+            kernel = mt.make_kernel(GROUPS.format(mask))
+            for (h, g), (_, n, m) in itertools.product(((4, 2), (6, 2), (5, 1)), SIZES[-4:]):
+                with self.subTest(mask=name, heads=(h, g), size=(n, m)):
+                    inputs = self.inputs((h, n, m), 9)
+                    seen = kernel.seen_by_kernel(inputs)
+                    sums = weights(scores(seen["Q"], seen["K"]), sees(np.arange(n)[:, None], np.arange(m), n, m)).sum(1)
+                    expected = {"got": sums.reshape(g, h // g, m).sum(1), "pairs": sums[:h // 2 * 2].reshape(h // 2, 2, m).sum(1)}
+                    results = kernel.results(inputs, {k: v.shape for k, v in expected.items()})
+                    self.assert_close(results, expected, mt.BOUNDS["f32"], f"groups {name} {(h, g, n, m)}")
 
     def test_tops(self):
         for name, (mask, sees) in MASKS.items():
