@@ -16,6 +16,7 @@ struct Temporary {
   ArrayType type;
   Expr value;  // at the row indices
   Expr source; // the same before anything in it is stored
+  Expr loaded; // the same with loads of what is stored in it, before its range is split
 };
 
 /// The axes of a domain: the user's names of the indices and their extents.
@@ -214,7 +215,7 @@ private:
   Expr scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range);
   Expr elementOf(unsigned number, Expr value, llvm::ArrayRef<Expr> at);
   Expr findStored(Expr value, const IndexExtents &indices, mlir::Type type);
-  void setSource(Expr element, Expr source);
+  void setSource(Expr element, Expr source, Expr loaded);
   using NestOrder = llvm::SmallVector<llvm::SmallVector<size_t, 4>>;
   NestOrder sourcesOf(llvm::ArrayRef<NestPlan> nests);
   void joinNests(std::vector<NestPlan> &nests);

@@ -37,7 +37,7 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
   constexpr size_t most = 5;
   for (auto [number, temporary] : llvm::enumerate(temporaries)) {
     ArrayType array = temporary.type;
-    if (!isLike(temporary.source, value) || array.getElementType() != type || array.getRank() != int64_t(indices.size()))
+    if (!(isLike(temporary.source, value) || isLike(temporary.loaded, value)) || array.getElementType() != type || array.getRank() != int64_t(indices.size()))
       continue;
     SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(indices.size()));
     do {
@@ -50,15 +50,17 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
         toRows[id] = exprs.index(rowIndex(axis, exprs.indexName(id)));
         at.push_back(exprs.index(id));
       }
-      if (isSame && exprs.renamed(value, toRows) == temporary.source)
+      Expr atRows = isSame ? exprs.renamed(value, toRows) : nullptr;
+      if (isSame && (atRows == temporary.source || atRows == temporary.loaded))
         return elementOf(number, value, at);
     } while (order.size() <= most && std::next_permutation(order.begin(), order.end()));
   }
   return nullptr;
 }
 
-/// Says of a temporary, an element of which is `element`, that it holds `source`, of which what it stores has been made.
-void Derivation::setSource(Expr element, Expr source) {
+/// Says of a temporary, an element of which is `element`, that it holds `source`, of which what it stores has been made, and what
+/// that is with loads in it.
+void Derivation::setSource(Expr element, Expr source, Expr loaded) {
   if (element->isOp("arith.extf"))
     element = element->operands[0];
   Temporary &temporary = temporaries[element->id - kernel.getArgNames().size() - kernel.getResultTypes().size()];
@@ -66,6 +68,7 @@ void Derivation::setSource(Expr element, Expr source) {
   for (auto [axis, at] : llvm::enumerate(element->operands))
     toRows[at->id] = exprs.index(rowIndex(axis, exprs.indexName(at->id)));
   temporary.source = exprs.renamed(source, toRows);
+  temporary.loaded = exprs.renamed(loaded, toRows);
 }
 
 //===----------------------------------------------------------------------===//
@@ -175,23 +178,39 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
   auto key = std::make_pair(value, isInside);
   if (auto found = known.find(key); found != known.end())
     return found->second;
-  IndexExtents own;
-  for (auto &index : indices)
-    if (value->dependsOn(index.first))
-      own.push_back(index);
-  if (own.size() == value->freeIndices.size())
-    if (Expr element = findStored(value, own, value->type))
-      if (mayRead(element->id - kernel.getArgNames().size() - kernel.getResultTypes().size(), isInside))
-        return known[key] = element;
+  auto indicesIn = [](Expr e, const IndexExtents &all) {
+    IndexExtents own;
+    for (auto &index : all)
+      if (e->dependsOn(index.first))
+        own.push_back(index);
+    return own;
+  };
+  auto find = [&](Expr e, const IndexExtents &all, Type type, bool isInside) -> Expr {
+    IndexExtents its = indicesIn(e, all);
+    Expr element = its.size() == e->freeIndices.size() ? findStored(e, its, type) : nullptr;
+    Expr load = element && element->isOp("arith.extf") ? element->operands[0] : element;
+    bool mayLoad = load && mayRead(load->id - kernel.getArgNames().size() - kernel.getResultTypes().size(), isInside);
+    return mayLoad ? element : nullptr;
+  };
+  IndexExtents own = indicesIn(value, indices);
+  if (Expr element = find(value, own, value->type, isInside))
+    return known[key] = element;
   Expr result = value;
   if (value->kind == ExprKind::Reduce) {
     int64_t e = openings.indexFor(value);
-    auto [body, present] = exprs.open(value, e);
+    auto [written, present] = exprs.open(value, e);
+    Expr body = written;
     IndexExtents all = own;
     all.push_back({e, *SymExpr::parse(value->extent)});
+    // An operand that the product rounds may be stored rounded.
+    if (value->rounds)
+      for (const FoldRules::Factor &factor : rules.factors(written))
+        if (Expr element = factor.divides || outermostReductions(factor.base).empty() ? nullptr
+                               : find(factor.base, all, value->rounds.getValue(), /*isInside=*/true))
+          body = exprs.replace(body, [&](Expr node) { return node == factor.base ? element : Expr(); });
     Expr newBody = readStored(body, all, true, mayRead, known);
     Expr newPresent = present ? readStored(present, all, true, mayRead, known) : nullptr;
-    if (newBody != body || newPresent != present)
+    if (newBody != written || newPresent != present)
       result = exprs.withBody(value, e, newBody, newPresent);
   } else {
     SmallVector<Expr> operands;
@@ -228,7 +247,13 @@ void Derivation::readStored(std::vector<NestPlan> &nests) {
     for (auto &[id, extent] : nests[n].carriedExtents)
       rows.push_back({id, *SymExpr::parse(extent)});
     std::map<std::pair<Expr, bool>, Expr> known;
-    for (OutputPlan &output : nests[n].outputs)
+    for (OutputPlan &output : nests[n].outputs) {
       output.value = readStored(output.value, rows, false, mayRead, known);
+      // What the nests behind compare with reads what this one does.
+      if (output.result >= results) {
+        Expr &loaded = temporaries[output.result - results].loaded;
+        loaded = readStored(loaded, rows, false, mayRead, known);
+      }
+    }
   }
 }

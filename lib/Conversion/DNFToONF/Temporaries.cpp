@@ -219,7 +219,7 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     // What the value itself reads is stored in front of it.
     Expr stored = storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
     number = temporaries.size();
-    temporaries.push_back({temporaryName(name), arrayType, value, value});
+    temporaries.push_back({temporaryName(name), arrayType, value, value, stored});
     exprs.inputNames.push_back(temporaries.back().name);
     addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain,
               carries);
@@ -409,19 +409,19 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
                           Location loc) {
   if (Expr element = findStored(sum, indices, type))
     return element;
-  Expr value = associate(nests, sum, indices);
+  Expr value = associate(nests, sum, indices), loaded = sum;
   if (value == sum) {
-    value = storeSums(nests, sum, indices);
+    loaded = value = storeSums(nests, sum, indices);
     bool isLong = knownExtent(sum).value_or(kNominalSize) >= kLeastInParts;
     if (isFloatSum(sum) && isLong && enabled("R4") && !isCascade(exprs, value)) {
       // Parts have other indices, at which nothing is found among what is stored.
       std::map<std::pair<Expr, bool>, Expr> known;
-      value = readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
+      loaded = value = readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
       value = storeParts(nests, value, indices, name, loc);
     }
   }
   Expr element = store(nests, value, indices, type, name, loc);
-  setSource(element, sum);
+  setSource(element, sum, loaded);
   return element;
 }
 
@@ -488,7 +488,9 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   auto [body, present] = exprs.open(outer, e);
   all.push_back({e, *SymExpr::parse(outer->extent)});
   isAlways &= !present && !hasConditions(body);
-  llvm::DenseMap<Expr, Expr> stored;
+  // Values of several reductions, and the reductions of what is left with loads of these.
+  llvm::DenseMap<Expr, Expr> values, stored;
+  auto withValues = [&](Expr e) { return exprs.replace(e, [&](Expr node) { return values.lookup(node); }); };
   auto isOperandOf = [&](Expr root, Expr e) {
     return llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
       return factor.base == e && !factor.divides;
@@ -518,10 +520,10 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         continue;
       Type type = isOperandOf(root, value) && outer->rounds ? outer->rounds.getValue() : value->type;
       auto [loc, name] = placeAndName(sum);
-      stored[value] = store(nests, value, indicesOf(value, all, rows ? all[rows - 1].first : -1), type, name, loc,
+      values[value] = store(nests, value, indicesOf(value, all, rows ? all[rows - 1].first : -1), type, name, loc,
                             /*carries=*/true, /*isWritten=*/true);
     }
-    for (Expr inner : outermostReductions(exprs.replace(root, [&](Expr node) { return stored.lookup(node); }))) {
+    for (Expr inner : outermostReductions(withValues(root))) {
       if (stored.contains(inner))
         continue;
       if (Expr element = storeScan(nests, inner, all)) {
@@ -550,9 +552,9 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   visit(body);
   if (present)
     visit(present);
-  if (stored.empty())
+  if (values.empty() && stored.empty())
     return outer;
-  auto after = [&](Expr e) { return exprs.replace(e, [&](Expr node) { return stored.lookup(node); }); };
+  auto after = [&](Expr e) { return exprs.replace(withValues(e), [&](Expr node) { return stored.lookup(node); }); };
   return withStored[key] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
 }
 

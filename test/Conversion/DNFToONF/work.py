@@ -9,6 +9,7 @@ import unittest
 
 SCORES = "S = (Q +.* transpose(K)) * 0.25\n"
 HEADS = "kernel k[H, N, M; T : float = {T}, D = 64](Q : T[H, N, D], K : T[H, M, D], V : T[H, N, D]) -> "
+ROWS = "kernel k[N, M; T : float = {T}](x : T[N, M]) -> "
 CHAIN = "\n".join(f"U{k} = U{k - 1} + A{k - 1} +.* U{k - 1}\nA{k} = A{k - 1} +.* A{k - 1}" for k in range(1, 6))
 # Each: the specification, and the power p. H stays as it is, and so does D.
 PROGRAMS = {
@@ -25,6 +26,15 @@ PROGRAMS = {
     "sums over rows of equal remainder": (
         "kernel k[N, W, M; T : float = {T}, D = 64](Q : T[N, D], K : T[M, D]) -> got : f32[W, M]\n  require W > 0\n"
         "{{ " + SCORES + "P = softmax(S)\ngot = [w < W, j < M] +/ ([t < N/W] P[t*W + w, j]) }}", 2),
+    "column sums of weights of normed rows": (
+        ROWS + "y : f32[M]\n{{ n = x *@(1,0) rsqrt(mean(x * x) + 1e-6)\ny = reduce(+, softmax(n), 0) }}", 2),
+    "normed weights over their column sums": (
+        ROWS + "y : f32[N, M]\n{{ n = x *@(1,0) rsqrt(mean(x * x) + 1e-6)\na = softmax(n)\ny = a / ([_, j] reduce(+, a, 0)[j]) }}", 2),
+    "a softmax of weights less their column sums": (
+        ROWS + "y : f32[N, M]\n{{ a = softmax(x)\nb = a - ([_, j] reduce(+, a, 0)[j] / 3.0)\ny = softmax(b * a + x) }}", 2),
+    "a power of a matrix, and its product with a vector": (
+        "kernel k[N; T : float = {T}](A : T[N, N], x : T[N]) -> (y : f32[N], Z : f32[N, N])\n{{ A2 = A +.* A\nA4 = A2 +.* A2\n"
+        "A8 = A4 +.* A4\ny = A8 +.* x\nZ = A8 }}", 3),
     "what all rows share": ("kernel k[N, M](x : f32[N, M]) -> y : f32[N, M]\n{{ c = max/ transpose(x)\ny = [i, j] x[i, j] - c[j] }}", 2),
     "a chain of products": ("kernel k[N; D = 8](A0 : f32[N, N], U0 : f32[N, D]) -> U5 : f32[N, D]\n{{ " + CHAIN + " }}", 3),
     "a chain of products of scores": (
