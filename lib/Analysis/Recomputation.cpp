@@ -213,7 +213,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
   std::vector<Recomputed> result;
   double once = 0; // the work if each element were computed once
   for (auto &[identity, accs] : sites) {
-    Recomputed found{accs.front().getLoc(), getDefinition(accs.front()).str(), SymExpr(0), ""};
+    Recomputed found{accs.front().getLoc(), shorten(getDefinition(accs.front())), SymExpr(0), ""};
     llvm::StringSet<> places;
     for (onf::AccOp acc : accs) {
       SymExpr times(1);

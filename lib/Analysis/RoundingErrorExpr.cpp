@@ -13,6 +13,8 @@ using Atom = ErrorExpr::Atom;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Products of sums with more terms than this are not multiplied out.
 static constexpr size_t kMaxTerms = 24;
+/// The error of a reduction with more terms than this is one factor where it is used.
+static constexpr size_t kMostOfSum = 256;
 
 //===----------------------------------------------------------------------===//
 // Sums of products
@@ -42,9 +44,15 @@ void ErrorExpr::add(const Factors &factors, double coefficient) {
 
 ErrorExpr ErrorExpr::operator+(const ErrorExpr &other) const {
   ErrorExpr result = *this;
+  return result += other;
+}
+
+ErrorExpr &ErrorExpr::operator+=(const ErrorExpr &other) {
+  if (&other == this)
+    return *this += ErrorExpr(other);
   for (const auto &[factors, coefficient] : other.terms)
-    result.add(factors, coefficient);
-  return result;
+    add(factors, coefficient);
+  return *this;
 }
 
 static ErrorExpr::Factors multiply(const ErrorExpr::Factors &a, const ErrorExpr::Factors &b) {
@@ -293,17 +301,22 @@ static ErrorExpr power(ErrorExprPool &pool, const ErrorExpr &base, int exponent)
   return result;
 }
 
-namespace {
+namespace moa {
 /// One substitution; every atom is replaced once.
-class Substitution {
+class ErrorSubstitution {
 public:
-  Substitution(ErrorExprPool &pool,
+  ErrorSubstitution(ErrorExprPool &pool,
                llvm::function_ref<std::optional<ErrorExpr>(const Atom &)> replace)
       : pool(pool), replace(replace) {}
 
   ErrorExpr apply(const ErrorExpr &e) {
     ErrorExpr result;
     for (const auto &[factors, coefficient] : e.getTerms()) {
+      // A term in which nothing is replaced stays as it is: a group in it is not multiplied out.
+      if (llvm::all_of(factors, [&](auto &factor) { return of(*factor.first) == ErrorExpr(factor.first); })) {
+        result.add(factors, coefficient);
+        continue;
+      }
       // What is multiplied by 0 goes, whatever else is among the factors.
       ErrorExpr product(coefficient);
       for (auto [atom, exponent] : factors)
@@ -326,6 +339,8 @@ private:
     if (atom.operands.empty())
       return ErrorExpr(&atom);
     ErrorExpr a = apply(atom.operands[0]);
+    if (atom.operands.size() == 1 && a == atom.operands[0])
+      return ErrorExpr(&atom);
     switch (atom.kind) {
     case Atom::Kind::Exp: return pool.exp(a);
     case Atom::Kind::Expm1: return pool.expm1(a);
@@ -333,14 +348,17 @@ private:
     case Atom::Kind::Recip: return pool.recip(a);
     case Atom::Kind::Max: return pool.max(a, apply(atom.operands[1]));
     case Atom::Kind::Min: return pool.min(a, apply(atom.operands[1]));
-    default: return a; // a group may be multiplied out now
+    // A group that has fewer terms now may be multiplied out.
+    default: return a.getTerms().size() < atom.operands[0].getTerms().size() ? a : pool.group(a);
     }
   }
   ErrorExprPool &pool;
   llvm::function_ref<std::optional<ErrorExpr>(const Atom &)> replace;
   std::map<unsigned, ErrorExpr> done;
 };
+} // namespace moa
 
+namespace {
 /// One evaluation; every atom is evaluated once.
 class Evaluation {
 public:
@@ -397,9 +415,13 @@ private:
 };
 } // namespace
 
+ErrorExpr ErrorExprPool::compact(const Expr &e) {
+  return e.getTerms().size() > kMostOfSum ? makeFactor(e) : e;
+}
+
 ErrorExpr ErrorExprPool::substitute(
     const Expr &e, llvm::function_ref<std::optional<Expr>(const Atom &)> replace) {
-  return Substitution(*this, replace).apply(e);
+  return ErrorSubstitution(*this, replace).apply(e);
 }
 
 double ErrorExprPool::evaluate(const Expr &e, const ErrorBindings &bindings,

@@ -63,7 +63,7 @@ public:
 
   ErrorExpr operator+(const ErrorExpr &other) const;
   ErrorExpr operator*(const ErrorExpr &other) const;
-  ErrorExpr &operator+=(const ErrorExpr &other) { return *this = *this + other; }
+  ErrorExpr &operator+=(const ErrorExpr &other);
   bool operator==(const ErrorExpr &other) const { return terms == other.terms; }
 
   bool isZero() const { return terms.empty(); }
@@ -79,6 +79,7 @@ public:
 
 private:
   friend class ErrorExprPool;
+  friend class ErrorSubstitution;
   void add(const Factors &factors, double coefficient);
   Terms terms;
 };
@@ -124,6 +125,8 @@ public:
   Expr max(const Expr &a, const Expr &b);
   Expr min(const Expr &a, const Expr &b);
   Expr group(const Expr &e);
+  /// The sum, as one factor if its terms are many: what is made of it grows no further with them.
+  Expr compact(const Expr &e);
 
   /// The expression with every atom that `replace` knows replaced, in functions too.
   Expr substitute(const Expr &e,

@@ -93,6 +93,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
     ErrorRules::merge(result, condition);
   }
   result = leave(std::move(result), index, op.getExtent(), yield.getPresent());
+  for (ErrorExpr *e : {&result.relative, &result.absolute, &result.magnitude, &result.least})
+    *e = pool.compact(*e);
   if (isFloat && op.getMonoid() == Monoid::add && holdsExtreme(op, term))
     result.least = ErrorExpr(1);
   return result;

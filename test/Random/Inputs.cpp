@@ -155,7 +155,7 @@ moa::random::chooseInputs(const Program &program, const KernelInfo &info,
         value = bound && *bound > 0 ? pick(*bound) : 0;
       } else if (parameter) {
         int64_t most = parameter->magnitude;
-        bool whole = parameter->integral || entry.elementType[0] == 'i';
+        bool whole = parameter->integral || entry.elementType[0] == 'i' || entry.elementType[0] == 'u';
         value = whole ? pick(2 * most + 1) - most
                       : roundToType((double(pick(2000001)) / 1e6 - 1) * parameter->magnitude,
                                     entry.elementType);
@@ -181,7 +181,7 @@ Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsign
   };
   static const Row rows[] = {{"f64", 2, 64}, {"f32", 2, 32}, {"bf16", 4, 16}, {"f16", 2, 16},
                              {"i64", 0, 64}, {"i32", 0, 32}, {"i16", 0, 16},  {"i8", 0, 8},
-                             {"bool", 6, 8}};
+                             {"u32", 1, 32}, {"u16", 1, 16}, {"u8", 1, 8},    {"bool", 6, 8}};
   const Row *row = std::find_if(std::begin(rows), std::end(rows) - 1,
                                 [&](const Row &row) { return type == row.name; });
   width = row->bits / 8;
@@ -239,7 +239,7 @@ void Memory::fill(const std::vector<double> &values) {
       std::memcpy(at, &value, 8);
     } else if (type == "f32") {
       std::memcpy(at, &narrow, 4);
-    } else if (width == 2 && type != "i16") {
+    } else if (width == 2 && type != "i16" && type != "u16") {
       llvm::APFloat number(value);
       bool loses = false;
       number.convert(semanticsOf(type), llvm::APFloat::rmNearestTiesToEven, &loses);
@@ -262,7 +262,7 @@ std::vector<double> Memory::read() const {
     } else if (type == "f32") {
       std::memcpy(&narrow, at, 4);
       value = narrow;
-    } else if (width == 2 && type != "i16") {
+    } else if (width == 2 && type != "i16" && type != "u16") {
       uint16_t bits;
       std::memcpy(&bits, at, 2);
       llvm::APFloat number(semanticsOf(type), llvm::APInt(16, bits));
@@ -272,7 +272,7 @@ std::vector<double> Memory::read() const {
     } else {
       std::memcpy(&integer, at, width);
       unsigned unused = 64 - 8 * width;
-      value = double(int64_t(uint64_t(integer) << unused) >> unused);
+      value = type[0] == 'u' ? double(integer) : double(int64_t(uint64_t(integer) << unused) >> unused);
     }
     values.push_back(value);
   });

@@ -134,7 +134,13 @@ std::pair<int64_t, int64_t> Runner::rangeOf(const ParameterInfo &parameter, cons
   int64_t most = 3; // offsets and lengths about the sizes
   for (const auto &[name, size] : sizes)
     most = std::max(most, size + 2);
-  return {parameter.isScalar() ? 0 : -1, parameter.elementType == "i8" ? std::min<int64_t>(most, 100) : most};
+  bool isNarrow = parameter.elementType == "i8" || parameter.elementType == "u8";
+  return {parameter.isScalar() || parameter.elementType[0] == 'u' ? 0 : -1, isNarrow ? std::min<int64_t>(most, 100) : most};
+}
+
+/// Whether elements are integers, with a sign or without.
+static bool isWhole(llvm::StringRef type) {
+  return type.starts_with("i") || type.starts_with("u");
 }
 
 std::vector<ReferenceArray> Runner::chooseInputs(const Shapes &shapes, const Sizes &sizes) {
@@ -150,7 +156,7 @@ std::vector<ReferenceArray> Runner::chooseInputs(const Shapes &shapes, const Siz
     for (size_t k = 0; k < elements; ++k)
       if (parameter.elementType == "bool")
         array.data.push_back(random.below(2));
-      else if (parameter.elementType[0] == 'i')
+      else if (isWhole(parameter.elementType))
         array.data.push_back(high > low ? low + random.below(high - low) : 0);
       else
         array.data.push_back(roundToType(shape.empty() ? 0.25 + random.uniform() : 2 * random.uniform() - 1, parameter.elementType));
@@ -171,7 +177,7 @@ Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArr
   for (auto [k, parameter] : llvm::enumerate(info.parameters)) {
     if (parameter.isScalar()) {
       double value = inputs[k].data[0];
-      scalars.push_back(parameter.elementType[0] == 'i' ? Scalar(int64_t(value)) : Scalar(value));
+      scalars.push_back(isWhole(parameter.elementType) ? Scalar(int64_t(value)) : Scalar(value));
       continue;
     }
     memory.push_back(std::make_unique<Memory>(shapes[k], parameter.elementType, /*gap=*/0, placement));

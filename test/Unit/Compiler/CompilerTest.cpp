@@ -494,7 +494,7 @@ TEST(Compiler, TheReportHasScalarsAndWhatIsRecomputed) {
               HasSubstr("  nest 0: for one element; 1 pass: "));
   Compilation again = compileExample("test/Families/talking_heads.moa", {});
   EXPECT_THAT(again.report(ReportFormat::Text).value_or(""),
-              HasSubstr("\nrecomputed\n  add: each element 2*H times, at 2 places, for every h < H"));
+              HasSubstr("\nrecomputed\n  Q +.* transpose(K): each element 2*H times, at 2 places, for every h < H"));
 }
 
 TEST(Compiler, TheTextForAGpuOpensWithWhatItMoves) {
