@@ -136,24 +136,28 @@ void BlockedFold::overKeys(llvm::function_ref<void(Value)> body,
 void BlockedFold::stageScoreKeys(unsigned number) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
-  auto overRow = [&](Value j, llvm::function_ref<Value(Value)> value) {
-    e.loop(e.here().index(0), e.here().index(buffers.keyStride), shape.lanes,
+  auto overRow = [&](Value j, int64_t from, int64_t to, llvm::function_ref<Value(Value)> value) {
+    e.loop(e.here().index(from), e.here().index(to), shape.lanes,
            [&](Value k) {
              Value vector = value(k);
              Build b = e.here();
              store(vector, buffers.keys, b.add(b.mul(j, buffers.keyStride), k));
            });
   };
-  auto zero = [&](Value j) {
-    overRow(j, [&](Value) {
+  auto zerosFrom = [&](Value j, int64_t from) {
+    overRow(j, from, buffers.keyStride, [&](Value) {
       Builder &b = e.here().b;
       Type type = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
       return e.here().constant(e.rowType(type), b.getZeroAttr(type));
     });
   };
+  auto zero = [&](Value j) { zerosFrom(j, 0); };
+  // Whole vectors end with the row: what fills up a word or a tile is not read.
+  bool isWhole = score.extent % shape.lanes == 0;
+  int64_t stop = isWhole ? score.extent : buffers.keyStride;
   auto asHalves = [&](Value value, Value k) -> Value {
     value = e.convert(e.here(), value, e.here().b.getBF16Type());
-    if (score.extent % buffers.keyStride == 0)
+    if (isWhole)
       return value;
     Build b = e.here();
     Value lane = vector::StepOp::create(b.b, e.loc, e.rowType(b.b.getIndexType()));
@@ -163,10 +167,9 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   FoldOp inner = score.fold;
   overKeys(
       [&](Value j) {
-        overRow(j, [&](Value k) {
+        overRow(j, 0, stop, [&](Value k) {
           Value last = e.here().index(score.extent - 1);
-          e.bindLanes(e.top(), inner.getBody().getArgument(0), k, last,
-                      score.extent % shape.lanes == 0);
+          e.bindLanes(e.top(), inner.getBody().getArgument(0), k, last, isWhole);
           Value value = operand(number, score.key);
           if (buffers.halves)
             return asHalves(value, k);
@@ -176,6 +179,8 @@ void BlockedFold::stageScoreKeys(unsigned number) {
           Value sign = b.constant(value.getType(), b.b.getI8IntegerAttr(-128));
           return arith::XOrIOp::create(b.b, e.loc, value, sign).getResult();
         });
+        if (stop < buffers.keyStride)
+          zerosFrom(j, stop);
       },
       zero);
   Build b = e.here();
