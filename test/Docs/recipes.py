@@ -203,6 +203,16 @@ def rotary(rng):
 
 
 @recipe
+def received(rng):
+    def meaning(x, kind):
+        s = np.where(CAUSAL, np.einsum("bhid,bhjd->bhij", x["Q"], x["K"]) * np.float64(np.float32(SCALE)), -np.inf)
+        p = np.exp(s - s.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        return {"O": p @ x["V"], "c": p.sum(-2)}
+    return plain(rng), meaning
+
+
+@recipe
 def dropout(rng):
     def meaning(x, kind):
         at = np.arange(B * H * N * M, dtype=np.uint64).reshape(B, H, N, M) ^ np.uint64(12345)
