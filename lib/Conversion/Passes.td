@@ -177,14 +177,17 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     `vpdpbusd` wants it; sums start at −128·Σ_k x(i, k), up to 131,071 terms. Without, they are of f32, up to 1,024 terms, the most
     that it holds exactly. Other sums of integers are added one by one.
 
-    Sums of f32 of products whose factors are elements of bf16, or are rounded to it, may use `bf16-dots`. With `pairs` a lane holds
-    two consecutive elements of a row, the key's two are broadcast, and `vdpbf16ps` adds both products; with `tiles` of vectors of
-    512 bits `tdpbf16ps` adds products of 16 keys and 16 rows over 32 indices, in two by two tiles of sums. What is summed up over keys is
-    packed by two keys. Subnormal operands, products and sums count as 0. A sum that is computed again where it is read has the same
-    bits, so that none does which another fold may compute again, one of which none stands in the other: that sums up products of
-    elements of the same arrays, or of computed factors and the same array. Nor does one that the condition of its fold reads, as
-    masks are evaluated on their own. `moa.alone` of a sum (`onf.acc`) says so in place of that, on copies too: passes that spend
-    accuracy note it of the nest as it is written, and what a plan rounds to bf16 is alone.
+    f32 sums of products may use `bf16-dots` if their factors are bf16 or are rounded to it.
+
+    - `pairs`: a lane holds two consecutive elements of a row and the key's two are broadcast. `vdpbf16ps` adds both products.
+    - `tiles` (512-bit vectors): `tdpbf16ps` multiplies 16 keys by 16 rows over 32 indices, in two by two tiles of sums.
+
+    Operands of a sum over keys are packed in pairs of keys. Subnormal operands, products and sums count as 0.
+
+    A sum must have the same bits wherever it is recomputed. So these sums use multiply-adds instead: one that a fold elsewhere
+    may compute too, from the same arrays, and one that the guard of a fold may compute too, as guards are evaluated on their own.
+    The attribute `moa.alone` of an `onf.acc` overrides this test, on copies too. Passes that spend accuracy set it for the
+    unmodified nest. A sum that a plan rounds to bf16 counts as alone.
 
     **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
     operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced
@@ -264,14 +267,16 @@ def SeparateColumns : Pass<"onf-separate-columns", "::mlir::ModuleOp"> {
 }
 
 def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
-  let summary = "Give what stands beside sums of products of rows nests of its own";
+  let summary = "Move other folds, and computed operands, out of nests that tensor cores take";
   let description = [{
-    Tensor cores take a nest with one fold, over keys, of functions of sums of products of its rows, whose elements stand
-    in arrays. Other folds of such a nest are little work beside that one. Those that do not wait for it move to a nest
-    in front, and where others wait for it, it does so itself; temporaries hold the states that are read behind. What a
-    fold gives for each key, which every row would compute again, is stored, and so is an element of the rows or of the
-    keys that is computed and rounded, as with a cast, where an operand is to be copied. This is the law of ψ read from
-    right to left: an element of an array is what it is computed from, wherever that stands.
+    Tensor cores take a nest with one fold over keys, whose operands stand in arrays. This pass moves the rest to other nests:
+
+    - Folds that do not read the fold over keys move to a nest before. For example, the norm of a row.
+    - If all other folds read the fold over keys, that fold moves itself. Temporaries hold the states that are read later.
+    - A fold that gives a value per key, which every row would recompute, is stored.
+    - An operand that is computed and rounded is stored. For example, `bf16(K·e)`.
+
+    This is the law of ψ from right to left: an element of an array equals its definition.
 
         for b < B, n < N:
           fold k < 128: q ← q + Q²
@@ -295,19 +300,22 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
             …
           O[b, n, d] = o[d]/l
 
-    Without `tiles` only folds that wait for none with sums of products move, and an operand is stored where tiles follow.
-    With it the others do if all nests with sums of products run by tiles then: sums that are computed by tiles and otherwise
-    differ in their last bits, which a comparison may see. In nests that run by tiles, or may do so in fewer bits
-    (`plans`, of kernels with a tolerance), what keys fold is stored, and
-    quotients by what the row or the key alone decides are products with its reciprocal, of which each row and each key has
-    one, unless what follows may jump (a comparison with something finite, an integer, a monoid of the user) or is read by
-    another nest.
+    Without `tiles`, only folds that read no sum of products move. An operand is stored only if the nest then runs by tiles.
+    With `tiles`, the other folds move too, if all nests with sums of products then run by tiles. Otherwise the same sum,
+    computed by tiles and without, would differ in its last bits, which a comparison may see.
 
-    An array has the axes that the value depends on; where that is by a quotient alone, as of heads that share keys, the
-    quotient is one. Where all that read a state first make the same of its elements with elements of arrays beside them, as
-    a[i, d] + o[d], that is stored in place of the state. A value is stored only if all that it reads is known to exist at all indices, whatever conditions it
-    stands behind. Nests with a choice, nests that run by tiles as they are (but for what keys fold), and folds with a state
-    that no temporary holds or that is not read element by element are kept.
+    In nests that run by tiles, or may do so in fewer bits (`plans`), two more things are stored: folds that give a value per
+    key, and reciprocals of divisors that the row or the key alone decides. A quotient becomes a product with the
+    reciprocal, unless another nest reads what follows or it may jump. Comparisons with finite numbers, integers and user
+    monoids jump.
+
+    An array has the axes that its value depends on. If a value depends on an index only by a quotient, the quotient is the
+    axis. For example, heads that share keys have one axis of groups. If all readers first compute the same of a state and
+    array elements, for example a[i, d] + o[d], that value is stored instead of the state. A value is stored only if all its
+    reads are in bounds at all indices, whatever conditions surround it.
+
+    The pass keeps nests with a choice, nests that run by tiles already (except for values per key), and folds with a state
+    that no temporary holds or that is not read element by element.
 
     **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact without `tiles`, as what is
     stored has the type in which it is used; with it such quotients are off by less than two units of the last place, where

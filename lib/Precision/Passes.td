@@ -193,21 +193,25 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
 def CheckSamplePass : Pass<"onf-check-sample", "::mlir::ModuleOp"> {
   let summary = "Measure on some rows what kernels lose as they are written";
   let description = [{
-    For each nest whose results have tolerances that are `sampled`, and that rounds computed weights to 16 bits where it
-    sums up their products with an array: of 64 rows, or all if there are no more, nests compute the results as they are written and, from
-    one more sum of what rounding leaves of each weight, without that rounding, and one estimates from both what the error of an index
-    in front of the rows is, as onf-adapt-precision does of plans (Def 31 of docs/Errors.md):
+    The pass takes nests with `sampled` tolerances that round computed weights to 16 bits. It adds nests that compute 64 rows
+    (or all, if there are fewer) twice: unmodified, and without that rounding. The second result needs one more sum, of the
+    rounding error of each weight. One further nest estimates the error at each index before the rows from both (Def 31 of
+    docs/Errors.md):
 
         onf.for ["h0"] in ["H"] { … onf.store %estimate, %O_shown[%h0] {strides = ["O_shown.s0"]} … }
 
     Relative errors are large where what a result is the sum of cancels, or weights are below all that f16 holds. Component-wise ones are
     what the types say, to which the estimate adds what is lost of weights below 2⁻¹⁴ in f16; of bf16 there is nothing to be
     measured. The estimate is a temporary, and `moa.shown` on the kernel says which: `NAME_shown` compares it with the tolerance,
-    and runs what finds it, which is no part of a call. Of 64 rows and fewer all are computed, so that it is what they lose. Where no
-    nest has such rows (those in front of other axes than the last, folds whose rows are read through a table, component-wise ones
-    that see keys of their own), and where a result follows from other products with a factor that is computed and rounded (of scores, of
-    a nest that this one reads), nothing is ever shown of the result: a warning says so, and `moa.shown`
-    has the reason beside a bound of ∞ (with `only-known` the reason alone), so that each call returns the code of results that are not shown.
+    and runs what finds it, which is no part of a call. With 64 rows or fewer all are computed, so
+    the estimate is exact. No estimate exists, and every call returns the code of results that are not shown,
+
+    - if no nest has sample rows: rows are not the last axis, a fold reads its rows through a table, or a component-wise
+      result sees keys of its own;
+    - if the result follows from another product with a computed, rounded factor, for example in the scores or in a nest
+      that this one reads.
+
+    A warning says so. `moa.shown` holds the reason and a bound of ∞, or the reason alone with `only-known`.
 
     **Requires** the onf contract, and that nothing is lifted. **Establishes** it. **Numerics**: exact. **Cost**: 64 rows of the nest, with one more
     sum, and of component-wise tolerances once more, where `NAME_shown` is called.

@@ -107,16 +107,20 @@ def DeviceSkipUnchosen : Pass<"device-skip-unchosen"> {
           C
         }
 
-    Where the array is of the workspace, one kernel stores it (of a run each element is looked at), and is launched wherever the kernel
-    with the choice is, and the first kernel is another one, which has a block, is launched whatever the sizes are, and
-    has ended when that one starts. Only of kernels whose blocks grow with as many sizes as any kernel's, while none has
-    16 times as many where sizes are large, and that do not run beside the one in front of them (`moa.beside`), which
-    hides what their blocks do: a block with work waits for the load.
+    A kernel with a choice is changed if all of these hold:
 
-    Behind the first kernel that has waited for the one that stores the array, the flag is what it stays, so that others need
-    not wait to read it: they get `moa.idle`, and their blocks end beside the last ones of that kernel, but for one that
-    waits. So do kernels whose value an array has only where the first one has its (`where` in `moa.chosen`), and those that
-    store arrays of the workspace alone, which none but such kernels read.
+    - The array is in the workspace, and one kernel stores it. If it stores a run, it tests each element.
+    - The storing kernel is launched whenever the kernel with the choice is.
+    - The first kernel of the program is another one, has a block, is launched for all sizes, and has ended when the storing
+      kernel starts.
+    - The blocks grow with as many sizes as any kernel's, and no kernel has 16 times as many for large sizes.
+    - The kernel does not overlap the one before it (`moa.beside`): that hides its blocks already, and a block with work would
+      wait for the load.
+
+    One kernel waits for the storing kernel. After it the flag no longer changes, so later kernels read it without waiting. They
+    get `moa.idle`, and all but one of their blocks end next to the last blocks of the kernel that waited. The same holds for two
+    other kinds of kernels: those whose value occurs only where the first kernel's value does (`where` in `moa.chosen`), and those
+    that store only workspace arrays which no other kernels read.
 
         device.kernel @f_2 blocks "B*N" threads 128 attributes {moa.chosen = {by = "c", is = 0}} { C }
         device.kernel @f_3 blocks "B" threads 128 attributes {moa.chosen = {by = "c", is = 1}} { … device.store %e, %w[%b] … }

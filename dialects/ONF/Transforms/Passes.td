@@ -95,11 +95,15 @@ def ONFFuseFolds : Pass<"onf-fuse-folds"> {
 
         %s, %t = onf.fold "j" in "M" { … }
 
-    where neither needs the other's result and what the second one needs can be computed in front of the first. What both
-    read is read once, and loads of one do not wait for the other. Folds with folds of their own (contractions, which tensor cores
-    take one by one) are left as they are, with all folds of their nest, and so are those with a guard, unless it is one value for all indices
-    of both, and those of which one reads along an axis of the nest that the other does not, and the other way round. Of equal values that such a nest, or a fold of it,
-    computes or loads the first is kept, also where it has one fold or none.
+    Both folds share their reads, and loads of one do not wait for the other. Two folds are fused if all of these hold:
+
+    - neither reads the other's result;
+    - the operands of the second can be computed before the first;
+    - no fold of the nest contains a fold (a contraction, which tensor cores take one at a time);
+    - a guard, if there is one, is one value for all indices of both;
+    - it does not hold that each of them reads along an axis of the nest that the other does not.
+
+    The pass also removes common subexpressions and repeated loads in such nests and their folds, also if a nest has at most one fold.
 
     **Requires** the onf contract; nests that are lifted and folds with pieces are left as they are. **Establishes** the onf contract.
     **Numerics**: exact; each state takes the same elements in the same order. **Cost**: linear in operations; for each two folds of a nest what they read is
