@@ -10,7 +10,7 @@ import moa_testing as mt
 
 # Processors by LLVM's names: this one, what each x86 runs, and those with either of the instructions, which may not be
 # there.
-PROCESSORS = (None, "x86-64", "znver4", "sapphirerapids")
+PROCESSORS = ("sapphirerapids",) if mt.EMULATE_AMX else (None, "x86-64", "znver4", "sapphirerapids")
 
 SCORES = """kernel scores[H, G, N, M; D = 64](Q : bf16[H, N, D], K : bf16[G, M, D]) -> (top : f32[H, N], sum : f32[H, N])
   require H % G == 0

@@ -18,6 +18,8 @@ import unittest
 
 import numpy as np
 
+import amx
+
 SOURCE_ROOT = os.environ["MOA_SOURCE_ROOT"]
 BINARY_ROOT = os.environ["MOA_BINARY_ROOT"]
 TOOLS = os.path.join(BINARY_ROOT, "bin")
@@ -42,6 +44,10 @@ LARGE = [(4096, 4096), (4224, 4224)]
 
 # Where kernels run: see make_kernel.
 TARGET = os.environ.get("MOA_TEST_TARGET", "cpu")
+# Whether kernels are for a processor with AMX, and run on this one all the same (amx.py).
+EMULATE_AMX = bool(os.environ.get("MOA_TEST_EMULATE_AMX"))
+if EMULATE_AMX:
+    os.environ.update(MOA_TEST_PROCESSOR=amx.PROCESSOR, MOA_TEST_WORDS=amx.WORDS)
 if TARGET == "device":
     # An interpreter: whole and partial tiles of rows and keys, one, none.
     GRID = [(0, 5), (5, 0), (1, 1), (17, 1), (1, 130), (150, 1), (7, 20), (113, 203)]
@@ -232,6 +238,10 @@ class Kernel:
 
     def __init__(self, spec, flags=(), processor=None, **settings):
         processor = processor or os.environ.get("MOA_TEST_PROCESSOR")
+        if EMULATE_AMX and processor != amx.PROCESSOR:
+            raise unittest.SkipTest(f"code for {processor} is not emulated")
+        if EMULATE_AMX and not amx.find_tool("llc"):
+            raise unittest.SkipTest("emulation needs LLVM's llc")
         directory = os.environ.get("MOA_CPU_KERNELS")
         if directory:
             what = repr((open(spec, encoding="utf-8").read() if "\n" not in spec else spec,
@@ -253,12 +263,16 @@ class Kernel:
         if processor:
             sets.append(f"--mcpu={processor}")
         level = (f"-O{optimisation}",) if optimisation else ()
-        made = run_tool("moa-codegen", spec, "--target=cpu", *level, *sets, *flags, "-o", base + ".o",
-                        "--header", base + ".h")
+        parts = [base + ".o"]
+        wanted = ["--emit=llvm", "-o", base + ".ll"] if EMULATE_AMX else ["-o", base + ".o"]
+        made = run_tool("moa-codegen", spec, "--target=cpu", *level, *sets, *flags, *wanted, "--header", base + ".h")
         if made.returncode:
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
+        if EMULATE_AMX:
+            amx.compile_object(base + ".ll", base + ".o")
+            parts.append(amx.tiles(directory))
         compiler = os.environ.get("CC", "cc")
-        subprocess.run([compiler, "-shared", "-s", base + ".o", "-o", base + ".so",
+        subprocess.run([compiler, "-shared", "-s", "-O2", "-fPIC", *parts, "-o", base + ".so",
                         LIBOMP, "-lm", f"-Wl,-rpath,{os.path.dirname(LIBOMP)}"],
                        check=True)
         if directory:
