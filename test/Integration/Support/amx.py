@@ -81,6 +81,18 @@ def scale(kind):
     return text.replace("<V>", f"<{n} x {element}>").replace("<I>", f"<{n} x i32>")
 
 
+# The products of four unsigned and four signed bytes, added to each number (VPDPBUSD).
+DOTS = """
+define <16 x i32> @amx_vpdpbusd(<16 x i32> %sum0, <64 x i8> %a, <64 x i8> %b) {{
+  %x = zext <64 x i8> %a to <64 x i32>
+  %y = sext <64 x i8> %b to <64 x i32>
+  %p = mul <64 x i32> %x, %y
+{steps}  ret <16 x i32> %sum4
+}}
+""".format(steps="".join(
+    f"  %p{k} = shufflevector <64 x i32> %p, <64 x i32> poison, <16 x i32> <{', '.join(f'i32 {4 * n + k}' for n in range(16))}>\n"
+    f"  %sum{k + 1} = add <16 x i32> %sum{k}, %p{k}\n" for k in range(4)))
+
 # LLVM's conversion to bf16, to nearest even, which not every library of a compiler has.
 ROUND = """
 define weak hidden bfloat @__truncsfbf2(float %x) {
@@ -109,6 +121,8 @@ def without_amx(module):
     """The LLVM IR of a kernel with calls in place of what only a processor with AVX-512 and AMX has."""
     module = re.sub(r"^declare .*@llvm\.x86\.avx512\.mask\.scalef\.(p.)\.512.*$", lambda m: scale(m[1]), module, flags=re.M)
     module = re.sub(r"@llvm\.x86\.avx512\.mask\.scalef\.(p.)\.512", r"@amx_scalef_\1", module)
+    module = re.sub(r"^declare .*@llvm\.x86\.avx512\.vpdpbusd\.512.*$", lambda _: DOTS, module, flags=re.M)
+    module = module.replace("@llvm.x86.avx512.vpdpbusd.512", "@amx_vpdpbusd")
     module = re.sub(r"@llvm\.x86\.((?:ld)?tile\w+|tdpbf16ps)", r"@amx_\1", module)
     module = re.sub(r"^(declare .*@amx_.*?)(?: #\d+)?$", lambda m: m[1].replace(" immarg", ""), module, flags=re.M)
     module = re.sub(r'"(target-cpu|target-features|prefer-vector-width|tune-cpu)"(="[^"]*")?', "", module)
