@@ -1,4 +1,4 @@
-"""Times kernels that read values of rows along other axes (stored.moa), each beside PyTorch's operators:
+"""Times the kernels of stored.moa and PyTorch's operators for the same formulas. Each kernel reads a value per row along another axis.
 
     benchmarks/gpu/others.sh emit DIRECTORY
     benchmarks/gpu/others.sh run DIRECTORY stored

@@ -65,8 +65,8 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
     inner axis, by R5, behind the fold that has this state. A reduction that cannot share a pass takes another one, and a remark names the
     subterm that keeps it from it.
 
-    R7 stores a reduction inside another one in a nest of its own if rows share it. For example, column sums of softmax
-    weights read the stored maximum of each row. A product of three matrices is reassociated first if that takes fewer
+    R7 stores a reduction inside another one in a nest of its own if rows share it. For example, Σᵢ exp(sᵢⱼ − mᵢ)
+    reads the stored mᵢ = maxⱼ sᵢⱼ. A product of three matrices is reassociated first if that takes fewer
     multiply-adds (R5). A long sum is stored in parts of its range (R4).
 
     **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
