@@ -10,9 +10,7 @@ using namespace llvm;
 
 namespace moa {
 
-static std::string dashed(StringRef name) {
-  return (name.size() == 1 ? "-" : "--") + name.str();
-}
+static std::string dashed(StringRef name) { return (name.size() == 1 ? "-" : "--") + name.str(); }
 
 /// The flag whose name is nearest, if it is near enough to be meant.
 static std::string nearest(StringRef name) {
@@ -45,7 +43,7 @@ static std::optional<std::string> checkValue(const cl::Option &option, StringRef
   // A pass, which may be given repeatedly, has options of its own.
   bool isSwitch = option.ValueStr.empty() && option.getValueExpectedFlag() == cl::ValueOptional &&
                   option.getNumOccurrencesFlag() == cl::Optional;
-  static const std::set<StringRef> truths = {"true", "TRUE", "True", "1",
+  static const std::set<StringRef> truths = {"true",  "TRUE",  "True",  "1",
                                              "false", "FALSE", "False", "0"};
   if (value && isSwitch && !value->empty() && !truths.count(*value))
     return dashed(name) + " is given or not, and takes no value '" + value->str() + "'";
@@ -70,8 +68,8 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
     auto found = options.find(name);
     // A letter with its value behind it.
     if (auto letter = options.find(name.take_front(1));
-        found == options.end() && body.size() > 1 && llvm::isDigit(body[1]) && letter != options.end() &&
-        letter->second->getFormattingFlag() == cl::Prefix) {
+        found == options.end() && body.size() > 1 && llvm::isDigit(body[1]) &&
+        letter != options.end() && letter->second->getFormattingFlag() == cl::Prefix) {
       found = letter;
       value = body.drop_front(1);
       name = name.take_front(1);
@@ -87,7 +85,8 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
     if (found == options.end()) {
       std::string other = nearest(name);
       return "there is no flag '" + word.take_front(word.find('=')).str() + "'" +
-             (other.empty() ? "; --help lists the flags" : "; did you mean '" + dashed(other) + "'?");
+             (other.empty() ? "; --help lists the flags"
+                            : "; did you mean '" + dashed(other) + "'?");
     }
     cl::Option *option = found->second;
     if (auto wrong = checkValue(*option, name, value, k + 1 == argc))

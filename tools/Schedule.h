@@ -11,8 +11,7 @@ namespace moa {
 
 /// Takes the schedule from a file. To the library an empty text is the cost
 /// model's schedule; an empty file is a mistake.
-inline llvm::Error readSchedule(llvm::StringRef path,
-                                CompilerOptions &options) {
+inline llvm::Error readSchedule(llvm::StringRef path, CompilerOptions &options) {
   auto text = llvm::MemoryBuffer::getFile(path);
   if (!text)
     return llvm::createStringError(path + ": " + text.getError().message());

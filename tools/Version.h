@@ -11,9 +11,8 @@ namespace moa {
 /// Makes --version print the project's version and that of LLVM. Called before
 /// the command line is parsed.
 inline void setVersionPrinter() {
-  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "MoA " MOA_VERSION ", LLVM " LLVM_VERSION_STRING "\n";
-  });
+  llvm::cl::SetVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "MoA " MOA_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });
 }
 
 } // namespace moa

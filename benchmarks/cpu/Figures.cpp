@@ -83,22 +83,18 @@ class Attention {
 public:
   Attention(Shape shape, Kernel kernel)
       : q({1, shape.heads, shape.queries, shape.width}),
-        k({1, shape.heads, shape.keys, shape.width}),
-        v({1, shape.heads, shape.keys, shape.width}), out(q.shape),
-        kernel(std::move(kernel)) {
+        k({1, shape.heads, shape.keys, shape.width}), v({1, shape.heads, shape.keys, shape.width}),
+        out(q.shape), kernel(std::move(kernel)) {
     fillNormal(q, 1);
     fillNormal(k, 2);
     fillNormal(v, 3);
     scale = 1.0 / std::sqrt(double(shape.width));
-    workspace.emplace(
-        std::max<int64_t>(this->kernel.workspace(arrays(), {scale}), 0));
+    workspace.emplace(std::max<int64_t>(this->kernel.workspace(arrays(), {scale}), 0));
   }
   std::vector<const DLTensor *> arrays() const {
     return {&q.tensor, &k.tensor, &v.tensor, &out.tensor};
   }
-  int32_t run() const {
-    return kernel.run(arrays(), {scale}, workspace->data, workspace->bytes);
-  }
+  int32_t run() const { return kernel.run(arrays(), {scale}, workspace->data, workspace->bytes); }
   FloatArray q, k, v, out;
   double scale;
   Kernel kernel;
@@ -108,30 +104,26 @@ public:
 std::optional<Kernel> compile(const Options &options, const std::string &name) {
   CompilerOptions settings;
   settings.settings = {"T=f32", "D=128"};
-  Compilation unit =
-      Compiler(settings).compileFile(options.examples + "/" + name + ".moa");
+  Compilation unit = Compiler(settings).compileFile(options.examples + "/" + name + ".moa");
   std::optional<Kernel> kernel = unit.load();
   if (!kernel)
     fmt::print(stderr, "{}", unit.renderDiagnostics());
   return kernel;
 }
 
-void printRate(const char *what, const std::vector<double> &seconds,
-               double flops) {
-  fmt::print(
-      "  {:<34} {:8.1f} ms   {:7.1f} GFLOP/s   (quartiles {:.1f} .. {:.1f} "
-      "ms)\n",
-      what, median(seconds) * 1e3, flops / median(seconds) * 1e-9,
-      quantile(seconds, 0.25) * 1e3, quantile(seconds, 0.75) * 1e3);
+void printRate(const char *what, const std::vector<double> &seconds, double flops) {
+  fmt::print("  {:<34} {:8.1f} ms   {:7.1f} GFLOP/s   (quartiles {:.1f} .. {:.1f} "
+             "ms)\n",
+             what, median(seconds) * 1e3, flops / median(seconds) * 1e-9,
+             quantile(seconds, 0.25) * 1e3, quantile(seconds, 0.75) * 1e3);
 }
 
-void printRatio(const char *what, const std::vector<double> &values,
-                const char *unit, double bar) {
+void printRatio(const char *what, const std::vector<double> &values, const char *unit, double bar) {
   fmt::print("  {:<34} {:.3f}{} (quartiles {:.3f} .. {:.3f}, range {:.3f} .. "
              "{:.3f}); bar {}: {}\n",
-             what, median(values), unit, quantile(values, 0.25),
-             quantile(values, 0.75), quantile(values, 0), quantile(values, 1),
-             bar, median(values) >= bar ? "met" : "NOT met");
+             what, median(values), unit, quantile(values, 0.25), quantile(values, 0.75),
+             quantile(values, 0), quantile(values, 1), bar,
+             median(values) >= bar ? "met" : "NOT met");
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,35 +140,30 @@ struct Rounds {
     double rate = 0;
     time.measure([&] { rate = measureFmaPeak(0.2); });
     peak.push_back(rate);
-    peakByProcessor.push_back(rate * time.clock[0] * numThreads() /
-                              time.processor[0]);
+    peakByProcessor.push_back(rate * time.clock[0] * numThreads() / time.processor[0]);
   }
 };
 
 void printAttention(const Shape &shape, const Rounds &rounds) {
   std::vector<double> share, shareByProcessor;
   for (size_t k = 0; k < rounds.peak.size(); ++k) {
-    share.push_back(shape.flops() / rounds.own.clock[k] * 1e-9 /
-                    rounds.peak[k]);
-    shareByProcessor.push_back(shape.flops() * numThreads() /
-                               rounds.own.processor[k] * 1e-9 /
+    share.push_back(shape.flops() / rounds.own.clock[k] * 1e-9 / rounds.peak[k]);
+    shareByProcessor.push_back(shape.flops() * numThreads() / rounds.own.processor[k] * 1e-9 /
                                rounds.peakByProcessor[k]);
   }
   fmt::print("\nfull attention, f32, (B, H, N, D) = (1, {}, {}, {}), {} "
              "threads, {} rounds\n",
-             shape.heads, shape.queries, shape.width, numThreads(),
-             rounds.peak.size());
+             shape.heads, shape.queries, shape.width, numThreads(), rounds.peak.size());
   fmt::print("  {:<34} {:7.1f} GFLOP/s ({} bits; quartiles {:.1f} .. {:.1f})\n",
              "FMA peak, measured", median(rounds.peak), fmaVectorBits(),
              quantile(rounds.peak, 0.25), quantile(rounds.peak, 0.75));
   printRate("compiled from the specification", rounds.own.clock, shape.flops());
-  printRate("unfused, threads inside sgemm", rounds.products.clock,
-            shape.flops());
+  printRate("unfused, threads inside sgemm", rounds.products.clock, shape.flops());
   printRate("unfused, threads over heads", rounds.heads.clock, shape.flops());
   auto printSpeed = [&](const char *what, const Samples &rival) {
     printRatio(what, ratios(rival.clock, rounds.own.clock), " x", 1.2);
-    printRatio("  the same by processor time",
-               ratios(rival.processor, rounds.own.processor), " x", 1.2);
+    printRatio("  the same by processor time", ratios(rival.processor, rounds.own.processor), " x",
+               1.2);
   };
   printSpeed("speed over threads inside sgemm", rounds.products);
   printSpeed("speed over threads over heads", rounds.heads);
@@ -193,17 +180,16 @@ bool measureAttention(const Options &options) {
   FloatArray reference(ours.q.shape);
   Unfused byHeads(shape, Split::Heads), byProducts(shape, Split::Products);
   auto runRival = [&](Unfused &rival) {
-    rival.run(ours.q.values.data(), ours.k.values.data(), ours.v.values.data(),
-              ours.scale, reference.values.data());
+    rival.run(ours.q.values.data(), ours.k.values.data(), ours.v.values.data(), ours.scale,
+              reference.values.data());
   };
 
   Rounds rounds;
   int32_t code = 0;
-  std::function<void()> steps[] = {
-      [&] { rounds.measurePeak(); },
-      [&] { rounds.own.measure([&] { code |= ours.run(); }); },
-      [&] { rounds.heads.measure([&] { runRival(byHeads); }); },
-      [&] { rounds.products.measure([&] { runRival(byProducts); }); }};
+  std::function<void()> steps[] = {[&] { rounds.measurePeak(); },
+                                   [&] { rounds.own.measure([&] { code |= ours.run(); }); },
+                                   [&] { rounds.heads.measure([&] { runRival(byHeads); }); },
+                                   [&] { rounds.products.measure([&] { runRival(byProducts); }); }};
   const int count = 4;
   for (auto &step : steps) // a round that does not count: pages, threads
     step();
@@ -215,8 +201,7 @@ bool measureAttention(const Options &options) {
       steps[(round + step) % count]();
   }
   printAttention(shape, rounds);
-  fmt::print("  {:<34} {:.2e} relative L2 between the two results\n",
-             "agreement", error);
+  fmt::print("  {:<34} {:.2e} relative L2 between the two results\n", "agreement", error);
   return code == 0 && error < 1e-5;
 }
 
@@ -291,14 +276,13 @@ bool measureMemory(const Options &options) {
   double seconds = timed([&] { (void)ours.run(); });
   double growth = (readStatus("VmHWM") - before) / 1024.0;
   double space = ours.workspace->bytes / 1048576.0;
-  fmt::print(
-      "\nmemory, f32, (B, H, N, D) = (1, 1, 65536, 128), {:.1f} s, {:.1f} "
-      "GFLOP/s\n",
-      seconds, shape.flops() / seconds * 1e-9);
+  fmt::print("\nmemory, f32, (B, H, N, D) = (1, 1, 65536, 128), {:.1f} s, {:.1f} "
+             "GFLOP/s\n",
+             seconds, shape.flops() / seconds * 1e-9);
   bool met = std::max(space, growth) <= 16;
   fmt::print("  {:<34} {:.2f} MiB\n", "workspace asked for", space);
-  fmt::print("  {:<34} {:.2f} MiB; bar 16: {}\n", "growth of the resident set",
-             growth, met ? "met" : "NOT met");
+  fmt::print("  {:<34} {:.2f} MiB; bar 16: {}\n", "growth of the resident set", growth,
+             met ? "met" : "NOT met");
   return met;
 }
 
@@ -327,8 +311,7 @@ bool compileOnce(const Options &options, CompileTimes &times) {
   Compilation fresh = Compiler(settings).compileFile(path);
   std::optional<Kernel> kernel = fresh.load();
   if (!ok || !kernel) {
-    fmt::print(stderr, "{}{}", unit.renderDiagnostics(),
-               fresh.renderDiagnostics());
+    fmt::print(stderr, "{}{}", unit.renderDiagnostics(), fresh.renderDiagnostics());
     return false;
   }
   Shape shape;
@@ -343,13 +326,11 @@ bool measureCompilation(const Options &options) {
   for (int round = 0; round < options.rounds; ++round)
     if (!compileOnce(options, times))
       return false;
-  auto print = [](const char *what, const std::vector<double> &seconds,
-                  double bar) {
-    fmt::print(
-        "  {:<34} {:.3f} s (first {:.3f}, range {:.3f} .. {:.3f}); bar {}: "
-        "{}\n",
-        what, median(seconds), seconds.front(), quantile(seconds, 0),
-        quantile(seconds, 1), bar, median(seconds) <= bar ? "met" : "NOT met");
+  auto print = [](const char *what, const std::vector<double> &seconds, double bar) {
+    fmt::print("  {:<34} {:.3f} s (first {:.3f}, range {:.3f} .. {:.3f}); bar {}: "
+               "{}\n",
+               what, median(seconds), seconds.front(), quantile(seconds, 0), quantile(seconds, 1),
+               bar, median(seconds) <= bar ? "met" : "NOT met");
   };
   fmt::print("\ncompilation of examples/sdpa.moa, T=f32, D=128\n");
   print("specification to lifted level", times.lifted, 0.5);
@@ -364,8 +345,7 @@ std::optional<Options> readOptions(int argc, char **argv) {
     std::string word = argv[k];
     size_t equals = word.find('=');
     std::string name = word.substr(0, equals);
-    std::string value =
-        equals == std::string::npos ? "" : word.substr(equals + 1);
+    std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (name == "--rounds" && std::atoi(value.c_str()) > 0)
       options.rounds = std::atoi(value.c_str());
     else if (name == "--figure" && (value == "all" || value == "attention" || value == "decode" ||
@@ -384,19 +364,15 @@ std::optional<Options> readOptions(int argc, char **argv) {
 int main(int argc, char **argv) {
   std::optional<Options> options = readOptions(argc, argv);
   if (!options) {
-    fmt::print(
-        stderr,
-        "usage: moa-bench-cpu [--rounds=N] [--examples=DIR]\n"
-        "                     [--figure=all|attention|decode|memory|compile]\n");
+    fmt::print(stderr, "usage: moa-bench-cpu [--rounds=N] [--examples=DIR]\n"
+                       "                     [--figure=all|attention|decode|memory|compile]\n");
     return 2;
   }
-  fmt::print("OpenBLAS kernels: {}; threads: {}\n", blasCoreName(),
-             numThreads());
-  std::pair<const char *, bool (*)(const Options &)> figures[] = {
-      {"compile", measureCompilation},
-      {"attention", measureAttention},
-      {"decode", measureDecode},
-      {"memory", measureMemory}};
+  fmt::print("OpenBLAS kernels: {}; threads: {}\n", blasCoreName(), numThreads());
+  std::pair<const char *, bool (*)(const Options &)> figures[] = {{"compile", measureCompilation},
+                                                                  {"attention", measureAttention},
+                                                                  {"decode", measureDecode},
+                                                                  {"memory", measureMemory}};
   bool ok = true;
   for (auto &[name, measure] : figures)
     if (options->figure == "all" || options->figure == name) {

@@ -13,8 +13,7 @@ namespace moa::bench {
 /// A row-major array of floats and its descriptor.
 class FloatArray {
 public:
-  explicit FloatArray(std::vector<int64_t> extents)
-      : shape(std::move(extents)) {
+  explicit FloatArray(std::vector<int64_t> extents) : shape(std::move(extents)) {
     int64_t size = 1;
     for (int64_t extent : shape)
       size *= extent;
@@ -37,8 +36,8 @@ public:
 /// Memory aligned as kernels ask for.
 struct Workspace {
   explicit Workspace(size_t bytes)
-      : bytes((bytes + 63) / 64 * 64),
-        data(bytes ? std::aligned_alloc(64, this->bytes) : nullptr) {}
+      : bytes((bytes + 63) / 64 * 64), data(bytes ? std::aligned_alloc(64, this->bytes) : nullptr) {
+  }
   ~Workspace() { std::free(data); }
   Workspace(const Workspace &) = delete;
   Workspace &operator=(const Workspace &) = delete;

@@ -49,7 +49,8 @@ double moa::bench::measureFmaPeak(double seconds) {
     Vector state[chains], factor, term;
     for (unsigned lane = 0; lane < lanes; ++lane) {
       factor[lane] = 0.999f;
-      term[lane] = 0.001f * (lane + 1); // not 0: products would become subnormal, which took 380 times as long on a Xeon (0.9 in place of 347 GFLOP/s)
+      term[lane] = 0.001f * (lane + 1); // not 0: products would become subnormal, which took 380
+                                        // times as long on a Xeon (0.9 in place of 347 GFLOP/s)
       for (auto &vector : state)
         vector[lane] = 1.0f;
     }

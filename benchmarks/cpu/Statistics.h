@@ -20,9 +20,7 @@ inline double quantile(std::vector<double> samples, double fraction) {
   return samples[below] * (1 - part) + samples[above] * part;
 }
 
-inline double median(const std::vector<double> &samples) {
-  return quantile(samples, 0.5);
-}
+inline double median(const std::vector<double> &samples) { return quantile(samples, 0.5); }
 
 /// first[k] / second[k].
 inline std::vector<double> ratios(const std::vector<double> &first,

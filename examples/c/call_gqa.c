@@ -37,9 +37,8 @@ int main(void) {
     v[i] = 1;
   }
   int64_t queries[] = {B, H, N, D}, keys[] = {B, G, M, D}, rows[] = {B, H, N};
-  DLTensor Q = describe(q, queries, 4), K = describe(k, keys, 4),
-           V = describe(v, keys, 4), O = describe(o, queries, 4),
-           L = describe(lse, rows, 3);
+  DLTensor Q = describe(q, queries, 4), K = describe(k, keys, 4), V = describe(v, keys, 4),
+           O = describe(o, queries, 4), L = describe(lse, rows, 3);
   float scale = 0.0883883f; /* 1 / sqrt(D) */
 
   /* Why a call would be refused, in words. */
@@ -56,8 +55,7 @@ int main(void) {
   void *workspace = size ? aligned_alloc(64, size) : NULL;
   if (size && !workspace)
     return 1;
-  int32_t code =
-      gqa_causal(&Q, &K, &V, scale, &O, &L, workspace, size, /*stream=*/NULL);
+  int32_t code = gqa_causal(&Q, &K, &V, scale, &O, &L, workspace, size, /*stream=*/NULL);
   free(workspace);
   if (code != MOA_OK)
     return 1;
@@ -65,7 +63,6 @@ int main(void) {
   float largest = 0;
   for (int i = 0; i < B * H * N * D; ++i)
     largest = fmaxf(largest, fabsf(o[i] - 1));
-  printf("largest distance from 1: %.1e, lse of the first row: %.4f\n", largest,
-         lse[0]);
+  printf("largest distance from 1: %.1e, lse of the first row: %.4f\n", largest, lse[0]);
   return largest < 1e-5f ? 0 : 1;
 }

@@ -17,11 +17,17 @@ enum { B = 1, H = 2, N = 300, M = 500, D = 128 };
 
 /* The bits of a float as bf16, cut. */
 static uint16_t to_bf16(float x) {
-  union { float value; uint32_t bits; } word = {x};
+  union {
+    float value;
+    uint32_t bits;
+  } word = {x};
   return (uint16_t)(word.bits >> 16);
 }
 static float from_bf16(uint16_t x) {
-  union { uint32_t bits; float value; } word = {(uint32_t)x << 16};
+  union {
+    uint32_t bits;
+    float value;
+  } word = {(uint32_t)x << 16};
   return word.value;
 }
 

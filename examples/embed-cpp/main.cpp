@@ -80,8 +80,7 @@ static bool writeCuda(moa::Compilation &unit, const char *path) {
 }
 
 int main(int argc, char **argv) {
-  moa::Compilation unit =
-      moa::Compiler().compileText(specification, "weights.moa");
+  moa::Compilation unit = moa::Compiler().compileText(specification, "weights.moa");
   std::optional<moa::Kernel> kernel = unit.load();
   bool right = kernel && run(*kernel);
   showMistake();

@@ -63,23 +63,26 @@ struct CompilerOptions {
   /// The GPU that the level Lifted and the schedule are for, by its architecture:
   /// "sm_90a"; empty: they are a CPU's, and the level Device is sm_90a's.
   std::string architecture;
-  /// How hard LLVM works on code for a CPU, 0 to 3, which means the same: 0 compiles soonest, to slow code, and more than 1 is
-  /// hardly ever faster (benchmarks/cpu/NOTES.md).
+  /// How hard LLVM works on code for a CPU, 0 to 3, which means the same: 0 compiles soonest, to
+  /// slow code, and more than 1 is hardly ever faster (benchmarks/cpu/NOTES.md).
   unsigned optimization = 1;
   /// Whether accuracy is spent for speed; without, where decisions are asked for or given.
   bool spendsAnywhere = false;
-  /// Whether a warning says why where that changes nothing, whatever the sizes are; of `lowRankFrom` one always does.
+  /// Whether a warning says why where that changes nothing, whatever the sizes are; of
+  /// `lowRankFrom` one always does.
   bool warnsOfNothingSpent = false;
-  /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays, by models of a GPU and of a
-  /// CPU, which must have dot products of four bytes for it.
+  /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays, by models of
+  /// a GPU and of a CPU, which must have dot products of four bytes for it.
   int64_t spendFrom = 256;
-  /// On a GPU few rows and keys are looked at first, and say which indices (heads) a plan of 8 bits is tried at, where
-  /// an index has more multiply-adds than that and 2,048 keys; −1: where `spendFrom` is 0 and it pays.
+  /// On a GPU few rows and keys are looked at first, and say which indices (heads) a plan of 8 bits
+  /// is tried at, where an index has more multiply-adds than that and 2,048 keys; −1: where
+  /// `spendFrom` is 0 and it pays.
   int64_t pilotFrom = -1;
   /// Whether the plans that accuracy is spent on are those of a GPU, whatever the target.
   bool plansForGpu = false;
-  /// With so many rows and keys or more, few keys may stand for many that are near them, where a sample
-  /// says that a result's tolerance is met; 0: never. Fewer bits come behind where accuracy is spent anywhere. What pays on a GPU is kLowRankFrom.
+  /// With so many rows and keys or more, few keys may stand for many that are near them, where a
+  /// sample says that a result's tolerance is met; 0: never. Fewer bits come behind where accuracy
+  /// is spent anywhere. What pays on a GPU is kLowRankFrom.
   int64_t lowRankFrom = 0;
   static constexpr int64_t kLowRankFrom = 32768;
   /// Whether kernels that spend accuracy have further results: what was decided, and
@@ -92,8 +95,9 @@ struct CompilerOptions {
   std::string plansFile;
   /// Whether they are estimated too, and given up for others where they are too far off.
   bool checksPlans = false;
-  /// Whether entry points say with a code of their own (Kernel::kNotShown) where nothing shows that results are within their
-  /// tolerances: on a CPU of these inputs, on a GPU of any. What a GPU cannot tell of its inputs without `decisions` is a warning.
+  /// Whether entry points say with a code of their own (Kernel::kNotShown) where nothing shows that
+  /// results are within their tolerances: on a CPU of these inputs, on a GPU of any. What a GPU
+  /// cannot tell of its inputs without `decisions` is a warning.
   bool checksTolerances = true;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
   /// `intervals`, the analysis of masks, and `precision` and `low-rank`, the passes that spend
@@ -130,8 +134,7 @@ struct AllowedError {
 /// One parameter of a kernel.
 struct ParameterInfo {
   std::string name;
-  std::string
-      elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64", "u8" … "u32"
+  std::string elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64", "u8" … "u32"
   std::vector<std::string> extents; ///< expressions over the symbols
   /// For each extent that is a compile-time constant its name, "" for others; empty where
   /// the input is no specification.
@@ -186,8 +189,9 @@ class Kernel {
 public:
   const KernelInfo &info() const;
 
-  /// The code of a result of which nothing shows that it is within its tolerance. It was computed as it is written. `run` returns it
-  /// where tolerances hold for every input or nothing is ever shown, `shown` where some rows say it of sampled ones too.
+  /// The code of a result of which nothing shows that it is within its tolerance. It was computed
+  /// as it is written. `run` returns it where tolerances hold for every input or nothing is ever
+  /// shown, `shown` where some rows say it of sampled ones too.
   static constexpr int32_t kNotShown = 15;
 
   /// Runs the kernel. `arrays` are the descriptors of the array parameters,
@@ -195,25 +199,22 @@ public:
   /// or a code, and `message` says why; then nothing was written, but where the code is
   /// kNotShown. The workspace is allocated here, and what `shown` says is asked for.
   int32_t operator()(const std::vector<const DLTensor *> &arrays,
-                     const std::vector<Scalar> &scalars,
-                     std::string *message = nullptr) const;
+                     const std::vector<Scalar> &scalars, std::string *message = nullptr) const;
 
   /// The same with the caller's workspace, at any address; allocates nothing
   /// large.
-  int32_t run(const std::vector<const DLTensor *> &arrays,
-              const std::vector<Scalar> &scalars, void *workspace,
-              size_t bytes) const;
-  /// What is known of the tolerances of a run with the same arguments and workspace, which it may change: 0, kNotShown, and then
-  /// which results are not shown to be within theirs, or another code.
-  int32_t shown(const std::vector<const DLTensor *> &arrays,
-                const std::vector<Scalar> &scalars, void *workspace,
-                size_t bytes, std::string *message = nullptr) const;
+  int32_t run(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
+              void *workspace, size_t bytes) const;
+  /// What is known of the tolerances of a run with the same arguments and workspace, which it may
+  /// change: 0, kNotShown, and then which results are not shown to be within theirs, or another
+  /// code.
+  int32_t shown(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
+                void *workspace, size_t bytes, std::string *message = nullptr) const;
   /// Bytes of workspace for these arguments, or minus a code.
   int64_t workspace(const std::vector<const DLTensor *> &arrays,
                     const std::vector<Scalar> &scalars) const;
   /// Why a call would be refused, or 0.
-  int32_t check(const std::vector<const DLTensor *> &arrays,
-                std::string *message = nullptr) const;
+  int32_t check(const std::vector<const DLTensor *> &arrays, std::string *message = nullptr) const;
 
   struct Impl;
   explicit Kernel(std::shared_ptr<const Impl> impl);
@@ -264,7 +265,8 @@ struct PTXFiles {
 /// What the blocks of a program for a GPU have copied and masked, all together.
 struct TileCounts {
   std::map<std::string, int64_t> copied; ///< tiles by the name of their array
-  int64_t masked = 0;                    ///< stages cleared of what no row sees: one per carried operand and visit with a guard
+  int64_t masked =
+      0; ///< stages cleared of what no row sees: one per carried operand and visit with a guard
 };
 
 /// One compiled specification.
@@ -315,9 +317,8 @@ public:
   /// Data movement, workspace, schedule and what the derivation found. With
   /// values of all symbols, numbers stand beside the polynomials; values of
   /// only some are an error.
-  std::optional<std::string>
-  report(ReportFormat format,
-         const std::map<std::string, int64_t> &symbols = {});
+  std::optional<std::string> report(ReportFormat format,
+                                    const std::map<std::string, int64_t> &symbols = {});
 
   /// Compiles for this machine and loads into this process. `name` may be
   /// empty when there is one kernel.
@@ -326,29 +327,24 @@ public:
   /// The values of a kernel's symbols from the shapes of its input parameters
   /// (scalars have none) and given values, or an error that names the conflict.
   std::optional<std::map<std::string, int64_t>>
-  bindSymbols(const std::string &kernel,
-              const std::vector<std::vector<int64_t>> &shapes,
+  bindSymbols(const std::string &kernel, const std::vector<std::vector<int64_t>> &shapes,
               const std::map<std::string, int64_t> &given = {});
   /// The shapes of all parameters, inputs then outputs, under values of the
   /// symbols.
   std::optional<std::vector<std::vector<int64_t>>>
-  shapes(const std::string &kernel,
-         const std::map<std::string, int64_t> &symbols);
+  shapes(const std::string &kernel, const std::map<std::string, int64_t> &symbols);
   /// All outputs by the reference interpreter on a level up to Lifted. `inputs`
   /// has one array per input parameter, scalars included; `symbols` gives the
   /// values that no input's shape determines, and may give others.
   std::optional<std::vector<ReferenceArray>>
-  evaluate(const std::string &kernel, Level level,
-           const std::vector<ReferenceArray> &inputs, const Roundings &roundings = {},
-           const std::map<std::string, int64_t> &symbols = {});
+  evaluate(const std::string &kernel, Level level, const std::vector<ReferenceArray> &inputs,
+           const Roundings &roundings = {}, const std::map<std::string, int64_t> &symbols = {});
   /// Chosen elements of one output; cheap for single rows of large problems on
   /// the levels DNF and ONF.
-  std::optional<std::vector<double>>
-  evaluateElements(const std::string &kernel, Level level,
-                   const std::vector<ReferenceArray> &inputs, unsigned output,
-                   const std::vector<std::vector<int64_t>> &indices,
-                   const Roundings &roundings = {},
-                   const std::map<std::string, int64_t> &symbols = {});
+  std::optional<std::vector<double>> evaluateElements(
+      const std::string &kernel, Level level, const std::vector<ReferenceArray> &inputs,
+      unsigned output, const std::vector<std::vector<int64_t>> &indices,
+      const Roundings &roundings = {}, const std::map<std::string, int64_t> &symbols = {});
   /// The magnitudes of elements of one output: what the component-wise error is relative
   /// to. They are the values with the absolute values of the terms of the outermost sums
   /// and of what stands around them (docs/Spec.md, Def 24).
@@ -362,16 +358,16 @@ public:
   /// barrier that orders it, a wait that never ends, an element written twice, …).
   /// `interleaving` picks the order of blocks, and in which their agents take turns, on which the
   /// result of a correct program does not depend. `counts` receives the tiles that
-  /// the program has visited, `notShown` what a call and NAME_shown on a GPU say of tolerances: which results are not shown to be within
-  /// theirs, and why; empty where all are.
+  /// the program has visited, `notShown` what a call and NAME_shown on a GPU say of tolerances:
+  /// which results are not shown to be within theirs, and why; empty where all are.
   std::optional<std::vector<ReferenceArray>>
   runDevice(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
-            const std::map<std::string, int64_t> &symbols = {},
-            uint64_t interleaving = 0, TileCounts *counts = nullptr, std::string *notShown = nullptr);
+            const std::map<std::string, int64_t> &symbols = {}, uint64_t interleaving = 0,
+            TileCounts *counts = nullptr, std::string *notShown = nullptr);
   /// Floating-point operations of a run: two for every term of every sum of
-  /// products, each sum once however often the loops compute it again, but for the terms that index masks make absent (a mask that is
-  /// an array counts as if nothing were absent); one for every term of every
-  /// reduction in a kernel without sums of products.
+  /// products, each sum once however often the loops compute it again, but for the terms that index
+  /// masks make absent (a mask that is an array counts as if nothing were absent); one for every
+  /// term of every reduction in a kernel without sums of products.
   std::optional<double> flops(const std::string &kernel,
                               const std::map<std::string, int64_t> &symbols,
                               const std::vector<Scalar> &scalars = {});
@@ -393,8 +389,7 @@ public:
 
   /// Compiles a specification. A `name` ending in `.mlir` says that the text is
   /// the IR of one of the levels up to Lifted, or of Device.
-  Compilation compileText(const std::string &text,
-                          const std::string &name = "input.moa") const;
+  Compilation compileText(const std::string &text, const std::string &name = "input.moa") const;
   /// The same for a file; "-" is standard input.
   Compilation compileFile(const std::string &path) const;
 

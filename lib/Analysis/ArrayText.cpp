@@ -11,21 +11,36 @@ using namespace moa;
 /// operands; comparisons also have a predicate.
 static std::pair<StringRef, int64_t> infixOf(ScalarFn fn) {
   switch (fn) {
-  case ScalarFn::add: return {"arith.addf", 0};
-  case ScalarFn::sub: return {"arith.subf", 0};
-  case ScalarFn::mul: return {"arith.mulf", 0};
-  case ScalarFn::div: return {"arith.divf", 0};
-  case ScalarFn::neg: return {"arith.negf", 0};
-  case ScalarFn::eq: return {"arith.cmpi", 0};
-  case ScalarFn::ne: return {"arith.cmpi", 1};
-  case ScalarFn::lt: return {"arith.cmpi", 2};
-  case ScalarFn::le: return {"arith.cmpi", 3};
-  case ScalarFn::gt: return {"arith.cmpi", 4};
-  case ScalarFn::ge: return {"arith.cmpi", 5};
-  case ScalarFn::and_: return {"arith.andi", 0};
-  case ScalarFn::or_: return {"arith.ori", 0};
-  case ScalarFn::xor_: return {"arith.xori", 0};
-  default: return {"", 0};
+  case ScalarFn::add:
+    return {"arith.addf", 0};
+  case ScalarFn::sub:
+    return {"arith.subf", 0};
+  case ScalarFn::mul:
+    return {"arith.mulf", 0};
+  case ScalarFn::div:
+    return {"arith.divf", 0};
+  case ScalarFn::neg:
+    return {"arith.negf", 0};
+  case ScalarFn::eq:
+    return {"arith.cmpi", 0};
+  case ScalarFn::ne:
+    return {"arith.cmpi", 1};
+  case ScalarFn::lt:
+    return {"arith.cmpi", 2};
+  case ScalarFn::le:
+    return {"arith.cmpi", 3};
+  case ScalarFn::gt:
+    return {"arith.cmpi", 4};
+  case ScalarFn::ge:
+    return {"arith.cmpi", 5};
+  case ScalarFn::and_:
+    return {"arith.andi", 0};
+  case ScalarFn::or_:
+    return {"arith.ori", 0};
+  case ScalarFn::xor_:
+    return {"arith.xori", 0};
+  default:
+    return {"", 0};
   }
 }
 
@@ -55,9 +70,7 @@ static MathTerm extentTerm(StringRef text) {
 }
 
 /// Axis 0 is the one that is meant if none is given.
-static std::string axisArgument(int64_t axis) {
-  return axis ? ", " + std::to_string(axis) : "";
-}
+static std::string axisArgument(int64_t axis) { return axis ? ", " + std::to_string(axis) : ""; }
 
 ArrayText::ArrayText(Block &body, ArrayAttr inputs) {
   for (auto [arg, input] : llvm::zip(body.getArguments(), inputs))
@@ -157,8 +170,8 @@ MathTerm ArrayText::definition(Value array) const {
         return call("mask", {of(op.getPredicate()).text, of(op.getInput()).text});
       })
       .Case([&](ReduceOp op) {
-        StringRef sign = op.getFunction() ? *op.getFunction()
-                                          : signOf(stringifyMonoid(op.getMonoid()));
+        StringRef sign =
+            op.getFunction() ? *op.getFunction() : signOf(stringifyMonoid(op.getMonoid()));
         MathTerm input = of(op.getInput());
         if (!op.getFunction() && op.getAxis() + 1 == op.getInput().getType().getRank())
           return MathTerm{(sign + "/ ").str() + input.at(MathTerm::Unary), MathTerm::Sum};
@@ -189,16 +202,16 @@ MathTerm ArrayText::definition(Value array) const {
         return call("reshape", {of(op.getInput()).text, "[" + llvm::join(shape, ", ") + "]"});
       })
       .Case([&](CatOp op) {
-        return call("cat", {of(op.getLhs()).text,
-                            of(op.getRhs()).text + axisArgument(op.getAxis())});
+        return call("cat",
+                    {of(op.getLhs()).text, of(op.getRhs()).text + axisArgument(op.getAxis())});
       })
       .Case([&](SliceOp op) { return slice(op); })
       .Case([&](ReverseOp op) {
         return call("reverse", of(op.getInput()).text + axisArgument(op.getAxis()));
       })
       .Case([&](RotateOp op) {
-        return call("rotate", {of(op.getInput()).text,
-                               op.getBy().str() + axisArgument(op.getAxis())});
+        return call("rotate",
+                    {of(op.getInput()).text, op.getBy().str() + axisArgument(op.getAxis())});
       })
       .Default([&](Operation *op) {
         SmallVector<std::string> arguments;

@@ -65,8 +65,7 @@ Operation *ClassicalCount::producerOf(Value value) const {
 void ClassicalCount::classify() {
   auto isFree = [&](Value value) {
     Operation *op = value.getDefiningOp();
-    return cast<ArrayType>(value.getType()).getRank() == 0 ||
-           (op && generated.contains(op));
+    return cast<ArrayType>(value.getType()).getRank() == 0 || (op && generated.contains(op));
   };
   for (Operation &op : body.without_terminator()) {
     bool generates = isa<ConstantOp, ExtentOp, IotaOp>(op);
@@ -140,9 +139,8 @@ void ClassicalCount::makeGroups() {
 bool ClassicalCount::isUsedOutside(Operation *op) const {
   auto it = users.find(op);
   const auto &group = *groups.find(op)->second;
-  return it != users.end() && llvm::any_of(it->second, [&](Operation *user) {
-           return !group.contains(user);
-         });
+  return it != users.end() &&
+         llvm::any_of(it->second, [&](Operation *user) { return !group.contains(user); });
 }
 
 /// The group's value that takes the place of a contraction or reduction.
@@ -158,16 +156,14 @@ Operation *ClassicalCount::absorberOf(Operation *op) const {
     return moa::detail::elementsOf(cast<ArrayType>(producer->getResult(0).getType()));
   };
   for (Operation *member : *group)
-    if ((isUsedOutside(member) || outputs.contains(member)) &&
-        sizeOf(member) == sizeOf(op))
+    if ((isUsedOutside(member) || outputs.contains(member)) && sizeOf(member) == sizeOf(op))
       return member;
   return nullptr;
 }
 
 void ClassicalCount::add(Operation *op, std::vector<IntermediateArray> &arrays) const {
   IntermediateArray array;
-  array.kind = isa<InnerOp>(op) ? "contraction"
-               : isa<ReduceOp>(op) ? "reduction" : "point-wise";
+  array.kind = isa<InnerOp>(op) ? "contraction" : isa<ReduceOp>(op) ? "reduction" : "point-wise";
   array.elements = moa::detail::elementsOf(cast<ArrayType>(op->getResult(0).getType()));
   op->getLoc()->walk([&](Location loc) {
     if (auto name = dyn_cast<NameLoc>(loc); name && array.name.empty())

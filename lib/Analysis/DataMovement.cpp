@@ -26,9 +26,8 @@ DataMovementReport moa::analyzeDataMovement(KernelOp kernel) {
   report.kernel = kernel.getSymName().str();
   report.inputs = moa::detail::countReads(*copy);
   report.intermediates = moa::detail::countIntermediates(*copy);
-  for (auto [name, type] :
-       llvm::zip(kernel.getResultNames().getAsValueRange<StringAttr>(),
-                 kernel.getResultTypes().getAsValueRange<TypeAttr>())) {
+  for (auto [name, type] : llvm::zip(kernel.getResultNames().getAsValueRange<StringAttr>(),
+                                     kernel.getResultTypes().getAsValueRange<TypeAttr>())) {
     auto array = cast<ArrayType>(type);
     report.outputs.push_back(
         {name.str(), array.getElementType(), moa::detail::elementsOf(array), true, ""});
@@ -57,8 +56,7 @@ SymExpr DataMovementReport::classicalElements() const {
   return total;
 }
 
-static std::optional<int64_t> valueOf(const SymExpr &expr,
-                                      const SymbolValues &symbols) {
+static std::optional<int64_t> valueOf(const SymExpr &expr, const SymbolValues &symbols) {
   return expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
     auto it = symbols.find(name.str());
     return it == symbols.end() ? std::nullopt : std::optional<int64_t>(it->second);
@@ -101,8 +99,7 @@ DataMovementReport::evaluate(const SymbolValues &symbols) const {
 // Texts
 //===----------------------------------------------------------------------===//
 
-static llvm::json::Object toObject(const SymExpr &elements,
-                                   const SymbolValues *symbols) {
+static llvm::json::Object toObject(const SymExpr &elements, const SymbolValues *symbols) {
   llvm::json::Object object{{"elements", elements.str()}};
   if (symbols)
     if (auto value = valueOf(elements, *symbols))
@@ -144,9 +141,8 @@ llvm::json::Value DataMovementReport::toJSON(const SymbolValues *symbols) const 
       {"outputs", toArray(outputs, symbols)},
       {"input_total", toObject(inputElements(), symbols)},
       {"output_total", toObject(outputElements(), symbols)},
-      {"classical",
-       llvm::json::Object{{"intermediates", std::move(arrays)},
-                          {"total", toObject(classicalElements(), symbols)}}}};
+      {"classical", llvm::json::Object{{"intermediates", std::move(arrays)},
+                                       {"total", toObject(classicalElements(), symbols)}}}};
   if (!symbols)
     return report;
   llvm::json::Object values;
@@ -164,8 +160,7 @@ llvm::json::Value DataMovementReport::toJSON(const SymbolValues *symbols) const 
 
 static void printLine(llvm::raw_ostream &os, StringRef name, const SymExpr &elements,
                       const SymbolValues *symbols, const llvm::Twine &note = "") {
-  os << "  " << llvm::left_justify(name, 18) << ' '
-     << llvm::left_justify(elements.str(), 32);
+  os << "  " << llvm::left_justify(name, 18) << ' ' << llvm::left_justify(elements.str(), 32);
   if (symbols)
     if (auto value = valueOf(elements, *symbols))
       os << ' ' << *value;
@@ -186,8 +181,7 @@ static void printArrays(llvm::raw_ostream &os, StringRef title,
   printLine(os, "total", total, symbols, exact ? "" : "upper bound");
 }
 
-void DataMovementReport::print(llvm::raw_ostream &os,
-                               const SymbolValues *symbols) const {
+void DataMovementReport::print(llvm::raw_ostream &os, const SymbolValues *symbols) const {
   os << "data movement of " << kernel << " in elements";
   if (symbols) {
     const char *separator = " at ";
@@ -201,8 +195,7 @@ void DataMovementReport::print(llvm::raw_ostream &os,
   printArrays(os, "outputs", outputs, outputElements(), symbols);
   os << "intermediates of the classical evaluation:\n";
   for (const IntermediateArray &array : intermediates)
-    printLine(os, array.name.empty() ? "(unnamed)" : StringRef(array.name),
-              array.elements, symbols,
+    printLine(os, array.name.empty() ? "(unnamed)" : StringRef(array.name), array.elements, symbols,
               array.kind + (array.line ? ", line " + std::to_string(array.line) : ""));
   printLine(os, "with the inputs", classicalElements(), symbols);
   auto numbers = symbols ? evaluate(*symbols) : std::nullopt;

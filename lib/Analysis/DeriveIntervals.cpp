@@ -39,9 +39,8 @@ static ArrayAttr makePieces(ArrayRef<Interval> intervals, const llvm::BitVector 
   };
   SmallVector<Attribute> pieces;
   for (const Interval &piece : intervals)
-    pieces.push_back(onf::PieceAttr::get(context, map(piece.visitLower),
-                                         map(piece.visitUpper), map(piece.fullLower),
-                                         map(piece.fullUpper), piece.full));
+    pieces.push_back(onf::PieceAttr::get(context, map(piece.visitLower), map(piece.visitUpper),
+                                         map(piece.fullLower), map(piece.fullUpper), piece.full));
   return ArrayAttr::get(context, pieces);
 }
 
@@ -86,21 +85,25 @@ llvm::Error moa::deriveFoldIntervals(onf::FoldOp fold) {
 }
 
 /// The largest of the lower bounds, or the smallest of the upper ones, of a piece for one row.
-static std::optional<int64_t> boundOf(AffineMap map, int64_t row, ArrayRef<int64_t> bounds, bool isLower) {
+static std::optional<int64_t> boundOf(AffineMap map, int64_t row, ArrayRef<int64_t> bounds,
+                                      bool isLower) {
   Builder b(map.getContext());
   SmallVector<Attribute> inputs(2, b.getIndexAttr(row)), results;
   for (int64_t value : bounds)
     inputs.push_back(b.getIndexAttr(value));
   if (failed(map.constantFold(inputs, results)) || results.empty())
     return std::nullopt;
-  auto values = llvm::map_range(results, [](Attribute result) { return cast<IntegerAttr>(result).getInt(); });
+  auto values =
+      llvm::map_range(results, [](Attribute result) { return cast<IntegerAttr>(result).getInt(); });
   return isLower ? *llvm::max_element(values) : *llvm::min_element(values);
 }
 
-std::optional<int64_t> moa::countVisited(onf::FoldOp fold, int64_t row, ArrayRef<int64_t> bounds, int64_t extent) {
+std::optional<int64_t> moa::countVisited(onf::FoldOp fold, int64_t row, ArrayRef<int64_t> bounds,
+                                         int64_t extent) {
   SmallVector<std::pair<int64_t, int64_t>> intervals;
   for (auto piece : fold.getPiecesAttr().getAsRange<onf::PieceAttr>()) {
-    auto lower = boundOf(piece.getVisitLower(), row, bounds, true), upper = boundOf(piece.getVisitUpper(), row, bounds, false);
+    auto lower = boundOf(piece.getVisitLower(), row, bounds, true),
+         upper = boundOf(piece.getVisitUpper(), row, bounds, false);
     if (!lower || !upper)
       return std::nullopt;
     intervals.emplace_back(std::max<int64_t>(*lower, 0), std::min(*upper, extent));
@@ -115,8 +118,7 @@ std::optional<int64_t> moa::countVisited(onf::FoldOp fold, int64_t row, ArrayRef
 }
 
 namespace {
-struct DeriveIntervalsPass final
-    : moa::impl::DeriveIntervalsPassBase<DeriveIntervalsPass> {
+struct DeriveIntervalsPass final : moa::impl::DeriveIntervalsPassBase<DeriveIntervalsPass> {
   using Base::Base;
 
   void runOnOperation() override {

@@ -79,8 +79,7 @@ private:
   Operands operandsAt(Operation *op, Demand &demand);
   Index viewIndex(Operation *op, const Index &index);
   Index psiIndex(PsiOp op, const Demand &demand);
-  SymExpr variable(Operation *op, const SymExpr &extent, Demand &demand,
-                   unsigned position = 0);
+  SymExpr variable(Operation *op, const SymExpr &extent, Demand &demand, unsigned position = 0);
   void requirePresence(Value value, const Index &index, Demand &demand);
   void requirePresence(Value value, const Index &index, Demand &demand,
                        std::set<std::string> &asked);
@@ -88,8 +87,7 @@ private:
   Condition condition(Value predicate, const Index &index, bool negated);
 
   Box boxOf(const Demand &demand);
-  bool rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range,
-               Variables &taken);
+  bool rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range, Variables &taken);
   SymExpr quotients(const SymExpr &extent, const SymExpr &c) const;
   bool contains(const Box &a, const Box &b) const;
   bool areDisjoint(const Box &a, const Box &b) const;
@@ -246,8 +244,8 @@ Index ReadCount::viewIndex(Operation *op, const Index &index) {
   } else if (auto rotate = dyn_cast<RotateOp>(op)) {
     Entry &entry = at[rotate.getAxis()];
     if (entry)
-      entry = SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()),
-                           type.getExtent(rotate.getAxis()));
+      entry =
+          SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()), type.getExtent(rotate.getAxis()));
   } else {
     // reshape, and what is not known: visitOp follows whole arrays.
     at.assign(type.getRank(), std::nullopt);
@@ -267,9 +265,10 @@ bool ReadCount::mayBeAbsent(Value value) {
     return it->second;
   // Absent only where both operands are.
   if (auto map = dyn_cast<MapOp>(op); map && map.getFn() == ScalarFn::otherwise)
-    return absence[value] = llvm::all_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
-  bool result = isa<MaskOp>(op) ||
-                llvm::any_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
+    return absence[value] =
+               llvm::all_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
+  bool result =
+      isa<MaskOp>(op) || llvm::any_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
   return absence[value] = result;
 }
 
@@ -475,9 +474,8 @@ ArrayCount ReadCount::countOf(unsigned argument) {
   std::vector<Box> boxes;
   for (const Demand &demand : accesses[argument])
     boxes.push_back(boxOf(demand));
-  llvm::stable_sort(boxes, [](const Box &a, const Box &b) {
-    return a.note.empty() && !b.note.empty();
-  });
+  llvm::stable_sort(boxes,
+                    [](const Box &a, const Box &b) { return a.note.empty() && !b.note.empty(); });
   std::vector<Box> kept;
   for (const Box &box : boxes)
     if (llvm::none_of(kept, [&](const Box &k) { return contains(k, box); }))
@@ -517,6 +515,4 @@ std::vector<ArrayCount> ReadCount::run() {
 
 } // namespace
 
-std::vector<ArrayCount> moa::detail::countReads(KernelOp kernel) {
-  return ReadCount(kernel).run();
-}
+std::vector<ArrayCount> moa::detail::countReads(KernelOp kernel) { return ReadCount(kernel).run(); }

@@ -97,15 +97,14 @@ static bool isSameValue(Value a, Value b) {
   Operation *right = b ? b.getDefiningOp() : nullptr;
   return left && right && left->getNumRegions() == 0 && left->getNumResults() == 1 &&
          isPure(left) &&
-         OperationEquivalence::isEquivalentTo(left, right,
-                                              OperationEquivalence::IgnoreLocations);
+         OperationEquivalence::isEquivalentTo(left, right, OperationEquivalence::IgnoreLocations);
 }
 
 unsigned GuardReader::addSymbol(Symbol symbol) {
   for (auto [number, known] : llvm::enumerate(symbols))
-    if (symbol.value ? known.value && isSameValue(known.value, symbol.value) &&
-                           known.when == symbol.when
-                     : !known.value && known.expression == symbol.expression)
+    if (symbol.value
+            ? known.value && isSameValue(known.value, symbol.value) && known.when == symbol.when
+            : !known.value && known.expression == symbol.expression)
       return number;
   unsigned number = symbols.size();
   if (symbol.nonNegative)
@@ -133,8 +132,7 @@ std::optional<AffineExpr> GuardReader::extent(StringRef text) {
       for (unsigned k = 0; k < power; ++k) {
         bool isSymbol = atom->kind == SymExpr::Atom::Kind::Symbol;
         plain &= isSymbol;
-        product += (product.empty() ? "" : "*") +
-                   (isSymbol ? atom->text : "(" + atom->text + ")");
+        product += (product.empty() ? "" : "*") + (isSymbol ? atom->text : "(" + atom->text + ")");
       }
     // Symbols are sizes; quotients and remainders may be of either sign.
     unsigned number = addSymbol({Value(), SymExpr::parse(product)->str(), plain, false, {}});
@@ -200,14 +198,13 @@ std::optional<GuardReader::Cases> GuardReader::leaf(Value value) {
   auto when = placesOf(value);
   if (!when)
     return std::nullopt;
-  bool isIndexOfNest = isa<BlockArgument>(value) &&
-                       cast<BlockArgument>(value).getOwner()->getParentOp() == nest;
+  bool isIndexOfNest =
+      isa<BlockArgument>(value) && cast<BlockArgument>(value).getOwner()->getParentOp() == nest;
   auto type = dyn_cast<IntegerType>(value.getType());
   bool narrow = type && type.getWidth() < 64;
   if (!type && !value.getType().isIndex())
     return std::nullopt;
-  unsigned number =
-      addSymbol({value, "", isIndexOfNest, !narrow && !isIndexOfNest, *when});
+  unsigned number = addSymbol({value, "", isIndexOfNest, !narrow && !isIndexOfNest, *when});
   return single(getAffineSymbolExpr(number, context));
 }
 
@@ -237,8 +234,7 @@ GuardReader::Cases GuardReader::single(AffineExpr e) const {
 
 /// The function on every pair of cases.
 template <typename Function>
-std::optional<GuardReader::Cases> GuardReader::map(Value a, Value b,
-                                                   Function function) {
+std::optional<GuardReader::Cases> GuardReader::map(Value a, Value b, Function function) {
   auto left = integer(a), right = integer(b);
   if (!left || !right || left->size() * right->size() > maxCases)
     return std::nullopt;
@@ -346,8 +342,8 @@ std::optional<GuardReader::Cases> GuardReader::selection(Operation *op) {
     for (const Case &x : *left)
       result.push_back({Predicate::conjunction(condition, x.condition), x.value});
     for (const Case &y : *right)
-      result.push_back({Predicate::conjunction(Predicate::negation(condition),
-                                               y.condition), y.value});
+      result.push_back(
+          {Predicate::conjunction(Predicate::negation(condition), y.condition), y.value});
     return result;
   }
   if (2 * left->size() * right->size() > maxCases)
@@ -360,8 +356,7 @@ std::optional<GuardReader::Cases> GuardReader::selection(Operation *op) {
       if (!isMin)
         less = Predicate::nonNegative(x.value - y.value);
       result.push_back({Predicate::conjunction(both, less), x.value});
-      result.push_back({Predicate::conjunction(both, Predicate::negation(less)),
-                        y.value});
+      result.push_back({Predicate::conjunction(both, Predicate::negation(less)), y.value});
     }
   return result;
 }
@@ -385,24 +380,22 @@ std::optional<GuardReader::Cases> GuardReader::bits(Operation *op) {
     auto mask = positiveConstant(amount);
     if (!mask || !llvm::isMask_64(*mask) || *mask == maxLiteral)
       return std::nullopt;
-    return map(source, amount,
-               [&](AffineExpr a, AffineExpr) { return a % (*mask + 1); });
+    return map(source, amount, [&](AffineExpr a, AffineExpr) { return a % (*mask + 1); });
   }
   APInt constant;
   if (!matchPattern(amount, m_ConstantInt(&constant)) || constant.uge(31))
     return std::nullopt;
   int64_t factor = int64_t(1) << constant.getZExtValue();
   bool left = isa<arith::ShLIOp>(op);
-  return map(source, amount, [&](AffineExpr a, AffineExpr) {
-    return left ? a * factor : a.floorDiv(factor);
-  });
+  return map(source, amount,
+             [&](AffineExpr a, AffineExpr) { return left ? a * factor : a.floorDiv(factor); });
 }
 
 /// Quotients and remainders by a positive constant; those that truncate towards
 /// zero split by the sign of the dividend unless it is known.
 std::optional<GuardReader::Cases> GuardReader::division(Value value, Operation *op) {
-  if (!isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::RemSIOp,
-           arith::DivUIOp, arith::RemUIOp>(op))
+  if (!isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::RemSIOp, arith::DivUIOp,
+           arith::RemUIOp>(op))
     return std::nullopt;
   auto divisor = positiveConstant(op->getOperand(1));
   auto dividend = integer(op->getOperand(0));
@@ -429,8 +422,8 @@ std::optional<GuardReader::Cases> GuardReader::division(Value value, Operation *
       return std::nullopt;
     PredicateRef sign = Predicate::nonNegative(x.value);
     result.push_back({Predicate::conjunction(x.condition, sign), positive(x.value)});
-    result.push_back({Predicate::conjunction(x.condition, Predicate::negation(sign)),
-                      -positive(-x.value)});
+    result.push_back(
+        {Predicate::conjunction(x.condition, Predicate::negation(sign)), -positive(-x.value)});
   }
   return result;
 }
@@ -455,21 +448,18 @@ PredicateRef GuardReader::predicate(Value value) {
   if (!op)
     return leafPredicate(value);
   if (isa<arith::AndIOp>(op))
-    return Predicate::conjunction(
-        predicate(op->getOperand(0)),
-        predicateWhere(op->getOperand(0), true, op->getOperand(1)));
+    return Predicate::conjunction(predicate(op->getOperand(0)),
+                                  predicateWhere(op->getOperand(0), true, op->getOperand(1)));
   if (isa<arith::OrIOp>(op))
-    return Predicate::disjunction(
-        predicate(op->getOperand(0)),
-        predicateWhere(op->getOperand(0), false, op->getOperand(1)));
+    return Predicate::disjunction(predicate(op->getOperand(0)),
+                                  predicateWhere(op->getOperand(0), false, op->getOperand(1)));
   if (isa<arith::XOrIOp>(op))
-    return Predicate::exclusive(predicate(op->getOperand(0)),
-                                predicate(op->getOperand(1)));
+    return Predicate::exclusive(predicate(op->getOperand(0)), predicate(op->getOperand(1)));
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     PredicateRef condition = predicate(select.getCondition());
     return Predicate::disjunction(
-        Predicate::conjunction(
-            condition, predicateWhere(select.getCondition(), true, select.getTrueValue())),
+        Predicate::conjunction(condition,
+                               predicateWhere(select.getCondition(), true, select.getTrueValue())),
         Predicate::conjunction(
             Predicate::negation(condition),
             predicateWhere(select.getCondition(), false, select.getFalseValue())));
@@ -484,14 +474,12 @@ PredicateRef GuardReader::leafPredicate(Value value) {
   auto when = depends(value) || !canHoist(value) ? std::nullopt : placesOf(value);
   if (when) {
     size_t before = symbols.size();
-    AffineExpr symbol =
-        getAffineSymbolExpr(addSymbol({value, "", true, false, *when}), context);
+    AffineExpr symbol = getAffineSymbolExpr(addSymbol({value, "", true, false, *when}), context);
     if (symbols.size() > before)
       facts.push_back(1 - symbol);
     return Predicate::nonNegative(symbol - 1);
   }
-  return Predicate::makeUnknown(
-      unknowns.try_emplace(value, unknowns.size()).first->second);
+  return Predicate::makeUnknown(unknowns.try_emplace(value, unknowns.size()).first->second);
 }
 
 /// Σ sign·term + rest ≥ 0. A maximum is not negative where one operand is not, a
@@ -556,8 +544,7 @@ PredicateRef GuardReader::comparison(arith::CmpIOp op) {
   if (op.getLhs().getType().isInteger(1)) {
     if (kind != CmpIPredicate::eq && kind != CmpIPredicate::ne)
       return leafPredicate(op);
-    PredicateRef differ =
-        Predicate::exclusive(predicate(op.getLhs()), predicate(op.getRhs()));
+    PredicateRef differ = Predicate::exclusive(predicate(op.getLhs()), predicate(op.getRhs()));
     return kind == CmpIPredicate::ne ? differ : Predicate::negation(differ);
   }
   AffineExpr zero = literal(0, context);
@@ -580,9 +567,8 @@ PredicateRef GuardReader::comparison(arith::CmpIOp op) {
     for (const Case &y : *right) {
       if (isUnsigned && !(isNonNegative(x.value) && isNonNegative(y.value)))
         return leafPredicate(op);
-      PredicateRef holds =
-          Predicate::conjunction(Predicate::conjunction(x.condition, y.condition),
-                                 compare(kind, x.value, y.value));
+      PredicateRef holds = Predicate::conjunction(Predicate::conjunction(x.condition, y.condition),
+                                                  compare(kind, x.value, y.value));
       result = Predicate::disjunction(result, holds);
     }
   return result;

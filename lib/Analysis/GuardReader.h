@@ -55,8 +55,7 @@ private:
   PredicateRef comparison(mlir::arith::CmpIOp op);
   /// A sum of signed values.
   using Sum = llvm::SmallVector<std::pair<mlir::Value, int64_t>>;
-  std::optional<PredicateRef> nonNegativeSum(Sum terms, mlir::AffineExpr rest,
-                                             unsigned splits);
+  std::optional<PredicateRef> nonNegativeSum(Sum terms, mlir::AffineExpr rest, unsigned splits);
   std::optional<Cases> integer(mlir::Value value);
   std::optional<Cases> affine(mlir::Value value);
   std::optional<Cases> division(mlir::Value value, mlir::Operation *op);

@@ -10,8 +10,14 @@ using presburger::IntegerPolyhedron;
 using presburger::PresburgerSpace;
 
 // Dimensions of every expression behind this line.
-enum : unsigned { tileFirst = 0, tileLast = 1, foldIndex = 2, laneIndex = 3,
-                  otherFold = 4, numDims = 5 };
+enum : unsigned {
+  tileFirst = 0,
+  tileLast = 1,
+  foldIndex = 2,
+  laneIndex = 3,
+  otherFold = 4,
+  numDims = 5
+};
 
 static constexpr int64_t conditionScale = int64_t(1) << 48;
 
@@ -20,9 +26,7 @@ namespace {
 struct Bound {
   enum Kind { Lower, Upper, Condition } kind; // j ≥ e, j ≤ e, e ≥ 0
   AffineExpr e;
-  bool operator==(const Bound &other) const {
-    return kind == other.kind && e == other.e;
-  }
+  bool operator==(const Bound &other) const { return kind == other.kind && e == other.e; }
 };
 using Bounds = SmallVector<Bound>;
 
@@ -139,10 +143,8 @@ enum class Mode { Necessary, Sufficient };
 class Projection {
 public:
   explicit Projection(const IntervalProblem &problem)
-      : problem(problem), context(problem.context),
-        first(getAffineDimExpr(tileFirst, context)),
-        last(getAffineDimExpr(tileLast, context)),
-        fold(getAffineDimExpr(foldIndex, context)),
+      : problem(problem), context(problem.context), first(getAffineDimExpr(tileFirst, context)),
+        last(getAffineDimExpr(tileLast, context)), fold(getAffineDimExpr(foldIndex, context)),
         lane(getAffineDimExpr(laneIndex, context)) {}
 
   /// The piece of a conjunct; nothing when it is empty.
@@ -156,14 +158,12 @@ public:
 
 private:
   /// Rewrites d0 = i, d1 = j of the problem to this file's dimensions.
-  AffineExpr import(AffineExpr e) const {
-    return e.replaceDims({lane, fold});
-  }
+  AffineExpr import(AffineExpr e) const { return e.replaceDims({lane, fold}); }
   bool endpoints(AffineExpr atom, Mode mode, Bounds &bounds) const;
   std::optional<AffineExpr> extreme(AffineExpr e, bool maximum) const;
   bool solve(AffineExpr e, Mode mode, Bounds &bounds) const;
-  bool solveQuotient(AffineExpr quotient, int64_t coefficient, AffineExpr rest,
-                     Mode mode, Bounds &bounds) const;
+  bool solveQuotient(AffineExpr quotient, int64_t coefficient, AffineExpr rest, Mode mode,
+                     Bounds &bounds) const;
   void shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const;
   bool prune(Bounds &bounds) const;
   void emit(const Bounds &bounds, SmallVectorImpl<AffineExpr> &lower,
@@ -266,21 +266,19 @@ bool Projection::solve(AffineExpr e, Mode mode, Bounds &bounds) const {
   AffineExpr relaxed = division.getLHS();
   if (!raise)
     relaxed = relaxed - (divisor - 1);
-  return solve((e - quotient * coefficient) * divisor + relaxed * coefficient,
-               mode, bounds);
+  return solve((e - quotient * coefficient) * divisor + relaxed * coefficient, mode, bounds);
 }
 
 /// coefficient · ⌊g/c⌋ + rest ≥ 0 is exactly ⌊g/c⌋ ≥ t ⇔ g ≥ c·t, or
 /// ⌊g/c⌋ ≤ t ⇔ g ≤ c·t + c − 1.
-bool Projection::solveQuotient(AffineExpr quotient, int64_t coefficient,
-                               AffineExpr rest, Mode mode, Bounds &bounds) const {
+bool Projection::solveQuotient(AffineExpr quotient, int64_t coefficient, AffineExpr rest, Mode mode,
+                               Bounds &bounds) const {
   auto division = cast<AffineBinaryOpExpr>(quotient);
   AffineExpr dividend = division.getLHS();
   int64_t divisor = cast<AffineConstantExpr>(division.getRHS()).getValue();
   if (coefficient > 0)
     return solve(dividend - (-rest).ceilDiv(coefficient) * divisor, mode, bounds);
-  return solve(rest.floorDiv(-coefficient) * divisor + (divisor - 1) - dividend,
-               mode, bounds);
+  return solve(rest.floorDiv(-coefficient) * divisor + (divisor - 1) - dividend, mode, bounds);
 }
 
 /// The rational shadow of the atoms over i ∈ [d0, d1] on (d0, d1, j, symbols).
@@ -298,18 +296,16 @@ void Projection::shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const {
   // Columns are now d0, d1, j, the unused second j, symbols.
   auto read = [&](ArrayRef<llvm::DynamicAPInt> wide, int64_t sign) {
     // A dropped bound only makes the interval wider.
-    if (llvm::any_of(wide, [](const llvm::DynamicAPInt &c) {
-          return llvm::abs(c) > (int64_t(1) << 53);
-        }))
+    if (llvm::any_of(wide,
+                     [](const llvm::DynamicAPInt &c) { return llvm::abs(c) > (int64_t(1) << 53); }))
       return;
     SmallVector<int64_t, 8> row = presburger::getInt64Vec(wide);
     AffineExpr rest = getAffineConstantExpr(sign * row.back(), context);
     for (unsigned column = 0; column + 1 < row.size(); ++column) {
       if (column == foldIndex || row[column] == 0)
         continue;
-      AffineExpr atom = column < foldIndex
-                            ? getAffineDimExpr(column, context)
-                            : getAffineSymbolExpr(column - (numDims - 1), context);
+      AffineExpr atom = column < foldIndex ? getAffineDimExpr(column, context)
+                                           : getAffineSymbolExpr(column - (numDims - 1), context);
       rest = rest + atom * (sign * row[column]);
     }
     int64_t c = sign * row[foldIndex];
@@ -393,11 +389,11 @@ std::optional<Interval> Projection::run(const Conjunct &conjunct) {
   emit(visitBounds, result.visitLower, result.visitUpper);
 
   Bounds fullBounds;
-  result.full = conjunct.unknowns.empty() &&
-                llvm::all_of(atoms, [&](AffineExpr atom) {
-                  return endpoints(atom, Mode::Sufficient, fullBounds);
-                }) &&
-                prune(fullBounds);
+  result.full =
+      conjunct.unknowns.empty() &&
+      llvm::all_of(
+          atoms, [&](AffineExpr atom) { return endpoints(atom, Mode::Sufficient, fullBounds); }) &&
+      prune(fullBounds);
   if (result.full)
     emit(fullBounds, result.fullLower, result.fullUpper);
   else
@@ -419,8 +415,7 @@ struct Piece {
 
 /// Whether the facts and b's atoms imply every atom of a, and a has no unknown:
 /// then a ∨ b = a.
-static bool implies(const IntervalProblem &problem, const Conjunct &b,
-                    const Conjunct &a) {
+static bool implies(const IntervalProblem &problem, const Conjunct &b, const Conjunct &a) {
   if (!a.unknowns.empty())
     return false;
   Projection projection(problem);
@@ -453,8 +448,7 @@ static bool precedes(const IntervalProblem &problem, const Piece &a, const Piece
   return system.isEmpty();
 }
 
-static std::vector<Interval> inOrder(const IntervalProblem &problem,
-                                     std::vector<Piece> pieces) {
+static std::vector<Interval> inOrder(const IntervalProblem &problem, std::vector<Piece> pieces) {
   std::vector<Interval> result;
   while (!pieces.empty()) {
     unsigned next = 0;
@@ -478,33 +472,29 @@ static llvm::Error refuse(const llvm::Twine &why) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), why);
 }
 
-llvm::Expected<std::vector<Interval>>
-moa::deriveIntervals(const IntervalProblem &problem) {
+llvm::Expected<std::vector<Interval>> moa::deriveIntervals(const IntervalProblem &problem) {
   auto disjunction = toDisjunction(problem.predicate, 4 * maxPieces);
   if (!disjunction)
-    return refuse("the predicate has more than " + llvm::Twine(4 * maxPieces) +
-                   " terms");
+    return refuse("the predicate has more than " + llvm::Twine(4 * maxPieces) + " terms");
   std::vector<Piece> pieces;
   for (Conjunct &conjunct : *disjunction) {
-    if (llvm::any_of(pieces, [&](const Piece &p) {
-          return implies(problem, conjunct, p.conjunct);
-        }))
+    if (llvm::any_of(pieces,
+                     [&](const Piece &p) { return implies(problem, conjunct, p.conjunct); }))
       continue;
     Projection projection(problem);
     auto interval = projection.run(conjunct);
     if (!interval)
       continue;
-    llvm::erase_if(pieces, [&](const Piece &p) {
-      return implies(problem, p.conjunct, conjunct);
-    });
+    llvm::erase_if(pieces, [&](const Piece &p) { return implies(problem, p.conjunct, conjunct); });
     pieces.push_back({conjunct, std::move(*interval), projection.visitBounds});
   }
   if (pieces.size() > maxPieces)
-    return refuse("the predicate has " + llvm::Twine(pieces.size()) +
-                   " pieces, more than " + llvm::Twine(maxPieces));
+    return refuse("the predicate has " + llvm::Twine(pieces.size()) + " pieces, more than " +
+                  llvm::Twine(maxPieces));
   bool useless = llvm::any_of(pieces, [](const Piece &p) { return p.visit.empty(); }) &&
                  llvm::none_of(pieces, [](const Piece &p) { return p.interval.full; });
   if (useless)
-    return refuse("no part of the predicate bounds it by an affine expression of indices and sizes; elements of arrays are none");
+    return refuse("no part of the predicate bounds it by an affine expression of indices and "
+                  "sizes; elements of arrays are none");
   return inOrder(problem, std::move(pieces));
 }

@@ -1,6 +1,7 @@
 //===- Launched.h - what holds wherever a nest is launched ------*- C++ -*-===//
 //
-// A host launches a nest only where x > y for each pair of onf::kRunsAttr, and what the kernel requires holds.
+// A host launches a nest only where x > y for each pair of onf::kRunsAttr, and what the kernel
+// requires holds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_LAUNCHED_H
@@ -11,8 +12,8 @@
 
 namespace moa {
 
-/// Whether an expression over the symbols is known to be at least 1 wherever the nest is launched: a product of a number,
-/// of symbols x ≥ 1 and of quotients ⌊e/c⌋ with e ≥ c.
+/// Whether an expression over the symbols is known to be at least 1 wherever the nest is launched:
+/// a product of a number, of symbols x ≥ 1 and of quotients ⌊e/c⌋ with e ≥ c.
 bool isPositive(const SymExpr &expr, onf::ForOp nest);
 
 /// Whether a nest is launched, and chosen, only where another one is.

@@ -32,18 +32,14 @@ private:
   void printFor(onf::ForOp op, unsigned indent);
   void printFold(onf::FoldOp op, unsigned indent);
   void printAcc(onf::AccOp op, unsigned indent);
-  void line(unsigned indent, const Twine &text) {
-    os.indent(2 * indent) << text << '\n';
-  }
+  void line(unsigned indent, const Twine &text) { os.indent(2 * indent) << text << '\n'; }
 
   MathTerm of(Value value);
   MathTerm ofOp(Operation *op);
   MathTerm ofScalar(Operation *op);
   std::string at(Value value, Strength strength) { return of(value).at(strength); }
   MathTerm element(dnf::PsiOp op);
-  std::string nameOf(dnf::LetOp let) {
-    return letName ? letName(let) : let.getSymName().str();
-  }
+  std::string nameOf(dnf::LetOp let) { return letName ? letName(let) : let.getSymName().str(); }
   MathDefinition define(Operation &op, dnf::KernelOp kernel);
   MathTerm reduction(dnf::ReduceOp op);
   MathTerm reduction(onf::FoldOp op);
@@ -62,7 +58,7 @@ private:
 
   DenseMap<Value, std::string> names;
   DenseMap<Value, MathTerm> written; // with the names of now, in this reduction
-  llvm::StringSet<> reserved; // the names of the inputs
+  llvm::StringSet<> reserved;        // the names of the inputs
   llvm::StringMap<unsigned> taken;
   std::optional<ArrayText> arrays; // what ψ-reduction has not reduced yet
   Value whole;                     // of these, the one under definition
@@ -136,8 +132,7 @@ MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, String
   std::string range = index + "<" + extentText(extent).text;
   if (present)
     range += " | " + of(present).text;
-  std::string text =
-      symbol.str() + "{" + range + "} " + at(term, MathTerm::Product);
+  std::string text = symbol.str() + "{" + range + "} " + at(term, MathTerm::Product);
   --taken[hint];
   written = std::move(outside);
   return {text, MathTerm::Sum};
@@ -158,12 +153,11 @@ MathTerm MathPrinter::reduction(onf::FoldOp op) {
     present = guard.getCondition();
   auto acc = *body.getOps<onf::AccOp>().begin();
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
-  return reduction(symbolOf(acc), body.getArgument(0), op.getName(), op.getExtent(),
-                   present, yield.getValues()[0]);
+  return reduction(symbolOf(acc), body.getArgument(0), op.getName(), op.getExtent(), present,
+                   yield.getValues()[0]);
 }
 
-std::string MathPrinter::address(ValueRange terms, ArrayAttr coefficients,
-                                 StringRef constant) {
+std::string MathPrinter::address(ValueRange terms, ArrayAttr coefficients, StringRef constant) {
   SmallVector<std::string> parts;
   for (auto [term, coefficient] : llvm::zip(terms, coefficients)) {
     MathTerm c = extentText(cast<StringAttr>(coefficient).getValue());
@@ -214,11 +208,11 @@ MathTerm MathPrinter::ofOp(Operation *op) {
   if (auto fold = dyn_cast<onf::FoldOp>(op))
     return reduction(fold);
   if (auto load = dyn_cast<onf::LoadOp>(op))
-    return {of(load.getArray()).text +
-            (load.getArray().getType().getRank() == 0
-                 ? ""
-                 : "@(" + address(load.getTerms(), load.getCoefficients(),
-                                  load.getConstant()) + ")")};
+    return {
+        of(load.getArray()).text +
+        (load.getArray().getType().getRank() == 0
+             ? ""
+             : "@(" + address(load.getTerms(), load.getCoefficients(), load.getConstant()) + ")")};
   if (auto element = dyn_cast<onf::AtOp>(op))
     return {of(element.getState()).text + "[" + list(element.getIndices()) + "]"};
   return ofScalar(op);
@@ -381,8 +375,8 @@ void MathPrinter::printFor(onf::ForOp op, unsigned indent) {
     SmallVector<std::string> indices;
     for (Value index : op.getChoiceIndices())
       indices.push_back(names[index]);
-    chosen = " where " + names[op.getChoices()] + "[" + llvm::join(indices, ", ") + "] = " +
-             std::to_string(*op.getChoice());
+    chosen = " where " + names[op.getChoices()] + "[" + llvm::join(indices, ", ") +
+             "] = " + std::to_string(*op.getChoice());
   }
   line(indent, "for " + llvm::join(ranges, ", ") + chosen + ":" + liftText(op.getLiftAttr()));
   printBlock(body, indent + 1);
@@ -398,8 +392,7 @@ void MathPrinter::printBlock(Block &block, unsigned indent) {
       printAcc(acc, indent);
     } else if (auto store = dyn_cast<onf::StoreOp>(op)) {
       line(indent, of(store.getArray()).text + "@(" +
-                       address(store.getTerms(), store.getCoefficients(),
-                               store.getConstant()) +
+                       address(store.getTerms(), store.getCoefficients(), store.getConstant()) +
                        ") = " + of(store.getValue()).text);
     } else if (op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType()) &&
                !op.getResult(0).hasOneUse() && !op.getResult(0).use_empty() &&
@@ -481,19 +474,16 @@ std::string MathPrinter::intervals(onf::KernelOp kernel) {
         SmallVector<std::string> parts;
         for (AffineExpr result : map.getResults())
           parts.push_back(boundText(result, rows, operands));
-        return parts.size() == 1 ? parts[0]
-                                 : combine.str() + "(" + llvm::join(parts, ", ") + ")";
+        return parts.size() == 1 ? parts[0] : combine.str() + "(" + llvm::join(parts, ", ") + ")";
       };
       for (auto piece : fold.getPieces()->getAsRange<onf::PieceAttr>()) {
         auto interval = [&](AffineMap lower, AffineMap upper) {
-          return bounds(lower, "max") + " ≤ " + fold.getName().str() + " < " +
-                 bounds(upper, "min");
+          return bounds(lower, "max") + " ≤ " + fold.getName().str() + " < " + bounds(upper, "min");
         };
         std::string text = "rows " + rows[0] + " ≤ " + row + " ≤ " + rows[1] + " need " +
                            interval(piece.getVisitLower(), piece.getVisitUpper());
         if (piece.getFull())
-          text += "; all of them need " +
-                  interval(piece.getFullLower(), piece.getFullUpper());
+          text += "; all of them need " + interval(piece.getFullLower(), piece.getFullUpper());
         line(1, text);
       }
     }
@@ -536,13 +526,10 @@ std::string MathPrinter::run(Operation *kernel) {
   return buffer;
 }
 
-std::string moa::printMathematics(Operation *kernel) {
-  return MathPrinter().run(kernel);
-}
+std::string moa::printMathematics(Operation *kernel) { return MathPrinter().run(kernel); }
 
 std::vector<MathDefinition>
-moa::getMathDefinitions(Operation *kernel,
-                        llvm::function_ref<std::string(Operation *)> letName,
+moa::getMathDefinitions(Operation *kernel, llvm::function_ref<std::string(Operation *)> letName,
                         llvm::function_ref<bool(Operation *)> wanted) {
   MathPrinter printer;
   printer.letName = letName;

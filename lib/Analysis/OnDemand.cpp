@@ -25,24 +25,28 @@ bool isOnDemand(Operation *op, unsigned operand) {
 bool isNonNegative(const SymExpr &expr) {
   return llvm::all_of(expr.getTerms(), [](const auto &term) {
     return term.second >= 0 && llvm::all_of(term.first, [](const auto &factor) {
-      return factor.first->kind == SymExpr::Atom::Kind::Symbol ||
-             (isNonNegative(factor.first->lhs) && isNonNegative(factor.first->rhs));
-    });
+             return factor.first->kind == SymExpr::Atom::Kind::Symbol ||
+                    (isNonNegative(factor.first->lhs) && isNonNegative(factor.first->rhs));
+           });
   });
 }
 
-/// The same where the nest runs: less the remainder e − c·⌊e/c⌋ too, which is not negative, and with what is known of ⌊e/c⌋.
+/// The same where the nest runs: less the remainder e − c·⌊e/c⌋ too, which is not negative, and
+/// with what is known of ⌊e/c⌋.
 static bool isNonNegativeIn(ForOp nest, const SymExpr &expr) {
   if (isNonNegative(expr))
     return true;
   return llvm::any_of(expr.getTerms(), [&](const auto &term) {
     return llvm::any_of(term.first, [&](const auto &factor) {
       const SymExpr::Atom &atom = *factor.first;
-      auto divisor = atom.kind == SymExpr::Atom::Kind::FloorDiv ? atom.rhs.getConstant() : std::nullopt;
+      auto divisor =
+          atom.kind == SymExpr::Atom::Kind::FloorDiv ? atom.rhs.getConstant() : std::nullopt;
       if (!divisor || *divisor < 1)
         return false;
-      SymExpr quotient = SymExpr::floorDiv(atom.lhs, atom.rhs), rest = expr - atom.lhs + atom.rhs * quotient;
-      return isNonNegative(rest) || (isPositive(quotient, nest) && isNonNegative(rest - quotient + SymExpr(1)));
+      SymExpr quotient = SymExpr::floorDiv(atom.lhs, atom.rhs),
+              rest = expr - atom.lhs + atom.rhs * quotient;
+      return isNonNegative(rest) ||
+             (isPositive(quotient, nest) && isNonNegative(rest - quotient + SymExpr(1)));
     });
   });
 }
@@ -217,8 +221,8 @@ bool OnDemand::mayDivideByZero(Value value) {
   if (!isNew)
     return entry->second;
   bool result = llvm::any_of(op->getOperands(), [&](Value v) { return mayDivideByZero(v); });
-  if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::DivUIOp,
-          arith::RemSIOp, arith::RemUIOp>(op)) {
+  if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
+          arith::RemUIOp>(op)) {
     Value divisor = op->getOperand(1);
     result |= !matchPattern(divisor, m_NonZero()) && !divisor.getDefiningOp<onf::ExtentOp>();
   }
@@ -236,14 +240,12 @@ static std::optional<SymExpr> getNonEmpty(Value condition) {
   else if (compare.getPredicate() != arith::CmpIPredicate::sgt)
     return std::nullopt;
   auto extent = high.getDefiningOp<onf::ExtentOp>();
-  return extent && matchPattern(low, m_Zero()) ? SymExpr::parse(extent.getExpr())
-                                               : std::nullopt;
+  return extent && matchPattern(low, m_Zero()) ? SymExpr::parse(extent.getExpr()) : std::nullopt;
 }
 
 /// Folds over `extent` that a value is computed from where extent > 0. Over
 /// nothing they read nothing.
-void OnDemand::collectFolds(Value value, const SymExpr &extent,
-                            llvm::DenseSet<Operation *> &seen,
+void OnDemand::collectFolds(Value value, const SymExpr &extent, llvm::DenseSet<Operation *> &seen,
                             SmallVectorImpl<Operation *> &folds) {
   Operation *op = value.getDefiningOp();
   if (!op || !seen.insert(op).second)

@@ -19,7 +19,8 @@ namespace moa {
 /// True if the operand is needed only where the op's first operand says so.
 bool isOnDemand(mlir::Operation *op, unsigned operand);
 
-/// Whether an expression of sizes, which are not negative, is not: a sum of products and quotients of such.
+/// Whether an expression of sizes, which are not negative, is not: a sum of products and quotients
+/// of such.
 bool isNonNegative(const SymExpr &expr);
 
 class OnDemand {
@@ -36,9 +37,7 @@ public:
   /// True if the op is needed whatever select, and, or choose.
   bool isAlwaysNeeded(mlir::Operation *op);
   /// True if the op may be run for every index: conditions protect no load of it.
-  bool isUnconditional(mlir::Operation *op) {
-    return isAlwaysNeeded(op) || !mayFault(op);
-  }
+  bool isUnconditional(mlir::Operation *op) { return isAlwaysNeeded(op) || !mayFault(op); }
 
 private:
   struct Range {

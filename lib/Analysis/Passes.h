@@ -17,9 +17,11 @@ namespace moa {
 /// nest (pass onf-derive-intervals). Returns why there are none, if so.
 llvm::Error deriveFoldIntervals(onf::FoldOp fold);
 
-/// Indices below `extent` that one row of the nest's last axis visits: the union of the fold's pieces, with the values of its
-/// bounds. Nothing if a piece has no value there. The fold has pieces.
-std::optional<int64_t> countVisited(onf::FoldOp fold, int64_t row, llvm::ArrayRef<int64_t> bounds, int64_t extent);
+/// Indices below `extent` that one row of the nest's last axis visits: the union of the fold's
+/// pieces, with the values of its bounds. Nothing if a piece has no value there. The fold has
+/// pieces.
+std::optional<int64_t> countVisited(onf::FoldOp fold, int64_t row, llvm::ArrayRef<int64_t> bounds,
+                                    int64_t extent);
 
 } // namespace moa
 

@@ -112,12 +112,9 @@ static std::optional<Conjunct> meet(const Conjunct &a, const Conjunct &b) {
 
 /// Whether every part of `a` is a part of `b`, so that b implies a.
 static bool absorbs(const Conjunct &a, const Conjunct &b) {
-  return llvm::all_of(a.nonNegative, [&](AffineExpr e) {
-           return llvm::is_contained(b.nonNegative, e);
-         }) &&
-         llvm::all_of(a.unknowns, [&](auto u) {
-           return llvm::is_contained(b.unknowns, u);
-         });
+  return llvm::all_of(a.nonNegative,
+                      [&](AffineExpr e) { return llvm::is_contained(b.nonNegative, e); }) &&
+         llvm::all_of(a.unknowns, [&](auto u) { return llvm::is_contained(b.unknowns, u); });
 }
 
 static void addAbsorbing(Disjunction &terms, Conjunct term) {
@@ -137,8 +134,8 @@ static AffineExpr tighten(AffineExpr e) {
     divisor = std::gcd(divisor, coefficient);
   if (divisor == 1)
     return e;
-  AffineExpr result = getAffineConstantExpr(
-      llvm::divideFloorSigned(form->constant, divisor), e.getContext());
+  AffineExpr result =
+      getAffineConstantExpr(llvm::divideFloorSigned(form->constant, divisor), e.getContext());
   for (auto [atom, coefficient] : form->terms)
     result = result + atom * (coefficient / divisor);
   return result;
@@ -218,8 +215,7 @@ struct Expansion {
 };
 } // namespace
 
-std::optional<Disjunction> moa::toDisjunction(const PredicateRef &predicate,
-                                              unsigned limit) {
+std::optional<Disjunction> moa::toDisjunction(const PredicateRef &predicate, unsigned limit) {
   return Expansion{limit}.run(predicate, true);
 }
 

@@ -54,8 +54,7 @@ struct Conjunct {
 /// themselves in plain sight are dropped, and a conjunct whose parts hold all
 /// parts of another is absorbed by it. Nothing when more than `limit` conjuncts
 /// stand at any moment.
-std::optional<std::vector<Conjunct>> toDisjunction(const PredicateRef &predicate,
-                                                   unsigned limit);
+std::optional<std::vector<Conjunct>> toDisjunction(const PredicateRef &predicate, unsigned limit);
 
 /// Σ coefficient · atom + constant, where an atom is a dimension, a symbol or
 /// a floordiv by a positive constant; equal atoms are gathered.

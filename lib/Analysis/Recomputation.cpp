@@ -25,22 +25,19 @@ StringRef moa::getExtentOf(BlockArgument index) {
   unsigned number = index.getArgNumber();
   if (auto fold = dyn_cast<onf::FoldOp>(owner))
     return fold.getExtent();
-  ArrayAttr extents = isa<onf::ForOp>(owner)
-                          ? cast<onf::ForOp>(owner).getExtents()
-                          : cast<onf::AccOp>(owner).getExtents();
+  ArrayAttr extents = isa<onf::ForOp>(owner) ? cast<onf::ForOp>(owner).getExtents()
+                                             : cast<onf::AccOp>(owner).getExtents();
   return cast<StringAttr>(extents[number]).getValue();
 }
 
 static bool isIndex(BlockArgument argument) {
   return isa<onf::ForOp, onf::FoldOp>(argument.getOwner()->getParentOp()) ||
-         (isa<onf::AccOp>(argument.getOwner()->getParentOp()) &&
-          argument.getType().isIndex());
+         (isa<onf::AccOp>(argument.getOwner()->getParentOp()) && argument.getType().isIndex());
 }
 
 /// What decides the value of a state's terms: what it adds, and the guard.
 static SmallVector<Value> getRoots(onf::AccOp acc) {
-  SmallVector<Value> roots{
-      cast<onf::YieldOp>(acc.getValue().front().back()).getValues()[0]};
+  SmallVector<Value> roots{cast<onf::YieldOp>(acc.getValue().front().back()).getValues()[0]};
   for (Operation &op : *acc->getBlock())
     if (auto guard = dyn_cast<onf::GuardOp>(op))
       roots.push_back(guard.getCondition());
@@ -66,9 +63,8 @@ llvm::SetVector<BlockArgument> moa::getTermIndices(onf::AccOp acc) {
       });
   }
   // Indices of the folds that were read are bound there.
-  indices.remove_if([&](BlockArgument index) {
-    return seen.contains(index.getOwner()->getParentOp());
-  });
+  indices.remove_if(
+      [&](BlockArgument index) { return seen.contains(index.getOwner()->getParentOp()); });
   indices.insert(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
   for (BlockArgument argument : acc.getValue().getArguments())
     indices.insert(argument);
@@ -147,8 +143,7 @@ static SmallVector<BlockArgument> getRepeats(onf::AccOp acc) {
   llvm::SetVector<BlockArgument> needed = getTermIndices(acc);
   SmallVector<BlockArgument> repeats;
   Operation *child = acc->getParentOp();
-  for (Operation *op = child->getParentOp(); op && !isa<onf::KernelOp>(op);
-       op = op->getParentOp())
+  for (Operation *op = child->getParentOp(); op && !isa<onf::KernelOp>(op); op = op->getParentOp())
     for (BlockArgument index : llvm::reverse(op->getRegion(0).getArguments()))
       if (!needed.contains(index))
         repeats.push_back(index);
@@ -165,7 +160,8 @@ static StringRef getIndexName(BlockArgument index) {
   return cast<StringAttr>(names[index.getArgNumber()]).getValue();
 }
 
-/// The user's name of the definition that a state computes, else how the reduction is written, else the state's name.
+/// The user's name of the definition that a state computes, else how the reduction is written, else
+/// the state's name.
 static StringRef getDefinition(onf::AccOp acc) {
   if (auto named = dyn_cast<NameLoc>(acc.getLoc()))
     return named.getName().getValue();
@@ -247,12 +243,14 @@ struct RemarkRecomputationPass final
     getOperation()->walk([](onf::KernelOp kernel) {
       for (const Recomputed &found : findRecomputed(kernel))
         if (found.explodes)
-          mlir::emitWarning(found.loc) << "'" << found.name << "' is computed " << shorten(found.times.str())
-                                       << " times for each element, " << shorten(found.where)
-                                       << "; make it a result of a kernel of its own, and pass that";
+          mlir::emitWarning(found.loc)
+              << "'" << found.name << "' is computed " << shorten(found.times.str())
+              << " times for each element, " << shorten(found.where)
+              << "; make it a result of a kernel of its own, and pass that";
         else
-          mlir::emitRemark(found.loc) << "'" << found.name << "' is recomputed: each element "
-                                    << shorten(found.times.str()) << " times, " << shorten(found.where);
+          mlir::emitRemark(found.loc)
+              << "'" << found.name << "' is recomputed: each element " << shorten(found.times.str())
+              << " times, " << shorten(found.where);
     });
     markAllAnalysesPreserved();
   }

@@ -31,7 +31,8 @@ struct Recomputed {
   SymExpr times;     ///< per element, masks left out
   std::string where; ///< the loops that repeat it, or how many places there are
   double work = 0;   ///< terms that are evaluated, where a size that is not known is 4,096
-  /// True if it is computed at least 16 times and takes 16 times the work of all reductions computed once. The pass then warns.
+  /// True if it is computed at least 16 times and takes 16 times the work of all reductions
+  /// computed once. The pass then warns.
   bool explodes = false;
 };
 

@@ -1,7 +1,7 @@
 //===- RepeatedSums.h - sums of products that are computed again -*- C++ -*-===//
 //
-// A sum of products that is computed again where it is read has the same bits there. So only a sum that nothing
-// computes again may be added up by instructions that are not multiply-adds in order.
+// A sum of products that is computed again where it is read has the same bits there. So only a sum
+// that nothing computes again may be added up by instructions that are not multiply-adds in order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_REPEATEDSUMS_H
@@ -17,9 +17,10 @@ class RepeatedSums {
 public:
   explicit RepeatedSums(onf::KernelOp kernel);
 
-  /// Whether some other fold may compute the sum again: one of which none stands in the other and that sums up products
-  /// of these elements, of a computed factor too where the sum has one; or the condition of the fold around it, which
-  /// is evaluated on its own. What the sum says of itself (onf::kAloneAttr) comes first.
+  /// Whether some other fold may compute the sum again: one of which none stands in the other and
+  /// that sums up products of these elements, of a computed factor too where the sum has one; or
+  /// the condition of the fold around it, which is evaluated on its own. What the sum says of
+  /// itself (onf::kAloneAttr) comes first.
   bool contains(onf::AccOp sum) const;
 
   /// Says of each sum whether it is one, so that copies of it say the same.

@@ -34,8 +34,7 @@ std::string ErrorContext::describe(Value value) const {
     return "'" + apply.getLet().str() + "'";
   if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
     auto array = cast<BlockArgument>(psi.getArray());
-    return "'" +
-           cast<StringAttr>(dnf::KernelOp(kernel).getArgNames()[array.getArgNumber()]).str() +
+    return "'" + cast<StringAttr>(dnf::KernelOp(kernel).getArgNames()[array.getArgNumber()]).str() +
            "'";
   }
   if (isa<arith::ExtFOp>(op))
@@ -81,14 +80,12 @@ ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
       isDouble |= type.isF64();
   });
   const char *arithmetic = "arithmetic", *functions = "elementary functions";
-  rules.arithmetic =
-      parameter(arithmetic, isDouble ? model.arithmeticOfF64 : model.arithmetic);
+  rules.arithmetic = parameter(arithmetic, isDouble ? model.arithmeticOfF64 : model.arithmetic);
   rules.exponentialRounding =
       parameter(functions, isDouble ? model.functionOfF64 : model.exponential);
   rules.tanhRounding = parameter(functions, isDouble ? model.functionOfF64 : model.tanh);
   rules.powerRounding = parameter(functions, isDouble ? model.functionOfF64 : model.power);
-  rules.functionRounding =
-      parameter(functions, isDouble ? model.functionOfF64 : model.function);
+  rules.functionRounding = parameter(functions, isDouble ? model.functionOfF64 : model.function);
   if (isDouble) {
     rules.tinyValue = 0x1p-1022;
     rules.overflow = 0x1p1023;
@@ -118,7 +115,10 @@ static ContractionOperand makeOperand(ErrorContext &context, dnf::ReduceOp op, V
   if (!operand.isComputed) {
     operand.type = getTypeAsItIs(value);
     if (auto psi = resolve({value, nullptr}).value.getDefiningOp<dnf::PsiOp>())
-      operand.array = cast<StringAttr>(context.kernel.getArgNames()[cast<BlockArgument>(psi.getArray()).getArgNumber()]).str();
+      operand.array =
+          cast<StringAttr>(
+              context.kernel.getArgNames()[cast<BlockArgument>(psi.getArray()).getArgNumber()])
+              .str();
   } else
     operand.type = op.getOperandType().value_or(value.getType());
   operand.standard = getFormatOf(operand.type);
@@ -136,8 +136,8 @@ static void findContractions(ErrorContext &context) {
     if (auto let = dyn_cast<dnf::LetOp>(definition))
       base = let.getSymName().str();
     else
-      base = cast<StringAttr>(context.kernel.getResultNames()[cast<dnf::OutputOp>(definition)
-                                                                  .getResult()])
+      base = cast<StringAttr>(
+                 context.kernel.getResultNames()[cast<dnf::OutputOp>(definition).getResult()])
                  .str();
     unsigned count = 0;
     definition.walk<WalkOrder::PreOrder>([&](dnf::ReduceOp op) {
@@ -162,8 +162,7 @@ static void findContractions(ErrorContext &context) {
 //===----------------------------------------------------------------------===//
 
 /// Indices of the result that statistics of two arrays or more are kept at.
-std::vector<int> RoundingErrorAnalysis::Impl::findFree(const Result &result,
-                                                       dnf::OutputOp op) {
+std::vector<int> RoundingErrorAnalysis::Impl::findFree(const Result &result, dnf::OutputOp op) {
   std::map<int, std::set<std::string>> arrays;
   for (const ErrorValue *value : {&result.deep, &result.shallow})
     for (const ErrorExpr *e : {&value->relative, &value->absolute})
@@ -201,8 +200,7 @@ void RoundingErrorAnalysis::Impl::finish(Result &result, dnf::OutputOp op) {
   const OperandFormat *format = getFormatOf(type);
   std::string source = "rounding of " + result.name;
   bool isNarrower = format && type != op.getType();
-  ErrorExpr relative =
-      context.parameter(source, isNarrower ? toLogarithm(format->relative) : 0);
+  ErrorExpr relative = context.parameter(source, isNarrower ? toLogarithm(format->relative) : 0);
   ErrorExpr absolute = context.parameter(source, isNarrower ? format->absolute : 0);
   for (ErrorValue *value : {&result.deep, &result.shallow}) {
     value->relative += relative;
@@ -243,26 +241,26 @@ void RoundingErrorAnalysis::Impl::run() {
     finish(resultList[k++], op);
 }
 
-const OperandFormat *
-RoundingErrorAnalysis::Impl::formatOf(const ContractionOperand &operand,
-                                      const FormatAssignment &formats) const {
+const OperandFormat *RoundingErrorAnalysis::Impl::formatOf(const ContractionOperand &operand,
+                                                           const FormatAssignment &formats) const {
   auto it = formats.find(operand.name);
   return it == formats.end() ? operand.standard : it->second;
 }
 
 /// Of each parameter its value under an assignment.
-std::vector<double>
-RoundingErrorAnalysis::Impl::values(const FormatAssignment &formats) const {
+std::vector<double> RoundingErrorAnalysis::Impl::values(const FormatAssignment &formats) const {
   std::vector<double> values;
   for (const ErrorParameter &parameter : context.parameters)
     values.push_back(parameter.standard);
   for (const ContractionOperand &operand : context.operands) {
     const OperandFormat *format = formatOf(operand, formats);
     // What is computed in the type of the format is rounded already.
-    bool isAsComputed = format && (format->name == "f64" ||
-                                   (format->name == "f32" && !context.isDouble));
-    // Products of f32 alone flush what they read, and whatever holds an element of bf16 may be multiplied as such.
-    const OperandFormat *read = !operand.isComputed && operand.type.isBF16() ? getFormatOf(operand.type) : format;
+    bool isAsComputed =
+        format && (format->name == "f64" || (format->name == "f32" && !context.isDouble));
+    // Products of f32 alone flush what they read, and whatever holds an element of bf16 may be
+    // multiplied as such.
+    const OperandFormat *read =
+        !operand.isComputed && operand.type.isBF16() ? getFormatOf(operand.type) : format;
     if (read && !context.isDouble)
       values[operand.parameter + 3] = read->flushed;
     if (!format || (operand.isComputed ? isAsComputed : holdsExactly(*format, operand.type)))
@@ -328,7 +326,8 @@ void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &resu
     if (auto operand = std::exchange(fact.operand, std::nullopt)) {
       const ContractionOperand &of = context.operands[*operand];
       const OperandFormat *format = formatOf(of, formats);
-      if (!format || !std::isfinite(format->limit) || (holdsExactly(*format, of.type) && !of.isComputed))
+      if (!format || !std::isfinite(format->limit) ||
+          (holdsExactly(*format, of.type) && !of.isComputed))
         continue;
       fact.text = "'" + of.name + "' stays in the range of " + format->name.str();
       fact.limit = format->limit;
@@ -337,11 +336,9 @@ void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &resu
   }
 }
 
-RoundingErrorAnalysis::RoundingErrorAnalysis(std::unique_ptr<Impl> impl)
-    : impl(std::move(impl)) {}
+RoundingErrorAnalysis::RoundingErrorAnalysis(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 RoundingErrorAnalysis::RoundingErrorAnalysis(RoundingErrorAnalysis &&) = default;
-RoundingErrorAnalysis &
-RoundingErrorAnalysis::operator=(RoundingErrorAnalysis &&) = default;
+RoundingErrorAnalysis &RoundingErrorAnalysis::operator=(RoundingErrorAnalysis &&) = default;
 RoundingErrorAnalysis::~RoundingErrorAnalysis() = default;
 
 RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel,
@@ -375,10 +372,9 @@ llvm::Error RoundingErrorAnalysis::check(const FormatAssignment &formats) const 
     names.push_back(operand.name);
   for (const auto &entry : formats)
     if (!llvm::is_contained(names, entry.first))
-      return llvm::createStringError(
-          "there is no operand '" + entry.first + "'; " +
-          (names.empty() ? "the kernel has no contractions"
-                         : "the kernel has " + llvm::join(names, ", ")));
+      return llvm::createStringError("there is no operand '" + entry.first + "'; " +
+                                     (names.empty() ? "the kernel has no contractions"
+                                                    : "the kernel has " + llvm::join(names, ", ")));
   return llvm::Error::success();
 }
 
@@ -397,8 +393,8 @@ ErrorBound RoundingErrorAnalysis::bound(unsigned number, const FormatAssignment 
   ErrorBound bound;
   finish(result.shallow, values, bound.relative, bound.absolute);
   finish(result.deep, values, bound.deepRelative, bound.deepAbsolute);
-  bound.hasDeep = !(bound.relative == bound.deepRelative) ||
-                  !(bound.absolute == bound.deepAbsolute);
+  bound.hasDeep =
+      !(bound.relative == bound.deepRelative) || !(bound.absolute == bound.deepAbsolute);
   std::set<std::string> sources;
   for (auto [parameter, value] : llvm::zip(impl->context.parameters, values)) {
     if (value == 0 || !sources.insert(parameter.source).second)
@@ -421,8 +417,7 @@ ErrorBound RoundingErrorAnalysis::bound(unsigned number, const FormatAssignment 
   return bound;
 }
 
-std::vector<MagnitudeStatistic>
-RoundingErrorAnalysis::statistics(const ErrorBound &bound) const {
+std::vector<MagnitudeStatistic> RoundingErrorAnalysis::statistics(const ErrorBound &bound) const {
   std::vector<MagnitudeStatistic> list;
   std::set<unsigned> seen;
   auto collect = [&](const ErrorExpr &e) {
@@ -448,8 +443,11 @@ ErrorNumbers RoundingErrorAnalysis::evaluate(const ErrorBound &bound,
       constexpr double infinity = std::numeric_limits<double>::infinity();
       return {infinity, infinity, infinity, infinity, {}};
     }
-  ErrorNumbers numbers{value(bound.relative), value(bound.absolute), value(bound.deepRelative),
-                       value(bound.deepAbsolute), {}};
+  ErrorNumbers numbers{value(bound.relative),
+                       value(bound.absolute),
+                       value(bound.deepRelative),
+                       value(bound.deepAbsolute),
+                       {}};
   if (std::isfinite(numbers.relative))
     for (const ErrorBound::Contribution &contribution : bound.contributions)
       numbers.contributions.push_back(

@@ -35,7 +35,8 @@ struct ContractionOperand {
   std::string array;       ///< the parameter, if it is one
   mlir::Type type;         ///< of a parameter its own, else what it is rounded to
   static constexpr unsigned kParameters = 4;
-  unsigned parameter = 0;  ///< the first of its parameters: relative, of the row, absolute, and as multiples of η
+  unsigned parameter =
+      0; ///< the first of its parameters: relative, of the row, absolute, and as multiples of η
   const OperandFormat *standard = nullptr; ///< the format without an assignment
 };
 
@@ -94,7 +95,8 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Puts kBoundsAttr on a kernel of dnf, or on the one of onf that it becomes, if there are such bounds.
+/// Puts kBoundsAttr on a kernel of dnf, or on the one of onf that it becomes, if there are such
+/// bounds.
 void setBounds(dnf::KernelOp kernel, mlir::Operation *on);
 
 } // namespace moa

@@ -25,7 +25,8 @@ struct Classes {
 static Classes classify(llvm::ArrayRef<ContractionOperand> operands) {
   Classes classes;
   const OperandFormat *scaled = lookupOperandFormat("fp16p"), *wide = lookupOperandFormat("bf16");
-  const OperandFormat *scaledPair = lookupOperandFormat("fp16x2"), *widePair = lookupOperandFormat("bf16x2");
+  const OperandFormat *scaledPair = lookupOperandFormat("fp16x2"),
+                      *widePair = lookupOperandFormat("bf16x2");
   for (unsigned k = 0; k + 1 < operands.size(); k += 2) {
     const ContractionOperand *pair[] = {&operands[k], &operands[k + 1]};
     bool isScore = !pair[0]->isComputed && !pair[1]->isComputed;
@@ -56,7 +57,8 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
     llvm::json::Object object;
     for (const ErrorFact &fact : bound.facts)
       if (fact.value)
-        facts.push_back(llvm::json::Object{{"value", text.toJSON(*fact.value, atoms, listed)}, {"limit", fact.limit}});
+        facts.push_back(llvm::json::Object{{"value", text.toJSON(*fact.value, atoms, listed)},
+                                           {"limit", fact.limit}});
       else
         object["assumes"] = fact.text;
     object["relative"] = text.toJSON(bound.relative, atoms, listed);
@@ -75,7 +77,8 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
     llvm::json::Array indices;
     for (StringRef name : output.getNames().getAsValueRange<StringAttr>())
       indices.push_back(name);
-    llvm::json::Object result{{"result", impl->resultList[number].name}, {"indices", std::move(indices)}};
+    llvm::json::Object result{{"result", impl->resultList[number].name},
+                              {"indices", std::move(indices)}};
     result["written"] = write(number, {});
     if (classes.areApart) {
       result["halves"] = write(number, classes.halves);

@@ -21,11 +21,11 @@ static constexpr size_t kMostOfSum = 256;
 //===----------------------------------------------------------------------===//
 
 bool ErrorExpr::FactorsLess::operator()(const Factors &a, const Factors &b) const {
-  return std::lexicographical_compare(
-      a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) {
-        return std::make_pair(x.first->number, x.second) <
-               std::make_pair(y.first->number, y.second);
-      });
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                      [](const auto &x, const auto &y) {
+                                        return std::make_pair(x.first->number, x.second) <
+                                               std::make_pair(y.first->number, y.second);
+                                      });
 }
 
 ErrorExpr::ErrorExpr(double value) {
@@ -188,7 +188,8 @@ ErrorExpr ErrorExprPool::statistic(MagnitudeStatistic statistic) {
   bool normed = llvm::is_contained(statistic.axes, MagnitudeStatistic::kNorm);
   using Kind = MagnitudeStatistic::Kind;
   if (!normed)
-    statistic.kind = statistic.kind == Kind::MinAbs || statistic.kind == Kind::MinL2 ? Kind::MinAbs : Kind::MaxAbs;
+    statistic.kind = statistic.kind == Kind::MinAbs || statistic.kind == Kind::MinL2 ? Kind::MinAbs
+                                                                                     : Kind::MaxAbs;
   std::string key = "s" + std::to_string(int(statistic.kind)) + statistic.array;
   for (int axis : statistic.axes)
     key += "," + std::to_string(axis);
@@ -306,14 +307,16 @@ namespace moa {
 class ErrorSubstitution {
 public:
   ErrorSubstitution(ErrorExprPool &pool,
-               llvm::function_ref<std::optional<ErrorExpr>(const Atom &)> replace)
+                    llvm::function_ref<std::optional<ErrorExpr>(const Atom &)> replace)
       : pool(pool), replace(replace) {}
 
   ErrorExpr apply(const ErrorExpr &e) {
     ErrorExpr result;
     for (const auto &[factors, coefficient] : e.getTerms()) {
       // A term in which nothing is replaced stays as it is: a group in it is not multiplied out.
-      if (llvm::all_of(factors, [&](auto &factor) { return of(*factor.first) == ErrorExpr(factor.first); })) {
+      if (llvm::all_of(factors, [&](auto &factor) {
+            return of(*factor.first) == ErrorExpr(factor.first);
+          })) {
         result.add(factors, coefficient);
         continue;
       }
@@ -342,14 +345,21 @@ private:
     if (atom.operands.size() == 1 && a == atom.operands[0])
       return ErrorExpr(&atom);
     switch (atom.kind) {
-    case Atom::Kind::Exp: return pool.exp(a);
-    case Atom::Kind::Expm1: return pool.expm1(a);
-    case Atom::Kind::Sqrt: return pool.sqrt(a);
-    case Atom::Kind::Recip: return pool.recip(a);
-    case Atom::Kind::Max: return pool.max(a, apply(atom.operands[1]));
-    case Atom::Kind::Min: return pool.min(a, apply(atom.operands[1]));
+    case Atom::Kind::Exp:
+      return pool.exp(a);
+    case Atom::Kind::Expm1:
+      return pool.expm1(a);
+    case Atom::Kind::Sqrt:
+      return pool.sqrt(a);
+    case Atom::Kind::Recip:
+      return pool.recip(a);
+    case Atom::Kind::Max:
+      return pool.max(a, apply(atom.operands[1]));
+    case Atom::Kind::Min:
+      return pool.min(a, apply(atom.operands[1]));
     // A group that has fewer terms now may be multiplied out.
-    default: return a.getTerms().size() < atom.operands[0].getTerms().size() ? a : pool.group(a);
+    default:
+      return a.getTerms().size() < atom.operands[0].getTerms().size() ? a : pool.group(a);
     }
   }
   ErrorExprPool &pool;
@@ -396,16 +406,25 @@ private:
       auto value = atom.extent.evaluate(bindings.symbol);
       return value ? std::abs(double(*value)) : kInfinity;
     }
-    case Atom::Kind::Tiny: return tiny;
+    case Atom::Kind::Tiny:
+      return tiny;
     case Atom::Kind::Parameter:
-    case Atom::Kind::Unknown: return kInfinity;
-    case Atom::Kind::Exp: return std::exp(sum(atom.operands[0]));
-    case Atom::Kind::Expm1: return std::expm1(sum(atom.operands[0]));
-    case Atom::Kind::Sqrt: return std::sqrt(sum(atom.operands[0]));
-    case Atom::Kind::Recip: return 1 / sum(atom.operands[0]);
-    case Atom::Kind::Max: return std::max(sum(atom.operands[0]), sum(atom.operands[1]));
-    case Atom::Kind::Min: return std::min(sum(atom.operands[0]), sum(atom.operands[1]));
-    case Atom::Kind::Group: return sum(atom.operands[0]);
+    case Atom::Kind::Unknown:
+      return kInfinity;
+    case Atom::Kind::Exp:
+      return std::exp(sum(atom.operands[0]));
+    case Atom::Kind::Expm1:
+      return std::expm1(sum(atom.operands[0]));
+    case Atom::Kind::Sqrt:
+      return std::sqrt(sum(atom.operands[0]));
+    case Atom::Kind::Recip:
+      return 1 / sum(atom.operands[0]);
+    case Atom::Kind::Max:
+      return std::max(sum(atom.operands[0]), sum(atom.operands[1]));
+    case Atom::Kind::Min:
+      return std::min(sum(atom.operands[0]), sum(atom.operands[1]));
+    case Atom::Kind::Group:
+      return sum(atom.operands[0]);
     }
     return kInfinity;
   }
@@ -419,12 +438,11 @@ ErrorExpr ErrorExprPool::compact(const Expr &e) {
   return e.getTerms().size() > kMostOfSum ? makeFactor(e) : e;
 }
 
-ErrorExpr ErrorExprPool::substitute(
-    const Expr &e, llvm::function_ref<std::optional<Expr>(const Atom &)> replace) {
+ErrorExpr ErrorExprPool::substitute(const Expr &e,
+                                    llvm::function_ref<std::optional<Expr>(const Atom &)> replace) {
   return ErrorSubstitution(*this, replace).apply(e);
 }
 
-double ErrorExprPool::evaluate(const Expr &e, const ErrorBindings &bindings,
-                               double tinyValue) {
+double ErrorExprPool::evaluate(const Expr &e, const ErrorBindings &bindings, double tinyValue) {
   return Evaluation(bindings, tinyValue).sum(e) * (1 + 1e-6);
 }

@@ -86,19 +86,26 @@ private:
 
 struct ErrorExpr::Atom {
   enum class Kind {
-    Statistic, Extent, Parameter,
+    Statistic,
+    Extent,
+    Parameter,
     Tiny,    ///< the least normal number of the compute type
     Unknown, ///< ∞
-    Exp, Expm1, Sqrt, Recip, Max, Min,
-    Group,   ///< the operand itself, a sum that is not multiplied out
+    Exp,
+    Expm1,
+    Sqrt,
+    Recip,
+    Max,
+    Min,
+    Group, ///< the operand itself, a sum that is not multiplied out
   };
   Kind kind;
   unsigned number;
   ErrorExprPool *pool;
   MagnitudeStatistic statistic;
-  SymExpr extent;      ///< its magnitude
+  SymExpr extent; ///< its magnitude
   unsigned parameter = 0;
-  std::string text;    ///< of Parameter its name, of Unknown the reason
+  std::string text; ///< of Parameter its name, of Unknown the reason
   std::vector<ErrorExpr> operands;
 };
 
@@ -129,12 +136,10 @@ public:
   Expr compact(const Expr &e);
 
   /// The expression with every atom that `replace` knows replaced, in functions too.
-  Expr substitute(const Expr &e,
-                  llvm::function_ref<std::optional<Expr>(const Atom &)> replace);
+  Expr substitute(const Expr &e, llvm::function_ref<std::optional<Expr>(const Atom &)> replace);
   /// The value, rounded upwards by a factor 1 + 1e-6; ∞ where something is unknown,
   /// NaN or not given. `tinyValue` is the least normal number.
-  static double evaluate(const Expr &e, const ErrorBindings &bindings,
-                         double tinyValue = 0x1p-126);
+  static double evaluate(const Expr &e, const ErrorBindings &bindings, double tinyValue = 0x1p-126);
 
 private:
   Expr intern(Atom atom, const std::string &key);
@@ -148,8 +153,7 @@ private:
 class ErrorExprText {
 public:
   /// The names of free indices by number.
-  explicit ErrorExprText(llvm::function_ref<std::string(int)> indexName)
-      : indexName(indexName) {}
+  explicit ErrorExprText(llvm::function_ref<std::string(int)> indexName) : indexName(indexName) {}
   /// Text of all of them together; `definitions` gets the lines of the named parts.
   std::vector<std::string> print(llvm::ArrayRef<ErrorExpr> expressions,
                                  std::vector<std::string> &definitions);

@@ -21,29 +21,46 @@ static std::string formatCoefficient(double value) {
 
 static llvm::StringRef getKindName(Kind kind) {
   switch (kind) {
-  case Kind::MaxAbs: return "maxabs";
-  case Kind::MaxL2: return "maxL2";
-  case Kind::MaxL1: return "maxL1";
-  case Kind::MinAbs: return "minabs";
-  case Kind::MinL2: return "minL2";
+  case Kind::MaxAbs:
+    return "maxabs";
+  case Kind::MaxL2:
+    return "maxL2";
+  case Kind::MaxL1:
+    return "maxL1";
+  case Kind::MinAbs:
+    return "minabs";
+  case Kind::MinL2:
+    return "minL2";
   }
   return "";
 }
 
 static llvm::StringRef getFunctionName(Atom::Kind kind) {
   switch (kind) {
-  case Atom::Kind::Statistic: return "statistic";
-  case Atom::Kind::Extent: return "extent";
-  case Atom::Kind::Parameter: return "parameter";
-  case Atom::Kind::Tiny: return "tiny";
-  case Atom::Kind::Unknown: return "unknown";
-  case Atom::Kind::Exp: return "exp";
-  case Atom::Kind::Expm1: return "expm1";
-  case Atom::Kind::Sqrt: return "sqrt";
-  case Atom::Kind::Recip: return "recip";
-  case Atom::Kind::Max: return "max";
-  case Atom::Kind::Min: return "min";
-  case Atom::Kind::Group: return "group";
+  case Atom::Kind::Statistic:
+    return "statistic";
+  case Atom::Kind::Extent:
+    return "extent";
+  case Atom::Kind::Parameter:
+    return "parameter";
+  case Atom::Kind::Tiny:
+    return "tiny";
+  case Atom::Kind::Unknown:
+    return "unknown";
+  case Atom::Kind::Exp:
+    return "exp";
+  case Atom::Kind::Expm1:
+    return "expm1";
+  case Atom::Kind::Sqrt:
+    return "sqrt";
+  case Atom::Kind::Recip:
+    return "recip";
+  case Atom::Kind::Max:
+    return "max";
+  case Atom::Kind::Min:
+    return "min";
+  case Atom::Kind::Group:
+    return "group";
   }
   return "";
 }
@@ -70,16 +87,22 @@ std::string ErrorExprText::name(const MagnitudeStatistic &statistic) const {
 
 std::string ErrorExprText::writeAtom(const Atom &atom) {
   switch (atom.kind) {
-  case Atom::Kind::Statistic: return name(atom.statistic);
+  case Atom::Kind::Statistic:
+    return name(atom.statistic);
   case Atom::Kind::Extent: {
     std::string text = atom.extent.str();
     return atom.extent.getSymbol() ? text : "|" + text + "|";
   }
-  case Atom::Kind::Parameter: return atom.text;
-  case Atom::Kind::Tiny: return "η";
-  case Atom::Kind::Unknown: return "∞";
-  case Atom::Kind::Recip: return "(1/(" + sum(atom.operands[0]) + "))";
-  case Atom::Kind::Group: return "(" + sum(atom.operands[0]) + ")";
+  case Atom::Kind::Parameter:
+    return atom.text;
+  case Atom::Kind::Tiny:
+    return "η";
+  case Atom::Kind::Unknown:
+    return "∞";
+  case Atom::Kind::Recip:
+    return "(1/(" + sum(atom.operands[0]) + "))";
+  case Atom::Kind::Group:
+    return "(" + sum(atom.operands[0]) + ")";
   default:
     std::string text = getFunctionName(atom.kind).str() + "(" + sum(atom.operands[0]);
     for (const ErrorExpr &operand : llvm::drop_begin(atom.operands))
@@ -192,8 +215,7 @@ llvm::json::Value ErrorExprText::toJSON(const ErrorExpr &e, llvm::json::Array &a
     for (auto [factor, power] : factors)
       list.push_back(llvm::json::Object{{"atom", factor->number}, {"power", power}});
     // A literal is read back as the same double.
-    terms.push_back(
-        llvm::json::Object{{"coefficient", coefficient}, {"factors", std::move(list)}});
+    terms.push_back(llvm::json::Object{{"coefficient", coefficient}, {"factors", std::move(list)}});
   }
   return llvm::json::Object{{"terms", std::move(terms)}};
 }

@@ -18,9 +18,11 @@ static const OperandFormat formats[] = {
     {"tf32", 0x1p-11, 0, 0, kNoLimit, 0x1p-25},
     {"bf16", 0x1p-8, 0, 0, kNoLimit, 0x1p-26, 1},
     {"fp16", 0x1p-11, 0, 0x1p-25, 65504, 0x1p-26},
-    // x·2^e in fp16, the largest |x·2^e| of a head below 2^15, and at least 2^14 unless e is 63, and e at least −63.
+    // x·2^e in fp16, the largest |x·2^e| of a head below 2^15, and at least 2^14 unless e is 63,
+    // and e at least −63.
     {"fp16p", 0x1p-11, 0x1p-39, 0x1p-88, 0x1p77, 0x1p-26},
-    // Sums of two floats, of which products lack that of the two smaller ones; each term is added up three times.
+    // Sums of two floats, of which products lack that of the two smaller ones; each term is added
+    // up three times.
     {"fp16x2", 0x1p-21, 0x1.01p-39, 0x1p-87, 0x1p77, 0x1.8p-25},
     {"bf16x2", 0x1p-15, 0, 0, kNoLimit, 0x1.8p-25, 2},
     {"int8", 0, (1 + 0x1p-15) / 254, 0, kNoLimit, 0},

@@ -14,8 +14,8 @@
 
 namespace moa {
 
-/// A format x ↦ x̂ with |x̂ − x| ≤ relative·|x| + ofRow·max|row| + absolute + flushed·η, for |x| ≤ limit and η = 2⁻¹²⁶.
-/// A row are the elements along the contracted axis, or more of them.
+/// A format x ↦ x̂ with |x̂ − x| ≤ relative·|x| + ofRow·max|row| + absolute + flushed·η, for |x| ≤
+/// limit and η = 2⁻¹²⁶. A row are the elements along the contracted axis, or more of them.
 struct OperandFormat {
   llvm::StringLiteral name;
   double relative, ofRow, absolute, limit;
@@ -41,12 +41,12 @@ llvm::Expected<FormatAssignment> parseFormats(llvm::StringRef text);
 
 /// The roundings of every lowering, as bounds on |ln(x̂ / x)| per operation.
 struct RoundingModel {
-  double arithmetic = 0x1.00001p-24;  ///< + − · √ and conversions to f32
+  double arithmetic = 0x1.00001p-24; ///< + − · √ and conversions to f32
   double arithmeticOfF64 = 0x1.00001p-53;
   double exponential = 0x1.00001p-22; ///< of exp and exp2, apart from their arguments
   double tanh = 4.00001e-6;
-  double power = 2.00001e-5;          ///< of b^n with a whole number n that varies
-  double function = 0x1.00001p-20;    ///< log, erf, sin, cos, pow
+  double power = 2.00001e-5;       ///< of b^n with a whole number n that varies
+  double function = 0x1.00001p-20; ///< log, erf, sin, cos, pow
   double functionOfF64 = 0x1.00001p-48;
   /// A running extreme may change once in so many indices (Lemma E8).
   double indicesPerRepair = 1;

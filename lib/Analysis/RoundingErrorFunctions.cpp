@@ -29,8 +29,7 @@ ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &r
   if (isCascade)
     result.relative += repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) +
                        ErrorExpr(4) * arithmetic * factor * x.magnitude;
-  result.magnitude =
-      x.nonpositive ? ErrorExpr(1) : pool.exp(factor * x.magnitude);
+  result.magnitude = x.nonpositive ? ErrorExpr(1) : pool.exp(factor * x.magnitude);
   result.nonnegative = true;
   addAbsolute(result, pool.tiny());
   limitMagnitude(result);
@@ -43,7 +42,11 @@ ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string 
   ErrorValue result;
   merge(result, x);
   result.absolute = ErrorExpr(factor) * absorb(x.relative, result.facts);
-  result.magnitude = ErrorExpr(factor) * pool.max(x.magnitude, x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(x.least));
+  result.magnitude =
+      ErrorExpr(factor) *
+      pool.max(x.magnitude, x.least.isZero()
+                                ? pool.unknown("nothing keeps " + what + " away from 0")
+                                : pool.recip(x.least));
   result.distance = result.absolute;
   return rounded(std::move(result), functionRounding);
 }
@@ -71,9 +74,8 @@ ErrorValue ErrorRules::reciprocalRoot(ErrorValue x, const std::string &what) {
   ErrorValue result;
   merge(result, x);
   result.relative = ErrorExpr(0.5) * x.relative;
-  result.magnitude = x.least.isZero()
-                         ? pool.unknown("nothing keeps " + what + " away from 0")
-                         : pool.recip(pool.sqrt(x.least));
+  result.magnitude = x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
+                                      : pool.recip(pool.sqrt(x.least));
   result.nonnegative = true;
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);
 }
@@ -180,8 +182,7 @@ ErrorValue ErrorRules::select(ErrorValue x, ErrorValue y) {
   result.relative = pool.max(x.relative, y.relative);
   result.absolute = pool.max(x.absolute, y.absolute);
   result.magnitude = pool.max(x.magnitude, y.magnitude);
-  result.least = x.least.isZero() || y.least.isZero() ? ErrorExpr()
-                                                      : pool.min(x.least, y.least);
+  result.least = x.least.isZero() || y.least.isZero() ? ErrorExpr() : pool.min(x.least, y.least);
   result.tight = x.tight && y.tight;
   result.nonnegative = x.nonnegative && y.nonnegative;
   result.nonpositive = x.nonpositive && y.nonpositive;
@@ -208,8 +209,10 @@ ErrorValue ErrorRules::reduceProduct(ErrorValue x, const ErrorExpr &extent,
 
 /// A rounding that the specification itself makes may fall to the other side.
 ErrorValue ErrorRules::round(ErrorValue x, const OperandFormat &format) {
-  if (auto constant = x.magnitude.getConstant(); format.limit < overflow && !(constant && *constant <= format.limit))
-    x.facts.insert(fact({"a magnitude stays below the overflow threshold", x.magnitude, format.limit}));
+  if (auto constant = x.magnitude.getConstant();
+      format.limit < overflow && !(constant && *constant <= format.limit))
+    x.facts.insert(
+        fact({"a magnitude stays below the overflow threshold", x.magnitude, format.limit}));
   if (x.isExact()) {
     x.magnitude = ErrorExpr(1 + format.relative) * x.magnitude + ErrorExpr(format.absolute);
     x.least = ErrorExpr();

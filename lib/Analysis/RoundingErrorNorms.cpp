@@ -33,8 +33,8 @@ ErrorExpr ErrorWalk::sumRounding(StringRef extent) {
 
 /// The expression with the indices of its statistics replaced; where there is none, the
 /// extreme over the axis.
-ErrorExpr ErrorWalk::substituteIndices(
-    const ErrorExpr &e, llvm::function_ref<std::optional<Value>(Value)> to) {
+ErrorExpr ErrorWalk::substituteIndices(const ErrorExpr &e,
+                                       llvm::function_ref<std::optional<Value>(Value)> to) {
   return pool.substitute(e, [&](const ErrorExpr::Atom &atom) -> std::optional<ErrorExpr> {
     if (atom.kind != ErrorExpr::Atom::Kind::Statistic)
       return std::nullopt;
@@ -70,11 +70,12 @@ static std::optional<Value> asIndex(const Term &term) {
 ErrorExpr ErrorWalk::atIndices(const ErrorExpr &own, const Term &term) {
   if (!term.environment)
     return own;
-  return substituteIndices(
-      own, [&](Value index) { return asIndex({index, term.environment}); });
+  return substituteIndices(own, [&](Value index) { return asIndex({index, term.environment}); });
 }
 
-ErrorExpr ErrorWalk::magnitude(const Term &term) { return atIndices(of(term.value).magnitude, term); }
+ErrorExpr ErrorWalk::magnitude(const Term &term) {
+  return atIndices(of(term.value).magnitude, term);
+}
 ErrorExpr ErrorWalk::least(const Term &term) { return atIndices(of(term.value).least, term); }
 
 bool ErrorWalk::dependsOn(const Term &term, Value index) {
@@ -86,12 +87,11 @@ bool ErrorWalk::dependsOn(const Term &term, Value index) {
   });
 }
 
-std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &term,
-                                                  Value index, Norm kind) {
+std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &term, Value index,
+                                                  Norm kind) {
   MagnitudeStatistic statistic;
   auto array = cast<BlockArgument>(psi.getArray());
-  statistic.array =
-      cast<StringAttr>(context.kernel.getArgNames()[array.getArgNumber()]).str();
+  statistic.array = cast<StringAttr>(context.kernel.getArgNames()[array.getArgNumber()]).str();
   statistic.kind = kind;
   bool hasNorm = false;
   for (Value operand : psi.getIndices()) {
@@ -105,8 +105,7 @@ std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &te
     } else if (dependsOn(subscript, index)) {
       return std::nullopt;
     } else {
-      statistic.axes.push_back(plain ? context.indexNumber(*plain)
-                                     : MagnitudeStatistic::kExtreme);
+      statistic.axes.push_back(plain ? context.indexNumber(*plain) : MagnitudeStatistic::kExtreme);
     }
   }
   if (!hasNorm)
@@ -127,11 +126,13 @@ std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Term x) {
     // A part of the axis may have a smaller norm.
     auto shape = cast<ArrayType>(psi.getArray().getType()).getShape();
     for (auto [subscript, extent] : llvm::zip(psi.getIndices(), shape))
-      if (asIndex({subscript, x.environment}) == index && cast<StringAttr>(extent).getValue() != op.getExtent())
+      if (asIndex({subscript, x.environment}) == index &&
+          cast<StringAttr>(extent).getValue() != op.getExtent())
         return std::nullopt;
     return normOfElement(psi, x, index, Norm::MinL2);
   }
-  if (isa<arith::DivFOp>(value) && !dependsOn(operand(1), index) && !magnitude(operand(1)).isUnknown())
+  if (isa<arith::DivFOp>(value) && !dependsOn(operand(1), index) &&
+      !magnitude(operand(1)).isUnknown())
     if (auto other = leastNorm(op, operand(0)))
       return *other * pool.recip(magnitude(operand(1)));
   if (isa<arith::MulFOp>(value))
@@ -144,7 +145,8 @@ std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Term x) {
 
 std::optional<ErrorExpr> ErrorWalk::leastOfMagnitudes(dnf::ReduceOp op, Value term) {
   Term resolved = resolve({term, nullptr});
-  return isa_and_nonnull<math::AbsFOp>(resolved.value.getDefiningOp()) ? leastNorm(op, resolved) : std::nullopt;
+  return isa_and_nonnull<math::AbsFOp>(resolved.value.getDefiningOp()) ? leastNorm(op, resolved)
+                                                                       : std::nullopt;
 }
 
 std::optional<ErrorExpr> ErrorWalk::leastOfSum(dnf::ReduceOp op, Value term) {
@@ -157,8 +159,7 @@ std::optional<ErrorExpr> ErrorWalk::leastOfSum(dnf::ReduceOp op, Value term) {
 
 /// Lemma E10: the norm of the terms x_j as j runs over its range. `rests` gets what it
 /// rests on.
-std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind,
-                                         ErrorValue &rests) {
+std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, ErrorValue &rests) {
   term = resolve(term);
   Operation *op = term.value.getDefiningOp();
   if (!op)
@@ -173,11 +174,14 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind,
         found && found->norm != Norm::MaxAbs && !dependsOn(found->reduction, index)) {
       require(rests, {op, found->reduction, found->place});
       if (found->norm == Norm::MaxL2 && kind == Norm::MaxL1) // Cauchy and Schwarz
-        return pool.sqrt(extentOf(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) * found->scale;
+        return pool.sqrt(
+                   extentOf(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) *
+               found->scale;
       return found->scale; // ‖x‖₂ ≤ ‖x‖₁
     }
   if (isa<arith::MulFOp>(op)) {
-    // Where both factors depend on the index, the largest of one stands in front of the norm of the other.
+    // Where both factors depend on the index, the largest of one stands in front of the norm of the
+    // other.
     for (unsigned k : {0u, 1u})
       if (!dependsOn(operand(k), index))
         if (auto other = norm(operand(1 - k), index, kind, rests))
@@ -206,15 +210,17 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind,
 std::optional<Term> ErrorWalk::findSquared(const Term &square) {
   Operation *op = square.value.getDefiningOp();
   auto operand = [&](unsigned k) { return Term{op->getOperand(k), square.environment}; };
-  bool isSquare = isa_and_nonnull<math::PowFOp>(op)
-                      ? of(op->getOperand(1)).constant == 2.0
-                      : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // |x|·x is none
+  bool isSquare =
+      isa_and_nonnull<math::PowFOp>(op)
+          ? of(op->getOperand(1)).constant == 2.0
+          : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // |x|·x is none
   return isSquare ? std::optional(resolveMagnitude(operand(0))) : std::nullopt;
 }
 
 /// The norm that a reduction is, or the square of it.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
-                                                           const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised>
+ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
+                      const std::set<Value, ValueLess> &candidates) {
   auto reduce = whole.value.getDefiningOp<dnf::ReduceOp>();
   bool isSum = reduce.getMonoid() == Monoid::add;
   if (!isSum && reduce.getMonoid() != Monoid::max)
@@ -223,19 +229,26 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Term &x, const 
   Term own = resolveMagnitude(x);
   for (Value index : candidates) {
     Term place{index, nullptr};
-    Term body = resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
+    Term body =
+        resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
     Operation *op = body.value.getDefiningOp();
     bool isSize = isa_and_nonnull<math::AbsFOp>(op) || of(yielded).nonnegative;
-    std::optional<Term> element = isSquared ? findSquared(body) : isSize ? std::optional(resolveMagnitude(body)) : std::nullopt;
+    std::optional<Term> element = isSquared ? findSquared(body)
+                                  : isSize  ? std::optional(resolveMagnitude(body))
+                                            : std::nullopt;
     if (element && areEqual(own, *element))
-      return Normalised{!isSum ? Norm::MaxAbs : isSquared ? Norm::MaxL2 : Norm::MaxL1, ErrorExpr(1), whole, place};
+      return Normalised{!isSum      ? Norm::MaxAbs
+                        : isSquared ? Norm::MaxL2
+                                    : Norm::MaxL1,
+                        ErrorExpr(1), whole, place};
   }
   return std::nullopt;
 }
 
 /// Lemma E12: y, or its root, is at least a norm of x over `scale`.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
-                                                         const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised>
+ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
+                    const std::set<Value, ValueLess> &candidates) {
   y = resolve(std::move(y));
   Operation *op = y.value.getDefiningOp();
   if (!op)
@@ -273,8 +286,9 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Term &x, Term y, 
 }
 
 /// What bounds x/y, or x over the root of y; factors of x stand in front of what bounds the rest.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
-                                                         const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised>
+ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
+                    const std::set<Value, ValueLess> &candidates) {
   if (auto found = findNorm(x, y, /*isSquared=*/isRoot, candidates)) {
     if (isRoot)
       found->scale = pool.sqrt(found->scale);
@@ -295,8 +309,8 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Term x, const Term &y, 
 }
 
 /// What bounds a quotient x/y, x·(c/y) or x·y^(−1/2), found from the norm in y.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findQuotient(const Term &term,
-                                                             const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised>
+ErrorWalk::findQuotient(const Term &term, const std::set<Value, ValueLess> &candidates) {
   Operation *op = term.value.getDefiningOp();
   if (context.banned.count(op))
     return std::nullopt;
@@ -307,10 +321,12 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findQuotient(const Term &term,
     Term factor = resolve(operand(k));
     Operation *inverse = factor.value.getDefiningOp();
     if (isa_and_nonnull<math::RsqrtOp>(inverse)) {
-      if (auto found = findOver(operand(1 - k), {inverse->getOperand(0), factor.environment}, /*isRoot=*/true, candidates))
+      if (auto found = findOver(operand(1 - k), {inverse->getOperand(0), factor.environment},
+                                /*isRoot=*/true, candidates))
         return found;
     } else if (isa_and_nonnull<arith::DivFOp>(inverse)) {
-      Term numerator{inverse->getOperand(0), factor.environment}, divisor{inverse->getOperand(1), factor.environment};
+      Term numerator{inverse->getOperand(0), factor.environment},
+          divisor{inverse->getOperand(1), factor.environment};
       auto found = findOver(operand(1 - k), divisor, /*isRoot=*/false, candidates);
       if (found && !magnitude(numerator).isUnknown()) {
         found->scale = found->scale * magnitude(numerator);

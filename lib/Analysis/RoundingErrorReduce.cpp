@@ -59,7 +59,7 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   if (op.getMonoid() == Monoid::user) {
     result = rules.unknown(
         context.reasonAt(op.getResult(), "nothing is known of the errors of the monoid " +
-                                     op.getFunction().value_or("").str()));
+                                             op.getFunction().value_or("").str()));
   } else if (!isFloat) {
     result = of(term);
     if (!result.isExact())
@@ -89,7 +89,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());
     if (!condition.isExact())
-      result = rules.unknown(context.reasonAt(op.getResult(), "its range depends on rounded values"));
+      result =
+          rules.unknown(context.reasonAt(op.getResult(), "its range depends on rounded values"));
     ErrorRules::merge(result, condition);
   }
   result = leave(std::move(result), index, op.getExtent(), yield.getPresent());
@@ -119,9 +120,10 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   rules.addAbsolute(result, extent * pool.tiny());
   result.magnitude = l1 ? *l1 : extent * x.magnitude;
   if (x.distance)
-    result.distance = extent * *x.distance + pool.expm1(sumRounding(op.getExtent())) *
-                                                 (result.magnitude + extent * *x.distance) +
-                      extent * pool.tiny();
+    result.distance =
+        extent * *x.distance +
+        pool.expm1(sumRounding(op.getExtent())) * (result.magnitude + extent * *x.distance) +
+        extent * pool.tiny();
   result.tight = x.tight && x.nonnegative;
   result.least = leastOfSum(op, term).value_or(ErrorExpr());
   result.constant.reset();
@@ -129,7 +131,8 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   return result;
 }
 
-/// What a computed operand loses where a factor of bf16 is multiplied as such and the others behind the sum (R1).
+/// What a computed operand loses where a factor of bf16 is multiplied as such and the others behind
+/// the sum (R1).
 ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
   Operation *op = value.getDefiningOp();
   auto ofFactor = [&](Value factor) {
@@ -142,11 +145,12 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
   }
   if (!isa_and_nonnull<arith::DivFOp>(op))
     return ErrorExpr();
-  return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least, context.describe(op->getOperand(1)), facts);
+  return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least,
+                        context.describe(op->getOperand(1)), facts);
 }
 
-/// How large an operand is without some of its factors and divisors that the index does not change, which may be taken behind
-/// the sum (R1).
+/// How large an operand is without some of its factors and divisors that the index does not change,
+/// which may be taken behind the sum (R1).
 ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
   Operation *op = value.getDefiningOp();
   ErrorExpr own = of(value).magnitude;
@@ -161,18 +165,22 @@ ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
   return !isQuotient && canLeave(0) ? pool.max(most, inFront(1)) : most;
 }
 
-/// What an absolute error of an operand, or of a sum of its products, is multiplied with then. That nothing underflows beside a
-/// divisor of which nothing is known is assumed.
-ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value index, std::set<unsigned> &facts) {
+/// What an absolute error of an operand, or of a sum of its products, is multiplied with then. That
+/// nothing underflows beside a divisor of which nothing is known is assumed.
+ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value index,
+                                 std::set<unsigned> &facts) {
   Operation *op = value.getDefiningOp();
   bool isQuotient = isa_and_nonnull<arith::DivFOp>(op);
   if (!isQuotient && !isa_and_nonnull<arith::MulFOp>(op))
     return amount;
-  auto behind = [&](const ErrorExpr &of, unsigned k) { return timesBehind(of, op->getOperand(k), index, facts); };
+  auto behind = [&](const ErrorExpr &of, unsigned k) {
+    return timesBehind(of, op->getOperand(k), index, facts);
+  };
   auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
   ErrorExpr inner = behind(amount, 0);
   if (isQuotient)
-    return canLeave(1) ? pool.max(inner, rules.quotient(inner, of(op->getOperand(1)).least, context.describe(op->getOperand(1)), facts))
+    return canLeave(1) ? pool.max(inner, rules.quotient(inner, of(op->getOperand(1)).least,
+                                                        context.describe(op->getOperand(1)), facts))
                        : inner;
   ErrorExpr most = behind(inner, 1);
   if (canLeave(1))
@@ -188,7 +196,9 @@ ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, Value index, Er
   };
   // A factor of all terms may be multiplied in behind the sum: then the rest is rounded.
   ErrorExpr largest = operand.isComputed ? largestInFront(value, index) : x.magnitude;
-  auto behind = [&](const ErrorExpr &amount) { return operand.isComputed ? timesBehind(amount, value, index, x.facts) : amount; };
+  auto behind = [&](const ErrorExpr &amount) {
+    return operand.isComputed ? timesBehind(amount, value, index, x.facts) : amount;
+  };
   x.facts.insert(rules.fact({"", largest, 0, number}));
   x.relative += parameter(0);
   // The largest of the row has the factors that the row has in common.
@@ -225,21 +235,22 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
     factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, values[k], index, std::move(x));
   }
   auto &[x, y] = factors;
-  auto sumOf = [&](unsigned k) {
-    return l1[k] ? *l1[k] : extent * factors[k].magnitude;
-  };
+  auto sumOf = [&](unsigned k) { return l1[k] ? *l1[k] : extent * factors[k].magnitude; };
   ErrorExpr sumX = sumOf(0), sumY = sumOf(1);
   bool isSquare = values[0] == values[1];
   ErrorValue result = rules.multiply(x, y, isSquare);
-  result.relative = x.relative + y.relative + sumRounding(op.getExtent()) +
-                    rules.arithmetic + names.accumulate * (extent + ErrorExpr(32));
+  result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic +
+                    names.accumulate * (extent + ErrorExpr(32));
   result.absolute = x.absolute * sumY + sumX * y.absolute + extent * x.absolute * y.absolute;
-  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), values[0], index, rests.facts), values[1], index, rests.facts));
+  rules.addAbsolute(result,
+                    extent * timesBehind(timesBehind(pool.tiny(), values[0], index, rests.facts),
+                                         values[1], index, rests.facts));
   result.distance.reset();
   result.constant.reset();
   // Of weights the sum of magnitudes is known, and not from their 2-norm alone.
   auto isStochasticAt = [&](unsigned k) {
-    auto sum = l1[k] ? l1[k]->getConstant() : std::nullopt, root = l2[k] ? l2[k]->getConstant() : std::nullopt;
+    auto sum = l1[k] ? l1[k]->getConstant() : std::nullopt,
+         root = l2[k] ? l2[k]->getConstant() : std::nullopt;
     return sum && (!root || *sum <= *root);
   };
   bool isStochastic[] = {isStochasticAt(0), isStochasticAt(1)};
@@ -277,16 +288,17 @@ ErrorValue ErrorWalk::output(dnf::OutputOp op, bool isShallow) {
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());
     if (!condition.isExact())
-      x = rules.unknown(context.reasonAt(yield.getPresent(), "which elements are present depends on rounded values"));
+      x = rules.unknown(context.reasonAt(yield.getPresent(),
+                                         "which elements are present depends on rounded values"));
     ErrorRules::merge(x, condition);
   }
   for (const RangeRequirement &requirement : x.requirements) {
     auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
     auto index = dyn_cast<BlockArgument>(requirement.index.value);
-    bool holds = index && index.getOwner() == &op.getBody().front() &&
-                 cast<StringAttr>(op.getDomain()[index.getArgNumber()]).getValue() ==
-                     reduce.getExtent() &&
-                 isInRange(requirement, yield.getPresent());
+    bool holds =
+        index && index.getOwner() == &op.getBody().front() &&
+        cast<StringAttr>(op.getDomain()[index.getArgNumber()]).getValue() == reduce.getExtent() &&
+        isInRange(requirement, yield.getPresent());
     if (!holds)
       repeat |= context.banned.insert(requirement.relation).second;
   }

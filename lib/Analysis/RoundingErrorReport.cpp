@@ -33,8 +33,8 @@ static void printBound(llvm::raw_ostream &os, const ErrorBound &bound, ErrorExpr
   }
   for (const ErrorFact &fact : bound.facts) {
     if (fact.value)
-      os << "    if " << fact.text << ": " << lines[next++] << " <= "
-         << formatUnit(fact.limit) << "\n";
+      os << "    if " << fact.text << ": " << lines[next++] << " <= " << formatUnit(fact.limit)
+         << "\n";
     else
       os << "    assuming that " << fact.text << "\n";
   }

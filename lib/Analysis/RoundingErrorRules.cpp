@@ -130,11 +130,10 @@ ErrorValue ErrorRules::makeShared(ErrorValue x, Operation *origin, const std::st
 /// Lemma E1.
 ErrorValue ErrorRules::rounded(ErrorValue x, const ErrorExpr &rounding) {
   // A sum of common errors is rounded with the rest.
-  ErrorExpr ofShared =
-      x.exponential ? ErrorExpr() : pool.expm1(rounding) * width(x);
+  ErrorExpr ofShared = x.exponential ? ErrorExpr() : pool.expm1(rounding) * width(x);
   if (x.distance)
-    x.distance = pool.exp(rounding) * *x.distance + pool.expm1(rounding) * x.magnitude +
-                 ofShared + pool.tiny();
+    x.distance = pool.exp(rounding) * *x.distance + pool.expm1(rounding) * x.magnitude + ofShared +
+                 pool.tiny();
   x.relative += rounding;
   addAbsolute(x, ofShared);
   addAbsolute(x, pool.tiny());
@@ -164,8 +163,7 @@ void ErrorRules::limitMagnitude(ErrorValue &x) {
   if (x.magnitude.isUnknown())
     x.facts.insert(fact({"no intermediate result overflows", std::nullopt, 0}));
   else
-    x.facts.insert(fact({"a magnitude stays below the overflow threshold", x.magnitude,
-                         overflow}));
+    x.facts.insert(fact({"a magnitude stays below the overflow threshold", x.magnitude, overflow}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -173,9 +171,8 @@ void ErrorRules::limitMagnitude(ErrorValue &x) {
 //===----------------------------------------------------------------------===//
 
 static bool hasTiny(const ErrorExpr::Factors &factors) {
-  return llvm::any_of(factors, [](const auto &factor) {
-    return factor.first->kind == Atom::Kind::Tiny;
-  });
+  return llvm::any_of(factors,
+                      [](const auto &factor) { return factor.first->kind == Atom::Kind::Tiny; });
 }
 
 /// e ≤ rest + small, `small` being what underflow adds. Extremes are within the sum of what
@@ -214,8 +211,8 @@ ErrorExpr ErrorRules::absorb(const ErrorExpr &e, std::set<unsigned> &rests) {
 
 /// x / least where x bounds an error; where nothing is known of the divisor, underflow is
 /// assumed away and anything else is ∞.
-ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least,
-                               const std::string &what, std::set<unsigned> &rests) {
+ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
+                               std::set<unsigned> &rests) {
   if (x.isZero())
     return x;
   if (!least.isZero())
@@ -241,8 +238,8 @@ ErrorValue ErrorRules::toRelative(ErrorValue x, const std::string &what) {
     x = collapse(std::move(x));
   if (x.absolute.isZero())
     return x;
-  ErrorExpr ratio = quotient(x.absolute * pool.exp(ErrorExpr(2) * x.relative), x.least,
-                             what, x.facts);
+  ErrorExpr ratio =
+      quotient(x.absolute * pool.exp(ErrorExpr(2) * x.relative), x.least, what, x.facts);
   x.absolute = ErrorExpr();
   if (ratio.isZero())
     return x;
@@ -319,8 +316,7 @@ ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare,
     combineShared(product.shared, y.shared, 1);
   }
   product.relative = x.relative + y.relative;
-  product.absolute = x.absolute * y.magnitude + x.magnitude * y.absolute +
-                     x.absolute * y.absolute;
+  product.absolute = x.absolute * y.magnitude + x.magnitude * y.absolute + x.absolute * y.absolute;
   if (x.isExact() && y.distance)
     product.distance = *y.distance * x.magnitude;
   else if (y.isExact() && x.distance)
@@ -328,8 +324,8 @@ ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare,
   product.magnitude = bound ? *bound : x.magnitude * y.magnitude;
   product.least = x.least * y.least;
   product.tight = x.tight && y.tight;
-  product.nonnegative = isSquare || (x.nonnegative && y.nonnegative) ||
-                        (x.nonpositive && y.nonpositive);
+  product.nonnegative =
+      isSquare || (x.nonnegative && y.nonnegative) || (x.nonpositive && y.nonpositive);
   product.nonpositive = (x.nonnegative && y.nonpositive) || (x.nonpositive && y.nonnegative);
   merge(product, x);
   merge(product, y);
@@ -354,8 +350,7 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   if (bound)
     result.magnitude = *bound;
   else if (y.least.isZero())
-    result.magnitude =
-        x.magnitude * pool.unknown("nothing keeps " + what + " away from 0");
+    result.magnitude = x.magnitude * pool.unknown("nothing keeps " + what + " away from 0");
   else
     result.magnitude = x.magnitude * pool.recip(y.least);
   if (y.isExact() && x.distance && !y.least.isZero())
@@ -365,7 +360,8 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   result.nonpositive = x.nonpositive && y.nonnegative;
   // The reciprocal is a number.
   ErrorValue inverse;
-  inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(y.least);
+  inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
+                                       : pool.recip(y.least);
   limitMagnitude(inverse);
   result.facts.insert(inverse.facts.begin(), inverse.facts.end());
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);

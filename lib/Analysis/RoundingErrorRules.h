@@ -40,20 +40,19 @@ struct ErrorValue {
   std::set<unsigned> facts;                 ///< what all this rests on
   std::vector<RangeRequirement> requirements;
 
-  bool isExact() const {
-    return relative.isZero() && absolute.isZero() && shared.empty();
-  }
+  bool isExact() const { return relative.isZero() && absolute.isZero() && shared.empty(); }
 };
 
-/// What a bound rests on: `value` ≤ limit, which evaluation checks, or an assumption. Of an operand the value is its
-/// magnitude, and the limit that of its format.
+/// What a bound rests on: `value` ≤ limit, which evaluation checks, or an assumption. Of an operand
+/// the value is its magnitude, and the limit that of its format.
 struct ErrorFact {
   std::string text;
   std::optional<ErrorExpr> value;
   double limit = 0;
   std::optional<unsigned> operand = std::nullopt; ///< the number of a contraction operand
   bool operator==(const ErrorFact &other) const {
-    return text == other.text && value == other.value && limit == other.limit && operand == other.operand;
+    return text == other.text && value == other.value && limit == other.limit &&
+           operand == other.operand;
   }
 };
 
@@ -79,8 +78,7 @@ public:
   ErrorValue reciprocalRoot(ErrorValue x, const std::string &what);
   ErrorValue power(ErrorValue x, double exponent, const std::string &what);
   /// A function with |f′| ≤ slope, |f| ≤ bound and, if `odd`, |x·f′/f| ≤ 1.
-  ErrorValue bounded(ErrorValue x, double slope, double bound, bool odd,
-                     const ErrorExpr &rounding);
+  ErrorValue bounded(ErrorValue x, double slope, double bound, bool odd, const ErrorExpr &rounding);
   ErrorValue extreme(ErrorValue x, ErrorValue y);
   ErrorValue step(ErrorValue x); ///< floor and its kin
   ErrorValue select(ErrorValue x, ErrorValue y);

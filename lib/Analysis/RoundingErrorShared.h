@@ -9,11 +9,10 @@ namespace moa {
 
 /// Sums of common errors with factors; zeros go.
 inline void combineShared(std::map<std::string, SharedError> &into,
-                    const std::map<std::string, SharedError> &from, double factor) {
+                          const std::map<std::string, SharedError> &from, double factor) {
   for (const auto &[key, shared] : from) {
     auto [it, isNew] = into.emplace(key, shared);
-    it->second.coefficient =
-        (isNew ? 0 : it->second.coefficient) + factor * shared.coefficient;
+    it->second.coefficient = (isNew ? 0 : it->second.coefficient) + factor * shared.coefficient;
     if (it->second.coefficient == 0)
       into.erase(it);
   }

@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace moa;
 
-/// A value seen from `outer`, a block that holds it: the op there, or null for an argument of the block; whether the value
-/// is inside of that op; and its number.
+/// A value seen from `outer`, a block that holds it: the op there, or null for an argument of the
+/// block; whether the value is inside of that op; and its number.
 using Place = std::tuple<Operation *, bool, unsigned>;
 
 static Place getPlace(Value value, Block *outer) {
@@ -107,8 +107,7 @@ public:
       return false;
     if (auto reduce = dyn_cast<dnf::ReduceOp>(x))
       return equalReductions(reduce, cast<dnf::ReduceOp>(y), a, b);
-    return x->getAttrDictionary() == y->getAttrDictionary() &&
-           equalOperands(x, y, a, b);
+    return x->getAttrDictionary() == y->getAttrDictionary() && equalOperands(x, y, a, b);
   }
 
 private:
@@ -187,27 +186,26 @@ bool moa::implies(const Term &a, const Term &b) {
 bool moa::isInRange(const RangeRequirement &requirement, Value condition) {
   auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
   auto yield = cast<dnf::YieldOp>(reduce.getBody().front().getTerminator());
-  auto environment = bindIndex(requirement.reduction.environment,
-                          reduce.getBody().getArgument(0), requirement.index);
+  auto environment = bindIndex(requirement.reduction.environment, reduce.getBody().getArgument(0),
+                               requirement.index);
   return implies({condition, nullptr}, {yield.getPresent(), environment});
 }
 
 Term moa::resolveMagnitude(Term term) {
-  for (term = resolve(std::move(term)); isa_and_nonnull<arith::NegFOp, math::AbsFOp>(term.value.getDefiningOp());
+  for (term = resolve(std::move(term));
+       isa_and_nonnull<arith::NegFOp, math::AbsFOp>(term.value.getDefiningOp());
        term = resolve(std::move(term)))
     term.value = term.value.getDefiningOp()->getOperand(0);
   return term;
 }
 
-std::optional<Term>
-moa::findIndex(const Term &element, const Term &reduction,
-               const std::set<Value, ValueLess> &candidates) {
+std::optional<Term> moa::findIndex(const Term &element, const Term &reduction,
+                                   const std::set<Value, ValueLess> &candidates) {
   auto reduce = reduction.value.getDefiningOp<dnf::ReduceOp>();
   Value yielded = getYielded(reduce.getBody());
   for (Value index : candidates) {
     Term term{index, nullptr};
-    auto environment =
-        bindIndex(reduction.environment, reduce.getBody().getArgument(0), term);
+    auto environment = bindIndex(reduction.environment, reduce.getBody().getArgument(0), term);
     if (areEqual(element, {yielded, environment}))
       return term;
   }

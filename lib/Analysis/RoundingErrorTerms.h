@@ -33,8 +33,8 @@ dnf::LetOp getLet(dnf::ApplyOp apply);
 /// The environment of the let's body under that of the apply.
 std::shared_ptr<const TermEnvironment> enterLet(dnf::ApplyOp apply, const Term &term);
 /// `environment` and one index more.
-std::shared_ptr<const TermEnvironment>
-bindIndex(std::shared_ptr<const TermEnvironment> environment, mlir::Value index, Term term);
+std::shared_ptr<const TermEnvironment> bindIndex(std::shared_ptr<const TermEnvironment> environment,
+                                                 mlir::Value index, Term term);
 /// What stands in the place of an index or of a let, widenings left out.
 Term resolve(Term term);
 /// Whether both terms are equal by structure. False where it takes too long to see.

@@ -25,9 +25,9 @@ ErrorValue ErrorWalk::shallow(Value value) {
   Operation *op = value.getDefiningOp();
   ErrorValue result;
   if (auto apply = dyn_cast_or_null<dnf::ApplyOp>(op))
-    result = this->apply(apply, shallow(cast<dnf::YieldOp>(
-                                            getLet(apply).getBody().front().getTerminator())
-                                            .getValue()));
+    result = this->apply(
+        apply,
+        shallow(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
   else if (auto reduce = dyn_cast_or_null<dnf::ReduceOp>(op))
     result = this->reduce(reduce, true);
   else if (isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
@@ -45,10 +45,11 @@ ErrorValue ErrorWalk::index(BlockArgument argument) {
   if (auto reduce = dyn_cast<dnf::ReduceOp>(owner))
     extent = reduce.getExtent();
   else
-    extent = cast<StringAttr>((isa<dnf::LetOp>(owner) ? cast<dnf::LetOp>(owner).getDomain()
-                                                      : cast<dnf::OutputOp>(owner).getDomain())
-                                  [argument.getArgNumber()])
-                 .getValue();
+    extent =
+        cast<StringAttr>((isa<dnf::LetOp>(owner)
+                              ? cast<dnf::LetOp>(owner).getDomain()
+                              : cast<dnf::OutputOp>(owner).getDomain())[argument.getArgNumber()])
+            .getValue();
   ErrorValue value = rules.exact(extentOf(extent));
   value.nonnegative = true;
   value.indices.insert(argument);
@@ -58,14 +59,13 @@ ErrorValue ErrorWalk::index(BlockArgument argument) {
 ErrorValue ErrorWalk::element(dnf::PsiOp op) {
   MagnitudeStatistic statistic;
   auto array = cast<BlockArgument>(op.getArray());
-  statistic.array =
-      cast<StringAttr>(context.kernel.getArgNames()[array.getArgNumber()]).str();
+  statistic.array = cast<StringAttr>(context.kernel.getArgNames()[array.getArgNumber()]).str();
   ErrorValue value;
   for (Value subscript : op.getIndices()) {
     ErrorValue place = of(subscript);
     if (!place.isExact())
-      return rules.unknown(context.reasonAt(op.getResult(), "an index of " + statistic.array +
-                                                    " is computed from rounded values"));
+      return rules.unknown(context.reasonAt(
+          op.getResult(), "an index of " + statistic.array + " is computed from rounded values"));
     ErrorRules::merge(value, place);
     bool isPlain = isa<BlockArgument>(subscript);
     statistic.axes.push_back(isPlain ? context.indexNumber(subscript)
@@ -127,7 +127,8 @@ ErrorValue ErrorWalk::apply(dnf::ApplyOp op, ErrorValue value) {
   for (auto [argument, operand] : llvm::zip(arguments, op.getIndices())) {
     const ErrorValue &place = of(operand);
     if (!place.isExact())
-      return rules.unknown(context.reasonAt(op.getResult(), "an index is computed from rounded values"));
+      return rules.unknown(
+          context.reasonAt(op.getResult(), "an index is computed from rounded values"));
     if (used.count(argument)) {
       value.indices.insert(place.indices.begin(), place.indices.end());
       value.facts.insert(place.facts.begin(), place.facts.end());
@@ -144,14 +145,14 @@ ErrorValue ErrorWalk::compute(Value value) {
     return element(psi);
   if (auto apply = dyn_cast<dnf::ApplyOp>(op))
     return this->apply(
-        apply,
-        of(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
+        apply, of(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return this->reduce(reduce, false);
   if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
     ErrorValue number = rules.exact(extentOf(extent.getExpr()));
     number.least = number.magnitude;
-    number.nonnegative = llvm::all_of(extent.getExpr(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    number.nonnegative =
+        llvm::all_of(extent.getExpr(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
     return number;
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -194,16 +195,15 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
   for (Value operand : op->getOperands()) {
     const ErrorValue &x = of(operand);
     if (!x.isExact()) {
-      std::string what = isa<arith::CmpFOp>(op)
-                             ? "a comparison of rounded values decides"
-                             : "a whole number is made of a rounded value";
+      std::string what = isa<arith::CmpFOp>(op) ? "a comparison of rounded values decides"
+                                                : "a whole number is made of a rounded value";
       return rules.unknown(context.reasonAt(op->getResult(0), what));
     }
     ErrorRules::merge(result, x);
   }
   auto m = [&](unsigned k) { return of(op->getOperand(k)).magnitude; };
-  bool nonnegative = llvm::all_of(
-      op->getOperands(), [&](Value operand) { return of(operand).nonnegative; });
+  bool nonnegative =
+      llvm::all_of(op->getOperands(), [&](Value operand) { return of(operand).nonnegative; });
   if (op->getResult(0).getType().isInteger(1)) {
     result.magnitude = ErrorExpr(1);
     nonnegative = true;
@@ -227,8 +227,8 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
   } else if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) {
     result.magnitude = pool.max(m(0), m(1));
   } else {
-    result.magnitude = pool.unknown(context.reasonAt(
-        op->getResult(0), "no bound on a whole number that is computed there"));
+    result.magnitude = pool.unknown(
+        context.reasonAt(op->getResult(0), "no bound on a whole number that is computed there"));
     nonnegative = false;
   }
   result.nonnegative = nonnegative;
@@ -292,9 +292,8 @@ ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside)
     return x;
   Operation *origin = op;
   std::vector<Value> indices(x.indices.begin(), x.indices.end());
-  llvm::sort(indices, [&](Value a, Value b) {
-    return context.indexNumber(a) < context.indexNumber(b);
-  });
+  llvm::sort(indices,
+             [&](Value a, Value b) { return context.indexNumber(a) < context.indexNumber(b); });
   if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
     if (!llvm::all_of(apply.getIndices(), [](Value i) { return isa<BlockArgument>(i); }))
       return x;
@@ -383,7 +382,8 @@ ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
   ErrorValue result =
       isa<arith::DivFOp>(op)
           ? rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)), bound)
-          : rules.multiply(std::move(x), std::move(y), op->getOperand(0) == op->getOperand(1), bound);
+          : rules.multiply(std::move(x), std::move(y), op->getOperand(0) == op->getOperand(1),
+                           bound);
   if (found)
     require(result, {op, found->reduction, found->place});
   return result;
@@ -423,15 +423,16 @@ ErrorValue ErrorWalk::extreme(Operation *op, bool isMax) {
 ErrorValue ErrorWalk::select(Operation *op) {
   ErrorValue condition = of(op->getOperand(0));
   if (!condition.isExact())
-    return rules.unknown(context.reasonAt(op->getResult(0), "a selection depends on rounded values"));
+    return rules.unknown(
+        context.reasonAt(op->getResult(0), "a selection depends on rounded values"));
   ErrorValue x = of(op->getOperand(1)), y = of(op->getOperand(2));
   ErrorValue result = rules.select(std::move(x), std::move(y));
   ErrorRules::merge(result, condition);
   return result;
 }
 
-/// What the roundings of a weight of a distance add, each `rounding`, where it comes apart at the ends of parts and sums go
-/// on from one to the next (Lemma E13). Zero for other exponents.
+/// What the roundings of a weight of a distance add, each `rounding`, where it comes apart at the
+/// ends of parts and sums go on from one to the next (Lemma E13). Zero for other exponents.
 ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorExpr &rounding) {
   std::set<Value, ValueLess> indices;
   bool isOfElements = true; // of inputs
@@ -453,7 +454,9 @@ ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorExpr &rounding) {
   ErrorExpr steps;
   for (Value index : indices)
     steps += ErrorExpr(1 / context.model.indicesPerStep) * of(index).magnitude;
-  return indices.empty() || !isOfElements ? ErrorExpr() : (ErrorExpr(2) + steps) * (rounding + ErrorExpr(2) * rules.arithmetic);
+  return indices.empty() || !isOfElements
+             ? ErrorExpr()
+             : (ErrorExpr(2) + steps) * (rounding + ErrorExpr(2) * rules.arithmetic);
 }
 
 ErrorValue ErrorWalk::power(Operation *op) {
@@ -465,10 +468,12 @@ ErrorValue ErrorWalk::power(Operation *op) {
     ErrorRules::merge(result, y);
     bool isWhole = isa_and_nonnull<arith::SIToFPOp>(op->getOperand(1).getDefiningOp());
     ErrorExpr rounding = isWhole ? rules.powerRounding : rules.functionRounding;
-    return rules.rounded(std::move(result), rounding + stepRounding(op->getOperand(1), rules.functionRounding));
+    return rules.rounded(std::move(result),
+                         rounding + stepRounding(op->getOperand(1), rules.functionRounding));
   }
   if (!y.constant || !std::isfinite(*y.constant))
-    return rules.unknown(context.reasonAt(op->getResult(0), "a power whose exponent is no constant"));
+    return rules.unknown(
+        context.reasonAt(op->getResult(0), "a power whose exponent is no constant"));
   return rules.power(std::move(x), *y.constant, context.describe(op->getOperand(0)));
 }
 
@@ -479,7 +484,8 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   if (name == "math.exp" || name == "math.exp2") {
     ErrorExpr count = x.exponential ? ErrorExpr() : repairs(x);
     ErrorExpr steps = stepRounding(op->getOperand(0), rules.exponentialRounding);
-    ErrorValue result = rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
+    ErrorValue result =
+        rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
     return steps.isZero() ? result : rules.rounded(std::move(result), steps);
   }
   if (name == "math.log")
@@ -497,8 +503,7 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   if (name == "math.sin" || name == "math.cos") {
     // Arguments are reduced with an error of the size of a rounding of them.
     ErrorExpr magnitude = x.magnitude;
-    ErrorValue result =
-        rules.bounded(std::move(x), 1, 1, false, rules.functionRounding);
+    ErrorValue result = rules.bounded(std::move(x), 1, 1, false, rules.functionRounding);
     rules.addAbsolute(result, rules.arithmetic * magnitude);
     result.distance.reset();
     return result;
@@ -513,6 +518,6 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
     return rules.step(std::move(x));
   if (name == "math.powf")
     return power(op);
-  return rules.unknown(context.reasonAt(
-      op->getResult(0), "there is no rule for " + op->getName().stripDialect().str()));
+  return rules.unknown(context.reasonAt(op->getResult(0), "there is no rule for " +
+                                                              op->getName().stripDialect().str()));
 }

@@ -78,15 +78,15 @@ private:
   ErrorValue plainSum(dnf::ReduceOp op, mlir::Value term, bool isShallow);
   ErrorExpr flushedFactors(mlir::Value value, std::set<unsigned> &facts);
   ErrorExpr largestInFront(mlir::Value value, mlir::Value index);
-  ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index, std::set<unsigned> &facts);
+  ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index,
+                        std::set<unsigned> &facts);
   ErrorValue roundOperand(unsigned number, mlir::Value value, mlir::Value index, ErrorValue x);
   /// Ends the scope of an index: requirements, common errors, statistics.
-  ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent,
-                   mlir::Value condition);
+  ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent, mlir::Value condition);
   void require(ErrorValue &x, const RangeRequirement &requirement);
   ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &beside);
-  bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid,
-                      mlir::Operation *op, ErrorValue &result);
+  bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid, mlir::Operation *op,
+                      ErrorValue &result);
   bool holdsExtreme(dnf::ReduceOp op, mlir::Value term);
   ErrorExpr repairs(const ErrorValue &x);
 
@@ -101,11 +101,16 @@ private:
     ErrorExpr scale;
     Term reduction, place;
   };
-  std::optional<Normalised> findNorm(const Term &x, Term y, bool isSquared, const std::set<mlir::Value, ValueLess> &candidates);
-  std::optional<Normalised> findNormIn(const Term &x, const Term &reduction, bool isSquared, const std::set<mlir::Value, ValueLess> &candidates);
-  std::optional<Normalised> findQuotient(const Term &term, const std::set<mlir::Value, ValueLess> &candidates);
-  std::optional<Normalised> findOver(Term x, const Term &y, bool isRoot, const std::set<mlir::Value, ValueLess> &candidates);
-  /// The least 2-norm of the terms that all of a reduction's range has; of its magnitudes, which their sum is not below.
+  std::optional<Normalised> findNorm(const Term &x, Term y, bool isSquared,
+                                     const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findNormIn(const Term &x, const Term &reduction, bool isSquared,
+                                       const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findQuotient(const Term &term,
+                                         const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findOver(Term x, const Term &y, bool isRoot,
+                                     const std::set<mlir::Value, ValueLess> &candidates);
+  /// The least 2-norm of the terms that all of a reduction's range has; of its magnitudes, which
+  /// their sum is not below.
   std::optional<ErrorExpr> leastNorm(dnf::ReduceOp op, Term x);
   std::optional<ErrorExpr> leastOfMagnitudes(dnf::ReduceOp op, mlir::Value term);
   /// What a sum of magnitudes or squares is not below.
@@ -117,7 +122,8 @@ private:
   ErrorExpr atIndices(const ErrorExpr &own, const Term &term);
   bool dependsOn(const Term &term, mlir::Value index);
   /// The same facts at other indices, or of all.
-  void substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
+  void substituteFacts(ErrorValue &x,
+                       llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr substituteIndices(const ErrorExpr &e,
                               llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr sumRounding(llvm::StringRef extent);

@@ -6,9 +6,12 @@ using namespace moa;
 
 static SymExpr atomExpr(const SymExpr::Atom &atom) {
   switch (atom.kind) {
-  case SymExpr::Atom::Kind::Symbol: return SymExpr::symbol(atom.text);
-  case SymExpr::Atom::Kind::FloorDiv: return SymExpr::floorDiv(atom.lhs, atom.rhs);
-  case SymExpr::Atom::Kind::Mod: return SymExpr::mod(atom.lhs, atom.rhs);
+  case SymExpr::Atom::Kind::Symbol:
+    return SymExpr::symbol(atom.text);
+  case SymExpr::Atom::Kind::FloorDiv:
+    return SymExpr::floorDiv(atom.lhs, atom.rhs);
+  case SymExpr::Atom::Kind::Mod:
+    return SymExpr::mod(atom.lhs, atom.rhs);
   }
   llvm_unreachable("unknown atom");
 }

@@ -18,8 +18,8 @@ namespace moa {
 
 /// The factor of a symbol in every term of an expression that is linear in the
 /// symbols of `names`; nothing where a term has none of them.
-std::optional<std::map<std::string, SymExpr>>
-splitBySymbols(const SymExpr &expr, const std::set<std::string> &names);
+std::optional<std::map<std::string, SymExpr>> splitBySymbols(const SymExpr &expr,
+                                                             const std::set<std::string> &names);
 
 /// The index along one axis: constant + Σ factor · value.
 struct Subscript {

@@ -18,8 +18,19 @@ static constexpr unsigned kMaxSplits = 4;
 
 struct TilePredicate::Number {
   enum Kind {
-    Literal, Uniform, Row, Index, Term, // leaves
-    Sum, Product, Min, Max, Quotient, Remainder, Choice, OfTruth
+    Literal,
+    Uniform,
+    Row,
+    Index,
+    Term, // leaves
+    Sum,
+    Product,
+    Min,
+    Max,
+    Quotient,
+    Remainder,
+    Choice,
+    OfTruth
   };
   explicit Number(Kind kind) : kind(kind) {}
   Kind kind;
@@ -187,8 +198,9 @@ std::optional<std::pair<Value, Value>> TilePredicate::remainderOf(Value value) {
   for (auto [m, q] : {std::pair(product.getLhs(), product.getRhs()),
                       std::pair(product.getRhs(), product.getLhs())}) {
     auto quotient = q.getDefiningOp<arith::FloorDivSIOp>();
-    bool isSame = quotient && quotient.getLhs() == difference.getLhs() &&
-                  (quotient.getRhs() == m || (literalOf(m) && literalOf(m) == literalOf(quotient.getRhs())));
+    bool isSame =
+        quotient && quotient.getLhs() == difference.getLhs() &&
+        (quotient.getRhs() == m || (literalOf(m) && literalOf(m) == literalOf(quotient.getRhs())));
     if (isSame && sidesOf(m) == 0)
       return std::pair(difference.getLhs(), m);
   }
@@ -294,7 +306,8 @@ NumberRef TilePredicate::number(Value value) {
 
 NumberRef TilePredicate::structure(Value value) {
   Operation *op = value.getDefiningOp();
-  auto make = [](Number::Kind kind, ArrayRef<NumberRef> operands, TruthRef condition = nullptr) -> NumberRef {
+  auto make = [](Number::Kind kind, ArrayRef<NumberRef> operands,
+                 TruthRef condition = nullptr) -> NumberRef {
     if (llvm::is_contained(operands, nullptr))
       return nullptr;
     Number node{kind};
@@ -387,13 +400,19 @@ TruthRef TilePredicate::comparison(Operation *op) {
   if (!flatten(isSwapped ? y : x, 1, sum) || !flatten(isSwapped ? x : y, -1, sum))
     return nullptr;
   switch (kind) {
-  case CmpIPredicate::eq: return sign(Truth::Zero, sumOf(sum));
-  case CmpIPredicate::ne: return negation(sign(Truth::Zero, sumOf(sum)));
+  case CmpIPredicate::eq:
+    return sign(Truth::Zero, sumOf(sum));
+  case CmpIPredicate::ne:
+    return negation(sign(Truth::Zero, sumOf(sum)));
   case CmpIPredicate::slt:
-  case CmpIPredicate::sgt: --sum.constant; [[fallthrough]];
+  case CmpIPredicate::sgt:
+    --sum.constant;
+    [[fallthrough]];
   case CmpIPredicate::sle:
-  case CmpIPredicate::sge: return nonNegative(sum, kMaxSplits);
-  default: return nullptr; // unsigned
+  case CmpIPredicate::sge:
+    return nonNegative(sum, kMaxSplits);
+  default:
+    return nullptr; // unsigned
   }
 }
 
@@ -439,7 +458,8 @@ TruthRef TilePredicate::structureOfTruth(Value value) {
       return nullptr;
     if (q->kind == Truth::Literal)
       return q->literal ? negation(p) : p;
-    return combine(Truth::Or, combine(Truth::And, p, negation(q)), combine(Truth::And, negation(p), q));
+    return combine(Truth::Or, combine(Truth::And, p, negation(q)),
+                   combine(Truth::And, negation(p), q));
   }
   return isa<arith::CmpIOp>(op) ? comparison(op) : nullptr;
 }
@@ -528,7 +548,9 @@ private:
 } // namespace
 
 TileRange TilePredicate::limit(OpBuilder &b, Location loc, TileRange range) {
-  auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
   Value most = index(kLimit), least = index(-kLimit);
   Value isLow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, range.low, least);
   Value isHigh = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, range.high, most);
@@ -539,7 +561,8 @@ TileRange TilePredicate::limit(OpBuilder &b, Location loc, TileRange range) {
 }
 
 TileRange Writer::quotient(TileRange x, Value divisor) {
-  Value low = make<arith::FloorDivSIOp>(x.low, divisor), high = make<arith::FloorDivSIOp>(x.high, divisor);
+  Value low = make<arith::FloorDivSIOp>(x.low, divisor),
+        high = make<arith::FloorDivSIOp>(x.high, divisor);
   if (auto constant = literalOf(divisor); constant && *constant > 0)
     return {low, high};
   return {make<arith::MinSIOp>(low, high), make<arith::MaxSIOp>(low, high)};
@@ -548,7 +571,8 @@ TileRange Writer::quotient(TileRange x, Value divisor) {
 /// x mod m: the ends' where both have one quotient, else anything between 0 and m.
 TileRange Writer::remainder(const NumberRef &node) {
   TileRange x = number(node->operands[0]), m = number(node->operands[1]);
-  Value low = make<arith::FloorDivSIOp>(x.low, m.low), high = make<arith::FloorDivSIOp>(x.high, m.low);
+  Value low = make<arith::FloorDivSIOp>(x.low, m.low),
+        high = make<arith::FloorDivSIOp>(x.high, m.low);
   Value isSame = compare(arith::CmpIPredicate::eq, low, high);
   Value one = index(1), zero = index(0), whole = make<arith::MulIOp>(m.low, low);
   Value least = make<arith::MinSIOp>(zero, make<arith::AddIOp>(m.low, one));
@@ -586,9 +610,12 @@ TileRange Writer::number(const NumberRef &node) {
     TileRange range{value, value};
     return node->isSmall ? range : TilePredicate::limit(b, tile.loc, range);
   }
-  case Number::Row: return tile.rows;
-  case Number::Index: return tile.indices;
-  case Number::Term: return tile.terms[node->place];
+  case Number::Row:
+    return tile.rows;
+  case Number::Index:
+    return tile.indices;
+  case Number::Term:
+    return tile.terms[node->place];
   case Number::Sum: {
     TileRange sum;
     auto add = [&](Value &to, Value x) { to = to ? make<arith::AddIOp>(to, x) : x; };
@@ -616,7 +643,8 @@ TileRange Writer::number(const NumberRef &node) {
     }
     return sum;
   }
-  case Number::Product: return product(node);
+  case Number::Product:
+    return product(node);
   case Number::Min:
   case Number::Max: {
     TileRange x = number(node->operands[0]), y = number(node->operands[1]);
@@ -626,7 +654,8 @@ TileRange Writer::number(const NumberRef &node) {
   }
   case Number::Quotient:
     return quotient(number(node->operands[0]), number(node->operands[1]).low);
-  case Number::Remainder: return remainder(node);
+  case Number::Remainder:
+    return remainder(node);
   case Number::Choice: {
     TileTruth c = truth(node->condition);
     TileRange x = number(node->operands[0]), y = number(node->operands[1]);
@@ -650,7 +679,8 @@ TileTruth Writer::truth(const TruthRef &node) {
     return {boolean(false), boolean(false)};
   auto inverse = [&](Value x) { return make<arith::XOrIOp>(x, boolean(true)); };
   switch (node->kind) {
-  case Truth::Literal: return {boolean(!node->literal), boolean(node->literal)};
+  case Truth::Literal:
+    return {boolean(!node->literal), boolean(node->literal)};
   case Truth::Uniform: {
     Value value = tile.evaluate(node->value);
     return {inverse(value), value};
@@ -688,6 +718,4 @@ TileTruth Writer::truth(const TruthRef &node) {
   llvm_unreachable("unknown predicate");
 }
 
-TileTruth TilePredicate::emit(const Tile &tile) const {
-  return Writer(tile).truth(root);
-}
+TileTruth TilePredicate::emit(const Tile &tile) const { return Writer(tile).truth(root); }

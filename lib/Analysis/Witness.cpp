@@ -31,10 +31,14 @@ Condition Condition::either(Condition a, Condition b) {
 
 std::string Condition::text() const {
   switch (kind) {
-  case Unknown: return "?";
-  case True: return "true";
-  case NotNegative: return expr.str() + " >= 0";
-  default: break;
+  case Unknown:
+    return "?";
+  case True:
+    return "true";
+  case NotNegative:
+    return expr.str() + " >= 0";
+  default:
+    break;
   }
   std::string text = kind == And ? "and(" : "or(";
   for (const Condition &part : parts)
@@ -70,18 +74,23 @@ static std::vector<SymExpr> pick(ArrayRef<SymExpr> index, Attribute axes) {
 
 static std::optional<SymExpr> combine(ScalarFn fn, ArrayRef<SymExpr> v) {
   switch (fn) {
-  case ScalarFn::id: return v[0];
-  case ScalarFn::neg: return -v[0];
-  case ScalarFn::add: return v[0] + v[1];
-  case ScalarFn::sub: return v[0] - v[1];
-  case ScalarFn::mul: return v[0] * v[1];
+  case ScalarFn::id:
+    return v[0];
+  case ScalarFn::neg:
+    return -v[0];
+  case ScalarFn::add:
+    return v[0] + v[1];
+  case ScalarFn::sub:
+    return v[0] - v[1];
+  case ScalarFn::mul:
+    return v[0] * v[1];
   case ScalarFn::div:
   case ScalarFn::mod:
     if (v[1].isZero())
       return std::nullopt;
-    return fn == ScalarFn::div ? SymExpr::floorDiv(v[0], v[1])
-                               : SymExpr::mod(v[0], v[1]);
-  default: return std::nullopt;
+    return fn == ScalarFn::div ? SymExpr::floorDiv(v[0], v[1]) : SymExpr::mod(v[0], v[1]);
+  default:
+    return std::nullopt;
   }
 }
 
@@ -114,29 +123,41 @@ std::optional<SymExpr> moa::detail::integerAt(Value array, ArrayRef<SymExpr> ind
 
 static Condition comparison(ScalarFn fn, const SymExpr &a, const SymExpr &b) {
   SymExpr one(1);
-  auto atLeast = [](const SymExpr &x, const SymExpr &y) {
-    return Condition::notNegative(x - y);
-  };
+  auto atLeast = [](const SymExpr &x, const SymExpr &y) { return Condition::notNegative(x - y); };
   switch (fn) {
-  case ScalarFn::le: return atLeast(b, a);
-  case ScalarFn::lt: return atLeast(b, a + one);
-  case ScalarFn::ge: return atLeast(a, b);
-  case ScalarFn::gt: return atLeast(a, b + one);
-  case ScalarFn::eq: return Condition::both(atLeast(a, b), atLeast(b, a));
-  case ScalarFn::ne: return Condition::either(atLeast(a, b + one), atLeast(b, a + one));
-  default: return Condition();
+  case ScalarFn::le:
+    return atLeast(b, a);
+  case ScalarFn::lt:
+    return atLeast(b, a + one);
+  case ScalarFn::ge:
+    return atLeast(a, b);
+  case ScalarFn::gt:
+    return atLeast(a, b + one);
+  case ScalarFn::eq:
+    return Condition::both(atLeast(a, b), atLeast(b, a));
+  case ScalarFn::ne:
+    return Condition::either(atLeast(a, b + one), atLeast(b, a + one));
+  default:
+    return Condition();
   }
 }
 
 static ScalarFn negation(ScalarFn fn) {
   switch (fn) {
-  case ScalarFn::le: return ScalarFn::gt;
-  case ScalarFn::lt: return ScalarFn::ge;
-  case ScalarFn::ge: return ScalarFn::lt;
-  case ScalarFn::gt: return ScalarFn::le;
-  case ScalarFn::eq: return ScalarFn::ne;
-  case ScalarFn::ne: return ScalarFn::eq;
-  default: return fn;
+  case ScalarFn::le:
+    return ScalarFn::gt;
+  case ScalarFn::lt:
+    return ScalarFn::ge;
+  case ScalarFn::ge:
+    return ScalarFn::lt;
+  case ScalarFn::gt:
+    return ScalarFn::le;
+  case ScalarFn::eq:
+    return ScalarFn::ne;
+  case ScalarFn::ne:
+    return ScalarFn::eq;
+  default:
+    return fn;
   }
 }
 
@@ -156,14 +177,17 @@ Condition moa::detail::conditionAt(Value array, ArrayRef<SymExpr> index, bool ne
   };
   ScalarFn fn = map.getFn();
   switch (fn) {
-  case ScalarFn::id: return operand(0, negated);
-  case ScalarFn::not_: return operand(0, !negated);
+  case ScalarFn::id:
+    return operand(0, negated);
+  case ScalarFn::not_:
+    return operand(0, !negated);
   case ScalarFn::and_:
   case ScalarFn::or_:
     return (fn == ScalarFn::and_) != negated
                ? Condition::both(operand(0, negated), operand(1, negated))
                : Condition::either(operand(0, negated), operand(1, negated));
-  default: break;
+  default:
+    break;
   }
   if (map.getInputs().size() != 2)
     return Condition();
@@ -190,8 +214,7 @@ Witness::Witness(KernelOp kernel) {
       if (op != ">=")
         notNegative.push_back(*b - *a);
       const auto &terms = a->getTerms();
-      if (op != "==" || !b->isZero() || terms.size() != 1 ||
-          terms.begin()->first.size() != 1)
+      if (op != "==" || !b->isZero() || terms.size() != 1 || terms.begin()->first.size() != 1)
         continue;
       const SymExpr::Atom &atom = *terms.begin()->first[0].first;
       if (atom.kind == SymExpr::Atom::Kind::Mod)
@@ -209,9 +232,8 @@ bool Witness::divides(const SymExpr &b, const SymExpr &a) const {
 /// With every symbol at least 1: all coefficients in the symbols less 1 are not
 /// negative. Quotients and remainders of such expressions are not negative.
 bool Witness::isNotNegative(const SymExpr &expr) const {
-  SymExpr shifted = expr.substitute([](StringRef name) -> std::optional<SymExpr> {
-    return SymExpr::symbol(name) + SymExpr(1);
-  });
+  SymExpr shifted = expr.substitute(
+      [](StringRef name) -> std::optional<SymExpr> { return SymExpr::symbol(name) + SymExpr(1); });
   return llvm::all_of(shifted.getTerms(), [&](const auto &term) {
     if (term.second < 0)
       return false;
@@ -256,26 +278,28 @@ bool Witness::isNotNegative(const SymExpr &expr, const Variables &all) const {
   }
   if (isNotNegative(expr))
     return true;
-  return llvm::any_of(notNegative, [&](const SymExpr &fact) {
-    return isNotNegative(expr - fact);
-  });
+  return llvm::any_of(notNegative, [&](const SymExpr &fact) { return isNotNegative(expr - fact); });
 }
 
 bool Witness::holds(const Condition &condition, const Variables &all) const {
   auto part = [&](const Condition &c) { return holds(c, all); };
   switch (condition.kind) {
-  case Condition::Unknown: return false;
-  case Condition::True: return true;
-  case Condition::NotNegative: return isNotNegative(condition.expr, all);
-  case Condition::And: return llvm::all_of(condition.parts, part);
-  case Condition::Or: return llvm::any_of(condition.parts, part);
+  case Condition::Unknown:
+    return false;
+  case Condition::True:
+    return true;
+  case Condition::NotNegative:
+    return isNotNegative(condition.expr, all);
+  case Condition::And:
+    return llvm::all_of(condition.parts, part);
+  case Condition::Or:
+    return llvm::any_of(condition.parts, part);
   }
   return false;
 }
 
 /// The ends of the range, and each index of the others, from either end.
-std::vector<SymExpr> Witness::candidates(const SymExpr &extent,
-                                         const Variables &all) const {
+std::vector<SymExpr> Witness::candidates(const SymExpr &extent, const Variables &all) const {
   std::vector<SymExpr> result = {SymExpr(0), extent - SymExpr(1)};
   for (const auto &[name, other] : all)
     for (SymExpr e : {SymExpr::symbol(name), SymExpr::symbol(name) + extent - other})
@@ -309,6 +333,5 @@ bool Witness::exists(const std::vector<Condition> &conditions, const Variables &
     }
     return false;
   }
-  return llvm::all_of(conditions,
-                      [&](const Condition &c) { return holds(c, all); });
+  return llvm::all_of(conditions, [&](const Condition &c) { return holds(c, all); });
 }

@@ -37,8 +37,7 @@ using Variables = std::map<std::string, SymExpr>;
 /// indices and symbols.
 std::optional<SymExpr> integerAt(mlir::Value array, llvm::ArrayRef<SymExpr> index);
 /// A boolean array at an index, or its negation, as a condition.
-Condition conditionAt(mlir::Value array, llvm::ArrayRef<SymExpr> index,
-                      bool negated = false);
+Condition conditionAt(mlir::Value array, llvm::ArrayRef<SymExpr> index, bool negated = false);
 
 /// Facts of the kernel: `requires`, and symbols of at least 1.
 class Witness {

@@ -2,8 +2,8 @@
 
 #include "lib/Compiler/CompilationImpl.h"
 #include "dialects/DNF/IR/DNF.h"
-#include "dialects/Device/IR/Device.h"
 #include "dialects/DNF/Transforms/Passes.h"
+#include "dialects/Device/IR/Device.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/Hints.h"
@@ -12,13 +12,13 @@
 #include "lib/Analysis/Passes.h"
 #include "lib/Analysis/RoundingError.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
-#include "lib/Precision/Bounds.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
 #include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Pipelines/Tolerances.h"
+#include "lib/Precision/Bounds.h"
 #include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Support/ToleranceLimit.h"
@@ -48,8 +48,7 @@ static DialectRegistry makeRegistry() {
 }
 
 Compilation::Impl::Impl(CompilerOptions options)
-    : options(std::move(options)),
-      context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+    : options(std::move(options)), context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
   // Messages are for users; moa-opt shows the op too.
   context.printOpOnDiagnostic(false);
@@ -66,12 +65,10 @@ bool Compilation::Impl::isOpen() {
   return false;
 }
 
-bool Compilation::Impl::timed(const char *stage,
-                              llvm::function_ref<bool()> work) {
+bool Compilation::Impl::timed(const char *stage, llvm::function_ref<bool()> work) {
   auto start = std::chrono::steady_clock::now();
   bool result = work();
-  std::chrono::duration<double> spent =
-      std::chrono::steady_clock::now() - start;
+  std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   for (StageTime &time : times)
     if (time.stage == stage) {
       time.seconds += spent.count();
@@ -108,12 +105,12 @@ bool Compilation::Impl::checkOptions() {
   known.push_back(kIntervals);
   known.push_back(kPrecision);
   known.push_back(kLowRank);
-  known.insert(known.end(), std::begin(precision::kPrecisionLaws), std::end(precision::kPrecisionLaws));
+  known.insert(known.end(), std::begin(precision::kPrecisionLaws),
+               std::end(precision::kPrecisionLaws));
   known.insert(known.end(), std::begin(precision::kLowRankLaws), std::end(precision::kLowRankLaws));
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
-      log.addError("no law or rule is called '" + name + "'; there are " +
-                   llvm::join(known, ", "));
+      log.addError("no law or rule is called '" + name + "'; there are " + llvm::join(known, ", "));
       return false;
     }
   return true;
@@ -138,24 +135,27 @@ bool Compilation::Impl::checkRunsHere() {
   bool hasAll = (!cpu::hasByteDots(*target) || cpu::hasByteDots(*host)) &&
                 cpu::getBf16Dots(*target) <= cpu::getBf16Dots(*host);
   if (!hasAll)
-    log.addQueryError("kernels for the processor '" + options.processor + "' do not run on this one, '" +
-                 host->getTargetCPU() + "', which lacks products of bytes or of bf16 that they may use; "
-                 "leave the option 'processor' empty to run kernels here");
+    log.addQueryError("kernels for the processor '" + options.processor +
+                      "' do not run on this one, '" + host->getTargetCPU() +
+                      "', which lacks products of bytes or of bf16 that they may use; "
+                      "leave the option 'processor' empty to run kernels here");
   return hasAll;
 }
 
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
-  // The plans of a table are the same on all targets. Where speed is asked for on a CPU, scores and sums are of bf16, if it
-  // has dot products of these, else scores alone of 8 bits.
+  // The plans of a table are the same on all targets. Where speed is asked for on a CPU, scores and
+  // sums are of bf16, if it has dot products of these, else scores alone of 8 bits.
   bool isForGpu = options.plansForGpu || !options.architecture.empty() || !options.plans.empty();
   bool hasBf16 = !isForGpu && options.spendsAnywhere && getBf16Dots() != Bf16Dots::none;
-  result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/isForGpu || !options.spendsAnywhere,
-                      /*halves=*/isForGpu, hasBf16, options.spendFrom, options.pilotFrom,
+  result.precision = {options.decisions,          planTable,
+                      options.checksPlans,        /*sums=*/isForGpu || !options.spendsAnywhere,
+                      /*halves=*/isForGpu,        hasBf16,
+                      options.spendFrom,          options.pilotFrom,
                       options.warnsOfNothingSpent};
   result.lowRankFrom = options.lowRankFrom;
-  // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for classes of keys alone
-  // where nothing else is asked for.
+  // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for
+  // classes of keys alone where nothing else is asked for.
   bool isAsked = options.decisions || !options.plans.empty();
   bool pays = isForGpu || options.spendFrom > 0 || hasBf16 || hasByteDots();
   result.spends = (options.spendsAnywhere && pays) || (isAsked && options.lowRankFrom <= 0);
@@ -173,11 +173,11 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
     else if (name == kSplit) {
       result.ranges = false;
       result.disabledRules.push_back(name);
-    } else if (llvm::is_contained(precision::kPrecisionLaws, name) || llvm::is_contained(precision::kLowRankLaws, name))
+    } else if (llvm::is_contained(precision::kPrecisionLaws, name) ||
+               llvm::is_contained(precision::kLowRankLaws, name))
       result.precision.disabledLaws.push_back(name);
     else
-      (llvm::is_contained(kFoldRules, name) ? result.disabledRules
-                                            : result.disabledLaws)
+      (llvm::is_contained(kFoldRules, name) ? result.disabledRules : result.disabledLaws)
           .push_back(name);
   return result;
 }
@@ -190,8 +190,7 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
   fileName = name;
   sourceText = text;
   log.addSource(name, text);
-  if (!checkOptions() || !readPlans() ||
-      !timed("frontend", [&] { return parse(text, name); }) ||
+  if (!checkOptions() || !readPlans() || !timed("frontend", [&] { return parse(text, name); }) ||
       !findEntryLevel() || !readSignatures()) {
     modules.clear();
     if (!log.hasErrors())
@@ -207,8 +206,7 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
 }
 
 /// "D=64" and the like; a name may be set once.
-bool Compilation::Impl::readSettings(
-    std::map<std::string, std::string> &settings) {
+bool Compilation::Impl::readSettings(std::map<std::string, std::string> &settings) {
   for (const std::string &setting : options.settings) {
     auto [name, value] = llvm::StringRef(setting).split('=');
     if (name.trim().empty() || value.trim().empty()) {
@@ -223,8 +221,7 @@ bool Compilation::Impl::readSettings(
   return true;
 }
 
-bool Compilation::Impl::parse(const std::string &text,
-                              const std::string &name) {
+bool Compilation::Impl::parse(const std::string &text, const std::string &name) {
   OwningOpRef<ModuleOp> module;
   // "O=3e-2,relative" and the like
   auto tolerances = take(readTolerances(options.tolerances));
@@ -268,11 +265,10 @@ bool Compilation::Impl::findEntryLevel() {
     else if (isa<dnf::KernelOp>(op))
       found.insert(Level::DNF);
     else if (auto kernel = dyn_cast<onf::KernelOp>(op))
-      found.insert(
-          llvm::any_of(kernel.getBody().getOps<onf::ForOp>(),
-                       [](onf::ForOp loop) { return bool(loop.getLift()); })
-              ? Level::Lifted
-              : Level::ONF);
+      found.insert(llvm::any_of(kernel.getBody().getOps<onf::ForOp>(),
+                                [](onf::ForOp loop) { return bool(loop.getLift()); })
+                       ? Level::Lifted
+                       : Level::ONF);
     else if (isa<device::ProgramOp>(op))
       found.insert(Level::Device);
     else
@@ -282,9 +278,8 @@ bool Compilation::Impl::findEntryLevel() {
              false;
   }
   if (found.size() != 1) {
-    log.addError(fileName + (found.empty()
-                                 ? ": there is no kernel in this file"
-                                 : ": the kernels are at different levels"));
+    log.addError(fileName + (found.empty() ? ": there is no kernel in this file"
+                                           : ": the kernels are at different levels"));
     return false;
   }
   entry = *found.begin();
@@ -350,21 +345,19 @@ static KernelInfo makeInfo(const KernelSignature &signature, Operation *kernel) 
   return info;
 }
 
-void Compilation::Impl::dumpModule(llvm::StringRef name, Level level,
-                                   ModuleOp module) {
+void Compilation::Impl::dumpModule(llvm::StringRef name, Level level, ModuleOp module) {
   dump(name, level, [&](llvm::raw_ostream &os) { module.print(os); });
 }
 
 /// Two kernels must not share the name of an entry point: `f` and `f_check`.
-static bool checkEntryNames(const std::vector<KernelSignature> &signatures,
-                            DiagnosticLog &log) {
+static bool checkEntryNames(const std::vector<KernelSignature> &signatures, DiagnosticLog &log) {
   std::set<std::string> names;
   auto mayBeShown = [](const Parameter &parameter) { return parameter.within.has_value(); };
   for (const KernelSignature &signature : signatures)
     for (StringRef suffix : {"", "_workspace", "_check", "_prepare", "_shown"})
-      if (!(suffix == "_shown" && llvm::none_of(signature.parameters, mayBeShown)) && !names.insert(signature.name + suffix.str()).second) {
-        log.addError("two kernels have an entry point '" + signature.name +
-                     suffix + "'");
+      if (!(suffix == "_shown" && llvm::none_of(signature.parameters, mayBeShown)) &&
+          !names.insert(signature.name + suffix.str()).second) {
+        log.addError("two kernels have an entry point '" + signature.name + suffix + "'");
         return false;
       }
   return true;
@@ -392,9 +385,8 @@ bool Compilation::Impl::readSignatures() {
 // Levels up to lifted onf
 //===----------------------------------------------------------------------===//
 
-bool Compilation::Impl::runPasses(
-    ModuleOp module, const char *stage,
-    llvm::function_ref<void(OpPassManager &)> build, bool verifies) {
+bool Compilation::Impl::runPasses(ModuleOp module, const char *stage,
+                                  llvm::function_ref<void(OpPassManager &)> build, bool verifies) {
   return timed(stage, [&] {
     PassManager pm(&context);
     pm.enableVerifier(verifies);
@@ -403,8 +395,7 @@ bool Compilation::Impl::runPasses(
     if (succeeded(pm.run(module)))
       return true;
     if (!before && !log.hasErrors())
-      log.addError(llvm::Twine("the passes to ") + stage +
-                   " failed without a reason");
+      log.addError(llvm::Twine("the passes to ") + stage + " failed without a reason");
     return false;
   });
 }
@@ -416,12 +407,13 @@ ModuleOp Compilation::Impl::getModule(Level level) {
   if (log.hasErrors())
     return {};
   if (level < entry || level > Level::Lifted) {
-    log.addQueryError(llvm::Twine("the input stands below the level ") +
-                      getLevelName(level) + ": it is at the level " + getLevelName(entry));
+    log.addQueryError(llvm::Twine("the input stands below the level ") + getLevelName(level) +
+                      ": it is at the level " + getLevelName(entry));
     return {};
   }
-  ModuleOp above = level == Level::Lifted ? getChecked()
-                                          : getModule(static_cast<Level>(static_cast<int>(level) - 1));
+  ModuleOp above = level == Level::Lifted
+                       ? getChecked()
+                       : getModule(static_cast<Level>(static_cast<int>(level) - 1));
   if (!above)
     return {};
   OwningOpRef<ModuleOp> module = above.clone(), ordered;
@@ -436,14 +428,16 @@ ModuleOp Compilation::Impl::getModule(Level level) {
       level == Level::Lifted
           ? lift(*module)
           : runPasses(*module, getLevelName(level), [&](OpPassManager &pm) {
-              level == Level::DNF ? buildMoAToDNF(pm, pipeline)
-                                  : buildDNFToONF(pm, pipeline);
+              level == Level::DNF ? buildMoAToDNF(pm, pipeline) : buildDNFToONF(pm, pipeline);
             });
   if (!done || !validate(level, above, *module) ||
-      (level == Level::ONF && !options.architecture.empty() && (!separateFolds(*module, true) || !splitFolds(*module))))
+      (level == Level::ONF && !options.architecture.empty() &&
+       (!separateFolds(*module, true) || !splitFolds(*module))))
     return {};
   // Of the loops as they are emitted: for a GPU more is stored by now.
-  if (level == Level::ONF && !runPasses(*module, "onf", [](OpPassManager &pm) { pm.addPass(createRemarkRecomputationPass()); }))
+  if (level == Level::ONF && !runPasses(*module, "onf", [](OpPassManager &pm) {
+        pm.addPass(createRemarkRecomputationPass());
+      }))
     return {};
   modules[level] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);
@@ -460,11 +454,13 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
   if (!hasTolerance && asksForBits)
     first.emitWarning("computes nothing in fewer bits: ") << kNone;
   else if (asksForBits && !pipeline.spends)
-    first.emitWarning("computes nothing in fewer bits: without dot products of bytes or of bf16 fewer bits are no faster on "
+    first.emitWarning("computes nothing in fewer bits: without dot products of bytes or of bf16 "
+                      "fewer bits are no faster on "
                       "this processor; "
                       "'--spend=4096' takes them from so many keys on all the same");
   else if (asksForBits && !pipeline.precision.halves && options.pilotFrom >= 0)
-    first.emitWarning("looks at no few rows and keys first: a pilot is for a GPU, and code for a CPU tries its plans without one");
+    first.emitWarning("looks at no few rows and keys first: a pilot is for a GPU, and code for a "
+                      "CPU tries its plans without one");
   if (!hasTolerance && pipeline.lowRankFrom > 0)
     first.emitWarning("no keys stand for others: ") << kNone;
 }
@@ -508,7 +504,8 @@ ModuleOp Compilation::Impl::getAdapted() {
     tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
   else if (pipeline.precision.fewest == 0)
     tellsSlow = tellsFewSeen();
-  if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
+  if (!runPasses(*module, "adapted",
+                 [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
   // The rows of a sample are few, and nests that were put together fold over the same ranges.
   auto finish = [&](OpPassManager &pm) {
@@ -533,7 +530,8 @@ bool Compilation::Impl::isAnythingTold() {
         return true;
     return false;
   };
-  return checksTolerances() && llvm::any_of(getModule(Level::ONF).getOps<onf::KernelOp>(), isPromised);
+  return checksTolerances() &&
+         llvm::any_of(getModule(Level::ONF).getOps<onf::KernelOp>(), isPromised);
 }
 
 ModuleOp Compilation::Impl::getChecked() {
@@ -554,7 +552,8 @@ bool Compilation::Impl::findShown() {
   ModuleOp module = isAbove ? getModule(Level::Lifted) : ModuleOp();
   for (unsigned k = 0; module && k < signatures.size(); ++k)
     if (auto shown = kernelAt(module, k)->getAttrOfType<ArrayAttr>(onf::kShownAttr))
-      signatures[k].hasShown = llvm::any_of(shown, [](Attribute entry) { return !cast<DictionaryAttr>(entry).get("why"); });
+      signatures[k].hasShown = llvm::any_of(
+          shown, [](Attribute entry) { return !cast<DictionaryAttr>(entry).get("why"); });
   for (KernelSignature &signature : signatures)
     signature.hasShown |= !isAbove && !signature.shownLater.empty();
   return module || !isAbove;
@@ -568,7 +567,8 @@ bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
   bool splits = isForGpu && getPipelineOptions().ranges;
   return runPasses(module, "adapted", [&](OpPassManager &pm) {
     pm.addPass(createCheckBoundsPass(CheckBoundsPassOptions{/*onlyKnown=*/isForGpu}));
-    pm.addPass(createCheckSamplePass(CheckSamplePassOptions{/*onlyKnown=*/isForGpu})); // what it finds is found if NAME_shown asks for it
+    pm.addPass(createCheckSamplePass(CheckSamplePassOptions{
+        /*onlyKnown=*/isForGpu})); // what it finds is found if NAME_shown asks for it
     if (splits)
       pm.addPass(onf::createONFSplitFolds());
     if (isForGpu) {
@@ -592,12 +592,13 @@ bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
             succeeded(validator.compareUses(cast<KernelOp>(from), cast<dnf::KernelOp>(to))) &&
             succeeded(validator.checkBounds(cast<dnf::KernelOp>(to))));
       else if (level == Level::ONF)
-        // A normal form that was read has had no bounds checked yet. What spends accuracy reads and stores more than it.
+        // A normal form that was read has had no bounds checked yet. What spends accuracy reads and
+        // stores more than it.
         result = success(
             to->hasAttr(kSpentAttr) ||
             ((entry != Level::DNF || succeeded(validator.checkBounds(cast<dnf::KernelOp>(from)))) &&
-            succeeded(
-                validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to)))));
+             succeeded(
+                 validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to)))));
       else {
         // What spends accuracy has other values: those of the level before are compared.
         Operation *exact = kernelAt(getModule(Level::ONF), k);
@@ -630,14 +631,13 @@ std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {
   std::vector<std::string> names;
   for (const KernelInfo &info : infos)
     names.push_back(info.name);
-  log.addQueryError((name.empty() ? "a kernel must be named"
-                                  : "no kernel is called '" + name + "'") +
-                    "; there are " + llvm::join(names, ", "));
+  log.addQueryError(
+      (name.empty() ? "a kernel must be named" : "no kernel is called '" + name + "'") +
+      "; there are " + llvm::join(names, ", "));
   return std::nullopt;
 }
 
-Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
-                                          Level level) {
+Operation *Compilation::Impl::getKernelOp(const std::string &kernel, Level level) {
   std::optional<unsigned> index = findKernel(kernel);
   ModuleOp module;
   if (index)
@@ -673,9 +673,8 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
     PipelineOptions pipeline = getPipelineOptions();
     pipeline.byteDots = hasByteDots();
     pipeline.bf16Dots = getBf16Dots();
-    if (!module || !runPasses(*module, "vector", [&](OpPassManager &pm) {
-          buildLiftedToVector(pm, pipeline);
-        }))
+    if (!module || !runPasses(*module, "vector",
+                              [&](OpPassManager &pm) { buildLiftedToVector(pm, pipeline); }))
       return {};
     unit.vector = std::move(module);
     dumpModule(signatures[kernel].name, Level::Vector, *unit.vector);
@@ -683,8 +682,7 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
   if (level == Level::LLVM && !unit.llvm) {
     OwningOpRef<ModuleOp> module = unit.vector->clone();
     PipelineOptions pipeline = getPipelineOptions();
-    if (!runPasses(*module, "llvm",
-                   [&](OpPassManager &pm) { buildVectorToLLVM(pm, pipeline); }))
+    if (!runPasses(*module, "llvm", [&](OpPassManager &pm) { buildVectorToLLVM(pm, pipeline); }))
       return {};
     unit.llvm = std::move(module);
   }
@@ -696,7 +694,9 @@ static bool isLiftedToGpu(ModuleOp module) {
   return module
       .walk([](onf::ForOp nest) {
         auto lift = nest.getLift();
-        bool isBound = lift && !lift->empty() && cast<onf::AxisAttr>((*lift)[lift->size() - 1]).getResource(0) != onf::Resource::core;
+        bool isBound =
+            lift && !lift->empty() &&
+            cast<onf::AxisAttr>((*lift)[lift->size() - 1]).getResource(0) != onf::Resource::core;
         return isBound ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -715,10 +715,12 @@ std::optional<bool> Compilation::Impl::usesTiles() {
     ModuleOp module = getKernelModule(k, Level::Vector);
     if (!module)
       return std::nullopt;
-    uses = module->walk([](mlir::LLVM::CallIntrinsicOp op) {
-      bool isTiles = op.getIntrin() == cpu::kTilesIntrinsic;
-      return isTiles ? WalkResult::interrupt() : WalkResult::advance();
-    }).wasInterrupted();
+    uses = module
+               ->walk([](mlir::LLVM::CallIntrinsicOp op) {
+                 bool isTiles = op.getIntrin() == cpu::kTilesIntrinsic;
+                 return isTiles ? WalkResult::interrupt() : WalkResult::advance();
+               })
+               .wasInterrupted();
   }
   return uses;
 }
@@ -726,8 +728,7 @@ std::optional<bool> Compilation::Impl::usesTiles() {
 llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
   if (!machine[host] && !hasNoMachine[host]) {
     if (auto created = take(cpu::createTargetMachine(
-            host ? llvm::StringRef() : llvm::StringRef(options.processor),
-            options.optimization)))
+            host ? llvm::StringRef() : llvm::StringRef(options.processor), options.optimization)))
       machine[host] = std::move(*created);
     hasNoMachine[host] = !machine[host];
   }
@@ -793,9 +794,8 @@ const llvm::SmallVectorImpl<char> *Compilation::Impl::getObject(bool packed) {
 // Dumps
 //===----------------------------------------------------------------------===//
 
-void Compilation::Impl::dump(
-    llvm::StringRef name, Level level,
-    llvm::function_ref<void(llvm::raw_ostream &)> print) {
+void Compilation::Impl::dump(llvm::StringRef name, Level level,
+                             llvm::function_ref<void(llvm::raw_ostream &)> print) {
   if (options.dumpDirectory.empty())
     return;
   llvm::SmallString<128> path(options.dumpDirectory);

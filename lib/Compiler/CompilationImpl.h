@@ -52,7 +52,8 @@ struct Compilation::Impl {
   std::optional<bool> usesTiles();
   /// What code is generated for: as the options say, or this machine.
   llvm::TargetMachine *getMachine(bool host);
-  /// Whether this machine has the products of bytes and of bf16 that the loops may use; an error if not.
+  /// Whether this machine has the products of bytes and of bf16 that the loops may use; an error if
+  /// not.
   bool checkRunsHere();
 
   /// The level the input is at.
@@ -94,8 +95,7 @@ struct Compilation::Impl {
   bool timed(const char *stage, llvm::function_ref<bool()> work);
   /// Writes a file into the dump directory, if there is one: NAME is the
   /// input's, or the kernel's where it has a module of its own.
-  void dump(llvm::StringRef name, Level level,
-            llvm::function_ref<void(llvm::raw_ostream &)> print);
+  void dump(llvm::StringRef name, Level level, llvm::function_ref<void(llvm::raw_ostream &)> print);
 
   CompilerOptions options;
   DiagnosticLog log;
@@ -137,11 +137,12 @@ private:
   /// Whether there is a result for each list of plans.
   bool checkPlanNames();
   bool addDecisions();
-  /// Whether the module has the plans that were given, and they are what they were where they were found.
+  /// Whether the module has the plans that were given, and they are what they were where they were
+  /// found.
   bool checkPlansTaken(mlir::ModuleOp module);
-  std::string planTable; ///< as the pass takes it
+  std::string planTable;                       ///< as the pass takes it
   std::map<std::string, int64_t> largestPlans; ///< of each list, by f.O
-  std::optional<bool> plansFit; ///< which is said once
+  std::optional<bool> plansFit;                ///< which is said once
   /// What the plans of `f.O` were where they were found, if that is said.
   std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
@@ -150,7 +151,8 @@ private:
   bool checksTolerances() const;
   /// Says once which results with sampled tolerances are further off as they are written.
   void warnOfTightTolerances(mlir::ModuleOp exact);
-  /// Says once why accuracy that is asked for is not spent, where that is seen before any pass looks at nests.
+  /// Says once why accuracy that is asked for is not spent, where that is seen before any pass
+  /// looks at nests.
   void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);
   bool hasWarnedOfNothingSpent = false, hasWarnedOfTightTolerances = false;
   /// The onf level with what is computed in fewer bits, or null.
@@ -189,7 +191,7 @@ private:
   Level entry = Level::MoA;
   std::vector<Unit> units;
   std::unique_ptr<llvm::TargetMachine> machine[2]; // as asked, this one
-  bool hasNoMachine[2] = {false, false}; // which is said once
+  bool hasNoMachine[2] = {false, false};           // which is said once
   std::optional<llvm::SmallVector<char, 0>> objects[2];
 };
 
@@ -197,9 +199,8 @@ private:
 mlir::Operation *kernelAt(mlir::ModuleOp module, unsigned number);
 
 /// The report of one compilation (Report.cpp).
-std::optional<std::string>
-printReport(Compilation::Impl &unit, ReportFormat format,
-            const std::map<std::string, int64_t> &symbols);
+std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat format,
+                                       const std::map<std::string, int64_t> &symbols);
 
 } // namespace moa
 

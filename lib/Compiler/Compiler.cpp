@@ -13,12 +13,10 @@
 
 namespace moa {
 
-static const char *const kLevelNames[] = {"moa",    "dnf",    "onf",
-                                          "lifted", "vector", "llvm", "device"};
+static const char *const kLevelNames[] = {"moa",    "dnf",  "onf",   "lifted",
+                                          "vector", "llvm", "device"};
 
-const char *getLevelName(Level level) {
-  return kLevelNames[static_cast<int>(level)];
-}
+const char *getLevelName(Level level) { return kLevelNames[static_cast<int>(level)]; }
 
 std::optional<Level> parseLevel(const std::string &name) {
   for (size_t k = 0; k < std::size(kLevelNames); ++k)
@@ -33,15 +31,12 @@ std::optional<Level> parseLevel(const std::string &name) {
 
 Compiler::Compiler(CompilerOptions options) : options(std::move(options)) {}
 
-Compilation Compiler::compileText(const std::string &text,
-                                  const std::string &name) const {
+Compilation Compiler::compileText(const std::string &text, const std::string &name) const {
   auto impl = std::make_unique<Compilation::Impl>(options);
   auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
   if (!llvm::isLegalUTF8String(&begin, begin + text.size()))
-    impl->log.addError(
-        name +
-        ": the text is not UTF-8; the first malformed byte is at offset " +
-        llvm::Twine(reinterpret_cast<const char *>(begin) - text.data()));
+    impl->log.addError(name + ": the text is not UTF-8; the first malformed byte is at offset " +
+                       llvm::Twine(reinterpret_cast<const char *>(begin) - text.data()));
   else
     impl->read(text, name);
   return Compilation(std::move(impl));
@@ -58,8 +53,7 @@ Compilation Compiler::compileFile(const std::string &path) const {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!buffer)
     return fail(path + ": " + buffer.getError().message());
-  return compileText((*buffer)->getBuffer().str(),
-                     path == "-" ? "<stdin>" : path);
+  return compileText((*buffer)->getBuffer().str(), path == "-" ? "<stdin>" : path);
 }
 
 //===----------------------------------------------------------------------===//
@@ -73,15 +67,11 @@ Compilation::~Compilation() = default;
 
 bool Compilation::ok() const { return !impl->log.hasErrors(); }
 Level Compilation::inputLevel() const { return impl->getEntryLevel(); }
-const std::vector<Diagnostic> &Compilation::diagnostics() const {
-  return impl->log.get();
-}
+const std::vector<Diagnostic> &Compilation::diagnostics() const { return impl->log.get(); }
 std::string Compilation::renderDiagnostics(bool remarks, const std::string &program) const {
   return impl->log.render(remarks, program);
 }
-const std::vector<KernelInfo> &Compilation::kernels() const {
-  return impl->infos;
-}
+const std::vector<KernelInfo> &Compilation::kernels() const { return impl->infos; }
 const std::vector<StageTime> &Compilation::times() const { return impl->times; }
 
 /// The text of one kernel's module behind the lifted level.
@@ -141,8 +131,7 @@ std::optional<std::string> Compilation::mathematics() {
       mlir::Operation *op = impl->getKernelOp(kernel.name, level);
       if (!op)
         return std::nullopt;
-      text += std::string("\n") +
-              (level == Level::DNF ? "Denotational" : "Operational") +
+      text += std::string("\n") + (level == Level::DNF ? "Denotational" : "Operational") +
               " normal form\n\n" + printMathematics(op) + "\n";
     }
   }
@@ -181,9 +170,8 @@ std::optional<std::string> Compilation::header() {
   return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine, *usesTiles));
 }
 
-std::optional<std::string>
-Compilation::report(ReportFormat format,
-                    const std::map<std::string, int64_t> &symbols) {
+std::optional<std::string> Compilation::report(ReportFormat format,
+                                               const std::map<std::string, int64_t> &symbols) {
   return impl->isOpen() ? printReport(*impl, format, symbols) : std::nullopt;
 }
 

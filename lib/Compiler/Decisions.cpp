@@ -16,7 +16,8 @@ static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine 
   return ((options.plansFile.empty() ? "" : options.plansFile + ": ") + "plans: " + message).str();
 }
 
-/// {"plans": {"f.O": [1, 0]}} as the pass takes it, and what plan 1 is by {"meaning": {"f.O": ["plan 1: …"]}}.
+/// {"plans": {"f.O": [1, 0]}} as the pass takes it, and what plan 1 is by {"meaning": {"f.O":
+/// ["plan 1: …"]}}.
 bool Compilation::Impl::readPlans() {
   if (options.plans.empty())
     return true;
@@ -33,7 +34,8 @@ bool Compilation::Impl::readPlans() {
     return refuse("expects an object with \"plans\", as moa-run --calibrate writes it");
   for (const auto &[key, member] : *whole)
     if (llvm::StringRef(key) != "plans" && llvm::StringRef(key) != "meaning")
-      return refuse("there is no member '" + llvm::StringRef(key) + "'; there are \"plans\" and \"meaning\"");
+      return refuse("there is no member '" + llvm::StringRef(key) +
+                    "'; there are \"plans\" and \"meaning\"");
   for (const auto &[key, list] : *lists) {
     const llvm::json::Array *entries = list.getAsArray();
     SmallVector<std::string> numbers;
@@ -46,7 +48,8 @@ bool Compilation::Impl::readPlans() {
     for (const llvm::json::Value &entry : *entries)
       largest = std::max(largest, *entry.getAsInteger());
     largestPlans[llvm::StringRef(key).str()] = largest;
-    planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
+    planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" +
+                 llvm::join(numbers, ",");
   }
   const llvm::json::Object *meaning = whole->getObject("meaning");
   bool areTexts = meaning || !whole->get("meaning");
@@ -60,7 +63,8 @@ bool Compilation::Impl::readPlans() {
     }
   }
   if (!areTexts)
-    return refuse("\"meaning\" expects a list of texts for each result, as moa-run --calibrate writes it");
+    return refuse(
+        "\"meaning\" expects a list of texts for each result, as moa-run --calibrate writes it");
   return true;
 }
 
@@ -68,8 +72,9 @@ bool Compilation::Impl::checkPlanNames() {
   if (options.plans.empty())
     return true;
   if (entry > Level::ONF) {
-    log.addError(aboutPlans(options, fileName + " is at the level " + getLevelName(entry) +
-                                         ", before which plans are taken; compile the specification with them"));
+    log.addError(aboutPlans(
+        options, fileName + " is at the level " + getLevelName(entry) +
+                     ", before which plans are taken; compile the specification with them"));
     return false;
   }
   std::vector<std::string> known;
@@ -79,12 +84,15 @@ bool Compilation::Impl::checkPlanNames() {
         known.push_back(info.name + "." + parameter.name);
   for (const auto &[name, largest] : largestPlans)
     if (!llvm::is_contained(known, name)) {
-      log.addError(aboutPlans(options, "there is no result '" + name + "' of a kernel; there are " + llvm::join(known, ", ")));
+      log.addError(aboutPlans(options, "there is no result '" + name + "' of a kernel; there are " +
+                                           llvm::join(known, ", ")));
       return false;
     }
   if (!largestPlans.empty())
     return true;
-  log.addError(aboutPlans(options, "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
+  log.addError(aboutPlans(
+      options,
+      "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
   return false;
 }
 
@@ -117,12 +125,13 @@ bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
       std::vector<std::string> here = getSpentOf(kernelAt(module, k), number++);
       if (texts != planTexts.end() && texts->second != here)
         return refuse("those of '" + name + "' were found for '" +
-                      (texts->second.empty() ? "no plan" : llvm::join(texts->second, "; ")) + "', but here there is '" +
+                      (texts->second.empty() ? "no plan" : llvm::join(texts->second, "; ")) +
+                      "', but here there is '" +
                       (here.empty() ? "no plan" : llvm::join(here, "; ")) +
                       "'; compile with the options they were found with, or calibrate again");
       if (largest != largestPlans.end() && largest->second > int64_t(here.size()))
-        return refuse("there is no plan '" + llvm::Twine(largest->second) + "' for '" + name + "'; " +
-                      precision::tellPlans(here.size()));
+        return refuse("there is no plan '" + llvm::Twine(largest->second) + "' for '" + name +
+                      "'; " + precision::tellPlans(here.size()));
     }
   }
   return true;
@@ -136,8 +145,10 @@ bool Compilation::Impl::addDecisions() {
   if (!module)
     return false;
   auto kernels = module.getOps<onf::KernelOp>();
-  if (llvm::none_of(kernels, [](onf::KernelOp kernel) { return kernel->hasAttr(kDecisionsAttr); })) {
-    bool isAny = llvm::any_of(kernels, [](onf::KernelOp kernel) { return bool(kernel.getWithin()); });
+  if (llvm::none_of(kernels,
+                    [](onf::KernelOp kernel) { return kernel->hasAttr(kDecisionsAttr); })) {
+    bool isAny =
+        llvm::any_of(kernels, [](onf::KernelOp kernel) { return bool(kernel.getWithin()); });
     (*kernels.begin()).emitWarning("decides nothing, so that there are no decisions to give: ")
         << (isAny ? "no plan spends what results may be off by, as --remarks says"
                   : "no result may have an error; say which with 'within'");
@@ -153,7 +164,8 @@ bool Compilation::Impl::addDecisions() {
     std::vector<ParameterInfo> &parameters = infos[k].parameters;
     size_t first = signature->parameters.size() - told.size();
     for (auto [of, parameter] :
-         llvm::zip_equal(told.getAsValueRange<StringAttr>(), llvm::ArrayRef(signature->parameters).drop_front(first))) {
+         llvm::zip_equal(told.getAsValueRange<StringAttr>(),
+                         llvm::ArrayRef(signature->parameters).drop_front(first))) {
       ParameterInfo info;
       info.name = parameter.name;
       info.elementType = getName(parameter.type).str();

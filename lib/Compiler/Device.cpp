@@ -20,8 +20,9 @@ using namespace mlir;
 
 namespace moa {
 
-/// What would keep sums of products from tensor cores stands in nests of its own behind this, for a GPU and for what spends
-/// accuracy. What becomes of a normal form is validated as that was, if anything has changed: loads may have left their conditions.
+/// What would keep sums of products from tensor cores stands in nests of its own behind this, for a
+/// GPU and for what spends accuracy. What becomes of a normal form is validated as that was, if
+/// anything has changed: loads may have left their conditions.
 bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
   OperationFingerPrint before(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
@@ -31,7 +32,8 @@ bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
         pm.addPass(onf::createONFVerify());
       }))
     return false;
-  return OperationFingerPrint(module) == before || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+  return OperationFingerPrint(module) == before || entry > Level::DNF ||
+         validate(Level::ONF, getModule(Level::DNF), module);
 }
 
 /// R4 where rows are few, and nests that are one, for a GPU; validated in the same way.
@@ -48,7 +50,8 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
         pm.addPass(onf::createONFVerify());
       }))
     return false;
-  return OperationFingerPrint(module) == before || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+  return OperationFingerPrint(module) == before || entry > Level::DNF ||
+         validate(Level::ONF, getModule(Level::DNF), module);
 }
 
 /// The order of a CPU's loops, where a nest runs in blocks of columns; validated in the same way.
@@ -59,7 +62,8 @@ bool Compilation::Impl::blockColumns(ModuleOp module) {
         pm.addPass(onf::createONFVerify());
       }))
     return false;
-  return OperationFingerPrint(module) == before || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+  return OperationFingerPrint(module) == before || entry > Level::DNF ||
+         validate(Level::ONF, getModule(Level::DNF), module);
 }
 
 ModuleOp Compilation::Impl::getDeviceModule() {
@@ -75,11 +79,12 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   PipelineOptions pipeline = getPipelineOptions();
   std::vector<Schedule> used;
   auto check = [&] { return entry > Level::ONF || !isAnythingTold() || addChecks(*module, true); };
-  if ((!isLifted && (!separateFolds(*module, true) || !splitFolds(*module) || !check() || !liftForGpu(*module, used))) ||
-      !runPasses(*module, "device",
-                 [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))
+  if ((!isLifted && (!separateFolds(*module, true) || !splitFolds(*module) || !check() ||
+                     !liftForGpu(*module, used))) ||
+      !runPasses(*module, "device", [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))
     return {};
-  for (auto [program, signature] : llvm::zip_equal(module->getOps<device::ProgramOp>(), signatures)) {
+  for (auto [program, signature] :
+       llvm::zip_equal(module->getOps<device::ProgramOp>(), signatures)) {
     auto whole = take(getSignature(program));
     if (!whole)
       return {};
@@ -95,10 +100,12 @@ static std::string describeMovement(const DataMovementReport &movement) {
   bool isExact = llvm::all_of(movement.inputs, [](const ArrayCount &count) { return count.exact; });
   return "Moves in elements: reads " + std::string(isExact ? "" : "at most ") +
          movement.inputElements().str() + ", writes " + movement.outputElements().str() +
-         "; one operator after the other, reads or keeps " + movement.classicalElements().str() + ".\n";
+         "; one operator after the other, reads or keeps " + movement.classicalElements().str() +
+         ".\n";
 }
 
-/// The options by which results may be less accurate than the specification says, as the tools spell them.
+/// The options by which results may be less accurate than the specification says, as the tools
+/// spell them.
 static void listSpending(const CompilerOptions &options, std::vector<std::string> &given) {
   auto number = [](int64_t value) { return "=" + std::to_string(value); };
   if (options.spendsAnywhere)
@@ -123,7 +130,8 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
     size_t at = forms->find(signature);
     if (at != std::string::npos)
       forms->replace(at, signature.size(),
-                     describeMovement(analyzeDataMovement(cast<KernelOp>(getKernelOp(info.name, Level::MoA)))));
+                     describeMovement(
+                         analyzeDataMovement(cast<KernelOp>(getKernelOp(info.name, Level::MoA)))));
   }
   // Each form opens with the kernel's name, which joins its heading.
   const std::string heading = " normal form\n\n";
@@ -146,7 +154,8 @@ std::optional<PTXFiles> Compilation::ptx() {
     return std::nullopt;
   OwningOpRef<ModuleOp> code = module.clone();
   // The translation verifies what it has made of it.
-  if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }, false))
+  if (!impl->runPasses(
+          *code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }, false))
     return std::nullopt;
   std::vector<ptx::Program> programs;
   for (auto [program, signature] :

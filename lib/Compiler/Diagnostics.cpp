@@ -11,14 +11,11 @@ using namespace llvm;
 
 namespace moa {
 
-void DiagnosticLog::addSource(StringRef file, StringRef text) {
-  sources[file.str()] = text.str();
-}
+void DiagnosticLog::addSource(StringRef file, StringRef text) { sources[file.str()] = text.str(); }
 
 /// The files a location names, from the user's outwards in: what an inlined
 /// function was called from comes before the place in the function.
-static void collectPlaces(mlir::Location location,
-                          SmallVectorImpl<mlir::FileLineColLoc> &places) {
+static void collectPlaces(mlir::Location location, SmallVectorImpl<mlir::FileLineColLoc> &places) {
   if (auto place = dyn_cast<mlir::FileLineColLoc>(location))
     return places.push_back(place);
   if (auto name = dyn_cast<mlir::NameLoc>(location))
@@ -60,8 +57,7 @@ static Diagnostic convert(mlir::Diagnostic &source) {
   collectPlaces(source.getLocation(), places);
   if (!places.empty())
     setPlace(result, places.front());
-  for (mlir::FileLineColLoc place :
-       ArrayRef(places).drop_front(!places.empty())) {
+  for (mlir::FileLineColLoc place : ArrayRef(places).drop_front(!places.empty())) {
     Diagnostic note;
     note.severity = Severity::Note;
     note.message = "in what is called here";
@@ -76,7 +72,9 @@ static Diagnostic convert(mlir::Diagnostic &source) {
 void DiagnosticLog::add(mlir::Diagnostic &diagnostic) {
   Diagnostic added = convert(diagnostic);
   auto isSame = [&](const Diagnostic &other) {
-    auto key = [](const Diagnostic &d) { return std::tie(d.severity, d.file, d.line, d.column, d.message); };
+    auto key = [](const Diagnostic &d) {
+      return std::tie(d.severity, d.file, d.line, d.column, d.message);
+    };
     return key(other) == key(added);
   };
   // What several levels, or passes that are run again, say of a place is said once.
@@ -122,9 +120,7 @@ static std::optional<StringRef> getLine(StringRef text, unsigned number) {
   return std::nullopt;
 }
 
-static bool isContinuation(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
+static bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 /// A source line and a caret under a column, which counts bytes from 1. Of a
 /// long line only what stands around the column is shown.
@@ -148,15 +144,14 @@ static std::string showLine(StringRef line, unsigned column) {
 void DiagnosticLog::render(std::string &text, const Diagnostic &diagnostic,
                            StringRef program) const {
   if (diagnostic.line)
-    text += diagnostic.file + ":" + utostr(diagnostic.line) + ":" +
-            utostr(diagnostic.column) + ": ";
+    text +=
+        diagnostic.file + ":" + utostr(diagnostic.line) + ":" + utostr(diagnostic.column) + ": ";
   else if (!program.empty())
     text += program.str() + ": ";
   text += getLabel(diagnostic.severity) + diagnostic.message + "\n";
   auto source = sources.find(diagnostic.file);
   if (diagnostic.line && source != sources.end())
-    if (std::optional<StringRef> line =
-            getLine(source->second, diagnostic.line))
+    if (std::optional<StringRef> line = getLine(source->second, diagnostic.line))
       text += showLine(*line, diagnostic.column);
   for (const Diagnostic &note : diagnostic.notes)
     render(text, note, program);

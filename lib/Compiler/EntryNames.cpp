@@ -14,10 +14,9 @@ namespace moa {
 /// Names that the headers declare which the emitted one includes or replaces.
 static bool isDeclared(llvm::StringRef name) {
   static const llvm::StringSet<> names = {
-      "DLDataType", "DLDevice",  "DLTensor",  "NULL",     "int16_t",
-      "int32_t",    "int64_t",   "int8_t",    "intmax_t", "intptr_t",
-      "offsetof",   "ptrdiff_t", "size_t",    "uint16_t", "uint32_t",
-      "uint64_t",   "uint8_t",   "uintmax_t", "uintptr_t"};
+      "DLDataType", "DLDevice", "DLTensor", "NULL",      "int16_t",   "int32_t", "int64_t",
+      "int8_t",     "intmax_t", "intptr_t", "offsetof",  "ptrdiff_t", "size_t",  "uint16_t",
+      "uint32_t",   "uint64_t", "uint8_t",  "uintmax_t", "uintptr_t"};
   return names.contains(name) || name.starts_with("MOA_");
 }
 
@@ -32,16 +31,14 @@ static bool isLibraryFunction(llvm::StringRef name) {
 
 /// Names that C keeps for its implementations.
 static bool isImplementationName(llvm::StringRef name) {
-  return name.size() > 1 && name[0] == '_' &&
-         (name[1] == '_' || llvm::isUpper(name[1]));
+  return name.size() > 1 && name[0] == '_' && (name[1] == '_' || llvm::isUpper(name[1]));
 }
 
 bool Compilation::Impl::checkEntryName(unsigned kernel) {
   llvm::StringRef name = signatures[kernel].name;
-  const char *why = isReservedWord(name) ? "it is a word of C or C++"
-                    : isDeclared(name)        ? "the header declares this name"
-                    : isLibraryFunction(name)
-                        ? "it is a function of a C library"
+  const char *why = isReservedWord(name)         ? "it is a word of C or C++"
+                    : isDeclared(name)           ? "the header declares this name"
+                    : isLibraryFunction(name)    ? "it is a function of a C library"
                     : isImplementationName(name) ? "C reserves such names"
                                                  : nullptr;
   if (why)

@@ -30,8 +30,7 @@ static InterpretOptions makeOptions(const Roundings &roundings) {
 }
 
 /// The op the symbols are read from: the highest level there is.
-static mlir::Operation *getTopOp(Compilation::Impl &impl,
-                                 const std::string &kernel) {
+static mlir::Operation *getTopOp(Compilation::Impl &impl, const std::string &kernel) {
   return impl.getKernelOp(kernel, impl.getEntryLevel());
 }
 
@@ -43,8 +42,7 @@ static std::vector<ReferenceArray> makeResults(std::vector<Array> arrays) {
 }
 
 std::optional<std::map<std::string, int64_t>>
-Compilation::bindSymbols(const std::string &kernel,
-                         const std::vector<std::vector<int64_t>> &shapes,
+Compilation::bindSymbols(const std::string &kernel, const std::vector<std::vector<int64_t>> &shapes,
                          const std::map<std::string, int64_t> &given) {
   mlir::Operation *op = impl->isOpen() ? getTopOp(*impl, kernel) : nullptr;
   if (!op)
@@ -53,16 +51,13 @@ Compilation::bindSymbols(const std::string &kernel,
 }
 
 std::optional<std::vector<std::vector<int64_t>>>
-Compilation::shapes(const std::string &kernel,
-                    const std::map<std::string, int64_t> &symbols) {
-  std::optional<unsigned> index =
-      impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
+Compilation::shapes(const std::string &kernel, const std::map<std::string, int64_t> &symbols) {
+  std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
   if (!index)
     return std::nullopt;
   auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
     auto found = symbols.find(name.str());
-    return found == symbols.end() ? std::nullopt
-                                  : std::optional<int64_t>(found->second);
+    return found == symbols.end() ? std::nullopt : std::optional<int64_t>(found->second);
   };
   std::vector<std::vector<int64_t>> result;
   for (const Parameter &parameter : impl->signatures[*index].parameters) {
@@ -72,8 +67,7 @@ Compilation::shapes(const std::string &kernel,
       if (!size || *size < 0) {
         impl->log.addQueryError(
             parameter.name + " : " + parameter.getTypeText() +
-            (size ? ": the extent " + extent.str() + " = " +
-                        std::to_string(*size) + " is negative"
+            (size ? ": the extent " + extent.str() + " = " + std::to_string(*size) + " is negative"
                   : ": the extent " + extent.str() + " has no value"));
         return std::nullopt;
       }
@@ -86,25 +80,25 @@ Compilation::shapes(const std::string &kernel,
 
 std::optional<std::vector<ReferenceArray>>
 Compilation::evaluate(const std::string &kernel, Level level,
-                      const std::vector<ReferenceArray> &inputs,
-                      const Roundings &roundings,
+                      const std::vector<ReferenceArray> &inputs, const Roundings &roundings,
                       const std::map<std::string, int64_t> &symbols) {
-  mlir::Operation *op =
-      impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
-  auto arrays = op ? impl->answer(interpret(op, makeInputs(inputs, symbols),
-                                            makeOptions(roundings)))
-                   : std::nullopt;
+  mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
+  auto arrays =
+      op ? impl->answer(interpret(op, makeInputs(inputs, symbols), makeOptions(roundings)))
+         : std::nullopt;
   if (!arrays)
     return std::nullopt;
   return makeResults(std::move(*arrays));
 }
 
 /// What a call and NAME_shown say, in the words of entry points.
-static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature, const std::vector<Array> &outputs,
+static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature,
+                                const std::vector<Array> &outputs,
                                 const std::map<std::string, Array> &bounds) {
   std::vector<gpu::WorkspaceArray> workspace = gpu::getWorkspace(program);
   std::vector<std::string> texts;
-  unsigned inputs = llvm::count_if(signature.parameters, [](const Parameter &parameter) { return !parameter.isOutput; });
+  unsigned inputs = llvm::count_if(signature.parameters,
+                                   [](const Parameter &parameter) { return !parameter.isOutput; });
   for (const ShownLater &shown : signature.shownLater) {
     const Parameter &result = signature.parameters[shown.parameter];
     std::string opening = result.name + " is not shown to be within " + shown.within.str() + ": ";
@@ -125,9 +119,13 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
     if (*first <= 3.4e38)
       os << "the " << shown.getTold() << " its errors is " << llvm::format("%.2e", *first);
     else
-      os << "no " << shown.getTold() << " its errors holds for these inputs: they are too large or too small for the types, not finite, or sum up to what may cancel";
+      os << "no " << shown.getTold()
+         << " its errors holds for these inputs: they are too large or too small for the types, "
+            "not finite, or sum up to what may cancel";
     std::vector<std::string> axes;
-    for (const SymExpr &extent : llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; })->extents)
+    for (const SymExpr &extent : llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) {
+                                   return a.name == shown.bounds;
+                                 })->extents)
       axes.push_back(getReadable(extent.str()));
     const char *before = " at [";
     int64_t size = array.data.size(), rest = first - array.data.begin();
@@ -137,20 +135,18 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
       rest %= size;
     }
     if (!array.shape.empty())
-      os << "], and too large at " << llvm::count_if(array.data, isBeyond) << " of " << array.data.size() << " indices of ["
-         << llvm::join(axes, ", ") << "]";
+      os << "], and too large at " << llvm::count_if(array.data, isBeyond) << " of "
+         << array.data.size() << " indices of [" << llvm::join(axes, ", ") << "]";
     texts.push_back(std::move(text));
   }
   return llvm::join(texts, "; ");
 }
 
 std::optional<std::vector<ReferenceArray>>
-Compilation::runDevice(const std::string &kernel,
-                       const std::vector<ReferenceArray> &inputs,
-                       const std::map<std::string, int64_t> &symbols,
-                       uint64_t interleaving, TileCounts *counts, std::string *notShown) {
-  mlir::Operation *op =
-      impl->isOpen() ? impl->getKernelOp(kernel, Level::Device) : nullptr;
+Compilation::runDevice(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
+                       const std::map<std::string, int64_t> &symbols, uint64_t interleaving,
+                       TileCounts *counts, std::string *notShown) {
+  mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, Level::Device) : nullptr;
   DeviceOptions options;
   options.interleaving = interleaving;
   std::map<std::string, Array> bounds;
@@ -164,34 +160,33 @@ Compilation::runDevice(const std::string &kernel,
   DeviceCounts counted;
   options.counts = &counted;
   auto arrays =
-      op ? impl->answer(moa::runDevice(op, makeInputs(inputs, symbols), options))
-         : std::nullopt;
+      op ? impl->answer(moa::runDevice(op, makeInputs(inputs, symbols), options)) : std::nullopt;
   if (!arrays)
     return std::nullopt;
   if (counts)
     *counts = {std::move(counted.copied), counted.masked};
   if (index)
-    *notShown = tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], *arrays, bounds);
+    *notShown =
+        tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], *arrays, bounds);
   return makeResults(std::move(*arrays));
 }
 
 std::optional<std::vector<double>> Compilation::evaluateElements(
-    const std::string &kernel, Level level,
-    const std::vector<ReferenceArray> &inputs, unsigned output,
-    const std::vector<std::vector<int64_t>> &indices, const Roundings &roundings,
+    const std::string &kernel, Level level, const std::vector<ReferenceArray> &inputs,
+    unsigned output, const std::vector<std::vector<int64_t>> &indices, const Roundings &roundings,
     const std::map<std::string, int64_t> &symbols) {
-  mlir::Operation *op =
-      impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
+  mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
   if (!op)
     return std::nullopt;
-  return impl->answer(interpretElements(op, makeInputs(inputs, symbols), output,
-                                        indices, makeOptions(roundings)));
+  return impl->answer(
+      interpretElements(op, makeInputs(inputs, symbols), output, indices, makeOptions(roundings)));
 }
 
-std::optional<std::vector<double>> Compilation::evaluateMagnitudes(
-    const std::string &kernel, const std::vector<ReferenceArray> &inputs, unsigned output,
-    const std::vector<std::vector<int64_t>> &indices,
-    const std::map<std::string, int64_t> &symbols) {
+std::optional<std::vector<double>>
+Compilation::evaluateMagnitudes(const std::string &kernel,
+                                const std::vector<ReferenceArray> &inputs, unsigned output,
+                                const std::vector<std::vector<int64_t>> &indices,
+                                const std::map<std::string, int64_t> &symbols) {
   mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, Level::DNF) : nullptr;
   if (!op)
     return std::nullopt;

@@ -17,7 +17,8 @@ static void printArrays(KernelOp kernel, llvm::raw_ostream &os) {
     if (StringRef name = text.name(op.getResult(0)); !name.empty())
       os << "  " << name << " = " << text.definition(op.getResult(0)).text << "\n";
   auto values = cast<ReturnOp>(body.getTerminator()).getValues();
-  for (auto [value, result] : llvm::zip(values, kernel.getResultNames().getAsValueRange<StringAttr>()))
+  for (auto [value, result] :
+       llvm::zip(values, kernel.getResultNames().getAsValueRange<StringAttr>()))
     if (text.name(value) != result)
       os << "  " << result << " = " << text.of(value).text << "\n";
 }
@@ -86,7 +87,8 @@ static bool explainKernel(Compilation::Impl &unit, unsigned index, llvm::raw_ost
   flush("Operational normal form");
   for (const std::string &line : unit.getSpendingLaws(index))
     part << "  " << line << "\n";
-  flush("Accuracy that may be spent, by the laws of docs/Errors.md, section 3, and docs/LowRank.md, section 2");
+  flush("Accuracy that may be spent, by the laws of docs/Errors.md, section 3, and "
+        "docs/LowRank.md, section 2");
   part << printIntervals(lifted);
   flush("Masks as intervals, for a tile of rows");
   if (const std::vector<Schedule> *schedules =

@@ -31,15 +31,13 @@ namespace moa {
 namespace {
 class FlopCounter {
 public:
-  FlopCounter(onf::KernelOp kernel,
-              const std::map<std::string, int64_t> &symbols,
+  FlopCounter(onf::KernelOp kernel, const std::map<std::string, int64_t> &symbols,
               const std::vector<Scalar> &scalars)
       : kernel(kernel), symbols(symbols) {
     unsigned scalar = 0;
     for (unsigned k = 0; k < kernel.getArgNames().size(); ++k) {
       BlockArgument argument = kernel.getBody().getArgument(k);
-      if (cast<ArrayType>(argument.getType()).getRank() == 0 &&
-          scalar < scalars.size())
+      if (cast<ArrayType>(argument.getType()).getRank() == 0 && scalar < scalars.size())
         values[argument] = scalars[scalar++].asInteger();
     }
     findWritten();
@@ -54,7 +52,8 @@ public:
   }
 
 private:
-  /// The nests that results need as they are written: no plan, and nothing that only decisions need.
+  /// The nests that results need as they are written: no plan, and nothing that only decisions
+  /// need.
   void findWritten() {
     auto decisions = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
     unsigned outputs = kernel.getNumOutputs() - (decisions ? decisions.size() : 0);
@@ -67,8 +66,10 @@ private:
       if (!nest || (nest.getChoices() && nest.getChoice() != 0))
         continue;
       bool isNeeded = nest.walk([&](onf::StoreOp store) {
-        return needed.contains(store.getArray()) ? WalkResult::interrupt() : WalkResult::advance();
-      }).wasInterrupted();
+                            return needed.contains(store.getArray()) ? WalkResult::interrupt()
+                                                                     : WalkResult::advance();
+                          })
+                          .wasInterrupted();
       if (!isNeeded)
         continue;
       nests.push_back(nest);
@@ -95,8 +96,7 @@ private:
     std::optional<SymExpr> expr = SymExpr::parse(text);
     auto value = [&](StringRef name) -> std::optional<int64_t> {
       auto found = symbols.find(name.str());
-      return found == symbols.end() ? std::nullopt
-                                    : std::optional<int64_t>(found->second);
+      return found == symbols.end() ? std::nullopt : std::optional<int64_t>(found->second);
     };
     std::optional<int64_t> result = expr ? expr->evaluate(value) : std::nullopt;
     return result ? std::max<int64_t>(*result, 0) : 0;
@@ -145,8 +145,7 @@ private:
       return std::nullopt;
     return expr->evaluate([&](StringRef name) -> std::optional<int64_t> {
       auto found = symbols.find(name.str());
-      return found == symbols.end() ? std::nullopt
-                                    : std::optional<int64_t>(found->second);
+      return found == symbols.end() ? std::nullopt : std::optional<int64_t>(found->second);
     });
   }
 
@@ -178,8 +177,7 @@ private:
         operands.size() != fold.getBounds().size())
       return std::nullopt;
     int64_t extent = getExtent(fold.getExtent());
-    int64_t rows =
-        getExtent(cast<StringAttr>(*std::prev(nest.getExtents().end())));
+    int64_t rows = getExtent(cast<StringAttr>(*std::prev(nest.getExtents().end())));
     double terms = 0;
     for (int64_t row = 0; row < rows; ++row)
       terms += countVisited(fold, row, operands, extent).value_or(extent);
@@ -255,12 +253,10 @@ private:
 };
 } // namespace
 
-std::optional<double>
-Compilation::flops(const std::string &kernel,
-                   const std::map<std::string, int64_t> &symbols,
-                   const std::vector<Scalar> &scalars) {
-  Operation *op =
-      impl->isOpen() ? impl->getKernelOp(kernel, Level::Lifted) : nullptr;
+std::optional<double> Compilation::flops(const std::string &kernel,
+                                         const std::map<std::string, int64_t> &symbols,
+                                         const std::vector<Scalar> &scalars) {
+  Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, Level::Lifted) : nullptr;
   if (!op)
     return std::nullopt;
   return FlopCounter(cast<onf::KernelOp>(op), symbols, scalars).count();

@@ -14,11 +14,11 @@ struct Kernel::Impl {
   KernelInfo info;
   std::vector<ElementType> scalarTypes;
   size_t numArrays = 0;
-  int32_t (*run)(const DLTensor *const *, const int64_t *, void *,
-                 size_t) = nullptr;
+  int32_t (*run)(const DLTensor *const *, const int64_t *, void *, size_t) = nullptr;
   int64_t (*workspace)(const DLTensor *const *, const int64_t *) = nullptr;
   int32_t (*check)(const DLTensor *const *, char *, size_t) = nullptr;
-  int32_t (*shown)(const DLTensor *const *, const int64_t *, void *, size_t, char *, size_t) = nullptr;
+  int32_t (*shown)(const DLTensor *const *, const int64_t *, void *, size_t, char *,
+                   size_t) = nullptr;
 };
 
 /// The code of the entry points for a wrong number of arguments; the same as
@@ -71,30 +71,28 @@ static bool countsFit(const Kernel::Impl &impl, size_t arrays, size_t scalars) {
   return arrays == impl.numArrays && scalars == impl.scalarTypes.size();
 }
 
-static std::vector<int64_t> getBits(const Kernel::Impl &impl,
-                                    const std::vector<Scalar> &scalars) {
+static std::vector<int64_t> getBits(const Kernel::Impl &impl, const std::vector<Scalar> &scalars) {
   std::vector<int64_t> bits;
   for (size_t k = 0; k < scalars.size(); ++k)
     bits.push_back(getBits(scalars[k], impl.scalarTypes[k]));
   return bits;
 }
 
-int32_t Kernel::run(const std::vector<const DLTensor *> &arrays,
-                    const std::vector<Scalar> &scalars, void *workspace,
-                    size_t bytes) const {
+int32_t Kernel::run(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
+                    void *workspace, size_t bytes) const {
   if (!countsFit(*impl, arrays.size(), scalars.size()))
     return kWrongCount;
-  return impl->run(arrays.data(), getBits(*impl, scalars).data(), workspace,
-                   bytes);
+  return impl->run(arrays.data(), getBits(*impl, scalars).data(), workspace, bytes);
 }
 
 int32_t Kernel::shown(const std::vector<const DLTensor *> &arrays,
-                      const std::vector<Scalar> &scalars, void *workspace,
-                      size_t bytes, std::string *message) const {
+                      const std::vector<Scalar> &scalars, void *workspace, size_t bytes,
+                      std::string *message) const {
   if (!countsFit(*impl, arrays.size(), scalars.size()))
     return kWrongCount;
   char text[1024] = "";
-  int32_t code = impl->shown(arrays.data(), getBits(*impl, scalars).data(), workspace, bytes, text, sizeof text);
+  int32_t code = impl->shown(arrays.data(), getBits(*impl, scalars).data(), workspace, bytes, text,
+                             sizeof text);
   if (message)
     *message = text;
   return code;
@@ -107,12 +105,11 @@ int64_t Kernel::workspace(const std::vector<const DLTensor *> &arrays,
   return impl->workspace(arrays.data(), getBits(*impl, scalars).data());
 }
 
-int32_t Kernel::check(const std::vector<const DLTensor *> &arrays,
-                      std::string *message) const {
+int32_t Kernel::check(const std::vector<const DLTensor *> &arrays, std::string *message) const {
   if (arrays.size() != impl->numArrays) {
     if (message)
-      *message = "expects " + std::to_string(impl->numArrays) +
-                 " arrays, but got " + std::to_string(arrays.size());
+      *message = "expects " + std::to_string(impl->numArrays) + " arrays, but got " +
+                 std::to_string(arrays.size());
     return kWrongCount;
   }
   char text[1024] = "";
@@ -123,14 +120,13 @@ int32_t Kernel::check(const std::vector<const DLTensor *> &arrays,
 }
 
 int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
-                           const std::vector<Scalar> &scalars,
-                           std::string *message) const {
+                           const std::vector<Scalar> &scalars, std::string *message) const {
   if (int32_t code = check(arrays, message))
     return code;
   if (scalars.size() != impl->scalarTypes.size()) {
     if (message)
-      *message = "expects " + std::to_string(impl->scalarTypes.size()) +
-                 " scalars, but got " + std::to_string(scalars.size());
+      *message = "expects " + std::to_string(impl->scalarTypes.size()) + " scalars, but got " +
+                 std::to_string(scalars.size());
     return kWrongCount;
   }
   int64_t bytes = workspace(arrays, scalars);
@@ -149,8 +145,7 @@ int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
 //===----------------------------------------------------------------------===//
 
 std::optional<Kernel> Compilation::load(const std::string &name) {
-  std::optional<unsigned> index =
-      impl->isOpen() ? impl->findKernel(name) : std::nullopt;
+  std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(name) : std::nullopt;
   const llvm::SmallVectorImpl<char> *bytes =
       index && impl->checkRunsHere() ? impl->getObject(/*packed=*/true) : nullptr;
   if (!bytes)
@@ -167,14 +162,12 @@ std::optional<Kernel> Compilation::load(const std::string &name) {
     if (!kernel->object)
       return false;
     auto find = [&](const char *suffix, auto &function) {
-      auto address =
-          impl->take(kernel->object->lookup(signature.name + suffix));
+      auto address = impl->take(kernel->object->lookup(signature.name + suffix));
       if (address)
         function = reinterpret_cast<std::decay_t<decltype(function)>>(*address);
       return address.has_value();
     };
-    return find("_packed", kernel->run) &&
-           find("_packed_workspace", kernel->workspace) &&
+    return find("_packed", kernel->run) && find("_packed_workspace", kernel->workspace) &&
            find("_packed_check", kernel->check) && find("_packed_shown", kernel->shown);
   });
   if (!loaded)

@@ -42,7 +42,7 @@ struct KernelReport {
   std::vector<NestSummary> nests;
   std::vector<Recomputed> recomputed;
   int64_t scratchBytes = 0;
-  std::vector<std::string> sharedBytes; ///< of nests that are split over cores
+  std::vector<std::string> sharedBytes;    ///< of nests that are split over cores
   std::vector<gpu::WorkspaceArray> arrays; ///< of the workspace, but for the scratch of threads
   bool isForGPU = false;
   std::string schedule;
@@ -56,13 +56,11 @@ static std::vector<NestSummary> summariseNests(onf::KernelOp kernel) {
   std::vector<NestSummary> nests;
   for (onf::ForOp nest : kernel.getBody().getOps<onf::ForOp>()) {
     NestSummary summary;
-    for (auto [name, extent] :
-         llvm::zip(nest.getNames().getAsValueRange<StringAttr>(),
-                   nest.getExtents().getAsValueRange<StringAttr>()))
+    for (auto [name, extent] : llvm::zip(nest.getNames().getAsValueRange<StringAttr>(),
+                                         nest.getExtents().getAsValueRange<StringAttr>()))
       summary.loops.push_back({name.str(), extent.str()});
     for (onf::FoldOp fold : nest.getBody().getOps<onf::FoldOp>())
-      summary.folds.push_back(
-          {fold.getName().str(), fold.getExtent().str(), fold.getNumResults()});
+      summary.folds.push_back({fold.getName().str(), fold.getExtent().str(), fold.getNumResults()});
     nests.push_back(std::move(summary));
   }
   return nests;
@@ -74,8 +72,8 @@ static std::vector<Accuracy> findAccuracy(const KernelSignature &signature) {
     if (!parameter.within)
       continue;
     Accuracy entry{parameter.name, *parameter.within, {}, {}};
-    for (const SymExpr &extent : llvm::ArrayRef(parameter.extents).drop_back(
-             std::min<size_t>(2, parameter.extents.size())))
+    for (const SymExpr &extent :
+         llvm::ArrayRef(parameter.extents).drop_back(std::min<size_t>(2, parameter.extents.size())))
       entry.leading.push_back(extent.str());
     list.push_back(std::move(entry));
   }
@@ -90,8 +88,7 @@ static std::string becauseOf(const Fact &fact) {
 }
 
 /// Gathers one kernel's facts; nothing after an error.
-static std::optional<KernelReport> analyse(Compilation::Impl &unit,
-                                           unsigned index) {
+static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned index) {
   KernelReport report;
   report.name = unit.infos[index].name;
   report.signature = unit.infos[index].text;
@@ -105,8 +102,8 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
     }
   }
   if (unit.getEntryLevel() == Level::MoA)
-    report.movement = analyzeDataMovement(
-        cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));
+    report.movement =
+        analyzeDataMovement(cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));
   Operation *lifted = unit.getKernelOp(report.name, Level::Lifted);
   if (!lifted)
     return std::nullopt;
@@ -156,21 +153,18 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
 // Text
 //===----------------------------------------------------------------------===//
 
-static void printNest(llvm::raw_ostream &os, const NestSummary &nest,
-                      unsigned number) {
+static void printNest(llvm::raw_ostream &os, const NestSummary &nest, unsigned number) {
   os << "  nest " << number << ": for";
   llvm::interleave(
-      nest.loops, os,
-      [&](const auto &loop) { os << " " << loop.name << " < " << loop.extent; },
+      nest.loops, os, [&](const auto &loop) { os << " " << loop.name << " < " << loop.extent; },
       ",");
   os << (nest.loops.empty() ? " one element; " : "; ") << nest.folds.size()
      << (nest.folds.size() == 1 ? " pass" : " passes");
   llvm::interleave(
       nest.folds, os,
       [&](const auto &fold) {
-        os << (&fold == &nest.folds.front() ? ": " : "") << fold.name << " < "
-           << fold.extent << " (" << fold.states
-           << (fold.states == 1 ? " state)" : " states)");
+        os << (&fold == &nest.folds.front() ? ": " : "") << fold.name << " < " << fold.extent
+           << " (" << fold.states << (fold.states == 1 ? " state)" : " states)");
       },
       ", ");
   os << "\n";
@@ -191,14 +185,15 @@ static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
   }
   os << "\nfacts: ";
   llvm::interleave(
-      counts, os,
-      [&](const auto &entry) { os << entry.second << " " << getName(entry.first); }, ", ");
+      counts, os, [&](const auto &entry) { os << entry.second << " " << getName(entry.first); },
+      ", ");
   os << "\n";
   for (const std::string &line : lines)
     os << "  " << line << "\n";
 }
 
-/// What a sampled tolerance states: lib/Precision/Decision.cpp decides with the margins of this confidence (Def 31).
+/// What a sampled tolerance states: lib/Precision/Decision.cpp decides with the margins of this
+/// confidence (Def 31).
 static constexpr double kSampledConfidence = 0.95;
 
 static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
@@ -208,7 +203,9 @@ static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
     os << "  " << entry.result << ": within " << getNumberText(entry.allowed.epsilon) << ", ";
     if (entry.allowed.isRelative)
       os << "relative L2 error"
-         << (entry.leading.empty() ? "" : " for each index of [" + llvm::join(entry.leading, ", ") + "]");
+         << (entry.leading.empty()
+                 ? ""
+                 : " for each index of [" + llvm::join(entry.leading, ", ") + "]");
     else
       os << "component-wise, relative to magnitudes";
     if (entry.allowed.isSampled)
@@ -236,8 +233,8 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
   if (!report.recomputed.empty())
     os << "\nrecomputed\n";
   for (const Recomputed &found : report.recomputed)
-    os << "  " << found.name << ": each element " << found.times.str() << " times, "
-       << found.where << "\n";
+    os << "  " << found.name << ": each element " << found.times.str() << " times, " << found.where
+       << "\n";
   printAccuracy(os, report.accuracy);
   printFacts(os, report.facts);
   if (report.isForGPU)
@@ -270,8 +267,7 @@ static void printRemarks(llvm::raw_ostream &os, const DiagnosticLog &log) {
     os << (first ? "\nremarks\n" : "") << "  ";
     first = false;
     if (diagnostic.line)
-      os << diagnostic.file << ":" << diagnostic.line << ":"
-         << diagnostic.column << ": ";
+      os << diagnostic.file << ":" << diagnostic.line << ":" << diagnostic.column << ": ";
     os << diagnostic.message << "\n";
     for (const Diagnostic &note : diagnostic.notes)
       os << "    " << note.message << "\n";
@@ -285,21 +281,18 @@ static void printRemarks(llvm::raw_ostream &os, const DiagnosticLog &log) {
 static llvm::json::Object toJSON(const NestSummary &nest) {
   llvm::json::Array loops, folds;
   for (const auto &loop : nest.loops)
-    loops.push_back(
-        llvm::json::Object{{"name", loop.name}, {"extent", loop.extent}});
+    loops.push_back(llvm::json::Object{{"name", loop.name}, {"extent", loop.extent}});
   for (const auto &fold : nest.folds)
-    folds.push_back(llvm::json::Object{
-        {"name", fold.name}, {"extent", fold.extent}, {"states", fold.states}});
-  return llvm::json::Object{{"loops", std::move(loops)},
-                            {"passes", std::move(folds)}};
+    folds.push_back(
+        llvm::json::Object{{"name", fold.name}, {"extent", fold.extent}, {"states", fold.states}});
+  return llvm::json::Object{{"loops", std::move(loops)}, {"passes", std::move(folds)}};
 }
 
 static llvm::json::Array toJSON(ArrayRef<Recomputed> recomputed) {
   llvm::json::Array list;
   for (const Recomputed &found : recomputed)
-    list.push_back(llvm::json::Object{{"name", found.name},
-                                      {"times", found.times.str()},
-                                      {"where", found.where}});
+    list.push_back(llvm::json::Object{
+        {"name", found.name}, {"times", found.times.str()}, {"where", found.where}});
   return list;
 }
 
@@ -336,20 +329,18 @@ static llvm::json::Array toJSON(ArrayRef<Fact> facts) {
   return list;
 }
 
-static llvm::json::Object toJSON(const KernelReport &report,
-                                 const SymbolValues *symbols) {
+static llvm::json::Object toJSON(const KernelReport &report, const SymbolValues *symbols) {
   llvm::json::Array nests;
   for (const NestSummary &nest : report.nests)
     nests.push_back(toJSON(nest));
-  llvm::json::Object object{
-      {"kernel", report.name},
-      {"signature", report.signature},
-      {"nests", std::move(nests)},
-      {"recomputed", toJSON(report.recomputed)},
-      {"within", toJSON(report.accuracy)},
-      {"facts", toJSON(report.facts)},
-      {"workspace_bytes_per_thread", report.scratchBytes},
-      {"workspace_shared", llvm::json::Array(report.sharedBytes)}};
+  llvm::json::Object object{{"kernel", report.name},
+                            {"signature", report.signature},
+                            {"nests", std::move(nests)},
+                            {"recomputed", toJSON(report.recomputed)},
+                            {"within", toJSON(report.accuracy)},
+                            {"facts", toJSON(report.facts)},
+                            {"workspace_bytes_per_thread", report.scratchBytes},
+                            {"workspace_shared", llvm::json::Array(report.sharedBytes)}};
   if (report.isForGPU || !report.arrays.empty())
     object["workspace_bytes"] = gpu::getWorkspaceBytes(report.arrays).str();
   if (report.movement)
@@ -390,14 +381,12 @@ static bool checkSymbols(Compilation::Impl &unit, const SymbolValues &symbols) {
         missing.insert(name);
   if (missing.empty())
     return true;
-  unit.log.addQueryError(
-      "numbers need values of all symbols; there is none of " +
-      llvm::join(missing, ", "));
+  unit.log.addQueryError("numbers need values of all symbols; there is none of " +
+                         llvm::join(missing, ", "));
   return false;
 }
 
-std::optional<std::string> printReport(Compilation::Impl &unit,
-                                       ReportFormat format,
+std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat format,
                                        const SymbolValues &values) {
   if (!checkSymbols(unit, values))
     return std::nullopt;
@@ -420,9 +409,9 @@ std::optional<std::string> printReport(Compilation::Impl &unit,
   llvm::json::Array kernels;
   for (const KernelReport &report : reports)
     kernels.push_back(toJSON(report, symbols));
-  os << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{
-                                   {"kernels", std::move(kernels)},
-                                   {"remarks", remarksToJSON(unit.log)}}))
+  os << llvm::formatv("{0:2}",
+                      llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)},
+                                                           {"remarks", remarksToJSON(unit.log)}}))
      << "\n";
   return text;
 }

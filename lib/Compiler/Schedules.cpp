@@ -17,9 +17,7 @@ namespace moa {
 
 /// An error about the schedule the user gave, which may come from a file.
 void Compilation::Impl::addScheduleError(const llvm::Twine &message) {
-  log.addError(
-      (options.scheduleFile.empty() ? "" : options.scheduleFile + ": ") +
-      message);
+  log.addError((options.scheduleFile.empty() ? "" : options.scheduleFile + ": ") + message);
 }
 
 /// The schedules the user gave, by kernel: one JSON object, or a list of them.
@@ -28,7 +26,8 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
     return true;
   auto value = llvm::json::parse(options.schedule);
   if (!value) {
-    addScheduleError("schedule: " + llvm::toString(value.takeError()) + "; --schedule=print writes one to begin with");
+    addScheduleError("schedule: " + llvm::toString(value.takeError()) +
+                     "; --schedule=print writes one to begin with");
     return false;
   }
   std::vector<std::string> texts = {options.schedule};
@@ -48,8 +47,8 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
     for (const KernelInfo &info : infos)
       names.push_back(info.name);
     if (!llvm::is_contained(names, name)) {
-      addScheduleError("schedule: no kernel is called '" + name +
-                       "'; there are " + llvm::join(names, ", "));
+      addScheduleError("schedule: no kernel is called '" + name + "'; there are " +
+                       llvm::join(names, ", "));
       return false;
     }
     given[name] = std::move(*schedule);
@@ -74,21 +73,18 @@ std::optional<Machine> Compilation::Impl::getScheduleMachine() {
           return subtarget->checkFeatures("+" + feature);
         }))
       return known;
-  log.addError("no machine description fits the processor '" +
-               options.processor + "'");
+  log.addError("no machine description fits the processor '" + options.processor + "'");
   return std::nullopt;
 }
 
 bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
                                  const std::map<std::string, Schedule> &given) {
   auto found = given.find(kernel.getSymName().str());
-  Schedule schedule =
-      found != given.end() ? found->second : chooseSchedule(kernel, machine);
+  Schedule schedule = found != given.end() ? found->second : chooseSchedule(kernel, machine);
   if (found != given.end()) {
     if (schedule.machine != machine.name) {
-      addScheduleError("schedule: it is for the machine '" + schedule.machine +
-                       "', but this is '" + machine.name +
-                       "'; print one for this machine, or change the name");
+      addScheduleError("schedule: it is for the machine '" + schedule.machine + "', but this is '" +
+                       machine.name + "'; print one for this machine, or change the name");
       return false;
     }
     if (llvm::Error error = checkSchedule(kernel, schedule, machine)) {
@@ -105,15 +101,12 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
 }
 
 /// Intervals, then the schedules for a GPU, then the contracts.
-bool Compilation::Impl::liftForGpu(ModuleOp module,
-                                   std::vector<Schedule> &used) {
+bool Compilation::Impl::liftForGpu(ModuleOp module, std::vector<Schedule> &used) {
   std::map<std::string, Schedule> given;
-  auto gpu = take(loadGpuMachine(
-      options.architecture.empty() ? "sm_90a" : options.architecture));
+  auto gpu = take(loadGpuMachine(options.architecture.empty() ? "sm_90a" : options.architecture));
   if (!gpu || !readSchedules(given))
     return false;
-  if (getPipelineOptions().intervals &&
-      !runPasses(module, "lifted", [](OpPassManager &pm) {
+  if (getPipelineOptions().intervals && !runPasses(module, "lifted", [](OpPassManager &pm) {
         pm.addPass(createDeriveIntervalsPass());
       }))
     return false;
@@ -121,8 +114,7 @@ bool Compilation::Impl::liftForGpu(ModuleOp module,
     used.clear();
     for (onf::KernelOp kernel : module.getOps<onf::KernelOp>()) {
       auto found = given.find(kernel.getSymName().str());
-      auto schedule =
-          liftToGpu(kernel, *gpu, found != given.end() ? &found->second : nullptr);
+      auto schedule = liftToGpu(kernel, *gpu, found != given.end() ? &found->second : nullptr);
       if (!schedule) {
         addScheduleError(llvm::toString(schedule.takeError()));
         return false;
@@ -144,8 +136,7 @@ bool Compilation::Impl::lift(ModuleOp module) {
   std::optional<Machine> target = getScheduleMachine();
   if (!target || !readSchedules(given))
     return false;
-  if (getPipelineOptions().intervals &&
-      !runPasses(module, "lifted", [](OpPassManager &pm) {
+  if (getPipelineOptions().intervals && !runPasses(module, "lifted", [](OpPassManager &pm) {
         pm.addPass(createDeriveIntervalsPass());
       }))
     return false;
@@ -166,16 +157,14 @@ const std::vector<Schedule> *Compilation::Impl::getSchedules() {
   if (!getModule(Level::Lifted))
     return nullptr;
   if (schedules.empty()) {
-    log.addQueryError(
-        "the input is lifted already; there is no schedule to print");
+    log.addQueryError("the input is lifted already; there is no schedule to print");
     return nullptr;
   }
   return &schedules;
 }
 
 std::optional<std::string> Compilation::schedule() {
-  const std::vector<Schedule> *schedules =
-      impl->isOpen() ? impl->getSchedules() : nullptr;
+  const std::vector<Schedule> *schedules = impl->isOpen() ? impl->getSchedules() : nullptr;
   if (!schedules)
     return std::nullopt;
   if (schedules->size() == 1)

@@ -58,8 +58,8 @@ bool matches(Expr pattern, Expr e, std::map<Expr, Expr> &bound) {
   return pattern->kind == e->kind && pattern->type == e->type && pattern->id == e->id &&
          pattern->text == e->text && pattern->value == e->value && pattern->op == e->op &&
          pattern->attributes == e->attributes && pattern->monoid == e->monoid &&
-         pattern->rounds == e->rounds && pattern->function == e->function && pattern->extent == e->extent &&
-         pattern->operands.size() == e->operands.size() &&
+         pattern->rounds == e->rounds && pattern->function == e->function &&
+         pattern->extent == e->extent && pattern->operands.size() == e->operands.size() &&
          llvm::all_of(llvm::zip(pattern->operands, e->operands), [&](auto pair) {
            return matches(std::get<0>(pair), std::get<1>(pair), bound);
          });
@@ -146,9 +146,7 @@ std::string FoldText::reduction(Expr reduce, int64_t j, Expr body, Expr present)
                written->isOp("arith.addi") || written->isOp("arith.subi");
   StringRef symbol = reduce->function ? reduce->function.getValue()
                                       : getReductionSymbol(stringifyMonoid(reduce->monoid));
-  return (symbol + "{" + range + "} " +
-          (isSum ? "(" + term + ")" : term))
-      .str();
+  return (symbol + "{" + range + "} " + (isSum ? "(" + term + ")" : term)).str();
 }
 
 void FoldText::printRepair(const AccPlan &acc) {
@@ -172,22 +170,24 @@ void FoldText::printRepair(const AccPlan &acc) {
       return known ? leaf(indices[node->id]) : nullptr;
     }));
   };
-  os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is "
+  os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all
+     << " of this pass and is "
      << (repair.others.empty() ? "G·H" : "G·H times differences from what it reads") << ",\n"
      << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when "
-     << before << (refs.size() == 1 ? " becomes " : " become ") << all << ", " << stateName(acc.reduce)
-     << " is multiplied by H(" << all << ")/H(" << before << ") = "
-     << text(rules.ratio(repair.h, acc.states, old, now)) << "\n";
+     << before << (refs.size() == 1 ? " becomes " : " become ") << all << ", "
+     << stateName(acc.reduce) << " is multiplied by H(" << all << ")/H(" << before
+     << ") = " << text(rules.ratio(repair.h, acc.states, old, now)) << "\n";
   SmallVector<Expr> by;
   for (Expr h : repair.from)
     by.push_back(rules.difference(h, acc.states, old, now));
   for (const Repair::Other &other : repair.others)
-    os << "        and " << stateName(other.sum) << "⁻ is added to it, multiplied by the same and by "
-       << text(rules.coefficient(other, by)) << "\n";
+    os << "        and " << stateName(other.sum)
+       << "⁻ is added to it, multiplied by the same and by " << text(rules.coefficient(other, by))
+       << "\n";
   for (auto [ref, singular] : llvm::zip(refs, repair.singular))
     if (!std::isnan(singular))
-      os << "        while " << ref << " = " << formatNumber(singular) << ", " << stateName(acc.reduce)
-         << " stays the identity\n";
+      os << "        while " << ref << " = " << formatNumber(singular) << ", "
+         << stateName(acc.reduce) << " stays the identity\n";
 }
 
 void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
@@ -220,8 +220,7 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
     }
   }
   for (const OutputPlan &output : nest.outputs)
-    os << "    writes "
-       << exprs.inputNames[kernel.getArgNames().size() + output.result] << " = "
+    os << "    writes " << exprs.inputNames[kernel.getArgNames().size() + output.result] << " = "
        << str(output.value) << "\n";
 }
 

@@ -20,10 +20,10 @@ static constexpr char kMark = '\x01';
 
 std::string moa::getNumberedLaw(StringRef law) {
   // Of each kind in the order of their numbers, which are those of docs/Spec.md.
-  static constexpr StringRef psi[] = {
-      "psi-constant",  "psi-extent",  "psi-iota",  "psi-map",     "psi-cast",   "psi-mask",
-      "psi-reduce",    "psi-inner",   "psi-psi",   "psi-transpose", "psi-reshape", "psi-slice",
-      "psi-reverse",   "psi-rotate",  "psi-share", "psi-cat"};
+  static constexpr StringRef psi[] = {"psi-constant", "psi-extent",    "psi-iota",    "psi-map",
+                                      "psi-cast",     "psi-mask",      "psi-reduce",  "psi-inner",
+                                      "psi-psi",      "psi-transpose", "psi-reshape", "psi-slice",
+                                      "psi-reverse",  "psi-rotate",    "psi-share",   "psi-cat"};
   static constexpr StringRef absence[] = {"absent-pointwise", "absent-where", "absent-reduce",
                                           "absent-output",    "absent-let",   "absent-join",
                                           "absent-otherwise"};

@@ -73,7 +73,7 @@ struct Expr {
   std::vector<IndexVar> vars;
   std::optional<std::vector<int64_t>> ranks; // f @ (2,1)
   Reference ref;                             // Name
-  int callee = -1; // Call, FunctionRef: index of a defined function
+  int callee = -1;                           // Call, FunctionRef: index of a defined function
   unsigned depth = 1;
   llvm::StringRef text; // of a whole expression or a reduction, in the text that is compiled
   SourceLoc start;      // where that begins
@@ -121,9 +121,7 @@ struct FunctionDecl {
   bool isMonoid() const { return identity != nullptr; }
   /// True if every parameter is a scalar cell: the function is point-wise.
   bool isPointwise() const {
-    return llvm::all_of(params, [](const FunctionParam &p) {
-      return p.cell && p.cell->empty();
-    });
+    return llvm::all_of(params, [](const FunctionParam &p) { return p.cell && p.cell->empty(); });
   }
 };
 
@@ -155,7 +153,7 @@ struct ArrayDecl {
   SourceLoc loc;
   TypeName type;
   std::vector<ExprPtr> shape;
-  ExprPtr low, high; // `in low..high`, both or neither
+  ExprPtr low, high;                   // `in low..high`, both or neither
   std::optional<ToleranceDecl> within; // of a result
 };
 

@@ -66,9 +66,12 @@ private:
 
   FailureOr<std::string> writeAlone(const Expr &expr) {
     switch (expr.kind) {
-    case ExprKind::Integer: return std::to_string(expr.integer);
-    case ExprKind::Name: return name(expr);
-    case ExprKind::Index: return element(expr);
+    case ExprKind::Integer:
+      return std::to_string(expr.integer);
+    case ExprKind::Name:
+      return name(expr);
+    case ExprKind::Index:
+      return element(expr);
     case ExprKind::Unary: {
       bool isNot = expr.name == "not";
       if (!isNot && expr.fn != ScalarFn::neg)
@@ -76,14 +79,16 @@ private:
       auto a = write(expr.arg(0), isNot ? Not : Unary);
       return failed(a) ? a : FailureOr<std::string>((isNot ? "not " : "-") + *a);
     }
-    case ExprKind::Binary: return binary(expr);
-    default: return refuse(expr);
+    case ExprKind::Binary:
+      return binary(expr);
+    default:
+      return refuse(expr);
     }
   }
 
   FailureOr<std::string> binary(const Expr &expr) {
-    static constexpr StringRef operators[] = {"+",  "-",  "*", "/",  "%",   "==",
-                                              "!=", "<", "<=", ">", ">=", "and", "or"};
+    static constexpr StringRef operators[] = {
+        "+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"};
     if (!llvm::is_contained(operators, expr.name) || expr.ranks)
       return refuse(expr);
     unsigned strength = strengthOf(expr);

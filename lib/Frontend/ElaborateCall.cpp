@@ -22,20 +22,17 @@ LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function,
     for (auto [extent, axis] : llvm::zip(*param.cell, arg.cell)) {
       if (!axis.extent)
         return reporter.error(arg.loc)
-               << "the shape " << shapeText(arg.cell)
-               << " of this argument of '" << function.name
+               << "the shape " << shapeText(arg.cell) << " of this argument of '" << function.name
                << "' is not determined; write the extents, as in "
                   "'[i < N]'";
       SymExpr expected(extent.value);
       if (!extent.symbol.empty())
-        expected = inner.symbols.try_emplace(extent.symbol, *axis.extent)
-                       .first->second;
+        expected = inner.symbols.try_emplace(extent.symbol, *axis.extent).first->second;
       if (expected == *axis.extent)
         continue;
       auto error = reporter.error(arg.loc)
-                   << "'" << function.name << "' expects '" << param.name
-                   << "' to have extent " << expected.str()
-                   << " where this has " << axis.extent->str()
+                   << "'" << function.name << "' expects '" << param.name << "' to have extent "
+                   << expected.str() << " where this has " << axis.extent->str()
                    << " (its cells are " << shapeText(arg.cell) << ")";
       error.attachNote(reporter.exact(extent.loc)) << "by this pattern";
       return error;
@@ -44,8 +41,7 @@ LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function,
   return success();
 }
 
-TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function,
-                                 ArrayRef<Term> args) {
+TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, ArrayRef<Term> args) {
   std::vector<Term> cells(args);
   SmallVector<int64_t> ranks;
   for (auto [param, arg] : llvm::zip(function.params, args))
@@ -77,9 +73,8 @@ TermOr Elaborator::applyRef(const Expr &ref, ArrayRef<Term> args) {
     const FunctionDecl &function = program.functions[ref.callee];
     if (function.params.size() == args.size())
       return applyFunction(ref.loc, function, args);
-    reporter.error(ref.loc)
-        << "'" << ref.name << "' takes " << function.params.size()
-        << " arguments, but is applied to " << args.size() << " here";
+    reporter.error(ref.loc) << "'" << ref.name << "' takes " << function.params.size()
+                            << " arguments, but is applied to " << args.size() << " here";
     return failure();
   }
   if (auto fn = getBinaryFn(ref.name); fn && args.size() == 2)
@@ -87,8 +82,8 @@ TermOr Elaborator::applyRef(const Expr &ref, ArrayRef<Term> args) {
   const Builtin *builtin = lookupBuiltin(ref.name);
   if (builtin && builtin->minArgs == args.size())
     return emitter.map(ref.loc, builtin->fn, ref.name, args);
-  reporter.error(ref.loc) << "'" << ref.name << "' is not a function of "
-                          << args.size() << " scalars";
+  reporter.error(ref.loc) << "'" << ref.name << "' is not a function of " << args.size()
+                          << " scalars";
   return failure();
 }
 
@@ -97,8 +92,7 @@ TermOr Elaborator::elaborateCall(const Expr &expr, Context context) {
   if (expr.callee < 0 && builtin)
     return elaborateBuiltin(expr, *builtin, context);
   bool isPointwise = isPointwiseCall(expr);
-  auto args = elaborateOperands(expr.args, isPointwise ? context : nullptr,
-                                isPointwise);
+  auto args = elaborateOperands(expr.args, isPointwise ? context : nullptr, isPointwise);
   if (failed(args))
     return failure();
   if (expr.callee < 0) {
@@ -123,8 +117,7 @@ TermOr Elaborator::elaborateCall(const Expr &expr, Context context) {
 // Functions of the language
 //===----------------------------------------------------------------------===//
 
-TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin,
-                                    Context context) {
+TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin, Context context) {
   switch (builtin.kind) {
   case Builtin::Pointwise:
   case Builtin::Mask: {
@@ -135,18 +128,15 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin,
     if (builtin.kind == Builtin::Mask)
       return emitter.mask(expr.loc, (*args)[0], (*args)[1]);
     unsigned outside = emitter.frameDepth();
-    if (expr.ranks &&
-        failed(emitter.openFrame(expr.loc, *args, *expr.ranks, expr.name)))
+    if (expr.ranks && failed(emitter.openFrame(expr.loc, *args, *expr.ranks, expr.name)))
       return failure();
     auto result = emitter.map(expr.loc, builtin.fn, expr.name, *args);
     return failed(result) ? result : emitter.closeFrame(*result, outside);
   }
   case Builtin::Iota: {
     auto extent = elaborateSymbolic(expr.arg(0), "the extent of 'iota'");
-    if (failed(extent) ||
-        failed(requireNonNegative(
-            expr.loc, *extent,
-            "'iota' of a negative extent, " + extent->str())))
+    if (failed(extent) || failed(requireNonNegative(
+                              expr.loc, *extent, "'iota' of a negative extent, " + extent->str())))
       return failure();
     return emitter.iota(expr.loc, *extent);
   }
@@ -175,8 +165,7 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin,
   return elaborateReshape(expr, *term);
 }
 
-FailureOr<unsigned>
-Elaborator::elaborateAxis(const Expr &expr, const Term &term, StringRef what) {
+FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const Term &term, StringRef what) {
   auto axis = elaborateSymbolic(expr, "an axis");
   if (failed(axis))
     return failure();
@@ -186,10 +175,9 @@ Elaborator::elaborateAxis(const Expr &expr, const Term &term, StringRef what) {
     *value += rank;
   if (value && *value >= 0 && *value < rank)
     return *value;
-  reporter.error(expr.loc) << "'" << what << "' on an array of shape "
-                           << shapeText(term.cell) << " expects an axis from "
-                           << -rank << " to " << rank - 1 << ", but got "
-                           << axis->str();
+  reporter.error(expr.loc) << "'" << what << "' on an array of shape " << shapeText(term.cell)
+                           << " expects an axis from " << -rank << " to " << rank - 1
+                           << ", but got " << axis->str();
   return failure();
 }
 
@@ -198,21 +186,18 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
   SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (expr.args.size() == 1) {
     if (rank < 2) {
-      reporter.error(expr.loc)
-          << "'transpose' exchanges the last two axes, but this has shape "
-          << shapeText(term.cell);
+      reporter.error(expr.loc) << "'transpose' exchanges the last two axes, but this has shape "
+                               << shapeText(term.cell);
       return failure();
     }
     std::swap(perm[rank - 1], perm[rank - 2]);
     return emitter.transpose(expr.loc, term, perm);
   }
   const Expr &list = expr.arg(1);
-  if (list.kind != ExprKind::List ||
-      static_cast<int64_t>(list.args.size()) != rank) {
-    auto error = reporter.error(list.loc)
-        << "'transpose' of an array of shape " << shapeText(term.cell)
-        << " takes a list of its " << rank
-        << (rank == 1 ? " axis, [0]" : " axes, as in [");
+  if (list.kind != ExprKind::List || static_cast<int64_t>(list.args.size()) != rank) {
+    auto error = reporter.error(list.loc) << "'transpose' of an array of shape "
+                                          << shapeText(term.cell) << " takes a list of its " << rank
+                                          << (rank == 1 ? " axis, [0]" : " axes, as in [");
     // The example: the last two exchanged, as without a list.
     if (rank > 1) {
       std::swap(perm[rank - 1], perm[rank - 2]);
@@ -227,8 +212,7 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
     if (failed(axis))
       return failure();
     if (std::exchange(seen[*axis], true)) {
-      reporter.error(arg->loc)
-          << "axis " << *axis << " stands twice in the permutation";
+      reporter.error(arg->loc) << "axis " << *axis << " stands twice in the permutation";
       return failure();
     }
     perm[k] = *axis;
@@ -236,13 +220,11 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
   return emitter.transpose(expr.loc, term, perm);
 }
 
-LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e,
-                                             StringRef what) {
+LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e, StringRef what) {
   if (auto value = e.getConstant(); value && *value < 0)
     return reporter.error(loc) << what;
   // Extents are not negative, so neither is a sum of products of them.
-  bool mayBeNegative =
-      llvm::any_of(e.getTerms(), [](const auto &t) { return t.second < 0; });
+  bool mayBeNegative = llvm::any_of(e.getTerms(), [](const auto &t) { return t.second < 0; });
   std::string text = e.str() + " >= 0";
   if (mayBeNegative && !llvm::is_contained(signature.constraints, text))
     signature.constraints.push_back(text);
@@ -250,23 +232,19 @@ LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e,
 }
 
 /// Negative counts take and drop from the end.
-TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term,
-                            unsigned axis, const SymExpr &count) {
+TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis,
+                            const SymExpr &count) {
   const auto &extent = term.cell[axis].extent;
   if (!extent) {
-    reporter.error(loc) << "the extent of axis " << axis
-                        << " is not determined";
+    reporter.error(loc) << "the extent of axis " << axis << " is not determined";
     return failure();
   }
-  bool fromEnd = !count.isZero() &&
-                 llvm::all_of(count.getTerms(),
-                              [](const auto &t) { return t.second < 0; });
+  bool fromEnd =
+      !count.isZero() && llvm::all_of(count.getTerms(), [](const auto &t) { return t.second < 0; });
   SymExpr size = fromEnd ? -count : count, rest = *extent - size;
-  std::string what = std::string(isTake ? "'take'" : "'drop'") + " of " +
-                     size.str() + " elements from an axis of extent " +
-                     extent->str();
-  if (failed(requireNonNegative(loc, size, what)) ||
-      failed(requireNonNegative(loc, rest, what)))
+  std::string what = std::string(isTake ? "'take'" : "'drop'") + " of " + size.str() +
+                     " elements from an axis of extent " + extent->str();
+  if (failed(requireNonNegative(loc, size, what)) || failed(requireNonNegative(loc, rest, what)))
     return failure();
   if (isTake)
     return emitter.slice(loc, term, axis, fromEnd ? rest : SymExpr(0), size);
@@ -291,17 +269,15 @@ TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
   SmallVector<std::pair<unsigned, const Expr *>> counts;
   if (count.kind == ExprKind::List) {
     if (expr.args.size() > 2 || count.args.size() > term.rank()) {
-      reporter.error(count.loc)
-          << "a list of counts is for the leading axes of "
-          << shapeText(term.cell) << ", in order, without an axis after it";
+      reporter.error(count.loc) << "a list of counts is for the leading axes of "
+                                << shapeText(term.cell) << ", in order, without an axis after it";
       return failure();
     }
     for (auto [k, arg] : llvm::enumerate(count.args))
       counts.emplace_back(k, arg.get());
   } else {
     if (term.rank() == 0) {
-      reporter.error(expr.loc)
-          << "'" << expr.name << "' needs an axis, but this is a scalar";
+      reporter.error(expr.loc) << "'" << expr.name << "' needs an axis, but this is a scalar";
       return failure();
     }
     FailureOr<unsigned> axis = 0u;
@@ -323,14 +299,12 @@ TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
   return term;
 }
 
-TermOr Elaborator::elaborateReverseRotate(const Expr &expr,
-                                          const Builtin &builtin,
+TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &builtin,
                                           const Term &term) {
   bool isRotate = builtin.kind == Builtin::Rotate;
   unsigned last = isRotate ? 2 : 1;
   if (term.rank() == 0) {
-    reporter.error(expr.loc)
-        << "'" << expr.name << "' needs an axis, but this is a scalar";
+    reporter.error(expr.loc) << "'" << expr.name << "' needs an axis, but this is a scalar";
     return failure();
   }
   FailureOr<unsigned> axis = 0u;
@@ -341,8 +315,7 @@ TermOr Elaborator::elaborateReverseRotate(const Expr &expr,
   if (!isRotate)
     return emitter.reverse(expr.loc, term, *axis);
   auto by = elaborateSymbolic(expr.arg(1), "the distance of 'rotate'");
-  return failed(by) ? TermOr(failure())
-                    : emitter.rotate(expr.loc, term, *by, *axis);
+  return failed(by) ? TermOr(failure()) : emitter.rotate(expr.loc, term, *by, *axis);
 }
 
 TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
@@ -355,16 +328,14 @@ TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
     return emitter.reshape(expr.loc, term, shape);
   }
   if (expr.arg(1).kind != ExprKind::List) {
-    reporter.error(expr.arg(1).loc)
-        << "'reshape' takes a shape, as in 'reshape(x, [m, n])'";
+    reporter.error(expr.arg(1).loc) << "'reshape' takes a shape, as in 'reshape(x, [m, n])'";
     return failure();
   }
   for (const ExprPtr &arg : expr.arg(1).args) {
     auto extent = elaborateSymbolic(*arg, "an extent");
     if (failed(extent) ||
         failed(requireNonNegative(arg->loc, *extent,
-                                  "an extent cannot be negative, but this is " +
-                                      extent->str())))
+                                  "an extent cannot be negative, but this is " + extent->str())))
       return failure();
     shape.push_back(*extent);
   }
@@ -448,8 +419,7 @@ TermOr Elaborator::elaborateOuter(const Expr &expr) {
   if (failed(b))
     return failure();
   unsigned outside = emitter.frameDepth();
-  if (failed(
-          emitter.openFrame(expr.loc, *a, ArrayRef<int64_t>({0}), "outer")) ||
+  if (failed(emitter.openFrame(expr.loc, *a, ArrayRef<int64_t>({0}), "outer")) ||
       failed(emitter.openFrame(expr.loc, *b, ArrayRef<int64_t>({0}), "outer")))
     return failure();
   auto result = applyRef(expr.arg(0), {*a, *b});
@@ -473,8 +443,7 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
   if (fn && !isComparison && *monoid != Monoid::user)
     return emitter.inner(expr.loc, *monoid, *fn, "inner", *a, *b);
   if (a->rank() == 0 || b->rank() == 0) {
-    reporter.error(expr.loc)
-        << "'inner' contracts an axis, but this is a scalar";
+    reporter.error(expr.loc) << "'inner' contracts an axis, but this is a scalar";
     return failure();
   }
   // Any other scalar function: a reduction over the terms.
@@ -482,11 +451,8 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
   perm.push_back(0);
   auto last = emitter.transpose(expr.loc, *b, perm);
   unsigned outside = emitter.frameDepth();
-  if (failed(last) ||
-      failed(
-          emitter.openFrame(expr.loc, *a, ArrayRef<int64_t>({1}), "inner")) ||
-      failed(
-          emitter.openFrame(expr.loc, *last, ArrayRef<int64_t>({1}), "inner")))
+  if (failed(last) || failed(emitter.openFrame(expr.loc, *a, ArrayRef<int64_t>({1}), "inner")) ||
+      failed(emitter.openFrame(expr.loc, *last, ArrayRef<int64_t>({1}), "inner")))
     return failure();
   unsigned contracted = emitter.frameDepth();
   std::vector<Term> terms = {*a, *last};

@@ -26,14 +26,12 @@ TermOr Elaborator::elaborateIndex(const Expr &expr) {
 
 bool Elaborator::isClosed(const Expr &expr, ArrayRef<unsigned> inside) const {
   if (expr.kind == ExprKind::Name && expr.ref.kind == Reference::IndexVariable)
-    return llvm::is_contained(inside, expr.ref.index) ||
-           scope->indexVars.count(expr.ref.index);
+    return llvm::is_contained(inside, expr.ref.index) || scope->indexVars.count(expr.ref.index);
   SmallVector<unsigned> own(inside);
   for (const IndexVar &var : expr.vars)
     if (!var.isWildcard())
       own.push_back(var.id);
-  return llvm::all_of(expr.args,
-                      [&](const ExprPtr &arg) { return isClosed(*arg, own); }) &&
+  return llvm::all_of(expr.args, [&](const ExprPtr &arg) { return isClosed(*arg, own); }) &&
          llvm::all_of(expr.vars, [&](const IndexVar &var) {
            return !var.bound || isClosed(*var.bound, inside);
          });
@@ -41,8 +39,7 @@ bool Elaborator::isClosed(const Expr &expr, ArrayRef<unsigned> inside) const {
 
 /// Looks for `x[…, i, …]`: there i ranges over an axis of x.
 LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
-                                   std::optional<SymExpr> &extent,
-                                   SourceLoc &where) {
+                                   std::optional<SymExpr> &extent, SourceLoc &where) {
   for (const ExprPtr &arg : expr.args)
     if (failed(findUses(*arg, var, extent, where)))
       return failure();
@@ -50,8 +47,7 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
     return success();
   for (unsigned k = 1; k < expr.args.size(); ++k) {
     const Expr &subscript = expr.arg(k);
-    if (subscript.kind != ExprKind::Name ||
-        subscript.ref.kind != Reference::IndexVariable ||
+    if (subscript.kind != ExprKind::Name || subscript.ref.kind != Reference::IndexVariable ||
         subscript.ref.index != var.id)
       continue;
     auto array = hoist(expr.arg(0));
@@ -62,9 +58,8 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
       continue;
     if (extent && *extent != *cell[k - 1].extent) {
       auto error = reporter.error(subscript.loc)
-                   << "index '" << var.name << "' ranges over "
-                   << cell[k - 1].extent->str() << " here and over "
-                   << extent->str() << " elsewhere; write its extent, as in '"
+                   << "index '" << var.name << "' ranges over " << cell[k - 1].extent->str()
+                   << " here and over " << extent->str() << " elsewhere; write its extent, as in '"
                    << var.name << " < " << extent->str() << "'";
       error.attachNote(reporter.exact(where)) << "the other use is here";
       return error;
@@ -75,23 +70,21 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
   return success();
 }
 
-FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position,
-                                          Context context) {
+FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, Context context) {
   const IndexVar &var = form.vars[position];
   if (var.bound) {
     std::string list;
     for (const auto &[k, other] : llvm::enumerate(form.vars))
       list += (k ? ", " : "") + (k == position ? var.name : "_");
     std::string limit = var.bound->kind == ExprKind::Name ? var.bound->name : "n";
-    auto bound = elaborateSymbolic(
-        *var.bound, "the extent of an index",
-        "; let it run over a whole axis and leave out the rest, as in 'mask([" + list + "] " +
-            var.name + " < " + limit + ", x)'");
+    auto bound =
+        elaborateSymbolic(*var.bound, "the extent of an index",
+                          "; let it run over a whole axis and leave out the rest, as in 'mask([" +
+                              list + "] " + var.name + " < " + limit + ", x)'");
     if (failed(bound))
       return failure();
     if (auto value = bound->getConstant(); value && *value < 0) {
-      reporter.error(var.bound->loc)
-          << "an extent cannot be negative, but this is " << *value;
+      reporter.error(var.bound->loc) << "an extent cannot be negative, but this is " << *value;
       return failure();
     }
     return bound;
@@ -112,21 +105,19 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position,
       list += (k ? ", " : "") + other.name;
     reporter.error(var.loc) << "the index form names " << form.vars.size() << " of the "
                             << context->size() << " axes of " << shapeText(*context)
-                            << "; write '_' for each of the others, as in '[" << list << "] ...', or the extent, as in '"
-                            << var.name << " < ...'";
+                            << "; write '_' for each of the others, as in '[" << list
+                            << "] ...', or the extent, as in '" << var.name << " < ...'";
     return failure();
   }
-  reporter.error(var.loc)
-      << "the extent of index '" << var.name
-      << "' does not follow from use or context; write it, as in '" << var.name
-      << " < N'";
+  reporter.error(var.loc) << "the extent of index '" << var.name
+                          << "' does not follow from use or context; write it, as in '" << var.name
+                          << " < N'";
   return failure();
 }
 
 /// Puts the axes of the body at the places of `_`; a body without axes leaves
 /// them open, to be any extent that the surroundings have.
-TermOr Elaborator::placeWildcards(const Expr &form, Term body,
-                                  unsigned variables) {
+TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variables) {
   unsigned wildcards = form.vars.size() - variables;
   if (wildcards == 0)
     return body;
@@ -135,16 +126,14 @@ TermOr Elaborator::placeWildcards(const Expr &form, Term body,
     Cell cell;
     unsigned next = 0;
     for (const IndexVar &var : form.vars)
-      cell.push_back(var.isWildcard() ? Axis::virtualOf(std::nullopt)
-                                      : body.cell[next++]);
+      cell.push_back(var.isWildcard() ? Axis::virtualOf(std::nullopt) : body.cell[next++]);
     body.cell = std::move(cell);
     return body;
   }
   if (own != wildcards) {
-    reporter.error(form.loc)
-        << "the body of this index form has " << own
-        << (own == 1 ? " axis" : " axes") << ", but " << wildcards
-        << " '_' stand for them; a body without axes may leave them open";
+    reporter.error(form.loc) << "the body of this index form has " << own
+                             << (own == 1 ? " axis" : " axes") << ", but " << wildcards
+                             << " '_' stand for them; a body without axes may leave them open";
     return failure();
   }
   SmallVector<int64_t> perm;

@@ -22,7 +22,7 @@ TermOr Elaborator::reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spe
 
 /// The identity as a constant of the type: a number, `inf`, `true` or `false`.
 FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Type element,
-                                                SourceLoc use) {
+                                                 SourceLoc use) {
   Scope none;
   Scope *caller = std::exchange(scope, &none);
   auto term = elaborate(*monoid.identity);

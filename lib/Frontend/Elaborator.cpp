@@ -13,12 +13,10 @@ using namespace moa::frontend;
 /// operators of one kernel: beyond them the program is taken for a mistake.
 static constexpr unsigned maxDepth = 1000, maxOps = 100000;
 
-Elaborator::Elaborator(const Program &program, const KernelDecl &kernel,
-                       Signature signature, Reporter &reporter,
-                       OpBuilder &builder)
-    : program(program), kernel(kernel), signature(std::move(signature)),
-      reporter(reporter), builder(builder),
-      emitter(reporter, builder, this->signature.computeType) {}
+Elaborator::Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
+                       Reporter &reporter, OpBuilder &builder)
+    : program(program), kernel(kernel), signature(std::move(signature)), reporter(reporter),
+      builder(builder), emitter(reporter, builder, this->signature.computeType) {}
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -33,42 +31,36 @@ KernelOp Elaborator::createKernel() {
     return builder.getArrayAttr(attributes);
   };
   auto names = [&](const std::vector<ArrayDecl> &decls) {
-    return strings(llvm::map_range(
-        decls, [](const ArrayDecl &d) { return StringRef(d.name); }));
+    return strings(llvm::map_range(decls, [](const ArrayDecl &d) { return StringRef(d.name); }));
   };
   SmallVector<Attribute> resultTypes;
   for (const Signature::Array &array : signature.results)
-    resultTypes.push_back(
-        TypeAttr::get(ArrayType::get(context, array.shape, array.getStorage())));
+    resultTypes.push_back(TypeAttr::get(ArrayType::get(context, array.shape, array.getStorage())));
   SmallVector<Attribute> within;
   for (const Signature::Array &array : signature.results)
     within.push_back(array.within ? Attribute(WithinAttr::get(context, *array.within))
                                   : builder.getUnitAttr());
   bool hasTolerance = llvm::any_of(within, llvm::IsaPred<WithinAttr>);
-  auto op = KernelOp::create(builder, reporter.location(kernel.loc),
-                             kernel.name, strings(signature.runtimeSymbols),
-                             strings(signature.constraints),
-                             names(kernel.params), names(kernel.results),
-                             builder.getArrayAttr(resultTypes),
-                             hasTolerance ? builder.getArrayAttr(within) : ArrayAttr());
+  auto op = KernelOp::create(
+      builder, reporter.location(kernel.loc), kernel.name, strings(signature.runtimeSymbols),
+      strings(signature.constraints), names(kernel.params), names(kernel.results),
+      builder.getArrayAttr(resultTypes), hasTolerance ? builder.getArrayAttr(within) : ArrayAttr());
   auto setRanges = [&](StringRef name, std::string Signature::Array::*range) {
     if (llvm::any_of(signature.params, [&](const auto &p) { return !(p.*range).empty(); }))
-      op->setAttr(name, strings(llvm::map_range(signature.params, [&](const auto &p) {
-                    return StringRef(p.*range);
-                  })));
+      op->setAttr(name, strings(llvm::map_range(
+                            signature.params, [&](const auto &p) { return StringRef(p.*range); })));
   };
   setRanges("moa.ranges", &Signature::Array::range);
   setRanges("moa.real_ranges", &Signature::Array::realRange);
   setUnsigned(op);
   if (!signature.assumptions.empty())
-    op->setAttr("moa.assumes", strings(llvm::map_range(
-                                   signature.assumptions,
-                                   [](const std::string &text) { return StringRef(text); })));
+    op->setAttr("moa.assumes",
+                strings(llvm::map_range(signature.assumptions,
+                                        [](const std::string &text) { return StringRef(text); })));
   Block &block = op.getBody().emplaceBlock();
   for (auto [decl, array] : llvm::zip(kernel.params, signature.params)) {
     auto type = ArrayType::get(context, array.shape, array.getStorage());
-    Term term =
-        Term::ofArray(block.addArgument(type, reporter.location(decl.loc)));
+    Term term = Term::ofArray(block.addArgument(type, reporter.location(decl.loc)));
     if (!array.shape.empty()) {
       term.reads = floatBit(array.elementType);
       term.source = term.reads ? array.elementType : Type();
@@ -122,8 +114,7 @@ LogicalResult Elaborator::run() {
     return failure();
   requireQuotients(op, signature.constraints);
   // Constraints that slices and quotients added.
-  SmallVector<StringRef> constraints(signature.constraints.begin(),
-                                     signature.constraints.end());
+  SmallVector<StringRef> constraints(signature.constraints.begin(), signature.constraints.end());
   op.setRequiresAttr(builder.getStrArrayAttr(constraints));
   return success();
 }
@@ -135,10 +126,8 @@ LogicalResult Elaborator::elaborateDefinition(unsigned k, Context context) {
     return failure();
   // The operator that computes a definition carries the user's name for it.
   if (term->isArray())
-    if (Operation *op = term->array.getDefiningOp();
-        op && !isa<NameLoc>(op->getLoc()))
-      op->setLoc(
-          NameLoc::get(builder.getStringAttr(definition.name), op->getLoc()));
+    if (Operation *op = term->array.getDefiningOp(); op && !isa<NameLoc>(op->getLoc()))
+      op->setLoc(NameLoc::get(builder.getStringAttr(definition.name), op->getLoc()));
   scope->definitions[k] = std::move(*term);
   return success();
 }
@@ -146,8 +135,7 @@ LogicalResult Elaborator::elaborateDefinition(unsigned k, Context context) {
 LogicalResult Elaborator::elaborateDefinitions(ArrayRef<unsigned> order) {
   for (unsigned k : order) {
     auto isReady = isDetermined(*scope->body->definitions[k].value);
-    if (failed(isReady) ||
-        (*isReady && failed(elaborateDefinition(k, nullptr))))
+    if (failed(isReady) || (*isReady && failed(elaborateDefinition(k, nullptr))))
       return failure();
   }
   return success();
@@ -184,9 +172,8 @@ LogicalResult Elaborator::elaborateNeeded() {
     contexts[findDefinition(body, decl.name)] = cellOf(declared);
   for (unsigned k : body.needed) {
     auto context = contexts.find(k);
-    if (failed(context == contexts.end()
-                   ? elaborateDefinitions(k)
-                   : elaborateDefinition(k, &context->second)))
+    if (failed(context == contexts.end() ? elaborateDefinitions(k)
+                                         : elaborateDefinition(k, &context->second)))
       return failure();
   }
   return success();
@@ -216,8 +203,7 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
   if (!fits) {
     auto error = reporter.error(loc)
                  << "result '" << decl.name << "' is declared with shape "
-                 << shapeText(declared.shape)
-                 << ", but this definition has shape "
+                 << shapeText(declared.shape) << ", but this definition has shape "
                  << shapeText(scope->definitions[last]->cell);
     const Cell &cell = scope->definitions[last]->cell;
     for (unsigned k = 0; k < cell.size() && cell.size() == declared.shape.size(); ++k)
@@ -231,9 +217,8 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
   bool wantsInteger = !wantsBool && isa<IntegerType>(declared.elementType);
   if (wantsBool != term.isBoolean() || (wantsInteger && !term.isInteger())) {
     std::string type = getTypeText(declared.elementType);
-    auto error = reporter.error(loc)
-                 << "result '" << decl.name << "' is declared as " << type
-                 << ", but this definition is " << elementText(term);
+    auto error = reporter.error(loc) << "result '" << decl.name << "' is declared as " << type
+                                     << ", but this definition is " << elementText(term);
     error << (wantsBool          ? "; compare, as in 'x != 0'"
               : term.isBoolean() ? "; make a number of it with select(p, 1, 0)"
                                  : "; convert it, as in '" + type + "(x)'");
@@ -267,15 +252,13 @@ LogicalResult Elaborator::checkUnneeded(Block &block) {
 
 TermOr Elaborator::elaborate(const Expr &expr, Context context) {
   if (depth >= maxDepth) {
-    reporter.error(expr.loc)
-        << "functions and expressions are nested deeper than " << maxDepth
-        << " levels here";
+    reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth
+                             << " levels here";
     return failure();
   }
   if (emitter.getOpCount() > maxOps) {
-    reporter.error(expr.loc)
-        << "the kernel has grown beyond " << maxOps
-        << " operators; a function that calls another twice doubles it";
+    reporter.error(expr.loc) << "the kernel has grown beyond " << maxOps
+                             << " operators; a function that calls another twice doubles it";
     return failure();
   }
   auto hoisted = scope->hoisted.find(&expr);
@@ -305,9 +288,7 @@ TermOr Elaborator::dispatch(const Expr &expr, Context context) {
     return elaborateName(expr, context);
   case ExprKind::Unary: {
     auto operand = elaborate(expr.arg(0), context);
-    return failed(operand)
-               ? operand
-               : emitter.map(expr.loc, expr.fn, expr.name, *operand);
+    return failed(operand) ? operand : emitter.map(expr.loc, expr.fn, expr.name, *operand);
   }
   case ExprKind::Binary:
     return elaborateBinary(expr, context);
@@ -335,8 +316,7 @@ TermOr Elaborator::elaborateName(const Expr &expr, Context context) {
   case Reference::IndexVariable:
     return emitter.frameIndex(expr.loc, scope->indexVars.at(expr.ref.index));
   case Reference::Definition:
-    if (!scope->definitions[expr.ref.index] &&
-        failed(elaborateDefinition(expr.ref.index, context)))
+    if (!scope->definitions[expr.ref.index] && failed(elaborateDefinition(expr.ref.index, context)))
       return failure();
     return *scope->definitions[expr.ref.index];
   case Reference::Parameter:
@@ -356,24 +336,20 @@ bool Elaborator::isPointwiseCall(const Expr &expr) const {
   if (expr.callee >= 0)
     return program.functions[expr.callee].isPointwise();
   const Builtin *builtin = lookupBuiltin(expr.name);
-  return !builtin || builtin->kind == Builtin::Pointwise ||
-         builtin->kind == Builtin::Mask;
+  return !builtin || builtin->kind == Builtin::Pointwise || builtin->kind == Builtin::Mask;
 }
 
 /// True if an index form whose extents are not all written can be reached
 /// through point-wise operators only.
 bool Elaborator::needsContext(const Expr &expr) const {
   if (expr.kind == ExprKind::Name)
-    return expr.ref.kind == Reference::Definition &&
-           !scope->definitions[expr.ref.index];
+    return expr.ref.kind == Reference::Definition && !scope->definitions[expr.ref.index];
   if (expr.kind == ExprKind::IndexForm)
-    return llvm::any_of(expr.vars,
-                        [](const IndexVar &var) { return !var.bound; });
-  if (expr.kind != ExprKind::Unary &&
-      (expr.kind != ExprKind::Binary || expr.ranks) && !isPointwiseCall(expr))
+    return llvm::any_of(expr.vars, [](const IndexVar &var) { return !var.bound; });
+  if (expr.kind != ExprKind::Unary && (expr.kind != ExprKind::Binary || expr.ranks) &&
+      !isPointwiseCall(expr))
     return false;
-  return llvm::any_of(expr.args,
-                      [&](const ExprPtr &arg) { return needsContext(*arg); });
+  return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return needsContext(*arg); });
 }
 
 FailureOr<bool> Elaborator::isDetermined(const Expr &expr) {
@@ -411,8 +387,7 @@ FailureOr<const Term *> Elaborator::hoist(const Expr &expr) {
   auto term = elaborate(expr);
   if (failed(term))
     return failure();
-  return &scope->hoisted.insert_or_assign(&expr, std::move(*term))
-              .first->second;
+  return &scope->hoisted.insert_or_assign(&expr, std::move(*term)).first->second;
 }
 
 /// An index form whose extents follow from uses of its own gives its shape to
@@ -424,8 +399,7 @@ LogicalResult Elaborator::findContextOfForm(const Expr &form, Cell &shape) {
   auto term = hoist(form);
   if (failed(term))
     return failure();
-  if (llvm::all_of((*term)->cell,
-                   [](const Axis &axis) { return axis.extent.has_value(); }))
+  if (llvm::all_of((*term)->cell, [](const Axis &axis) { return axis.extent.has_value(); }))
     shape = (*term)->cell;
   return success();
 }
@@ -448,9 +422,8 @@ LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
   return success();
 }
 
-FailureOr<std::vector<Term>>
-Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context,
-                              bool combine) {
+FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context,
+                                                           bool combine) {
   std::vector<Term> terms(args.size());
   SmallVector<bool> waits;
   Cell shape;
@@ -466,8 +439,7 @@ Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context,
       shape = terms[k].cell;
   }
   for (auto [k, arg] : llvm::enumerate(args))
-    if (!context && shape.empty() && waits[k] &&
-        failed(findContext(*arg, shape)))
+    if (!context && shape.empty() && waits[k] && failed(findContext(*arg, shape)))
       return failure();
   if (!context && !shape.empty())
     context = &shape;
@@ -528,9 +500,10 @@ LogicalResult Elaborator::refuseZeroDivisors(KernelOp kernel) {
     std::string name = isName ? divisor.name : "n";
     return emitError(op->getLoc())
            << "'" << expr.name << "' divides by "
-           << (isName ? "'" + name + "', which" : "a size that") << " is 0 here; set it to at least 1, or let a condition keep the quotient from "
-              "being needed, as in 'select(" << name << " > 0, i " << expr.name << " " << name
-           << ", 0)'";
+           << (isName ? "'" + name + "', which" : "a size that")
+           << " is 0 here; set it to at least 1, or let a condition keep the quotient from "
+              "being needed, as in 'select("
+           << name << " > 0, i " << expr.name << " " << name << ", 0)'";
   }
   return success();
 }
@@ -555,16 +528,14 @@ TermOr Elaborator::elaborateReduce(const Expr &expr) {
     return failure();
   int64_t rank = expr.ranks ? expr.ranks->front() : 1;
   if (term->rank() == 0 || rank == 0) {
-    reporter.error(expr.loc)
-        << "'" << expr.name << "' reduces the last axis, but "
-        << (term->rank() ? "cells of rank 0 have none" : "this is a scalar");
+    reporter.error(expr.loc) << "'" << expr.name << "' reduces the last axis, but "
+                             << (term->rank() ? "cells of rank 0 have none" : "this is a scalar");
     return failure();
   }
   unsigned outside = emitter.frameDepth();
   if (failed(emitter.openFrame(expr.loc, *term, rank, expr.name)))
     return failure();
-  auto result =
-      emitter.reduce(expr.loc, expr.monoid, expr.name, *term, term->rank() - 1);
+  auto result = emitter.reduce(expr.loc, expr.monoid, expr.name, *term, term->rank() - 1);
   if (succeeded(result))
     emitter.noteText(*result, expr);
   return failed(result) ? result : emitter.closeFrame(*result, outside);
@@ -577,15 +548,13 @@ TermOr Elaborator::elaborateInner(const Expr &expr) {
     auto term = elaborate(*arg);
     if (failed(term))
       return failure();
-    ranks.push_back(expr.ranks ? (*expr.ranks)[terms.size()]
-                               : std::min(2u, term->rank()));
+    ranks.push_back(expr.ranks ? (*expr.ranks)[terms.size()] : std::min(2u, term->rank()));
     terms.push_back(std::move(*term));
   }
   unsigned outside = emitter.frameDepth();
   if (failed(emitter.openFrame(expr.loc, terms, ranks, expr.name)))
     return failure();
-  auto result = emitter.inner(expr.loc, expr.monoid, expr.fn, expr.name,
-                              terms[0], terms[1]);
+  auto result = emitter.inner(expr.loc, expr.monoid, expr.fn, expr.name, terms[0], terms[1]);
   if (succeeded(result))
     emitter.noteText(*result, expr);
   return failed(result) ? result : emitter.closeFrame(*result, outside);
@@ -598,11 +567,10 @@ FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef wha
     return failure();
   if (term->kind == Term::Symbolic && term->rank() == 0)
     return term->symbolic;
-  reporter.error(expr.loc)
-      << what << " is an integer expression over the symbols, but this is "
-      << (term->rank()                       ? "an array"
-          : term->kind == Term::Literal ? realText(term->literal)
-                                        : "a value known only at run time")
-      << remedy;
+  reporter.error(expr.loc) << what << " is an integer expression over the symbols, but this is "
+                           << (term->rank()                  ? "an array"
+                               : term->kind == Term::Literal ? realText(term->literal)
+                                                             : "a value known only at run time")
+                           << remedy;
   return failure();
 }

@@ -13,8 +13,8 @@ struct Builtin;
 /// at once, and every definition becomes operators on whole arrays.
 class Elaborator {
 public:
-  Elaborator(const Program &program, const KernelDecl &kernel,
-             Signature signature, Reporter &reporter, mlir::OpBuilder &builder);
+  Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
+             Reporter &reporter, mlir::OpBuilder &builder);
 
   /// Emits the kernel at the builder's insertion point.
   mlir::LogicalResult run();
@@ -39,10 +39,9 @@ private:
   void setUnsigned(KernelOp op);
   mlir::LogicalResult readUnsigned();
   mlir::LogicalResult elaborateNeeded();
-  mlir::LogicalResult
-  elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
-  mlir::FailureOr<mlir::Value>
-  elaborateResult(const ArrayDecl &decl, const Signature::Array &declared);
+  mlir::LogicalResult elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
+  mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl,
+                                               const Signature::Array &declared);
   mlir::LogicalResult checkUnneeded(mlir::Block &block);
   /// Refuses divisions by a size that is set to 0, where a result needs them.
   mlir::LogicalResult refuseZeroDivisors(KernelOp op);
@@ -62,8 +61,8 @@ private:
   /// Elaborates operands, those that need a context for their index forms last.
   /// Operands that do not combine point-wise (`combine` is false) take that of
   /// another only where they have none themselves.
-  mlir::FailureOr<std::vector<Term>>
-  elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context, bool combine);
+  mlir::FailureOr<std::vector<Term>> elaborateOperands(llvm::ArrayRef<ExprPtr> args,
+                                                       Context context, bool combine);
   bool needsContext(const Expr &expr) const;
   /// True if all extents follow without a context.
   mlir::FailureOr<bool> isDetermined(const Expr &expr);
@@ -80,19 +79,15 @@ private:
   TermOr elaborateIndexForm(const Expr &expr, Context context);
   void noteOrigins(const Expr &form, Cell &cell);
   TermOr placeWildcards(const Expr &form, Term body, unsigned variables);
-  mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position,
-                                      Context context);
+  mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position, Context context);
   mlir::LogicalResult findUses(const Expr &expr, const IndexVar &var,
-                               std::optional<SymExpr> &extent,
-                               SourceLoc &where);
+                               std::optional<SymExpr> &extent, SourceLoc &where);
   bool isClosed(const Expr &expr, llvm::ArrayRef<unsigned> inside = {}) const;
 
   // Calls (ElaborateCall.cpp).
   TermOr elaborateCall(const Expr &expr, Context context);
-  TermOr elaborateBuiltin(const Expr &expr, const Builtin &builtin,
-                          Context context);
-  TermOr applyFunction(SourceLoc loc, const FunctionDecl &function,
-                       llvm::ArrayRef<Term> args);
+  TermOr elaborateBuiltin(const Expr &expr, const Builtin &builtin, Context context);
+  TermOr applyFunction(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<Term> args);
   mlir::LogicalResult bindCells(SourceLoc loc, const FunctionDecl &function,
                                 llvm::ArrayRef<Term> args, Scope &scope);
   TermOr applyRef(const Expr &ref, llvm::ArrayRef<Term> args);
@@ -100,29 +95,26 @@ private:
   TermOr elaborateTakeDrop(const Expr &expr, bool isTake, Term term);
   TermOr takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis,
                   const SymExpr &count);
-  TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin,
-                                const Term &term);
+  TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term);
   TermOr elaborateReshape(const Expr &expr, const Term &term);
   TermOr elaborateCat(const Expr &expr);
   TermOr elaboratePsi(const Expr &expr);
   TermOr elaborateOuter(const Expr &expr);
   TermOr elaborateFullInner(const Expr &expr);
   TermOr elaborateFullReduce(const Expr &expr);
-  mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term,
-                                          llvm::StringRef what);
+  mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term, llvm::StringRef what);
   /// A named monoid, or `user` for a monoid of the specification.
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
   /// Reduces with the monoid that `ref` names.
-  TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what,
-                    const Term &term, unsigned axis);
+  TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term,
+                    unsigned axis);
   /// The op of a monoid of the specification on an element type, made once.
   mlir::FailureOr<MonoidOp> getMonoidOp(const Expr &ref, mlir::Type element);
-  mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid,
-                                                       mlir::Type element, SourceLoc use);
+  mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid, mlir::Type element,
+                                                   SourceLoc use);
   /// Checks or, where only the sizes at run time decide, requires e ≥ 0; `what`
   /// is the message if it is not.
-  mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e,
-                                         llvm::StringRef what);
+  mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e, llvm::StringRef what);
 
   const Program &program;
   const KernelDecl &kernel;

@@ -23,8 +23,8 @@ unsigned Emitter::pushFrame(SymExpr extent, StringRef name) {
 
 TermOr Emitter::iota(SourceLoc loc, const SymExpr &extent) {
   auto text = StringAttr::get(reporter.getContext(), extent.str());
-  auto type = ArrayType::get(reporter.getContext(), {extent},
-                             IndexType::get(reporter.getContext()));
+  auto type =
+      ArrayType::get(reporter.getContext(), {extent}, IndexType::get(reporter.getContext()));
   return Term::ofArray(create<IotaOp>(loc, type, text));
 }
 
@@ -38,13 +38,12 @@ TermOr Emitter::frameIndex(SourceLoc loc, unsigned position) {
   return term;
 }
 
-FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms,
-                                      ArrayRef<int64_t> ranks, Spelling what) {
+FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms, ArrayRef<int64_t> ranks,
+                                      Spelling what) {
   std::vector<Term> leading;
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
     if (static_cast<int64_t>(term.rank()) < rank) {
-      auto error = reporter.error(term.loc)
-                   << "'" << what << "' works on cells of rank " << rank;
+      auto error = reporter.error(term.loc) << "'" << what << "' works on cells of rank " << rank;
       if (term.rank() == 0)
         error << ", but this is a scalar";
       else
@@ -66,9 +65,8 @@ LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms,
   unsigned depth = frames.size();
   for (auto [k, axis] : llvm::enumerate(*leading)) {
     if (!axis.extent)
-      return reporter.error(loc)
-             << "the extent of axis " << k << " of the frame of '" << what
-             << "' is not determined; write it, as in '[i < N]'";
+      return reporter.error(loc) << "the extent of axis " << k << " of the frame of '" << what
+                                 << "' is not determined; write it, as in '[i < N]'";
     pushFrame(*axis.extent);
   }
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
@@ -100,8 +98,7 @@ Term Emitter::closeFrame(Term term, unsigned depth) {
 //===----------------------------------------------------------------------===//
 
 /// The axes of `large` that the axes of `small` can stand for, in order.
-static std::optional<SmallVector<unsigned>> findAxes(const Cell &small,
-                                                     const Cell &large) {
+static std::optional<SmallVector<unsigned>> findAxes(const Cell &small, const Cell &large) {
   SmallVector<unsigned> places;
   // From the back: trailing axes are the likelier meaning.
   for (unsigned k = small.size(), l = large.size(); k > 0; --k) {
@@ -136,7 +133,7 @@ static std::string indexFormText(const Term &small, unsigned rank,
 /// The places of the axes of `small` among those of `large`, last to last, where an axis of
 /// extent 1 stands for none. Nothing unless there is such an axis and the others agree.
 static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Cell &small,
-                                                                       const Cell &large) {
+                                                                        const Cell &large) {
   if (small.size() > large.size())
     return std::nullopt;
   SmallVector<std::optional<unsigned>> places;
@@ -154,8 +151,7 @@ static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Ce
 }
 
 /// What arrays of equal rank disagree in, and what may be meant.
-static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term &b,
-                           Spelling what) {
+static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term &b, Spelling what) {
   for (unsigned k = 0; k < a.rank(); ++k)
     if (a.cell[k].extent && b.cell[k].extent && *a.cell[k].extent != *b.cell[k].extent) {
       error << "; axis " << k << " is " << a.cell[k].extent->str() << " on one side and "
@@ -167,24 +163,22 @@ static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term 
   Cell swapped = b.cell;
   if (last >= 2)
     std::swap(swapped[last - 1], swapped[last - 2]);
-  bool fits = llvm::all_of(llvm::zip(a.cell, swapped),
-                           [](auto pair) { return std::get<0>(pair).extent == std::get<1>(pair).extent; });
+  bool fits = llvm::all_of(llvm::zip(a.cell, swapped), [](auto pair) {
+    return std::get<0>(pair).extent == std::get<1>(pair).extent;
+  });
   if (fits)
-    error << "; 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' has the shape of the first";
+    error << "; 'transpose(" << (b.name.empty() ? "..." : b.name)
+          << ")' has the shape of the first";
   else if (what == "*" && last >= 2 && a.cell[last - 1].extent == b.cell[last - 2].extent)
     error << "; a product of matrices is '+.*'";
 }
 
-void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
-                            Spelling what) {
+void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
   auto error = reporter.error(loc)
-               << "'" << what << "' combines shapes " << shapeText(a.cell)
-               << " and " << shapeText(b.cell)
-               << ", but only equal shapes and scalars combine";
-  error.attachNote(reporter.exact(a.loc))
-      << "this has shape " << shapeText(a.cell);
-  error.attachNote(reporter.exact(b.loc))
-      << "this has shape " << shapeText(b.cell);
+               << "'" << what << "' combines shapes " << shapeText(a.cell) << " and "
+               << shapeText(b.cell) << ", but only equal shapes and scalars combine";
+  error.attachNote(reporter.exact(a.loc)) << "this has shape " << shapeText(a.cell);
+  error.attachNote(reporter.exact(b.loc)) << "this has shape " << shapeText(b.cell);
   for (auto [small, large] : {std::pair(&a, &b), std::pair(&b, &a)})
     if (auto places = findRepeated(small->cell, large->cell)) {
       error << "; an axis of extent 1 is not repeated by itself: ";
@@ -215,15 +209,13 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
   });
   unsigned rest = large.rank() - small.rank();
   if (isOperator && leads)
-    error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest)
-          << "," << (aIsSmall ? rest : 0) << ")'";
+    error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest) << ","
+          << (aIsSmall ? rest : 0) << ")'";
 }
 
-void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b,
-                            Spelling what) {
+void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
   auto error = reporter.error(loc)
-               << "'" << what
-               << "' lifts over the axes in front of its cells, but these are "
+               << "'" << what << "' lifts over the axes in front of its cells, but these are "
                << shapeText(a.cell) << " and " << shapeText(b.cell)
                << "; they are equal, or one operand has none";
   error.attachNote(reporter.exact(a.loc))
@@ -232,8 +224,8 @@ void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b,
       << "this has " << shapeText(b.cell) << " in front of its cells";
 }
 
-FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms,
-                                    Spelling what, bool areFrames) {
+FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what,
+                                    bool areFrames) {
   Cell cell;
   const Term *shaped = nullptr;
   for (const Term &term : terms) {
@@ -263,8 +255,7 @@ FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms,
   return cell;
 }
 
-FailureOr<Emitter::Layout> Emitter::merge(SourceLoc loc, ArrayRef<Term> terms,
-                                          Spelling what) {
+FailureOr<Emitter::Layout> Emitter::merge(SourceLoc loc, ArrayRef<Term> terms, Spelling what) {
   Layout layout;
   auto cell = mergeCells(loc, terms, what);
   if (failed(cell))
@@ -288,8 +279,7 @@ ArrayType Emitter::typeOf(const Layout &layout, Type element) const {
   return ArrayType::get(reporter.getContext(), extents, element);
 }
 
-SmallVector<int64_t> Emitter::placement(const Term &term,
-                                        const Layout &layout) const {
+SmallVector<int64_t> Emitter::placement(const Term &term, const Layout &layout) const {
   SmallVector<int64_t> places;
   for (unsigned axis : term.frame)
     places.push_back(llvm::find(layout.frame, axis) - layout.frame.begin());
@@ -322,8 +312,7 @@ Term Emitter::fromLayout(Value array, const Layout &layout) const {
 //===----------------------------------------------------------------------===//
 
 TermOr Emitter::constant(SourceLoc loc, TypedAttr value) {
-  auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(),
-                             value.getType());
+  auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(), value.getType());
   return Term::ofArray(create<ConstantOp>(loc, type, value));
 }
 
@@ -331,9 +320,12 @@ FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
   FloatAttr rounded = FloatAttr::get(type, value);
   double kept = rounded.getValueAsDouble();
   if (std::isfinite(value) && (!std::isfinite(kept) || (value != 0 && kept == 0))) {
-    const char *remedy = kept == 0 ? "; take a larger number, or compute in f64, which a parameter of f64 asks for"
-                                   : "; take a smaller number, 'inf', or compute in f64, which a parameter of f64 asks for";
-    reporter.error(loc) << formatNumber(value) << " is " << formatNumber(kept) << " in " << getTypeText(type) << remedy;
+    const char *remedy =
+        kept == 0 ? "; take a larger number, or compute in f64, which a parameter of f64 asks for"
+                  : "; take a smaller number, 'inf', or compute in f64, which a parameter of f64 "
+                    "asks for";
+    reporter.error(loc) << formatNumber(value) << " is " << formatNumber(kept) << " in "
+                        << getTypeText(type) << remedy;
     hasLost = true;
   }
   return rounded;
@@ -342,10 +334,8 @@ FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
 /// A symbolic term or a literal as a scalar array.
 Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
   auto constantValue = term.symbolic.getConstant();
-  if (term.kind == Term::Literal ||
-      (constantValue && isa<FloatType>(element))) {
-    double value =
-        term.kind == Term::Literal ? term.literal : double(*constantValue);
+  if (term.kind == Term::Literal || (constantValue && isa<FloatType>(element))) {
+    double value = term.kind == Term::Literal ? term.literal : double(*constantValue);
     return constant(loc, realConstant(loc, value, element))->array;
   }
   if (constantValue)
@@ -376,29 +366,26 @@ Term Emitter::toFloat(SourceLoc loc, const Term &term, Type type) {
   return result;
 }
 
-/// Refuses casts to a wider float than the kernel computes in, where something is computed from them: the wider
-/// type would be lost.
+/// Refuses casts to a wider float than the kernel computes in, where something is computed from
+/// them: the wider type would be lost.
 LogicalResult Emitter::checkComputed(SourceLoc loc, ArrayRef<Term> terms) {
   for (const Term &term : terms)
     if (term.isArray() && term.elementType().isF64() && !computeType.isF64())
-      return reporter.error(loc) << "this computes in f32 and loses the cast to f64, as no parameter is f64; declare "
-                                    "one as f64, or remove the cast";
+      return reporter.error(loc)
+             << "this computes in f32 and loses the cast to f64, as no parameter is f64; declare "
+                "one as f64, or remove the cast";
   return success();
 }
 
-FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what,
-                               ArrayRef<Term> args, bool allowBoolean) {
-  bool anyBoolean =
-      llvm::any_of(args, [](const Term &t) { return t.isBoolean(); });
-  bool allBoolean =
-      llvm::all_of(args, [](const Term &t) { return t.isBoolean(); });
+FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args,
+                               bool allowBoolean) {
+  bool anyBoolean = llvm::any_of(args, [](const Term &t) { return t.isBoolean(); });
+  bool allBoolean = llvm::all_of(args, [](const Term &t) { return t.isBoolean(); });
   if (anyBoolean && !(allBoolean && allowBoolean)) {
     auto error = reporter.error(loc)
                  << "'" << what << "' expects "
-                 << (allowBoolean ? "operands of one kind" : "numbers")
-                 << ", but got ";
-    llvm::interleaveComma(args, error,
-                          [&](const Term &t) { error << elementText(t); });
+                 << (allowBoolean ? "operands of one kind" : "numbers") << ", but got ";
+    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
     error << "; make a number of a bool with select(p, 1, 0)";
     return failure();
   }
@@ -412,16 +399,12 @@ FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what,
 
 FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
                                      ArrayRef<Term> args) {
-  bool floatOnly =
-      (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
+  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
   bool isLogic = what == "and" || what == "or" || what == "not";
-  bool isBits = !isLogic && (fn == ScalarFn::not_ ||
-                             (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
+  bool isBits = !isLogic && (fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
   auto got = [&](StringRef expected, StringRef remedy) {
-    auto error = reporter.error(loc)
-                 << "'" << what << "' expects " << expected << ", but got ";
-    llvm::interleaveComma(args, error,
-                          [&](const Term &t) { error << elementText(t); });
+    auto error = reporter.error(loc) << "'" << what << "' expects " << expected << ", but got ";
+    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
     error << remedy;
     return failure();
   };
@@ -432,21 +415,19 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
   }
   if (isBits || fn == ScalarFn::mod) {
     if (!llvm::all_of(args, [](const Term &t) { return t.isInteger(); }))
-      return got("integers",
-                 !isBits ? "; on floats write 'x - floor(x / y) * y'"
-                 : llvm::any_of(args, [](const Term &t) { return t.isBoolean(); })
-                     ? "; on bool write and, or, not"
-                 : fn == ScalarFn::xor_ ? "; a power is 'pow(x, y)'"
-                                        : "; convert floats, as in 'i32(x)'");
+      return got("integers", !isBits ? "; on floats write 'x - floor(x / y) * y'"
+                             : llvm::any_of(args, [](const Term &t) { return t.isBoolean(); })
+                                 ? "; on bool write and, or, not"
+                             : fn == ScalarFn::xor_ ? "; a power is 'pow(x, y)'"
+                                                    : "; convert floats, as in 'i32(x)'");
     return Type(IndexType::get(reporter.getContext()));
   }
   bool isSelect = fn == ScalarFn::select;
   if (isSelect && !args[0].isBoolean())
     return got("a bool first", "; compare first, as in 'x != 0'");
-  bool allowBoolean = isSelect || fn == ScalarFn::otherwise || fn == ScalarFn::eq || fn == ScalarFn::ne ||
-                      fn == ScalarFn::id;
-  auto type =
-      unify(loc, what, isSelect ? args.drop_front() : args, allowBoolean);
+  bool allowBoolean = isSelect || fn == ScalarFn::otherwise || fn == ScalarFn::eq ||
+                      fn == ScalarFn::ne || fn == ScalarFn::id;
+  auto type = unify(loc, what, isSelect ? args.drop_front() : args, allowBoolean);
   if (failed(type))
     return failure();
   return floatOnly ? computeType : *type;
@@ -466,10 +447,8 @@ void Emitter::warnOfQuotient(SourceLoc loc, const Term &dividend, StringRef divi
 }
 
 /// Arithmetic on symbols and literals needs no op.
-std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn,
-                                    ArrayRef<Term> args) {
-  if (llvm::any_of(args, [](const Term &t) { return t.isArray(); }) ||
-      args.size() > 2)
+std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args) {
+  if (llvm::any_of(args, [](const Term &t) { return t.isArray(); }) || args.size() > 2)
     return std::nullopt;
   const Term &a = args.front(), &b = args.back();
   if (a.kind == Term::Symbolic && b.kind == Term::Symbolic) {
@@ -477,9 +456,8 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn,
     if (auto value = combineSymbolic(fn, a.symbolic, b.symbolic, why)) {
       auto ca = a.symbolic.getConstant(), cb = b.symbolic.getConstant();
       if (fn == ScalarFn::div && ca && cb && *ca % *cb != 0)
-        reporter.warning(loc)
-            << "'/' on integers floors: " << *ca << " / " << *cb << " is "
-            << value->str() << "; write " << *ca << ".0 for a real quotient";
+        reporter.warning(loc) << "'/' on integers floors: " << *ca << " / " << *cb << " is "
+                              << value->str() << "; write " << *ca << ".0 for a real quotient";
       else if (fn == ScalarFn::div && !cb)
         warnOfQuotient(loc, a, b.symbolic.str());
       return TermOr(Term::ofSymbolic(*value));
@@ -499,25 +477,21 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn,
   if (!ra || !rb)
     return std::nullopt;
   auto value = combineReals(fn, *ra, *rb);
-  return value ? std::optional<TermOr>(TermOr(Term::ofLiteral(*value)))
-               : std::nullopt;
+  return value ? std::optional<TermOr>(TermOr(Term::ofLiteral(*value))) : std::nullopt;
 }
 
-Value Emitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args,
-                       ArrayRef<Value> operands, const Layout &layout) {
+Value Emitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args, ArrayRef<Value> operands,
+                       const Layout &layout) {
   SmallVector<Attribute> axes;
   for (const Term &arg : args)
     axes.push_back(builder.getDenseI64ArrayAttr(placement(arg, layout)));
-  Type element =
-      llvm::cast<ArrayType>(operands.back().getType()).getElementType();
+  Type element = llvm::cast<ArrayType>(operands.back().getType()).getElementType();
   if (fn >= ScalarFn::eq && fn <= ScalarFn::ge)
     element = builder.getI1Type();
-  return create<MapOp>(loc, typeOf(layout, element), fn, operands,
-                       builder.getArrayAttr(axes));
+  return create<MapOp>(loc, typeOf(layout, element), fn, operands, builder.getArrayAttr(axes));
 }
 
-TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what,
-                    ArrayRef<Term> args) {
+TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> args) {
   auto layout = merge(loc, args, what);
   if (failed(layout))
     return failure();

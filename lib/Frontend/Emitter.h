@@ -20,8 +20,7 @@ using Spelling = llvm::StringRef;
 
 class Emitter {
 public:
-  Emitter(const Reporter &reporter, mlir::OpBuilder &builder,
-          mlir::Type computeType)
+  Emitter(const Reporter &reporter, mlir::OpBuilder &builder, mlir::Type computeType)
       : reporter(reporter), builder(builder), computeType(computeType) {}
 
   // The frame stack.
@@ -33,59 +32,53 @@ public:
   /// Splits the leading cell axes off all terms so that `ranks[k]` are left of
   /// term k, and pushes them as frame axes: Ω. The leading axes of the terms
   /// are equal or there are none.
-  mlir::LogicalResult openFrame(SourceLoc loc,
-                                llvm::MutableArrayRef<Term> terms,
+  mlir::LogicalResult openFrame(SourceLoc loc, llvm::MutableArrayRef<Term> terms,
                                 llvm::ArrayRef<int64_t> ranks, Spelling what);
   /// Pops the axes from `depth` on; they become leading cell axes of the term.
   Term closeFrame(Term term, unsigned depth);
 
   // Operators.
   TermOr constant(SourceLoc loc, mlir::TypedAttr value);
-  /// A real number rounded to a float type. A finite number that would become infinite or 0 is an error (lostConstants).
+  /// A real number rounded to a float type. A finite number that would become infinite or 0 is an
+  /// error (lostConstants).
   mlir::FloatAttr realConstant(SourceLoc loc, double value, mlir::Type type);
   /// Whether an error was reported of a number that its type cannot hold.
   bool lostConstants() const { return hasLost; }
-  TermOr map(SourceLoc loc, ScalarFn fn, Spelling what,
-             llvm::ArrayRef<Term> args);
+  TermOr map(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<Term> args);
   TermOr mask(SourceLoc loc, const Term &predicate, const Term &term);
   /// `function` is the op of a monoid of the user, on the type of reduced().
-  TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term,
-                unsigned axis, MonoidOp function = MonoidOp());
+  TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term, unsigned axis,
+                MonoidOp function = MonoidOp());
   /// The element type in which a reduction of the term computes.
   mlir::Type reducedType(const Term &term) const;
   /// The last cell axis of a with the first of b.
-  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
-               const Term &a, const Term &b);
+  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a,
+               const Term &b);
   /// The operation of a reduction keeps how that was written.
   void noteText(const Term &term, const Expr &expr) const;
   /// A missing subscript is a whole axis.
-  TermOr index(SourceLoc loc, const Term &term,
-               llvm::ArrayRef<std::optional<Term>> subscripts);
+  TermOr index(SourceLoc loc, const Term &term, llvm::ArrayRef<std::optional<Term>> subscripts);
   TermOr cast(SourceLoc loc, mlir::Type type, const Term &term);
   /// An integer term modulo 2^w of an unsigned type: x & (2^w − 1).
   TermOr lowBits(SourceLoc loc, const Term &term, mlir::Type type);
   TermOr iota(SourceLoc loc, const SymExpr &extent);
   /// `perm` covers the cell axes.
-  TermOr transpose(SourceLoc loc, const Term &term,
-                   llvm::ArrayRef<int64_t> perm);
-  TermOr slice(SourceLoc loc, const Term &term, unsigned axis,
-               const SymExpr &start, const SymExpr &count);
+  TermOr transpose(SourceLoc loc, const Term &term, llvm::ArrayRef<int64_t> perm);
+  TermOr slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
+               const SymExpr &count);
   TermOr reverse(SourceLoc loc, const Term &term, unsigned axis);
-  TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by,
-                unsigned axis);
+  TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis);
   /// The cells of a, then those of b, along an axis.
   TermOr cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis);
-  TermOr reshape(SourceLoc loc, const Term &term,
-                 llvm::ArrayRef<SymExpr> shape);
+  TermOr reshape(SourceLoc loc, const Term &term, llvm::ArrayRef<SymExpr> shape);
 
   /// Gives the term every axis of its cell, all frame axes of `frame`, and the
   /// compute type if `widen`: what a reduction or an output needs.
-  TermOr materialise(SourceLoc loc, const Term &term,
-                     llvm::ArrayRef<unsigned> frame, bool widen);
+  TermOr materialise(SourceLoc loc, const Term &term, llvm::ArrayRef<unsigned> frame, bool widen);
   Term toFloat(SourceLoc loc, const Term &term, mlir::Type type);
   /// The cell shape of terms that combine point-wise: equal, or scalars.
-  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms,
-                                   Spelling what, bool areFrames = false);
+  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what,
+                                   bool areFrames = false);
 
   /// Operations emitted so far, against a program that grows without bound.
   unsigned getOpCount() const { return opCount; }
@@ -95,54 +88,39 @@ private:
     llvm::SmallVector<unsigned, 4> frame;
     Cell cell;
   };
-  template <typename Op, typename... Args>
-  mlir::Value create(SourceLoc loc, Args &&...args) {
+  template <typename Op, typename... Args> mlir::Value create(SourceLoc loc, Args &&...args) {
     ++opCount;
-    return Op::create(builder, reporter.location(loc),
-                      std::forward<Args>(args)...)
-        .getResult();
+    return Op::create(builder, reporter.location(loc), std::forward<Args>(args)...).getResult();
   }
-  mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<Term> terms,
-                                Spelling what);
+  mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what);
   mlir::FailureOr<Cell> mergeLeading(SourceLoc loc, llvm::ArrayRef<Term> terms,
-                                     llvm::ArrayRef<int64_t> ranks,
-                                     Spelling what);
+                                     llvm::ArrayRef<int64_t> ranks, Spelling what);
   /// The array type of a layout; virtual axes are left out.
   ArrayType typeOf(const Layout &layout, mlir::Type element) const;
-  llvm::SmallVector<int64_t> placement(const Term &term,
-                                       const Layout &layout) const;
+  llvm::SmallVector<int64_t> placement(const Term &term, const Layout &layout) const;
   /// Position of a cell axis among the axes of the array.
   unsigned physicalAxis(const Term &term, unsigned axis) const;
   mlir::Value toElement(SourceLoc loc, const Term &term, mlir::Type element);
   mlir::Value scalar(SourceLoc loc, const Term &term, mlir::Type element);
   mlir::LogicalResult checkComputed(SourceLoc loc, llvm::ArrayRef<Term> terms);
-  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn,
-                                          Spelling what,
+  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn, Spelling what,
                                           llvm::ArrayRef<Term> args);
-  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what,
-                                    llvm::ArrayRef<Term> args,
+  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what, llvm::ArrayRef<Term> args,
                                     bool allowBoolean);
-  std::optional<TermOr> fold(SourceLoc loc, ScalarFn fn,
-                             llvm::ArrayRef<Term> args);
+  std::optional<TermOr> fold(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args);
   mlir::Value emitMap(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args,
-                      llvm::ArrayRef<mlir::Value> operands,
-                      const Layout &layout);
+                      llvm::ArrayRef<mlir::Value> operands, const Layout &layout);
   Term fromLayout(mlir::Value array, const Layout &layout) const;
   void warnOfQuotient(SourceLoc loc, const Term &dividend, llvm::StringRef divisor);
-  void shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
-                     Spelling what);
-  void frameMismatch(SourceLoc loc, const Term &a, const Term &b,
-                     Spelling what);
-  mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const Term &a,
-                                 const Term &b);
+  void shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
+  void frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
+  mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b);
   mlir::Type roundingType(const Term &a, const Term &b) const;
   TermOr castUnsigned(SourceLoc loc, mlir::Type type, const Term &term);
-  mlir::FailureOr<Layout>
-  subscriptLayout(SourceLoc loc, const Term &term,
-                  llvm::ArrayRef<std::optional<Term>> subscripts);
+  mlir::FailureOr<Layout> subscriptLayout(SourceLoc loc, const Term &term,
+                                          llvm::ArrayRef<std::optional<Term>> subscripts);
   mlir::LocationAttr writtenAs(const Term &subscript) const;
-  mlir::LogicalResult checkSubscript(SourceLoc loc, const Term &subscript,
-                                     const Axis &axis);
+  mlir::LogicalResult checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis);
 
   const Reporter &reporter;
   mlir::OpBuilder &builder;

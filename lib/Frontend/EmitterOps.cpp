@@ -14,15 +14,13 @@ using namespace moa::frontend;
 // Broadcast, mask and cast
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::materialise(SourceLoc loc, const Term &term,
-                            ArrayRef<unsigned> frame, bool widen) {
+TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> frame, bool widen) {
   Layout layout;
   layout.frame.assign(frame.begin(), frame.end());
   layout.cell = term.cell;
   for (auto [k, axis] : llvm::enumerate(layout.cell)) {
     if (!axis.extent) {
-      reporter.error(loc) << "the extent of axis " << k << " of "
-                          << shapeText(term.cell)
+      reporter.error(loc) << "the extent of axis " << k << " of " << shapeText(term.cell)
                           << " is not determined; write it, as in '[i < N]'";
       return failure();
     }
@@ -38,8 +36,7 @@ TermOr Emitter::materialise(SourceLoc loc, const Term &term,
   result.array = toElement(loc, term, element);
   if (term.frame != layout.frame || term.hasVirtualAxes()) {
     Value operand = result.array;
-    result = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, layout),
-                        layout);
+    result = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, layout), layout);
     result.selectsFrom(term);
   }
   result.loc = term.loc;
@@ -52,15 +49,13 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
   if (failed(layout))
     return failure();
   if (!predicate.isBoolean()) {
-    reporter.error(loc)
-        << "'mask' expects a predicate of type bool first, but got "
-        << elementText(predicate);
+    reporter.error(loc) << "'mask' expects a predicate of type bool first, but got "
+                        << elementText(predicate);
     return failure();
   }
   // The masked array has every axis of the predicate.
   Term input = term;
-  bool covers = term.isArray() && term.frame == layout->frame &&
-                term.rank() == layout->cell.size();
+  bool covers = term.isArray() && term.frame == layout->frame && term.rank() == layout->cell.size();
   for (unsigned k = 0; covers && k < term.rank(); ++k)
     covers = term.cell[k].isVirtual == layout->cell[k].isVirtual;
   if (!covers) {
@@ -68,26 +63,22 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
                    : term.isFloat() ? computeType
                                     : Type(builder.getIndexType());
     Value operand = toElement(loc, term, element);
-    input = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, *layout),
-                       *layout);
+    input = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, *layout), *layout);
     input.selectsFrom(term);
   }
   Term result = input;
-  result.array = create<MaskOp>(
-      loc, input.array.getType(), predicate.array, input.array,
-      builder.getDenseI64ArrayAttr(placement(predicate, *layout)));
+  result.array = create<MaskOp>(loc, input.array.getType(), predicate.array, input.array,
+                                builder.getDenseI64ArrayAttr(placement(predicate, *layout)));
   result.cell = layout->cell;
   return result;
 }
 
-static LogicalResult checkFits(SourceLoc loc, int64_t value, Type type,
-                               const Reporter &reporter) {
+static LogicalResult checkFits(SourceLoc loc, int64_t value, Type type, const Reporter &reporter) {
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer || (integer.isUnsigned() ? value >= 0 && llvm::isUIntN(integer.getWidth(), value)
                                         : llvm::isIntN(integer.getWidth(), value)))
     return success();
-  return reporter.error(loc)
-         << value << " does not fit in " << getTypeText(type);
+  return reporter.error(loc) << value << " does not fit in " << getTypeText(type);
 }
 
 TermOr Emitter::lowBits(SourceLoc loc, const Term &term, Type type) {
@@ -100,7 +91,7 @@ TermOr Emitter::lowBits(SourceLoc loc, const Term &term, Type type) {
 TermOr Emitter::castUnsigned(SourceLoc loc, Type type, const Term &term) {
   if (term.kind == Term::Symbolic && term.symbolic.getConstant())
     return failed(checkFits(loc, *term.symbolic.getConstant(), type, reporter)) ? TermOr(failure())
-                                                                              : TermOr(term);
+                                                                                : TermOr(term);
   if (term.isInteger())
     return lowBits(loc, term, type);
   if (term.isBoolean())
@@ -128,10 +119,8 @@ TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
   result.cast = isa<FloatType>(type) ? type : Type();
   if (term.isArray() && term.elementType() == type)
     return result;
-  auto constantValue =
-      term.kind == Term::Symbolic ? term.symbolic.getConstant() : std::nullopt;
-  bool isDirect =
-      (term.kind == Term::Literal && isa<FloatType>(type)) || constantValue;
+  auto constantValue = term.kind == Term::Symbolic ? term.symbolic.getConstant() : std::nullopt;
+  bool isDirect = (term.kind == Term::Literal && isa<FloatType>(type)) || constantValue;
   if (constantValue && failed(checkFits(loc, *constantValue, type, reporter)))
     return failure();
   result.kind = Term::Array;
@@ -141,8 +130,7 @@ TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
   }
   Type given = term.isFloat() ? computeType : Type(builder.getIndexType());
   Value operand = term.isArray() ? term.array : scalar(loc, term, given);
-  auto arrayType =
-      llvm::cast<ArrayType>(operand.getType()).withElementType(type);
+  auto arrayType = llvm::cast<ArrayType>(operand.getType()).withElementType(type);
   result.array = create<CastOp>(loc, arrayType, operand, false);
   return result;
 }
@@ -157,13 +145,13 @@ Type Emitter::reducedType(const Term &term) const {
   return term.isFloat() ? computeType : Type(IndexType::get(reporter.getContext()));
 }
 
-TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what,
-                       const Term &term, unsigned axis, MonoidOp function) {
+TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term, unsigned axis,
+                       MonoidOp function) {
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
   if (monoid != Monoid::user && term.isBoolean() != isLogic) {
-    auto error = reporter.error(loc) << "'" << what << "' reduces "
-                                     << (isLogic ? "bool" : "numbers")
-                                     << ", but got " << elementText(term);
+    auto error = reporter.error(loc)
+                 << "'" << what << "' reduces " << (isLogic ? "bool" : "numbers") << ", but got "
+                 << elementText(term);
     error << (isLogic ? "; compare first, as in 'x != 0'"
                       : "; count with select(p, 1, 0), or use 'and/' or 'or/'");
     return failure();
@@ -177,8 +165,7 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what,
   unsigned physical = physicalAxis(*full, axis);
   SmallVector<StringAttr> shape(type.getShape());
   shape.erase(shape.begin() + physical);
-  auto resultType =
-      ArrayType::get(reporter.getContext(), shape, type.getElementType());
+  auto resultType = ArrayType::get(reporter.getContext(), shape, type.getElementType());
   Term result = *full;
   result.source = result.cast = Type();
   result.cell.erase(result.cell.begin() + axis);
@@ -211,18 +198,15 @@ Type Emitter::roundingType(const Term &a, const Term &b) const {
   return isNarrow ? type : Type();
 }
 
-static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b,
-                                          unsigned frame, bool aFramed,
+static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned frame, bool aFramed,
                                           bool bFramed) {
   SmallVector<StringAttr> shape((aFramed ? a : b).getShape().take_front(frame));
-  llvm::append_range(shape,
-                     a.getShape().drop_front(aFramed ? frame : 0).drop_back());
+  llvm::append_range(shape, a.getShape().drop_front(aFramed ? frame : 0).drop_back());
   llvm::append_range(shape, b.getShape().drop_front(bFramed ? frame + 1 : 1));
   return shape;
 }
 
-LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a,
-                                  const Term &b) {
+LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b) {
   for (const Term *term : {&a, &b})
     if (term->rank() == 0)
       return reporter.error(term->loc)
@@ -231,20 +215,17 @@ LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a,
   if (!left.extent || !right.extent || *left.extent == *right.extent)
     return success();
   auto error = reporter.error(loc)
-               << "'" << what << "' contracts the last axis of "
-               << shapeText(a.cell) << " with the first of "
-               << shapeText(b.cell) << ", but " << left.extent->str() << " and "
-               << right.extent->str() << " differ";
+               << "'" << what << "' contracts the last axis of " << shapeText(a.cell)
+               << " with the first of " << shapeText(b.cell) << ", but " << left.extent->str()
+               << " and " << right.extent->str() << " differ";
   if (b.rank() == 2 && b.cell.back().extent == left.extent)
-    error << "; write 'transpose(" << (b.name.empty() ? "..." : b.name)
-          << ")' on the right";
-  error.attachNote(reporter.exact(b.loc))
-      << "this has cells of shape " << shapeText(b.cell);
+    error << "; write 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' on the right";
+  error.attachNote(reporter.exact(b.loc)) << "this has cells of shape " << shapeText(b.cell);
   return error;
 }
 
-TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
-                      const Term &a, const Term &b) {
+TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a,
+                      const Term &b) {
   if (failed(checkInner(loc, what, a, b)))
     return failure();
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
@@ -252,11 +233,11 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
   if (failed(type))
     return failure();
   bool isBits = fn >= ScalarFn::and_ && fn <= ScalarFn::shr;
-  bool applies = isLogic ? fn == ScalarFn::and_ || fn == ScalarFn::or_
-                         : !isBits || !isa<FloatType>(*type);
+  bool applies =
+      isLogic ? fn == ScalarFn::and_ || fn == ScalarFn::or_ : !isBits || !isa<FloatType>(*type);
   if (isLogic != type->isInteger(1) || !applies) {
-    reporter.error(loc) << "'" << what << "' does not apply to "
-                        << elementText(a) << " and " << elementText(b);
+    reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and "
+                        << elementText(b);
     return failure();
   }
   SmallVector<unsigned, 4> frame(a.frame);
@@ -266,24 +247,20 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
   llvm::sort(frame);
   // An operand without frame is shared; one with a part of it is broadcast.
   bool aFramed = !a.frame.empty(), bFramed = !b.frame.empty();
-  auto left = materialise(
-      loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
+  auto left = materialise(loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
   if (failed(left))
     return failure();
-  auto right = materialise(
-      loc, b, bFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
+  auto right = materialise(loc, b, bFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
   if (failed(right))
     return failure();
   Type rounding = isa<FloatType>(*type) ? roundingType(a, b) : Type();
   Value x = toElement(loc, *left, *type), y = toElement(loc, *right, *type);
-  auto shape = innerShape(llvm::cast<ArrayType>(x.getType()),
-                          llvm::cast<ArrayType>(y.getType()), frame.size(),
-                          aFramed, bFramed);
+  auto shape = innerShape(llvm::cast<ArrayType>(x.getType()), llvm::cast<ArrayType>(y.getType()),
+                          frame.size(), aFramed, bFramed);
   auto resultType = ArrayType::get(reporter.getContext(), shape, *type);
   Term result;
-  result.array =
-      create<InnerOp>(loc, resultType, monoid, fn, x, y, frame.size(), aFramed,
-                      bFramed, rounding ? TypeAttr::get(rounding) : TypeAttr());
+  result.array = create<InnerOp>(loc, resultType, monoid, fn, x, y, frame.size(), aFramed, bFramed,
+                                 rounding ? TypeAttr::get(rounding) : TypeAttr());
   result.frame = frame;
   result.cell.append(left->cell.begin(), left->cell.end() - 1);
   result.cell.append(right->cell.begin() + 1, right->cell.end());
@@ -295,12 +272,10 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
 // Indexing
 //===----------------------------------------------------------------------===//
 
-LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript,
-                                      const Axis &axis) {
+LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis) {
   if (!subscript.isInteger())
     return reporter.error(subscript.loc)
-           << "a subscript is an integer, but this is "
-           << elementText(subscript);
+           << "a subscript is an integer, but this is " << elementText(subscript);
   if (subscript.kind != Term::Symbolic)
     return success();
   auto value = subscript.symbolic.getConstant();
@@ -318,17 +293,16 @@ LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript,
 }
 
 /// The frame and the common shape of all subscripts.
-FailureOr<Emitter::Layout>
-Emitter::subscriptLayout(SourceLoc loc, const Term &term,
-                         ArrayRef<std::optional<Term>> subscripts) {
+FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &term,
+                                                    ArrayRef<std::optional<Term>> subscripts) {
   if (subscripts.size() > term.rank()) {
     auto error = reporter.error(loc);
     if (term.rank() == 0)
       error << "a scalar takes no subscripts";
     else
-      error << "an array of shape " << shapeText(term.cell) << " takes at most "
-            << term.rank() << (term.rank() == 1 ? " subscript" : " subscripts")
-            << ", but got " << subscripts.size();
+      error << "an array of shape " << shapeText(term.cell) << " takes at most " << term.rank()
+            << (term.rank() == 1 ? " subscript" : " subscripts") << ", but got "
+            << subscripts.size();
     return failure();
   }
   std::vector<Term> used;
@@ -343,9 +317,8 @@ Emitter::subscriptLayout(SourceLoc loc, const Term &term,
     return failure();
   for (Axis &axis : layout->cell) {
     if (!axis.extent) {
-      reporter.error(loc)
-          << "the extent of a subscript is not determined; write it, as in "
-             "'[i < N]'";
+      reporter.error(loc) << "the extent of a subscript is not determined; write it, as in "
+                             "'[i < N]'";
       return failure();
     }
     axis.isVirtual = false;
@@ -399,8 +372,7 @@ LocationAttr Emitter::writtenAs(const Term &subscript) const {
   return reachedFrom(written, makeWritten(reporter.getContext(), "", *call));
 }
 
-TermOr Emitter::index(SourceLoc loc, const Term &given,
-                      ArrayRef<std::optional<Term>> subscripts) {
+TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<Term>> subscripts) {
   auto layout = subscriptLayout(loc, given, subscripts);
   if (failed(layout))
     return failure();
@@ -425,16 +397,15 @@ TermOr Emitter::index(SourceLoc loc, const Term &given,
     if (k >= subscripts.size() || !subscripts[k])
       full.cell.push_back(term->cell[k]);
     else
-      selection.add(toElement(loc, *subscripts[k], builder.getIndexType()),
-                    term->frame.size() + k, placement(*subscripts[k], *layout),
-                    writtenAs(*subscripts[k]));
+      selection.add(toElement(loc, *subscripts[k], builder.getIndexType()), term->frame.size() + k,
+                    placement(*subscripts[k], *layout), writtenAs(*subscripts[k]));
   }
   if (isFixed)
     full.frame = term->frame;
   unsigned frame = isFixed ? 0 : layout->frame.size() + layout->cell.size();
-  Value array = create<PsiOp>(loc, typeOf(full, term->elementType()),
-                              term->array, selection.indices, selection.dims,
-                              builder.getArrayAttr(selection.axes), frame);
+  Value array =
+      create<PsiOp>(loc, typeOf(full, term->elementType()), term->array, selection.indices,
+                    selection.dims, builder.getArrayAttr(selection.axes), frame);
   SmallVector<StringRef> names;
   for (unsigned axis : ArrayRef(layout->frame).take_front(frame))
     names.push_back(frames[axis].name);
@@ -449,8 +420,7 @@ TermOr Emitter::index(SourceLoc loc, const Term &given,
 // Structure
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::transpose(SourceLoc loc, const Term &term,
-                          ArrayRef<int64_t> perm) {
+TermOr Emitter::transpose(SourceLoc loc, const Term &term, ArrayRef<int64_t> perm) {
   Term result = term;
   for (unsigned k = 0; k < perm.size(); ++k)
     result.cell[k] = term.cell[perm[k]];
@@ -465,14 +435,13 @@ TermOr Emitter::transpose(SourceLoc loc, const Term &term,
   if (llvm::is_sorted(physical))
     return result;
   Layout layout{result.frame, result.cell};
-  result.array =
-      create<TransposeOp>(loc, typeOf(layout, term.elementType()), term.array,
-                          builder.getDenseI64ArrayAttr(physical));
+  result.array = create<TransposeOp>(loc, typeOf(layout, term.elementType()), term.array,
+                                     builder.getDenseI64ArrayAttr(physical));
   return result;
 }
 
-TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis,
-                      const SymExpr &start, const SymExpr &count) {
+TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
+                      const SymExpr &count) {
   Term result = term;
   result.cell[axis].extent = count;
   if (term.cell[axis].isVirtual)
@@ -481,29 +450,26 @@ TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis,
     return result;
   Layout layout{result.frame, result.cell};
   MLIRContext *context = reporter.getContext();
-  result.array = create<SliceOp>(loc, typeOf(layout, term.elementType()),
-                                 term.array, physicalAxis(term, axis),
-                                 StringAttr::get(context, start.str()),
-                                 StringAttr::get(context, count.str()));
+  result.array =
+      create<SliceOp>(loc, typeOf(layout, term.elementType()), term.array, physicalAxis(term, axis),
+                      StringAttr::get(context, start.str()), StringAttr::get(context, count.str()));
   return result;
 }
 
 TermOr Emitter::reverse(SourceLoc loc, const Term &term, unsigned axis) {
   Term result = term;
   if (!term.cell[axis].isVirtual)
-    result.array = create<ReverseOp>(loc, term.array.getType(), term.array,
-                                     physicalAxis(term, axis));
+    result.array =
+        create<ReverseOp>(loc, term.array.getType(), term.array, physicalAxis(term, axis));
   return result;
 }
 
-TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by,
-                       unsigned axis) {
+TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis) {
   Term result = term;
   if (!term.cell[axis].isVirtual)
-    result.array =
-        create<RotateOp>(loc, term.array.getType(), term.array,
-                         StringAttr::get(reporter.getContext(), by.str()),
-                         physicalAxis(term, axis));
+    result.array = create<RotateOp>(loc, term.array.getType(), term.array,
+                                    StringAttr::get(reporter.getContext(), by.str()),
+                                    physicalAxis(term, axis));
   return result;
 }
 
@@ -551,17 +517,17 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
     arrays.push_back(toElement(loc, part, *type));
   }
   std::string why;
-  auto sum = combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent,
-                             *parts[1].cell[axis].extent, why);
+  auto sum =
+      combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent, *parts[1].cell[axis].extent, why);
   if (!sum) {
     reporter.error(loc) << "the extent of 'cat' has no value: " << why;
     return failure();
   }
   Layout layout{frame, parts[0].cell};
   layout.cell[axis] = Axis::of(*sum);
-  Term result = fromLayout(create<CatOp>(loc, typeOf(layout, *type), arrays[0], arrays[1],
-                                         physicalAxis(parts[0], axis)),
-                           layout);
+  Term result = fromLayout(
+      create<CatOp>(loc, typeOf(layout, *type), arrays[0], arrays[1], physicalAxis(parts[0], axis)),
+      layout);
   if (a.source == b.source && a.cast == b.cast)
     result.selectsFrom(a);
   result.reads = a.reads | b.reads;
@@ -580,8 +546,7 @@ static std::optional<SymExpr> product(ArrayRef<SymExpr> extents) {
   return result;
 }
 
-TermOr Emitter::reshape(SourceLoc loc, const Term &given,
-                        ArrayRef<SymExpr> shape) {
+TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shape) {
   auto term = materialise(loc, given, given.frame, /*widen=*/false);
   if (failed(term))
     return failure();
@@ -591,19 +556,16 @@ TermOr Emitter::reshape(SourceLoc loc, const Term &given,
   auto had = product(before), has = product(shape);
   if (!had || !has || *had != *has) {
     auto error = reporter.error(loc)
-                 << "'reshape' keeps the number of elements, but "
-                 << shapeText(term->cell) << " has "
-                 << (had ? had->str() : "too many") << " and "
-                 << shapeText(shape) << " has "
-                 << (has ? has->str() : "too many") << " elements";
+                 << "'reshape' keeps the number of elements, but " << shapeText(term->cell)
+                 << " has " << (had ? had->str() : "too many") << " and " << shapeText(shape)
+                 << " has " << (has ? has->str() : "too many") << " elements";
     return failure();
   }
   Layout layout;
   layout.frame = term->frame;
   for (const SymExpr &extent : shape)
     layout.cell.push_back(Axis::of(extent));
-  Value array =
-      create<ReshapeOp>(loc, typeOf(layout, term->elementType()), term->array);
+  Value array = create<ReshapeOp>(loc, typeOf(layout, term->elementType()), term->array);
   Term result = fromLayout(array, layout);
   result.selectsFrom(*term);
   return result;

@@ -34,11 +34,10 @@ std::string ExprParser::describe(const Token &token) {
   return "'" + token.text.str() + "'";
 }
 
-LogicalResult ExprParser::expect(StringRef text, StringRef where,
-                                 Token *found) {
+LogicalResult ExprParser::expect(StringRef text, StringRef where, Token *found) {
   if (!peek().is(text))
-    return error(peek()) << "expected '" << text << "' " << where
-                         << ", but found " << describe(peek());
+    return error(peek()) << "expected '" << text << "' " << where << ", but found "
+                         << describe(peek());
   const Token &token = next();
   if (found)
     *found = token;
@@ -48,21 +47,17 @@ LogicalResult ExprParser::expect(StringRef text, StringRef where,
 LogicalResult ExprParser::close(StringRef text, const Token &open) {
   if (eat(text))
     return success();
-  auto diagnostic = error(peek()) << "expected '" << text << "', but found "
-                                  << describe(peek());
-  diagnostic.attachNote(reporter.exact(open.loc))
-      << "to close this '" << open.text << "'";
+  auto diagnostic = error(peek()) << "expected '" << text << "', but found " << describe(peek());
+  diagnostic.attachNote(reporter.exact(open.loc)) << "to close this '" << open.text << "'";
   return diagnostic;
 }
 
 LogicalResult ExprParser::parseName(std::string &name, StringRef what) {
   const Token &token = peek();
   if (token.kind != Token::Identifier)
-    return error(token) << "expected the name of " << what << ", but found "
-                        << describe(token);
+    return error(token) << "expected the name of " << what << ", but found " << describe(token);
   if (isReservedWord(token.text))
-    return error(token) << "'" << token.text
-                        << "' is a word of the language and cannot name "
+    return error(token) << "'" << token.text << "' is a word of the language and cannot name "
                         << what;
   name = next().text.str();
   return success();
@@ -113,8 +108,8 @@ ExprPtr ExprParser::finish(ExprPtr expr) {
       expr->depth = std::max(expr->depth, var.bound->depth + 1);
   if (expr->depth <= maxNesting)
     return expr;
-  reporter.error(expr->loc) << "the expression is nested deeper than "
-                            << maxNesting << " levels; give parts of it a name";
+  reporter.error(expr->loc) << "the expression is nested deeper than " << maxNesting
+                            << " levels; give parts of it a name";
   return nullptr;
 }
 
@@ -135,11 +130,10 @@ void ExprParser::setText(Expr &expr, const Token &first) const {
 ExprPtr ExprParser::parseOperand() { return parseBinary(BitOr); }
 
 LogicalResult ExprParser::checkComparison(const Expr &left, const Token &op) {
-  if (left.kind != ExprKind::Binary || left.fn < ScalarFn::eq ||
-      left.fn > ScalarFn::ge)
+  if (left.kind != ExprKind::Binary || left.fn < ScalarFn::eq || left.fn > ScalarFn::ge)
     return success();
-  return error(op) << "comparisons do not chain; write 'a " << left.name
-                   << " b and b " << op.text << " c'";
+  return error(op) << "comparisons do not chain; write 'a " << left.name << " b and b " << op.text
+                   << " c'";
 }
 
 ExprPtr ExprParser::parseBinary(unsigned minimum) {
@@ -150,10 +144,8 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
   while (left) {
     const Token &op = peek();
     if (op.kind == Token::Reduction) {
-      error(op)
-          << "'" << op.text
-          << "' is a reduction and stands in front of its operand, as in '"
-          << op.text << " x'";
+      error(op) << "'" << op.text << "' is a reduction and stands in front of its operand, as in '"
+                << op.text << " x'";
       return nullptr;
     }
     if (op.is("@")) {
@@ -165,8 +157,7 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
       topOperator = operation;
       return left;
     }
-    if (precedence == Comparison && left.get() == built &&
-        failed(checkComparison(*left, op)))
+    if (precedence == Comparison && left.get() == built && failed(checkComparison(*left, op)))
       return nullptr;
     next();
     if (op.is("*") && peek().is("*")) {
@@ -183,8 +174,7 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
       return nullptr;
     }
     bool isInner = op.kind == Token::InnerProduct;
-    auto expr = std::make_unique<Expr>(
-        isInner ? ExprKind::Inner : ExprKind::Binary, op.loc);
+    auto expr = std::make_unique<Expr>(isInner ? ExprKind::Inner : ExprKind::Binary, op.loc);
     expr->name = op.text.str();
     expr->monoid = op.monoid;
     expr->fn = isInner ? op.fn : *getBinaryFn(op.text);
@@ -222,8 +212,7 @@ LogicalResult ExprParser::parseRanks(Expr &expr) {
   expr.ranks.emplace();
   do {
     if (peek().kind != Token::Integer)
-      return error(peek()) << "expected a cell rank, but found "
-                           << describe(peek());
+      return error(peek()) << "expected a cell rank, but found " << describe(peek());
     expr.ranks->push_back(next().integer);
   } while (eat(","));
   return close(")", open);
@@ -273,8 +262,8 @@ LogicalResult ExprParser::checkReach(const Token &op, unsigned precedence, bool 
                                  << "' reaches; write '" << list << " (" << left << " "
                                  << inner.text << " y)' or '(" << operand << ") " << inner.text
                                  << " y'";
-  diagnostic.attachNote(reporter.exact(op.loc)) << "the index form is an operand of this '"
-                                                << op.text << "'";
+  diagnostic.attachNote(reporter.exact(op.loc))
+      << "the index form is an operand of this '" << op.text << "'";
   return diagnostic;
 }
 
@@ -290,9 +279,9 @@ ExprPtr ExprParser::parseReduction() {
     return nullptr;
   // `+/ a * b` reads as a sum of products to some and as a product to others.
   if (precedenceOf(peek()) >= BitOr) {
-    error(peek()) << "it is not clear how far '" << op.text
-                  << "' reaches; write '(" << op.text << " x) " << peek().text
-                  << " y' or '" << op.text << " (x " << peek().text << " y)'";
+    error(peek()) << "it is not clear how far '" << op.text << "' reaches; write '(" << op.text
+                  << " x) " << peek().text << " y' or '" << op.text << " (x " << peek().text
+                  << " y)'";
     return nullptr;
   }
   expr->args.push_back(std::move(operand));
@@ -346,8 +335,7 @@ ExprPtr ExprParser::parsePostfix() {
 bool ExprParser::startsExpr(const Token &token) const {
   switch (token.kind) {
   case Token::Identifier:
-    return !token.is("and") && !token.is("or") && !token.is("in") &&
-           !token.is("within");
+    return !token.is("and") && !token.is("or") && !token.is("in") && !token.is("within");
   case Token::Integer:
   case Token::Real:
   case Token::Reduction:
@@ -362,19 +350,16 @@ bool ExprParser::startsExpr(const Token &token) const {
 ExprPtr ExprParser::parseNumber() {
   const Token &token = next();
   bool isReal = token.kind == Token::Real || token.is("inf");
-  auto expr = std::make_unique<Expr>(
-      isReal ? ExprKind::Real : ExprKind::Integer, token.loc);
+  auto expr = std::make_unique<Expr>(isReal ? ExprKind::Real : ExprKind::Integer, token.loc);
   expr->integer = token.integer;
-  expr->real =
-      token.is("inf") ? std::numeric_limits<double>::infinity() : token.real;
+  expr->real = token.is("inf") ? std::numeric_limits<double>::infinity() : token.real;
   expr->name = token.text.str();
   return expr;
 }
 
 ExprPtr ExprParser::parsePrimary() {
   const Token &token = peek();
-  if (token.kind == Token::Integer || token.kind == Token::Real ||
-      token.is("inf"))
+  if (token.kind == Token::Integer || token.kind == Token::Real || token.is("inf"))
     return parseNumber();
   if (token.is("true") || token.is("false")) {
     auto expr = std::make_unique<Expr>(ExprKind::Boolean, next().loc);
@@ -392,15 +377,13 @@ ExprPtr ExprParser::parsePrimary() {
     return parseBracket();
   if (token.kind != Token::Identifier) {
     bool isReduction = token.is("/") && (behind("-") || behind("~"));
-    auto diagnostic = error(token)
-                      << "expected an expression, but found " << describe(token);
+    auto diagnostic = error(token) << "expected an expression, but found " << describe(token);
     if (isReduction)
       diagnostic << "; there are the reductions +/ */ max/ min/ and/ or/, and 'reduce(f, x, axis)'";
     return nullptr;
   }
   if (token.is("_")) {
-    error(token)
-        << "'_' stands only among subscripts and in the list of an index form";
+    error(token) << "'_' stands only among subscripts and in the list of an index form";
     return nullptr;
   }
   if (peek(1).is("(") || peek(1).is("@")) {
@@ -408,11 +391,9 @@ ExprPtr ExprParser::parsePrimary() {
     return parseCall(token);
   }
   if ((token.is("max") || token.is("min")) && peek(1).is("/"))
-    error(token) << "a reduction is one token: write '" << token.text
-                 << "/' without a space";
+    error(token) << "a reduction is one token: write '" << token.text << "/' without a space";
   else if (isReservedWord(token.text))
-    error(token) << "expected an expression, but found the word '" << token.text
-                 << "'";
+    error(token) << "expected an expression, but found the word '" << token.text << "'";
   else {
     auto expr = std::make_unique<Expr>(ExprKind::Name, next().loc);
     expr->name = token.text.str();
@@ -433,8 +414,7 @@ ExprPtr ExprParser::parseFunctionRef() {
   const Token &token = peek();
   bool isOperator = token.kind == Token::Punctuation && getBinaryFn(token.text);
   if (!isOperator && token.kind != Token::Identifier) {
-    error(token) << "expected an operator or the name of a function, but found "
-                 << describe(token);
+    error(token) << "expected an operator or the name of a function, but found " << describe(token);
     return nullptr;
   }
   auto expr = std::make_unique<Expr>(ExprKind::FunctionRef, next().loc);
@@ -459,13 +439,11 @@ ExprPtr ExprParser::parseCall(const Token &name) {
   auto call = std::make_unique<Expr>(ExprKind::Call, name.loc);
   call->name = name.text.str();
   Token open;
-  if (failed(parseRanks(*call)) ||
-      failed(expect("(", "before the arguments", &open)))
+  if (failed(parseRanks(*call)) || failed(expect("(", "before the arguments", &open)))
     return nullptr;
   unsigned functions = countFunctionArguments(name.text);
   while (!peek().is(")")) {
-    call->args.push_back(call->args.size() < functions ? parseFunctionRef()
-                                                       : parseExpr());
+    call->args.push_back(call->args.size() < functions ? parseFunctionRef() : parseExpr());
     if (!call->args.back() || failed(refuseKeyword(*call->args.back())))
       return nullptr;
     if (!eat(","))
@@ -487,8 +465,7 @@ ExprPtr ExprParser::parseBracket() {
   auto list = std::make_unique<Expr>(ExprKind::List, open.loc);
   while (!peek().is("]")) {
     if (peek().is("_")) {
-      list->args.push_back(
-          std::make_unique<Expr>(ExprKind::Wildcard, next().loc));
+      list->args.push_back(std::make_unique<Expr>(ExprKind::Wildcard, next().loc));
     } else {
       list->args.push_back(parseExpr());
       if (!list->args.back())
@@ -503,8 +480,7 @@ ExprPtr ExprParser::parseBracket() {
     return makeIndexForm(std::move(list), begin);
   for (const ExprPtr &arg : list->args)
     if (arg->kind == ExprKind::Wildcard) {
-      error(peek()) << "expected the body of the index form, but found "
-                    << describe(peek());
+      error(peek()) << "expected the body of the index form, but found " << describe(peek());
       return nullptr;
     }
   return finish(std::move(list));
@@ -513,15 +489,13 @@ ExprPtr ExprParser::parseBracket() {
 ExprPtr ExprParser::makeIndexForm(ExprPtr list, size_t begin) {
   auto form = std::make_unique<Expr>(ExprKind::IndexForm, list->loc);
   if (list->args.empty()) {
-    reporter.error(list->loc)
-        << "an index form names at least one axis, as in '[i < N] x[i]'";
+    reporter.error(list->loc) << "an index form names at least one axis, as in '[i < N] x[i]'";
     return nullptr;
   }
   for (ExprPtr &item : list->args) {
     IndexVar var;
     var.loc = item->loc;
-    bool isBounded = item->kind == ExprKind::Binary &&
-                     item->fn == ScalarFn::lt &&
+    bool isBounded = item->kind == ExprKind::Binary && item->fn == ScalarFn::lt &&
                      item->arg(0).kind == ExprKind::Name;
     if (item->kind == ExprKind::Wildcard) {
       var.name = "_";
@@ -532,15 +506,13 @@ ExprPtr ExprParser::makeIndexForm(ExprPtr list, size_t begin) {
       var.loc = item->arg(0).loc;
       var.bound = std::move(item->args[1]);
     } else {
-      reporter.error(item->loc)
-          << "expected 'i', 'i < extent' or '_' in an index form";
+      reporter.error(item->loc) << "expected 'i', 'i < extent' or '_' in an index form";
       return nullptr;
     }
     for (const IndexVar &other : form->vars)
       if (!var.isWildcard() && other.name == var.name) {
         auto diagnostic = reporter.error(var.loc)
-                          << "index '" << var.name
-                          << "' is named twice in one index form";
+                          << "index '" << var.name << "' is named twice in one index form";
         diagnostic.attachNote(reporter.exact(other.loc)) << "first named here";
         return nullptr;
       }
@@ -563,8 +535,8 @@ void ExprParser::noteForm(const Expr &form, size_t begin, size_t body) {
     return;
   size_t at = openForm.operation - &tokens[0];
   for (const Token &token : tokens.slice(at, pos - at))
-    openForm.hasIndex |= token.kind == Token::Identifier &&
-                         llvm::any_of(form.vars, [&](const IndexVar &var) {
-                           return !var.isWildcard() && token.is(var.name);
-                         });
+    openForm.hasIndex |=
+        token.kind == Token::Identifier && llvm::any_of(form.vars, [&](const IndexVar &var) {
+          return !var.isWildcard() && token.is(var.name);
+        });
 }

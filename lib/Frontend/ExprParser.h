@@ -21,13 +21,10 @@ protected:
   /// Whether the token that was read last is this word.
   bool behind(llvm::StringRef text) const { return pos > 0 && tokens[pos - 1].is(text); }
   bool eat(llvm::StringRef text);
-  mlir::InFlightDiagnostic error(const Token &token) const {
-    return reporter.error(token.loc);
-  }
+  mlir::InFlightDiagnostic error(const Token &token) const { return reporter.error(token.loc); }
   /// "'x'", "the number 3", "the end of the file".
   static std::string describe(const Token &token);
-  mlir::LogicalResult expect(llvm::StringRef text, llvm::StringRef where,
-                             Token *found = nullptr);
+  mlir::LogicalResult expect(llvm::StringRef text, llvm::StringRef where, Token *found = nullptr);
   /// Expects the bracket that closes `open`, with a note there.
   mlir::LogicalResult close(llvm::StringRef text, const Token &open);
   mlir::LogicalResult parseName(std::string &name, llvm::StringRef what);

@@ -14,9 +14,7 @@ static constexpr char preludeText[] = {
 #include "lib/Frontend/PreludeText.inc"
 };
 
-StringRef moa::getPreludeText() {
-  return StringRef(preludeText, sizeof(preludeText));
-}
+StringRef moa::getPreludeText() { return StringRef(preludeText, sizeof(preludeText)); }
 
 /// The compile-time constants that extents of the header are, by array and axis.
 static std::vector<std::vector<std::string>> findConstants(const KernelDecl &kernel) {
@@ -37,14 +35,12 @@ static std::vector<std::vector<std::string>> findConstants(const KernelDecl &ker
 }
 
 OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
-                                    const FrontendOptions &options,
-                                    MLIRContext *context) {
+                                    const FrontendOptions &options, MLIRContext *context) {
   context->loadDialect<MoADialect>();
   Reporter reporter(context, filename);
   Program program;
   if (options.usePrelude &&
-      failed(parseProgram(getPreludeText(), SourceLoc::Prelude, reporter,
-                          program)))
+      failed(parseProgram(getPreludeText(), SourceLoc::Prelude, reporter, program)))
     return nullptr;
   if (failed(parseProgram(text, SourceLoc::User, reporter, program)))
     return nullptr;
@@ -56,15 +52,14 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
       failed(checkSettings(program, options.settings, reporter)))
     return nullptr;
   OpBuilder builder(context);
-  OwningOpRef<ModuleOp> module(
-      ModuleOp::create(FileLineColLoc::get(context, filename, 1, 1)));
+  OwningOpRef<ModuleOp> module(ModuleOp::create(FileLineColLoc::get(context, filename, 1, 1)));
   for (const KernelDecl &kernel : program.kernels) {
-    auto signature = resolveSignature(kernel, options.settings, options.replacedTolerances, reporter);
+    auto signature =
+        resolveSignature(kernel, options.settings, options.replacedTolerances, reporter);
     if (failed(signature))
       return nullptr;
     builder.setInsertionPointToEnd(module->getBody());
-    Elaborator elaborator(program, kernel, std::move(*signature), reporter,
-                          builder);
+    Elaborator elaborator(program, kernel, std::move(*signature), reporter, builder);
     if (failed(elaborator.run()))
       return nullptr;
   }
@@ -76,14 +71,10 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
   return module;
 }
 
-SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text,
-                                                 StringRef filename,
-                                                 MLIRContext *context,
-                                                 llvm::raw_ostream &os)
-    : sources{{filename.str(), text.str()},
-              {"prelude.moa", getPreludeText().str()}},
-      handler(context,
-              [this, &os](Diagnostic &diagnostic) { print(diagnostic, os); }) {}
+SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text, StringRef filename,
+                                                 MLIRContext *context, llvm::raw_ostream &os)
+    : sources{{filename.str(), text.str()}, {"prelude.moa", getPreludeText().str()}},
+      handler(context, [this, &os](Diagnostic &diagnostic) { print(diagnostic, os); }) {}
 
 static StringRef getLabel(DiagnosticSeverity severity) {
   switch (severity) {
@@ -99,12 +90,11 @@ static StringRef getLabel(DiagnosticSeverity severity) {
   return "";
 }
 
-void SourceDiagnosticHandler::print(const Diagnostic &diagnostic,
-                                    llvm::raw_ostream &os) const {
+void SourceDiagnosticHandler::print(const Diagnostic &diagnostic, llvm::raw_ostream &os) const {
   auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
   if (place)
-    os << place.getFilename().getValue() << ':' << place.getLine() << ':'
-       << place.getColumn() << ": ";
+    os << place.getFilename().getValue() << ':' << place.getLine() << ':' << place.getColumn()
+       << ": ";
   os << getLabel(diagnostic.getSeverity()) << diagnostic.str() << '\n';
   auto source = place ? sources.find(place.getFilename().str()) : sources.end();
   if (source != sources.end())

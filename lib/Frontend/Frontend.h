@@ -21,7 +21,8 @@ struct FrontendOptions {
   std::map<std::string, std::string> settings;
   /// Whether the functions of lib/Frontend/prelude.moa can be called.
   bool usePrelude = true;
-  /// Results whose tolerances are given elsewhere, so that those of the text need not be kept by their types.
+  /// Results whose tolerances are given elsewhere, so that those of the text need not be kept by
+  /// their types.
   std::set<std::string> replacedTolerances;
   /// If set: receives, by kernel, for each parameter and result the name of the compile-time
   /// constant that each extent is, "" for others. Extents of the module are numbers there.
@@ -31,8 +32,7 @@ struct FrontendOptions {
 /// Parses, checks and elaborates a specification: one `moa.kernel` per kernel.
 /// Errors go to the context's diagnostics at file, line and column of the text;
 /// the result is null after one.
-mlir::OwningOpRef<mlir::ModuleOp> parseMoA(llvm::StringRef text,
-                                           llvm::StringRef filename,
+mlir::OwningOpRef<mlir::ModuleOp> parseMoA(llvm::StringRef text, llvm::StringRef filename,
                                            const FrontendOptions &options,
                                            mlir::MLIRContext *context);
 

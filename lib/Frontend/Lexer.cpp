@@ -47,11 +47,8 @@ std::optional<ScalarFn> frontend::getBinaryFn(StringRef text) {
 
 bool frontend::isReservedWord(StringRef text) {
   return llvm::StringSwitch<bool>(text)
-      .Cases({"kernel", "def", "require", "return", "in", "and", "or", "not"},
-             true)
-      .Cases(
-          {"true", "false", "inf", "max", "min", "within", "assume", "monoid"},
-          true)
+      .Cases({"kernel", "def", "require", "return", "in", "and", "or", "not"}, true)
+      .Cases({"true", "false", "inf", "max", "min", "within", "assume", "monoid"}, true)
       .Cases({"_", "float", "int", "bool", "index"}, true)
       .Cases({"f64", "f32", "bf16", "f16", "i8", "i16", "i32", "i64"}, true)
       .Cases({"u8", "u16", "u32"}, true)
@@ -61,16 +58,13 @@ bool frontend::isReservedWord(StringRef text) {
 namespace {
 class Lexer {
 public:
-  Lexer(StringRef text, unsigned file, const Reporter &reporter)
-      : text(text), reporter(reporter) {
+  Lexer(StringRef text, unsigned file, const Reporter &reporter) : text(text), reporter(reporter) {
     here.file = file;
   }
   FailureOr<std::vector<Token>> run();
 
 private:
-  char at(size_t k) const {
-    return pos + k < text.size() ? text[pos + k] : '\0';
-  }
+  char at(size_t k) const { return pos + k < text.size() ? text[pos + k] : '\0'; }
   void advance(size_t n);
   LogicalResult checkText();
   void skipBlanks();
@@ -129,8 +123,7 @@ LogicalResult Lexer::checkText() {
   size_t where = legal ? nul : std::min<size_t>(nul, bad - begin);
   advance(where);
   if (where == nul)
-    return reporter.error(here)
-           << "a NUL byte in the text; a specification is UTF-8 text";
+    return reporter.error(here) << "a NUL byte in the text; a specification is UTF-8 text";
   return reporter.error(here) << "the text is not valid UTF-8 here";
 }
 
@@ -139,8 +132,7 @@ void Lexer::skipBlanks() {
     if (StringRef(" \t\r\n\f\v").contains(text[pos]))
       advance(1);
     else if (at(0) == '/' && at(1) == '/')
-      advance(
-          text.substr(pos).take_until([](char c) { return c == '\n'; }).size());
+      advance(text.substr(pos).take_until([](char c) { return c == '\n'; }).size());
     else
       return;
   }
@@ -148,7 +140,8 @@ void Lexer::skipBlanks() {
 
 LogicalResult Lexer::checkComment() {
   if (at(0) == '/' && at(1) == '*')
-    return reporter.error(here) << "there is no '/*'; a comment starts with '//' and ends with the line";
+    return reporter.error(here)
+           << "there is no '/*'; a comment starts with '//' and ends with the line";
   return success();
 }
 
@@ -198,22 +191,19 @@ LogicalResult Lexer::lexNumber() {
   }
   StringRef number = rest.take_front(n);
   if (isWordPart(at(n)) || (isHex && n == 2))
-    return reporter.error(here)
-           << "malformed number '" << rest.take_while(isWordPart)
-           << "'; a name cannot start with a digit";
+    return reporter.error(here) << "malformed number '" << rest.take_while(isWordPart)
+                                << "'; a name cannot start with a digit";
   Token value;
   if (isReal) {
     if (number.getAsDouble(value.real) || std::isinf(value.real))
-      return reporter.error(here)
-             << "the number " << number
-             << " is out of range; write 'inf' for infinity";
+      return reporter.error(here) << "the number " << number
+                                  << " is out of range; write 'inf' for infinity";
   } else {
     uint64_t integer = 0;
-    if ((isHex ? number.drop_front(2) : number)
-            .getAsInteger(isHex ? 16 : 10, integer) ||
+    if ((isHex ? number.drop_front(2) : number).getAsInteger(isHex ? 16 : 10, integer) ||
         integer > static_cast<uint64_t>(INT64_MAX))
-      return reporter.error(here)
-             << "the integer " << shorten(number, 40) << " does not fit in 64 bits";
+      return reporter.error(here) << "the integer " << shorten(number, 40)
+                                  << " does not fit in 64 bits";
     value.integer = static_cast<int64_t>(integer);
   }
   push(isReal ? Token::Real : Token::Integer, n);
@@ -240,8 +230,7 @@ bool Lexer::lexMonoidToken(size_t length) {
   if (word.empty())
     word = rest.take_front(1);
   auto fn = getBinaryFn(word);
-  if (!fn || (*fn >= ScalarFn::eq && *fn <= ScalarFn::ge) ||
-      llvm::isDigit(word[0]))
+  if (!fn || (*fn >= ScalarFn::eq && *fn <= ScalarFn::ge) || llvm::isDigit(word[0]))
     return false;
   push(Token::InnerProduct, length + 1 + word.size());
   tokens.back().monoid = *monoid;
@@ -293,8 +282,7 @@ static std::string hintBehindPoint(StringRef rest) {
 LogicalResult Lexer::lexPunctuation() {
   if (lexMonoidToken(1))
     return success();
-  static constexpr StringLiteral two[] = {
-      "->", "..", "==", "!=", "<=", ">=", "<<", ">>"};
+  static constexpr StringLiteral two[] = {"->", "..", "==", "!=", "<=", ">=", "<<", ">>"};
   for (StringRef symbol : two)
     if (text.substr(pos).starts_with(symbol)) {
       push(Token::Punctuation, 2);
@@ -316,8 +304,9 @@ LogicalResult Lexer::lexPunctuation() {
   if (bad == "#")
     return error << "unexpected '#'; a comment starts with '//'";
   if (bad == "'")
-    return error << "unexpected " << bad << "; there are no texts, and a transposition is "
-                                            "'transpose(x)'";
+    return error << "unexpected " << bad
+                 << "; there are no texts, and a transposition is "
+                    "'transpose(x)'";
   if (bad == "\"")
     return error << "unexpected " << bad << "; there are no texts in the language";
   if (bad == "!")

@@ -7,15 +7,7 @@
 namespace moa::frontend {
 
 struct Token {
-  enum Kind {
-    End,
-    Identifier,
-    Integer,
-    Real,
-    Punctuation,
-    Reduction,
-    InnerProduct
-  };
+  enum Kind { End, Identifier, Integer, Real, Punctuation, Reduction, InnerProduct };
   Kind kind = End;
   llvm::StringRef text;
   SourceLoc loc;
@@ -38,8 +30,8 @@ std::optional<ScalarFn> getBinaryFn(llvm::StringRef text);
 bool isReservedWord(llvm::StringRef text);
 
 /// All tokens of a text, the last one of kind End; failure after an error.
-mlir::FailureOr<std::vector<Token>>
-tokenize(llvm::StringRef text, unsigned file, const Reporter &reporter);
+mlir::FailureOr<std::vector<Token>> tokenize(llvm::StringRef text, unsigned file,
+                                             const Reporter &reporter);
 
 } // namespace moa::frontend
 

@@ -33,8 +33,7 @@ private:
 };
 } // namespace
 
-LogicalResult frontend::parseProgram(StringRef text, unsigned file,
-                                     const Reporter &reporter,
+LogicalResult frontend::parseProgram(StringRef text, unsigned file, const Reporter &reporter,
                                      Program &program) {
   auto tokens = tokenize(text, file, reporter);
   if (failed(tokens))
@@ -57,8 +56,7 @@ LogicalResult Parser::run(Program &program) {
       if (failed(parseMonoid(program.functions.back())))
         return failure();
     } else {
-      return error(peek()) << "expected 'kernel', 'def' or 'monoid', but found "
-                           << describe(peek())
+      return error(peek()) << "expected 'kernel', 'def' or 'monoid', but found " << describe(peek())
                            << didYouMean(peek().text, {"kernel", "def", "monoid"});
     }
   }
@@ -148,8 +146,7 @@ LogicalResult Parser::parseFunctionParam(FunctionParam &param) {
 
 LogicalResult Parser::parseKernel(KernelDecl &kernel) {
   kernel.loc = peek().loc;
-  if (failed(parseName(kernel.name, "the kernel")) ||
-      failed(parseSymbols(kernel)))
+  if (failed(parseName(kernel.name, "the kernel")) || failed(parseSymbols(kernel)))
     return failure();
   Token open;
   if (failed(expect("(", "before the parameters", &open)))
@@ -168,8 +165,7 @@ LogicalResult Parser::parseKernel(KernelDecl &kernel) {
       return failure();
   }
   while (peek().is("require") || peek().is("assume")) {
-    std::vector<ExprPtr> &clauses =
-        next().is("assume") ? kernel.assumptions : kernel.constraints;
+    std::vector<ExprPtr> &clauses = next().is("assume") ? kernel.assumptions : kernel.constraints;
     clauses.push_back(parseExpr());
     if (!clauses.back())
       return failure();
@@ -189,11 +185,10 @@ LogicalResult Parser::parseSymbols(KernelDecl &kernel) {
     if (failed(parseName(symbol.name, "the symbol")))
       return failure();
     if (peek().is("=") || peek().is(":"))
-      return error(peek())
-             << "'" << symbol.name
-             << "' stands among the run-time symbols; element types and "
-                "compile-time constants follow a ';', as in "
-                "'[B, N; T : float = f32, D = 64]'";
+      return error(peek()) << "'" << symbol.name
+                           << "' stands among the run-time symbols; element types and "
+                              "compile-time constants follow a ';', as in "
+                              "'[B, N; T : float = f32, D = 64]'";
     kernel.symbols.push_back(std::move(symbol));
     if (!eat(","))
       break;
@@ -215,15 +210,13 @@ LogicalResult Parser::parseParametricSymbol(KernelDecl &kernel) {
   if (eat(":")) {
     symbol.kind = SymbolDecl::ElementType;
     if (!peek().is("float") && !peek().is("int"))
-      return error(peek())
-             << "expected the class 'float' or 'int' of the element type '"
-             << symbol.name << "', but found " << describe(peek());
+      return error(peek()) << "expected the class 'float' or 'int' of the element type '"
+                           << symbol.name << "', but found " << describe(peek());
     symbol.typeClass = next().text.str();
     if (eat("=")) {
       symbol.defaultType = {peek().text.str(), peek().loc};
       if (peek().kind != Token::Identifier)
-        return error(peek())
-               << "expected an element type, but found " << describe(peek());
+        return error(peek()) << "expected an element type, but found " << describe(peek());
       next();
     }
   } else if (eat("=")) {
@@ -235,8 +228,7 @@ LogicalResult Parser::parseParametricSymbol(KernelDecl &kernel) {
   return success();
 }
 
-LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays,
-                                  bool isResult) {
+LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays, bool isResult) {
   do {
     arrays.emplace_back();
     if (failed(parseArray(arrays.back(), isResult)))
@@ -280,14 +272,12 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
 /// name ':' type ['[' extents ']'] ['in' low '..' high] ['within' …]
 LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
   array.loc = peek().loc;
-  if (failed(
-          parseName(array.name, isResult ? "the result" : "the parameter")) ||
+  if (failed(parseName(array.name, isResult ? "the result" : "the parameter")) ||
       failed(expect(":", "and an element type, as in 'x : f32[N]'")))
     return failure();
   array.type = {peek().text.str(), peek().loc};
   if (peek().kind != Token::Identifier)
-    return error(peek()) << "expected an element type, but found "
-                         << describe(peek());
+    return error(peek()) << "expected an element type, but found " << describe(peek());
   next();
   if (peek().is("[")) {
     Token open = next();
@@ -345,7 +335,6 @@ LogicalResult Parser::refuseWord() {
   return diagnostic;
 }
 
-
 LogicalResult Parser::parseBody(Body &body, bool isFunction) {
   Token open;
   if (failed(expect("{", "before the body", &open)))
@@ -355,16 +344,14 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
       continue;
     if (peek().is("return")) {
       if (!isFunction)
-        return error(peek())
-               << "a kernel has no 'return'; define its results by name";
+        return error(peek()) << "a kernel has no 'return'; define its results by name";
       next();
       body.result = parseExpr();
       if (!body.result)
         return failure();
       eat(";");
       if (!peek().is("}"))
-        return error(peek())
-               << "expected '}' after 'return', but found " << describe(peek());
+        return error(peek()) << "expected '}' after 'return', but found " << describe(peek());
       break;
     }
     if (peek().kind == Token::End)
@@ -375,9 +362,8 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
       return error(peek()) << "'within' stands behind the type of a result, as in '-> y : f32[N] "
                               "within 1e-2'";
     if (peek().kind != Token::Identifier)
-      return error(peek())
-             << "expected an operator, a definition or '}', but found "
-             << describe(peek());
+      return error(peek()) << "expected an operator, a definition or '}', but found "
+                           << describe(peek());
     Definition definition;
     definition.loc = peek().loc;
     bool isTyped = peek(1).is(":") && !peek(2).is("=");

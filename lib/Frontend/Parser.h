@@ -8,8 +8,8 @@ namespace moa::frontend {
 
 /// Parses one text and appends its functions and kernels to `program`. Stops
 /// at the first error, which has been reported when this fails.
-mlir::LogicalResult parseProgram(llvm::StringRef text, unsigned file,
-                                 const Reporter &reporter, Program &program);
+mlir::LogicalResult parseProgram(llvm::StringRef text, unsigned file, const Reporter &reporter,
+                                 Program &program);
 
 } // namespace moa::frontend
 

@@ -25,9 +25,7 @@ public:
   /// The call of the user's function that is being elaborated, if any.
   std::optional<mlir::Location> getCall() const;
 
-  void enterCall(SourceLoc loc, llvm::StringRef callee) {
-    calls.push_back({loc, callee.str()});
-  }
+  void enterCall(SourceLoc loc, llvm::StringRef callee) { calls.push_back({loc, callee.str()}); }
   void leaveCall() { calls.pop_back(); }
 
 private:
@@ -42,11 +40,9 @@ private:
 };
 
 /// The candidate closest to `name` if it is close enough to be a slip.
-std::optional<std::string> suggest(llvm::StringRef name,
-                                   llvm::ArrayRef<std::string> candidates);
+std::optional<std::string> suggest(llvm::StringRef name, llvm::ArrayRef<std::string> candidates);
 /// "; did you mean 'x'?" or nothing.
-std::string didYouMean(llvm::StringRef name,
-                       llvm::ArrayRef<std::string> candidates);
+std::string didYouMean(llvm::StringRef name, llvm::ArrayRef<std::string> candidates);
 
 } // namespace moa::frontend
 

@@ -26,9 +26,9 @@ namespace {
 /// The names of one kernel or function while its expressions are resolved.
 struct Names {
   llvm::StringMap<unsigned> params;
-  llvm::StringMap<SourceLoc> locations;            // of parameters and symbols
-  llvm::StringMap<bool> symbols;                   // true for element types
-  llvm::StringMap<SourceLoc> later;                // symbols that stand behind the one being read, and that one
+  llvm::StringMap<SourceLoc> locations; // of parameters and symbols
+  llvm::StringMap<bool> symbols;        // true for element types
+  llvm::StringMap<SourceLoc> later; // symbols that stand behind the one being read, and that one
   llvm::StringMap<std::vector<unsigned>> versions; // of definitions
   std::vector<const IndexVar *> indexVars;
   const Body *body = nullptr;
@@ -40,8 +40,7 @@ struct Names {
 
 class Resolver {
 public:
-  Resolver(Program &program, const Reporter &reporter)
-      : program(program), reporter(reporter) {}
+  Resolver(Program &program, const Reporter &reporter) : program(program), reporter(reporter) {}
   LogicalResult run();
 
 private:
@@ -50,16 +49,14 @@ private:
   LogicalResult resolveKernel(KernelDecl &kernel);
   LogicalResult refuseParameters(const Expr &constraint, const KernelDecl &kernel);
   LogicalResult resolveHeader(KernelDecl &kernel, Names &names);
-  LogicalResult resolveBody(Body &body, Names &names,
-                            ArrayRef<std::string> results);
+  LogicalResult resolveBody(Body &body, Names &names, ArrayRef<std::string> results);
   LogicalResult checkVersions(const Body &body, const Names &names);
   LogicalResult declare(Names &names, StringRef name, SourceLoc loc);
 
   LogicalResult resolve(Expr &expr, Names &names);
   LogicalResult resolveChildren(Expr &expr, Names &names);
   LogicalResult resolveName(Expr &expr, Names &names);
-  LogicalResult resolveDefinition(Expr &expr, Names &names,
-                                  ArrayRef<unsigned> versions);
+  LogicalResult resolveDefinition(Expr &expr, Names &names, ArrayRef<unsigned> versions);
   LogicalResult resolveCall(Expr &expr, Names &names);
   LogicalResult resolveFunctionRef(Expr &expr, Names &names);
   LogicalResult resolveIndexForm(Expr &expr, Names &names);
@@ -67,11 +64,9 @@ private:
   LogicalResult unknownFunction(const Expr &expr, const Names &names);
   int lookupFunction(StringRef name, unsigned file) const;
 
-  LogicalResult order(Body &body, ArrayRef<std::vector<unsigned>> uses,
-                      ArrayRef<unsigned> roots);
-  LogicalResult visit(const Body &body, ArrayRef<std::vector<unsigned>> uses,
-                      unsigned root, std::vector<int> &state,
-                      std::vector<unsigned> &sorted);
+  LogicalResult order(Body &body, ArrayRef<std::vector<unsigned>> uses, ArrayRef<unsigned> roots);
+  LogicalResult visit(const Body &body, ArrayRef<std::vector<unsigned>> uses, unsigned root,
+                      std::vector<int> &state, std::vector<unsigned> &sorted);
   LogicalResult checkRecursion();
 
   Program &program;
@@ -86,8 +81,7 @@ private:
 
 } // namespace
 
-LogicalResult frontend::resolveNames(Program &program,
-                                     const Reporter &reporter) {
+LogicalResult frontend::resolveNames(Program &program, const Reporter &reporter) {
   return Resolver(program, reporter).run();
 }
 
@@ -104,8 +98,7 @@ LogicalResult Resolver::run() {
   for (KernelDecl &kernel : program.kernels) {
     auto [entry, isNew] = kernels.try_emplace(kernel.name, kernel.loc);
     if (!isNew) {
-      auto error = reporter.error(kernel.loc)
-                   << "kernel '" << kernel.name << "' is defined twice";
+      auto error = reporter.error(kernel.loc) << "kernel '" << kernel.name << "' is defined twice";
       error.attachNote(reporter.exact(entry->second)) << "first defined here";
       return error;
     }
@@ -123,17 +116,13 @@ LogicalResult Resolver::declareFunctions() {
   for (auto [index, function] : llvm::enumerate(program.functions)) {
     if (lookupBuiltin(function.name))
       return reporter.error(function.loc)
-             << "'" << function.name
-             << "' is a function of the language and cannot be defined";
-    auto [entry, isNew] =
-        functions[function.loc.file].try_emplace(function.name, index);
+             << "'" << function.name << "' is a function of the language and cannot be defined";
+    auto [entry, isNew] = functions[function.loc.file].try_emplace(function.name, index);
     if (isNew)
       continue;
-    auto error = reporter.error(function.loc)
-                 << (function.isMonoid() ? "monoid '" : "function '") << function.name
-                 << "' is defined twice";
-    error.attachNote(reporter.exact(program.functions[entry->second].loc))
-        << "first defined here";
+    auto error = reporter.error(function.loc) << (function.isMonoid() ? "monoid '" : "function '")
+                                              << function.name << "' is defined twice";
+    error.attachNote(reporter.exact(program.functions[entry->second].loc)) << "first defined here";
     return error;
   }
   return success();
@@ -232,8 +221,8 @@ LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDec
       return failure();
   if (constraint.kind != ExprKind::Name)
     return success();
-  auto param = llvm::find_if(
-      kernel.params, [&](const ArrayDecl &array) { return array.name == constraint.name; });
+  auto param = llvm::find_if(kernel.params,
+                             [&](const ArrayDecl &array) { return array.name == constraint.name; });
   if (param == kernel.params.end())
     return success();
   std::string indices;
@@ -243,7 +232,8 @@ LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDec
                << "'" << param->name
                << "' is a parameter, and a constraint compares symbols, which are sizes";
   if (!llvm::is_contained({"i8", "i16", "i32", "i64", "u8", "u16", "u32"}, param->type.name))
-    return error << "; an assumption is about integers, so write 'mask' or 'select' where its values matter";
+    return error << "; an assumption is about integers, so write 'mask' or 'select' where its "
+                    "values matter";
   if (indices.empty())
     return error << "; what the caller promises about integers is said by 'assume', as in 'assume "
                  << param->name << " > 0'";
@@ -269,8 +259,7 @@ LogicalResult Resolver::resolveKernel(KernelDecl &kernel) {
     if (!defined.count(result.name))
       return reporter.error(result.loc)
              << "result '" << result.name << "' is not defined in the body"
-             << didYouMean(result.name, std::vector<std::string>(
-                                            defined.begin(), defined.end()));
+             << didYouMean(result.name, std::vector<std::string>(defined.begin(), defined.end()));
   return resolveBody(kernel.body, names, results);
 }
 
@@ -278,16 +267,13 @@ LogicalResult Resolver::resolveKernel(KernelDecl &kernel) {
 // Bodies
 //===----------------------------------------------------------------------===//
 
-LogicalResult Resolver::resolveBody(Body &body, Names &names,
-                                    ArrayRef<std::string> results) {
+LogicalResult Resolver::resolveBody(Body &body, Names &names, ArrayRef<std::string> results) {
   names.body = &body;
   for (auto [k, definition] : llvm::enumerate(body.definitions)) {
     if (names.symbols.count(definition.name)) {
       auto error = reporter.error(definition.loc)
-                   << "'" << definition.name
-                   << "' is a symbol and cannot be defined";
-      error.attachNote(reporter.exact(names.locations.lookup(definition.name)))
-          << "declared here";
+                   << "'" << definition.name << "' is a symbol and cannot be defined";
+      error.attachNote(reporter.exact(names.locations.lookup(definition.name))) << "declared here";
       return error;
     }
     names.versions[definition.name].push_back(k);
@@ -316,15 +302,11 @@ LogicalResult Resolver::resolveBody(Body &body, Names &names,
 }
 
 static bool mentions(const Expr &expr, StringRef name) {
-  if (expr.kind == ExprKind::Name && expr.name == name &&
-      expr.ref.kind != Reference::IndexVariable)
+  if (expr.kind == ExprKind::Name && expr.name == name && expr.ref.kind != Reference::IndexVariable)
     return true;
-  return llvm::any_of(
-             expr.args,
-             [&](const ExprPtr &arg) { return mentions(*arg, name); }) ||
-         llvm::any_of(expr.vars, [&](const IndexVar &var) {
-           return var.bound && mentions(*var.bound, name);
-         });
+  return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return mentions(*arg, name); }) ||
+         llvm::any_of(expr.vars,
+                      [&](const IndexVar &var) { return var.bound && mentions(*var.bound, name); });
 }
 
 /// A second definition of a name that is not made from the first is a slip.
@@ -332,17 +314,15 @@ LogicalResult Resolver::checkVersions(const Body &body, const Names &names) {
   for (auto [k, definition] : llvm::enumerate(body.definitions)) {
     unsigned first = names.versions.lookup(definition.name).front();
     bool isParam = names.params.count(definition.name);
-    if ((first == k && !isParam) ||
-        mentions(*definition.value, definition.name))
+    if ((first == k && !isParam) || mentions(*definition.value, definition.name))
       continue;
     auto error = reporter.error(definition.loc)
                  << "'" << definition.name
                  << "' is already defined, and this definition does not use "
                     "it; give one "
                     "of them another name";
-    error.attachNote(
-        reporter.exact(isParam ? names.locations.lookup(definition.name)
-                               : body.definitions[first].loc))
+    error.attachNote(reporter.exact(isParam ? names.locations.lookup(definition.name)
+                                            : body.definitions[first].loc))
         << (isParam ? "declared here" : "first defined here");
     return error;
   }
@@ -350,10 +330,8 @@ LogicalResult Resolver::checkVersions(const Body &body, const Names &names) {
 }
 
 /// Depth-first search without recursion: the chain of definitions may be long.
-LogicalResult Resolver::visit(const Body &body,
-                              ArrayRef<std::vector<unsigned>> uses,
-                              unsigned root, std::vector<int> &state,
-                              std::vector<unsigned> &sorted) {
+LogicalResult Resolver::visit(const Body &body, ArrayRef<std::vector<unsigned>> uses, unsigned root,
+                              std::vector<int> &state, std::vector<unsigned> &sorted) {
   enum { New, Open, Done };
   if (state[root] == Done)
     return success();
@@ -374,8 +352,7 @@ LogicalResult Resolver::visit(const Body &body,
                    << "'" << start.name << "' is defined in terms of itself; define a first '"
                    << start.name << "' above it, or write a recurrence as a reduction over earlier "
                    << "indices, as in '+/ mask([i, j] j <= i, [_, j] x[j])'";
-      for (auto step = path.rbegin();
-           step != path.rend() && step->first != used; ++step)
+      for (auto step = path.rbegin(); step != path.rend() && step->first != used; ++step)
         error.attachNote(reporter.exact(body.definitions[step->first].loc))
             << "through '" << body.definitions[step->first].name << "' here";
       return error;
@@ -423,10 +400,9 @@ LogicalResult Resolver::checkRecursion() {
         enter(callee);
       } else if (state[callee] == 1) {
         const FunctionDecl &function = program.functions[callee];
-        auto error =
-            reporter.error(function.loc)
-            << "function '" << function.name
-            << "' calls itself; recursion does not exist in the language";
+        auto error = reporter.error(function.loc)
+                     << "function '" << function.name
+                     << "' calls itself; recursion does not exist in the language";
         for (auto step = path.rbegin(); step->first != callee; ++step)
           error.attachNote(reporter.exact(program.functions[step->first].loc))
               << "through '" << program.functions[step->first].name << "' here";
@@ -461,8 +437,7 @@ LogicalResult Resolver::resolve(Expr &expr, Names &names) {
 }
 
 LogicalResult Resolver::resolveChildren(Expr &expr, Names &names) {
-  bool hasPredicate =
-      expr.kind == ExprKind::Call && (expr.name == "mask" || expr.name == "select");
+  bool hasPredicate = expr.kind == ExprKind::Call && (expr.name == "mask" || expr.name == "select");
   for (ExprPtr &arg : expr.args) {
     llvm::SaveAndRestore restore(predicate);
     if (hasPredicate)
@@ -473,8 +448,7 @@ LogicalResult Resolver::resolveChildren(Expr &expr, Names &names) {
   size_t arity = expr.args.size();
   if (expr.ranks && expr.ranks->size() != arity)
     return reporter.error(expr.loc)
-           << "'" << expr.name << "' takes " << arity
-           << (arity == 1 ? " cell rank" : " cell ranks")
+           << "'" << expr.name << "' takes " << arity << (arity == 1 ? " cell rank" : " cell ranks")
            << " after '@', but got " << expr.ranks->size();
   return success();
 }
@@ -498,15 +472,13 @@ LogicalResult Resolver::resolveName(Expr &expr, Names &names) {
     return unknownName(expr, names);
   if (symbol->second)
     return reporter.error(expr.loc)
-           << "'" << expr.name
-           << "' is an element type, not a value; a cast is written '"
+           << "'" << expr.name << "' is an element type, not a value; a cast is written '"
            << expr.name << "(x)'";
   expr.ref = {Reference::Symbol, 0};
   return success();
 }
 
-LogicalResult Resolver::resolveDefinition(Expr &expr, Names &names,
-                                          ArrayRef<unsigned> versions) {
+LogicalResult Resolver::resolveDefinition(Expr &expr, Names &names, ArrayRef<unsigned> versions) {
   auto param = names.params.find(expr.name);
   bool isParam = param != names.params.end();
   unsigned chosen = versions.front();
@@ -517,13 +489,11 @@ LogicalResult Resolver::resolveDefinition(Expr &expr, Names &names,
       return success();
     }
     if (above == versions.begin()) {
-      auto error = reporter.error(expr.loc)
-                   << "'" << expr.name
-                   << "' is defined more than once, and this use stands "
-                      "before its first definition";
+      auto error = reporter.error(expr.loc) << "'" << expr.name
+                                            << "' is defined more than once, and this use stands "
+                                               "before its first definition";
       for (unsigned version : versions)
-        error.attachNote(reporter.exact(names.body->definitions[version].loc))
-            << "defined here";
+        error.attachNote(reporter.exact(names.body->definitions[version].loc)) << "defined here";
       return error;
     }
     chosen = *(above - 1);
@@ -538,8 +508,9 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
     return reporter.error(expr.loc)
            << "'" << expr.name << "' is a function; call it with its arguments";
   if (auto later = names.later.find(expr.name); later != names.later.end()) {
-    auto error = reporter.error(expr.loc) << "'" << expr.name << "' has no value here: a constant reads only symbols that "
-                                          << "are declared in front of it";
+    auto error = reporter.error(expr.loc)
+                 << "'" << expr.name << "' has no value here: a constant reads only symbols that "
+                 << "are declared in front of it";
     error.attachNote(reporter.exact(later->second)) << "declared here";
     return error;
   }
@@ -561,22 +532,22 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
     error << meant;
   else if (predicate && predicate->kind != ExprKind::IndexForm)
     error << "; an index of a predicate is named in front of it, with '_' for every other axis: "
-             "'[_, " << expr.name << "] " << shorten(predicate->text, 60) << "'";
+             "'[_, "
+          << expr.name << "] " << shorten(predicate->text, 60) << "'";
   else
-    error << "; declare it: a size in '[…]' behind the kernel's name, an array or a number in '(…)', "
-             "an index in front of an expression, as in '[i] …'";
+    error
+        << "; declare it: a size in '[…]' behind the kernel's name, an array or a number in '(…)', "
+           "an index in front of an expression, as in '[i] …'";
   return error;
 }
 
 LogicalResult Resolver::unknownFunction(const Expr &expr, const Names &names) {
   if (names.versions.count(expr.name) || names.params.count(expr.name))
     return reporter.error(expr.loc)
-           << "'" << expr.name
-           << "' is an array, not a function; index it with '" << expr.name
+           << "'" << expr.name << "' is an array, not a function; index it with '" << expr.name
            << "[...]'";
   if (StringRef own = getOwnSpelling(expr.name); !own.empty())
-    return reporter.error(expr.loc)
-           << "unknown function '" << expr.name << "'; write " << own;
+    return reporter.error(expr.loc) << "unknown function '" << expr.name << "'; write " << own;
   if (isForeignType(expr.name))
     return reporter.error(expr.loc)
            << "unknown element type '" << expr.name << "'" << getTypeHint(expr.name);
@@ -611,29 +582,24 @@ LogicalResult Resolver::resolveCall(Expr &expr, Names &names) {
     low = high = program.functions[expr.callee].params.size();
   }
   if (expr.args.size() < low || expr.args.size() > high) {
-    auto error = reporter.error(expr.loc)
-                 << "'" << expr.name << "' takes " << countText(low, high)
-                 << ", but got " << expr.args.size();
+    auto error = reporter.error(expr.loc) << "'" << expr.name << "' takes " << countText(low, high)
+                                          << ", but got " << expr.args.size();
     if (builtin)
       error << "; write " << builtin->usage;
     if (expr.callee >= 0)
-      error.attachNote(reporter.exact(program.functions[expr.callee].loc))
-          << "defined here";
+      error.attachNote(reporter.exact(program.functions[expr.callee].loc)) << "defined here";
     return error;
   }
-  if (expr.ranks &&
-      (isCast || (builtin && builtin->kind != Builtin::Pointwise)))
-    return reporter.error(expr.loc)
-           << "'" << expr.name
-           << "' takes no cell ranks; put it into a 'def' with a cell "
-              "pattern and lift that";
+  if (expr.ranks && (isCast || (builtin && builtin->kind != Builtin::Pointwise)))
+    return reporter.error(expr.loc) << "'" << expr.name
+                                    << "' takes no cell ranks; put it into a 'def' with a cell "
+                                       "pattern and lift that";
   if (!builtin || builtin->listArg < 0 ||
       expr.args.size() <= static_cast<size_t>(builtin->listArg) ||
       expr.arg(builtin->listArg).kind != ExprKind::List)
     return resolveChildren(expr, names);
   for (ExprPtr &arg : expr.args)
-    if (failed(arg->kind == ExprKind::List ? resolveChildren(*arg, names)
-                                           : resolve(*arg, names)))
+    if (failed(arg->kind == ExprKind::List ? resolveChildren(*arg, names) : resolve(*arg, names)))
       return failure();
   return success();
 }
@@ -647,8 +613,7 @@ LogicalResult Resolver::resolveFunctionRef(Expr &expr, Names &names) {
     return success();
   expr.callee = lookupFunction(expr.name, expr.loc.file);
   if (expr.callee < 0)
-    return builtin ? reporter.error(expr.loc)
-                         << "'" << expr.name << "' is not a scalar function"
+    return builtin ? reporter.error(expr.loc) << "'" << expr.name << "' is not a scalar function"
                    : unknownFunction(expr, names);
   names.callees.insert(expr.callee);
   return success();

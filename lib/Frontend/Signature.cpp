@@ -30,8 +30,8 @@ private:
 
 class SignatureBuilder {
 public:
-  SignatureBuilder(const KernelDecl &kernel, const Settings &settings, const std::set<std::string> &replaced,
-                   const Reporter &reporter)
+  SignatureBuilder(const KernelDecl &kernel, const Settings &settings,
+                   const std::set<std::string> &replaced, const Reporter &reporter)
       : kernel(kernel), settings(settings), replaced(replaced), reporter(reporter) {}
   FailureOr<Signature> run();
 
@@ -71,8 +71,7 @@ void SizeSet::addVariable(const SymExpr::Monomial &monomial) {
       }))
     set.addBound(BoundType::LB, position, 0);
   const SymExpr::Atom &first = *monomial.front().first;
-  if (monomial.size() > 1 || monomial.front().second > 1 ||
-      first.kind != SymExpr::Atom::Kind::Mod)
+  if (monomial.size() > 1 || monomial.front().second > 1 || first.kind != SymExpr::Atom::Kind::Mod)
     return;
   if (auto divisor = first.rhs.getConstant(); divisor && *divisor > 0) {
     set.addBound(BoundType::LB, position, 0);
@@ -109,8 +108,7 @@ Type Signature::Array::getStorage() const {
   return IntegerType::get(elementType.getContext(), elementType.getIntOrFloatBitWidth());
 }
 
-FailureOr<Signature> frontend::resolveSignature(const KernelDecl &kernel,
-                                                const Settings &settings,
+FailureOr<Signature> frontend::resolveSignature(const KernelDecl &kernel, const Settings &settings,
                                                 const std::set<std::string> &replaced,
                                                 const Reporter &reporter) {
   return SignatureBuilder(kernel, settings, replaced, reporter).run();
@@ -152,8 +150,7 @@ FailureOr<Signature> SignatureBuilder::run() {
 // Symbols
 //===----------------------------------------------------------------------===//
 
-const std::string *
-SignatureBuilder::getSetting(const SymbolDecl &symbol) const {
+const std::string *SignatureBuilder::getSetting(const SymbolDecl &symbol) const {
   auto setting = settings.find(symbol.name);
   return setting == settings.end() ? nullptr : &setting->second;
 }
@@ -162,22 +159,18 @@ LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
   const std::string *setting = getSetting(symbol);
   if (!setting && symbol.defaultType.name.empty())
     return reporter.error(symbol.loc)
-           << "element type '" << symbol.name
-           << "' has no default; set it, for example --set " << symbol.name
-           << "=f32";
-  StringRef name =
-      setting ? StringRef(*setting) : StringRef(symbol.defaultType.name);
+           << "element type '" << symbol.name << "' has no default; set it, for example --set "
+           << symbol.name << "=f32";
+  StringRef name = setting ? StringRef(*setting) : StringRef(symbol.defaultType.name);
   Type type = getElementType(reporter.getContext(), name);
-  bool fits = type && (symbol.typeClass == "float"
-                           ? isa<FloatType>(type)
-                           : isa<IntegerType>(type) && !type.isInteger(1));
+  bool fits = type && (symbol.typeClass == "float" ? isa<FloatType>(type)
+                                                   : isa<IntegerType>(type) && !type.isInteger(1));
   if (!fits)
     return reporter.error(setting ? symbol.loc : symbol.defaultType.loc)
            << "element type '" << symbol.name << "' is to be one of "
            << (symbol.typeClass == "float" ? "f64, f32, bf16, f16"
                                            : "i8, i16, i32, i64, u8, u16, u32")
-           << ", but " << (setting ? "the setting is '" : "the default is '")
-           << name << "'";
+           << ", but " << (setting ? "the setting is '" : "the default is '") << name << "'";
   result.types[symbol.name] = type;
   return success();
 }
@@ -195,8 +188,7 @@ static std::optional<double> parseReal(StringRef text) {
   return value;
 }
 
-FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol,
-                                               StringRef text) {
+FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol, StringRef text) {
   int64_t value = 0;
   if (text.getAsInteger(10, value) || value < 0) {
     auto error = reporter.error(symbol.loc)
@@ -222,8 +214,9 @@ LogicalResult SignatureBuilder::setConstant(const SymbolDecl &symbol, StringRef 
   }
   auto value = parseReal(setting);
   if (!value)
-    return reporter.error(symbol.loc) << "the setting of '" << symbol.name << "' is to be a real number, but is '"
-                                      << setting << "'; set it as in --set " << symbol.name << "=1e-6";
+    return reporter.error(symbol.loc)
+           << "the setting of '" << symbol.name << "' is to be a real number, but is '" << setting
+           << "'; set it as in --set " << symbol.name << "=1e-6";
   result.symbols.reals[symbol.name] = *value;
   return success();
 }
@@ -241,8 +234,7 @@ LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
     if (!setting)
       return reporter.error(symbol.loc)
              << "compile-time constant '" << symbol.name
-             << "' has no default; set it, for example --set " << symbol.name
-             << "=64";
+             << "' has no default; set it, for example --set " << symbol.name << "=64";
     int64_t integer = 0;
     bool isSize = !StringRef(*setting).getAsInteger(10, integer) && integer >= 0;
     return setConstant(symbol, *setting, !isSize && parseReal(*setting));
@@ -291,8 +283,7 @@ FailureOr<Type> SignatureBuilder::lookupType(const TypeName &name) {
   return failure();
 }
 
-FailureOr<Signature::Array>
-SignatureBuilder::resolveArray(const ArrayDecl &decl) {
+FailureOr<Signature::Array> SignatureBuilder::resolveArray(const ArrayDecl &decl) {
   Signature::Array array;
   auto type = lookupType(decl.type);
   if (failed(type))
@@ -303,8 +294,7 @@ SignatureBuilder::resolveArray(const ArrayDecl &decl) {
     if (failed(extent))
       return failure();
     if (auto value = extent->getConstant(); value && *value < 0) {
-      reporter.error(expr->loc)
-          << "an extent cannot be negative, but this is " << *value;
+      reporter.error(expr->loc) << "an extent cannot be negative, but this is " << *value;
       return failure();
     }
     array.shape.push_back(*extent);
@@ -314,14 +304,12 @@ SignatureBuilder::resolveArray(const ArrayDecl &decl) {
   return array;
 }
 
-LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl,
-                                             Signature::Array &array) {
+LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl, Signature::Array &array) {
   if (!decl.low)
     return success();
   if (array.elementType.isInteger(1))
-    return reporter.error(decl.low->loc)
-           << "a range is declared for numbers, but '" << decl.name
-           << "' is of type " << getTypeText(array.elementType);
+    return reporter.error(decl.low->loc) << "a range is declared for numbers, but '" << decl.name
+                                         << "' is of type " << getTypeText(array.elementType);
   if (isa<FloatType>(array.elementType))
     return resolveRealRange(decl, array);
   auto low = evaluateSymbolic(*decl.low, result.symbols, reporter);
@@ -362,8 +350,9 @@ LogicalResult SignatureBuilder::resolveRealRange(const ArrayDecl &decl, Signatur
     ends[k] = end->getReal();
     texts[k] = end->integer ? end->integer->str() : exactText(end->real);
     if (ends[k] && !std::isfinite(*ends[k]))
-      return reporter.error(expr->loc) << "the ends of a range are finite numbers; without a range '"
-                                       << decl.name << "' may be anything";
+      return reporter.error(expr->loc)
+             << "the ends of a range are finite numbers; without a range '" << decl.name
+             << "' may be anything";
   }
   if (ends[0] && ends[1] && *ends[0] > *ends[1])
     return reporter.error(decl.low->loc) << "the range " << texts[0] << ".." << texts[1] << " of '"
@@ -486,8 +475,7 @@ LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
       return failure();
     return addConstraint(expr.arg(1));
   }
-  if (expr.kind != ExprKind::Binary || expr.fn < ScalarFn::eq ||
-      expr.fn > ScalarFn::ge)
+  if (expr.kind != ExprKind::Binary || expr.fn < ScalarFn::eq || expr.fn > ScalarFn::ge)
     return reporter.error(expr.loc) << "a constraint compares integer "
                                        "expressions over the symbols, as in "
                                        "'require H % G == 0'";
@@ -500,16 +488,14 @@ LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
   std::string text = a->str() + " " + expr.name + " " + b->str();
   auto ca = a->getConstant(), cb = b->getConstant();
   if (ca && cb && !holds(expr.fn, *ca, *cb))
-    return reporter.error(expr.loc)
-           << "the constraint does not hold: " << text << valuesText(expr);
+    return reporter.error(expr.loc) << "the constraint does not hold: " << text << valuesText(expr);
   if (ca && cb)
     return success();
   auto earlier = llvm::join(result.constraints, ", ");
   result.constraints.push_back(text);
   if (sizes.restrict(expr.fn, *a, *b))
     return success();
-  auto error = reporter.error(expr.loc)
-               << "no sizes satisfy the constraint " << text;
+  auto error = reporter.error(expr.loc) << "no sizes satisfy the constraint " << text;
   if (!earlier.empty())
     error << " together with " << earlier;
   return error << "; sizes are integers from 0 on";
@@ -527,8 +513,7 @@ LogicalResult SignatureBuilder::addAssumption(const Expr &expr) {
 // Settings
 //===----------------------------------------------------------------------===//
 
-LogicalResult frontend::checkSettings(const Program &program,
-                                      const Settings &settings,
+LogicalResult frontend::checkSettings(const Program &program, const Settings &settings,
                                       const Reporter &reporter) {
   std::vector<std::string> names;
   for (const KernelDecl &kernel : program.kernels)
@@ -539,8 +524,7 @@ LogicalResult frontend::checkSettings(const Program &program,
     if (llvm::is_contained(names, setting.first))
       continue;
     auto error = reporter.error(program.kernels.front().loc)
-                 << "unknown setting '" << setting.first << "'"
-                 << didYouMean(setting.first, names);
+                 << "unknown setting '" << setting.first << "'" << didYouMean(setting.first, names);
     if (names.empty())
       return error << "; there is nothing to set in this file";
     return error << "; what can be set is " << llvm::join(names, ", ");

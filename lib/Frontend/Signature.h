@@ -29,15 +29,14 @@ struct Signature {
   mlir::Type computeType;
 };
 
-/// Applies the settings to the header and evaluates it; tolerances of results that are `replaced` may be any.
-mlir::FailureOr<Signature> resolveSignature(const KernelDecl &kernel,
-                                            const Settings &settings,
+/// Applies the settings to the header and evaluates it; tolerances of results that are `replaced`
+/// may be any.
+mlir::FailureOr<Signature> resolveSignature(const KernelDecl &kernel, const Settings &settings,
                                             const std::set<std::string> &replaced,
                                             const Reporter &reporter);
 
 /// Every setting must name a symbol of some kernel.
-mlir::LogicalResult checkSettings(const Program &program,
-                                  const Settings &settings,
+mlir::LogicalResult checkSettings(const Program &program, const Settings &settings,
                                   const Reporter &reporter);
 
 } // namespace moa::frontend

@@ -31,8 +31,7 @@ static unsigned degree(const SymExpr &e) {
 }
 
 /// Integers alone use all 64 bits; nothing is returned for other functions.
-static std::optional<int64_t> combineIntegers(ScalarFn fn, int64_t a, int64_t b,
-                                              bool &overflow) {
+static std::optional<int64_t> combineIntegers(ScalarFn fn, int64_t a, int64_t b, bool &overflow) {
   int64_t result = 0;
   overflow = false;
   if (fn == ScalarFn::add)
@@ -65,12 +64,11 @@ static SymExpr apply(ScalarFn fn, const SymExpr &a, const SymExpr &b) {
   }
 }
 
-std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a,
-                                                 const SymExpr &b,
+std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a, const SymExpr &b,
                                                  std::string &why) {
   bool divides = fn == ScalarFn::div || fn == ScalarFn::mod;
-  if (!divides && fn != ScalarFn::add && fn != ScalarFn::sub &&
-      fn != ScalarFn::mul && fn != ScalarFn::neg)
+  if (!divides && fn != ScalarFn::add && fn != ScalarFn::sub && fn != ScalarFn::mul &&
+      fn != ScalarFn::neg)
     return std::nullopt;
   if (divides && b.isZero()) {
     why = "division by zero";
@@ -79,24 +77,21 @@ std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a,
   auto ca = a.getConstant(), cb = b.getConstant();
   bool overflow = false;
   if (ca && cb) {
-    if (auto value = combineIntegers(fn, *ca, *cb, overflow);
-        value && !overflow)
+    if (auto value = combineIntegers(fn, *ca, *cb, overflow); value && !overflow)
       return SymExpr(*value);
     overflow |= divides && *ca == INT64_MIN && *cb == -1;
   } else {
-    double size = fn == ScalarFn::mul
-                      ? magnitude(a) * magnitude(b) *
-                            std::min(a.getTerms().size(), b.getTerms().size())
-                      : magnitude(a) + magnitude(b);
+    double size = fn == ScalarFn::mul ? magnitude(a) * magnitude(b) *
+                                            std::min(a.getTerms().size(), b.getTerms().size())
+                                      : magnitude(a) + magnitude(b);
     overflow = size > maxCoefficient;
   }
   if (overflow) {
     why = "the integer expression does not fit in 64 bits";
     return std::nullopt;
   }
-  bool large = fn == ScalarFn::mul &&
-               (a.getTerms().size() * b.getTerms().size() > maxTerms ||
-                degree(a) + degree(b) > maxDegree);
+  bool large = fn == ScalarFn::mul && (a.getTerms().size() * b.getTerms().size() > maxTerms ||
+                                       degree(a) + degree(b) > maxDegree);
   if (!large) {
     SymExpr result = apply(fn, a, b);
     if (result.getTerms().size() <= maxTerms && result.str().size() <= maxText)
@@ -130,17 +125,14 @@ std::optional<double> frontend::combineReals(ScalarFn fn, double a, double b) {
   }
 }
 
-std::string frontend::realText(double value) {
-  return "the real number " + formatNumber(value);
-}
+std::string frontend::realText(double value) { return "the real number " + formatNumber(value); }
 
 static LogicalResult notSymbolic(const Expr &expr, const Reporter &reporter) {
   return reporter.error(expr.loc) << "expected an integer expression over the "
                                      "symbols: + - * / % of names and integers";
 }
 
-FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr,
-                                              const SymbolTable &symbols,
+FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTable &symbols,
                                               const Reporter &reporter) {
   if (expr.kind == ExprKind::Integer)
     return SymExpr(expr.integer);

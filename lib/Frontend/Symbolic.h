@@ -23,13 +23,12 @@ struct Number {
 /// a fn b for + - * / % and, with b ignored, negation. Fails without a value
 /// when `fn` has no symbolic form, and with a reason in `why` when the result
 /// divides by zero, overflows 64 bits or is unreasonably large.
-std::optional<SymExpr> combineSymbolic(ScalarFn fn, const SymExpr &a,
-                                       const SymExpr &b, std::string &why);
+std::optional<SymExpr> combineSymbolic(ScalarFn fn, const SymExpr &a, const SymExpr &b,
+                                       std::string &why);
 
 /// The value of an expression of the kernel's header, where only symbols and
 /// integers stand.
-mlir::FailureOr<SymExpr> evaluateSymbolic(const Expr &expr,
-                                          const SymbolTable &symbols,
+mlir::FailureOr<SymExpr> evaluateSymbolic(const Expr &expr, const SymbolTable &symbols,
                                           const Reporter &reporter);
 
 /// The value of an expression of the header where real numbers may stand too: the default

@@ -42,17 +42,13 @@ Term Term::ofArray(Value array) {
 }
 
 Type Term::elementType() const {
-  return kind == Array ? llvm::cast<ArrayType>(array.getType()).getElementType()
-                       : Type();
+  return kind == Array ? llvm::cast<ArrayType>(array.getType()).getElementType() : Type();
 }
 
-bool Term::isBoolean() const {
-  return kind == Array && elementType().isInteger(1);
-}
+bool Term::isBoolean() const { return kind == Array && elementType().isInteger(1); }
 
 bool Term::isInteger() const {
-  return kind == Symbolic ||
-         (kind == Array && elementType().isIntOrIndex() && !isBoolean());
+  return kind == Symbolic || (kind == Array && elementType().isIntOrIndex() && !isBoolean());
 }
 
 std::string frontend::shapeText(ArrayRef<Axis> cell) {
@@ -79,6 +75,5 @@ std::string frontend::shapeText(ArrayRef<SymExpr> shape) {
 std::string frontend::elementText(const Term &term) {
   if (term.kind == Term::Symbolic)
     return "index";
-  return term.kind == Term::Literal ? "a real number"
-                                    : getTypeText(term.elementType());
+  return term.kind == Term::Literal ? "a real number" : getTypeText(term.elementType());
 }

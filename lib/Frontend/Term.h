@@ -26,9 +26,7 @@ struct Axis {
   std::string index, from;
 
   static Axis of(SymExpr extent) { return {std::move(extent), false, "", ""}; }
-  static Axis virtualOf(std::optional<SymExpr> extent) {
-    return {std::move(extent), true, "", ""};
-  }
+  static Axis virtualOf(std::optional<SymExpr> extent) { return {std::move(extent), true, "", ""}; }
 };
 using Cell = llvm::SmallVector<Axis, 4>;
 
@@ -41,11 +39,10 @@ mlir::Type joinFloats(mlir::MLIRContext *context, FloatSet set);
 struct Term {
   enum Kind { Array, Symbolic, Literal };
   Kind kind = Array;
-  mlir::Value array;  // Array
-  SymExpr symbolic;   // Symbolic: an integer over the symbols
-  double literal = 0; // Literal: a real number that takes the type it meets
-  llvm::SmallVector<unsigned, 4>
-      frame; // positions on the frame stack, increasing
+  mlir::Value array;                    // Array
+  SymExpr symbolic;                     // Symbolic: an integer over the symbols
+  double literal = 0;                   // Literal: a real number that takes the type it meets
+  llvm::SmallVector<unsigned, 4> frame; // positions on the frame stack, increasing
   Cell cell;
 
   // Where the elements come from, for the rounding of contraction operands.

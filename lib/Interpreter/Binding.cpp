@@ -94,7 +94,8 @@ void moa::interp::makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs
     unsigned number = output.value_or(k);
     if (number >= kernel.resultTypes.size() || !kernel.areUnsigned[number])
       continue;
-    double modulus = std::ldexp(1.0, kernel.resultTypes[number].getElementType().getIntOrFloatBitWidth());
+    double modulus =
+        std::ldexp(1.0, kernel.resultTypes[number].getElementType().getIntOrFloatBitWidth());
     for (double &value : array.data)
       value += value < 0 ? modulus : 0;
   }
@@ -105,13 +106,11 @@ void moa::interp::makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs
 //===----------------------------------------------------------------------===//
 
 /// " with N = 3, M = 4" for the names that have values.
-static std::string valuesText(const std::set<std::string> &names,
-                              const Symbols &symbols) {
+static std::string valuesText(const std::set<std::string> &names, const Symbols &symbols) {
   std::string text;
   for (const std::string &name : names)
     if (auto it = symbols.find(name); it != symbols.end())
-      text += (text.empty() ? " with " : ", ") + name + " = " +
-              std::to_string(it->second);
+      text += (text.empty() ? " with " : ", ") + name + " = " + std::to_string(it->second);
   return text;
 }
 
@@ -121,16 +120,14 @@ static std::string valuesText(const SymExpr &expr, const Symbols &symbols) {
   return valuesText(names, symbols);
 }
 
-static std::optional<int64_t> tryEvaluate(const SymExpr &expr,
-                                          const Symbols &symbols) {
+static std::optional<int64_t> tryEvaluate(const SymExpr &expr, const Symbols &symbols) {
   return expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
     auto it = symbols.find(name.str());
     return it == symbols.end() ? std::nullopt : std::optional<int64_t>(it->second);
   });
 }
 
-static std::vector<std::string> unknownSymbols(const SymExpr &expr,
-                                               const Symbols &symbols) {
+static std::vector<std::string> unknownSymbols(const SymExpr &expr, const Symbols &symbols) {
   std::set<std::string> names;
   expr.collectSymbols(names);
   std::vector<std::string> unknown;
@@ -140,16 +137,14 @@ static std::vector<std::string> unknownSymbols(const SymExpr &expr,
   return unknown;
 }
 
-Expected<int64_t> moa::interp::evaluate(const SymExpr &expr,
-                                        const Symbols &symbols) {
+Expected<int64_t> moa::interp::evaluate(const SymExpr &expr, const Symbols &symbols) {
   if (auto value = tryEvaluate(expr, symbols))
     return *value;
   auto unknown = unknownSymbols(expr, symbols);
   if (!unknown.empty())
     return makeError("symbol '" + unknown.front() + "' of '" + expr.str() +
                      "' has no value: no argument's shape determines it, give it");
-  return makeError("'" + expr.str() + "' divides by zero" +
-                   valuesText(expr, symbols));
+  return makeError("'" + expr.str() + "' divides by zero" + valuesText(expr, symbols));
 }
 
 Expected<int64_t> moa::interp::evaluate(StringRef text, const Symbols &symbols) {
@@ -160,8 +155,7 @@ Expected<int64_t> moa::interp::evaluate(StringRef text, const Symbols &symbols) 
   return evaluate(*expr, symbols);
 }
 
-Expected<std::vector<int64_t>>
-moa::interp::evaluateShape(ArrayType type, const Symbols &symbols) {
+Expected<std::vector<int64_t>> moa::interp::evaluateShape(ArrayType type, const Symbols &symbols) {
   std::vector<int64_t> shape;
   for (unsigned k = 0; k < type.getRank(); ++k) {
     SymExpr extent = type.getExtent(k);
@@ -169,8 +163,8 @@ moa::interp::evaluateShape(ArrayType type, const Symbols &symbols) {
     if (!value)
       return value.takeError();
     if (*value < 0)
-      return makeError("extent '" + extent.str() + "' is " +
-                       std::to_string(*value) + valuesText(extent, symbols));
+      return makeError("extent '" + extent.str() + "' is " + std::to_string(*value) +
+                       valuesText(extent, symbols));
     shape.push_back(*value);
   }
   return shape;
@@ -182,8 +176,8 @@ moa::interp::evaluateShape(ArrayType type, const Symbols &symbols) {
 
 /// Value of the one unknown symbol x for which expr = value, where expr is
 /// c·x + rest and x stands in no quotient.
-static std::optional<int64_t> solveLinear(const SymExpr &expr, StringRef unknown,
-                                          int64_t value, const Symbols &symbols) {
+static std::optional<int64_t> solveLinear(const SymExpr &expr, StringRef unknown, int64_t value,
+                                          const Symbols &symbols) {
   auto at = [&](int64_t x) {
     Symbols extended = symbols;
     extended[unknown.str()] = x;
@@ -220,8 +214,7 @@ bool moa::interp::writesNothing(const Kernel &kernel, const Symbols &symbols) {
 
 /// A constraint that divides by zero says nothing; it is refused if there is
 /// something to compute.
-static Error checkConstraint(const Kernel &kernel, StringRef text,
-                             const Symbols &symbols) {
+static Error checkConstraint(const Kernel &kernel, StringRef text, const Symbols &symbols) {
   static const char *const kOperators[] = {"==", "!=", "<=", ">=", "<", ">"};
   for (StringRef op : kOperators) {
     auto [left, right] = text.split(op);
@@ -235,16 +228,18 @@ static Error checkConstraint(const Kernel &kernel, StringRef text,
       llvm::consumeError(std::move(error));
       return Error::success();
     }
-    bool holds = op == "==" ? *a == *b : op == "!=" ? *a != *b
-               : op == "<=" ? *a <= *b : op == ">=" ? *a >= *b
-               : op == "<" ? *a < *b : *a > *b;
+    bool holds = op == "=="   ? *a == *b
+                 : op == "!=" ? *a != *b
+                 : op == "<=" ? *a <= *b
+                 : op == ">=" ? *a >= *b
+                 : op == "<"  ? *a < *b
+                              : *a > *b;
     if (holds)
       return Error::success();
     std::set<std::string> names;
     SymExpr::parse(left)->collectSymbols(names);
     SymExpr::parse(right)->collectSymbols(names);
-    return makeError("the constraint '" + text + "' does not hold" +
-                     valuesText(names, symbols));
+    return makeError("the constraint '" + text + "' does not hold" + valuesText(names, symbols));
   }
   return makeError("the constraint '" + text + "' holds no comparison");
 }
@@ -262,8 +257,7 @@ static Error checkConstraints(const Kernel &kernel, const Symbols &symbols) {
 
 /// Binds what the extents determine, first the plain symbols, then, to a fixed
 /// point, symbols that occur linearly beside known ones.
-static void solve(const Kernel &kernel,
-                  ArrayRef<std::vector<int64_t>> shapes, Symbols &symbols) {
+static void solve(const Kernel &kernel, ArrayRef<std::vector<int64_t>> shapes, Symbols &symbols) {
   for (bool plain : {true, false})
     for (bool changed = true; changed;) {
       changed = false;
@@ -279,17 +273,16 @@ static void solve(const Kernel &kernel,
     }
 }
 
-static Expected<Symbols> bindShapes(const Kernel &kernel,
-                              ArrayRef<std::vector<int64_t>> shapes,
-                              const Symbols &given) {
+static Expected<Symbols> bindShapes(const Kernel &kernel, ArrayRef<std::vector<int64_t>> shapes,
+                                    const Symbols &given) {
   if (shapes.size() != kernel.argNames.size())
     return makeError("the kernel has " + llvm::Twine(kernel.argNames.size()) +
                      " parameters, but got " + llvm::Twine(shapes.size()));
   for (unsigned k = 0; k < shapes.size(); ++k)
     if (shapes[k].size() != kernel.argTypes[k].getRank())
       return makeError("'" + kernel.argNames[k] + "' has rank " +
-                       llvm::Twine(kernel.argTypes[k].getRank()) +
-                       ", but got an array of shape " + indexText(shapes[k]));
+                       llvm::Twine(kernel.argTypes[k].getRank()) + ", but got an array of shape " +
+                       indexText(shapes[k]));
   for (const auto &[name, value] : given)
     if (!llvm::is_contained(kernel.symbols, name))
       return makeError("the kernel has no symbol '" + name + "'");
@@ -304,14 +297,12 @@ static Expected<Symbols> bindShapes(const Kernel &kernel,
         return expected.takeError();
       if (*expected == shapes[k][axis])
         continue;
-      std::string values =
-          extent.getConstant() ? "" : " is " + std::to_string(*expected);
+      std::string values = extent.getConstant() ? "" : " is " + std::to_string(*expected);
       if (!extent.getConstant() && !extent.getSymbol())
         values += valuesText(extent, symbols);
       return makeError("axis " + llvm::Twine(axis) + " of '" + kernel.argNames[k] +
-                       "' has extent " + llvm::Twine(shapes[k][axis]) + ", but '" +
-                       extent.str() + "'" +
-                       (values.empty() ? " is declared" : values));
+                       "' has extent " + llvm::Twine(shapes[k][axis]) + ", but '" + extent.str() +
+                       "'" + (values.empty() ? " is declared" : values));
     }
   }
   for (const std::string &name : kernel.symbols)
@@ -326,8 +317,7 @@ static Expected<Symbols> bindShapes(const Kernel &kernel,
   return symbols;
 }
 
-Expected<Symbols> moa::bindSymbols(Operation *op,
-                                   ArrayRef<std::vector<int64_t>> shapes,
+Expected<Symbols> moa::bindSymbols(Operation *op, ArrayRef<std::vector<int64_t>> shapes,
                                    const Symbols &given) {
   auto kernel = Kernel::of(op);
   if (!kernel)
@@ -335,8 +325,8 @@ Expected<Symbols> moa::bindSymbols(Operation *op,
   return bindShapes(*kernel, shapes, given);
 }
 
-Expected<std::vector<std::vector<int64_t>>>
-moa::outputShapes(Operation *op, const Symbols &symbols) {
+Expected<std::vector<std::vector<int64_t>>> moa::outputShapes(Operation *op,
+                                                              const Symbols &symbols) {
   auto kernel = Kernel::of(op);
   if (!kernel)
     return kernel.takeError();
@@ -372,9 +362,8 @@ Expected<Symbols> moa::interp::bindInputs(Operation *op, const Kernel &kernel,
   for (unsigned k = 0; k < inputs.arrays.size(); ++k) {
     const Array &array = inputs.arrays[k];
     if (static_cast<int64_t>(array.data.size()) != countOf(array.shape))
-      return makeError("'" + kernel.argNames[k] + "' of shape " +
-                       indexText(array.shape) + " needs " +
-                       llvm::Twine(countOf(array.shape)) + " elements, but got " +
+      return makeError("'" + kernel.argNames[k] + "' of shape " + indexText(array.shape) +
+                       " needs " + llvm::Twine(countOf(array.shape)) + " elements, but got " +
                        llvm::Twine(array.data.size()));
     if (Error error = checkIntegers(kernel, k, array))
       return error;

@@ -67,10 +67,10 @@ struct Let {
 };
 
 struct InputNode final : Node {
-  InputNode(Scope *scope, Location loc, std::vector<Node *> indices,
-            const Array &array, StringRef name, Form form, std::vector<bool> *reads)
-      : Node(scope, loc), indices(std::move(indices)), array(array), name(name),
-        form(form), reads(reads) {
+  InputNode(Scope *scope, Location loc, std::vector<Node *> indices, const Array &array,
+            StringRef name, Form form, std::vector<bool> *reads)
+      : Node(scope, loc), indices(std::move(indices)), array(array), name(name), form(form),
+        reads(reads) {
     for (Node *index : this->indices)
       mayBeAbsent |= index->mayBeAbsent;
   }
@@ -95,8 +95,8 @@ struct InputNode final : Node {
     std::vector<int64_t> index;
     for (Node *node : indices)
       index.push_back(m.get(node).i);
-    return m.fail(loc, "index " + indexText(index) + " is outside '" + name +
-                           "' of shape " + indexText(array.shape));
+    return m.fail(loc, "index " + indexText(index) + " is outside '" + name + "' of shape " +
+                           indexText(array.shape));
   }
   bool present(Machine &m) override {
     return llvm::all_of(indices, [&](Node *index) { return m.isPresent(index); });
@@ -123,8 +123,8 @@ struct ApplyNode final : Node {
       if (m.failed)
         return 0;
       if (i < 0 || i >= let.domain[k]) {
-        m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of '" +
-                        let.name + "' with domain " + indexText(let.domain));
+        m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of '" + let.name +
+                        "' with domain " + indexText(let.domain));
         return 0;
       }
       linear = linear * let.domain[k] + i;
@@ -170,9 +170,9 @@ struct ApplyNode final : Node {
 /// A reduction. One that depends on some of the indices around it but not on
 /// all keeps its values by those it depends on.
 struct ReduceNode final : Node {
-  ReduceNode(Scope *scope, Location loc, Monoid monoid,
-             std::shared_ptr<const UserMonoid> user, Type type, int64_t extent,
-             Body body, std::vector<Node *> keys, std::vector<int64_t> domain)
+  ReduceNode(Scope *scope, Location loc, Monoid monoid, std::shared_ptr<const UserMonoid> user,
+             Type type, int64_t extent, Body body, std::vector<Node *> keys,
+             std::vector<int64_t> domain)
       : Node(scope, loc), monoid(monoid), user(std::move(user)), type(type), extent(extent),
         body(body), keys(std::move(keys)), domain(std::move(domain)) {}
   Cell compute(Machine &m) override {
@@ -253,8 +253,8 @@ struct Output {
 
 class DNFInterpreter final : GraphBuilder {
 public:
-  DNFInterpreter(const Kernel &kernel, const Symbols &symbols,
-                 const KernelInputs &inputs, const InterpretOptions &options)
+  DNFInterpreter(const Kernel &kernel, const Symbols &symbols, const KernelInputs &inputs,
+                 const InterpretOptions &options)
       : GraphBuilder(kernel, symbols, state), inputs(inputs), options(options) {
     state.setRoundings(options);
   }
@@ -389,10 +389,9 @@ Error DNFInterpreter::buildReduce(dnf::ReduceOp op) {
   auto user = getUserMonoid(op);
   if (!user)
     return user.takeError();
-  define(op.getResult(),
-         make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(), *user,
-                          op.getResult().getType(), *extent, body, std::move(keys),
-                          std::move(domain)));
+  define(op.getResult(), make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(),
+                                          *user, op.getResult().getType(), *extent, body,
+                                          std::move(keys), std::move(domain)));
   return Error::success();
 }
 
@@ -409,9 +408,8 @@ Error DNFInterpreter::buildPsi(dnf::PsiOp op) {
   }
   Form form = Form::of(kernel.argTypes[k].getElementType());
   define(op.getResult(),
-         make<InputNode>(scopeOf(op.getIndices()), op.getLoc(),
-                         nodesOf(op.getIndices()), array, kernel.argNames[k], form,
-                         reads));
+         make<InputNode>(scopeOf(op.getIndices()), op.getLoc(), nodesOf(op.getIndices()), array,
+                         kernel.argNames[k], form, reads));
   return Error::success();
 }
 
@@ -431,8 +429,8 @@ Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
   }
   if (auto where = dyn_cast<dnf::WhereOp>(op)) {
     define(where.getResult(),
-           make<WhereNode>(scopeOf(op->getOperands()), op->getLoc(),
-                           nodeOf(where.getCondition()), nodeOf(where.getValue())));
+           make<WhereNode>(scopeOf(op->getOperands()), op->getLoc(), nodeOf(where.getCondition()),
+                           nodeOf(where.getValue())));
     return true;
   }
   if (auto join = dyn_cast<dnf::JoinOp>(op)) {
@@ -452,11 +450,9 @@ Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
     return false;
   auto it = lets.find(apply.getLet().str());
   if (it == lets.end())
-    return makeError(locationText(op->getLoc()) + "no let '" + apply.getLet() +
-                     "' above this");
-  define(apply.getResult(),
-         make<ApplyNode>(scopeOf(apply.getIndices()), op->getLoc(),
-                         nodesOf(apply.getIndices()), *it->second));
+    return makeError(locationText(op->getLoc()) + "no let '" + apply.getLet() + "' above this");
+  define(apply.getResult(), make<ApplyNode>(scopeOf(apply.getIndices()), op->getLoc(),
+                                            nodesOf(apply.getIndices()), *it->second));
   return true;
 }
 
@@ -476,8 +472,7 @@ Error DNFInterpreter::buildKernel(dnf::KernelOp op) {
       return domain.takeError();
     output.domain = std::move(*domain);
     output.form = Form::of(definition.getType());
-    output.stored =
-        Form::of(kernel.resultTypes[definition.getResult()].getElementType());
+    output.stored = Form::of(kernel.resultTypes[definition.getResult()].getElementType());
     if (Error error = buildBody(definition.getBody(), output.domain, output.body))
       return error;
   }
@@ -497,8 +492,7 @@ double DNFInterpreter::element(Output &output, ArrayRef<int64_t> index) {
   return toStored(machine.get(output.body.value), output.form, output.stored);
 }
 
-Expected<std::vector<Array>> DNFInterpreter::run(dnf::KernelOp op,
-                                                 const Sample *sample) {
+Expected<std::vector<Array>> DNFInterpreter::run(dnf::KernelOp op, const Sample *sample) {
   if (Error error = buildKernel(op))
     return error;
   std::vector<Array> results;
@@ -532,10 +526,10 @@ Expected<std::vector<Array>> DNFInterpreter::run(dnf::KernelOp op,
 
 } // namespace
 
-Expected<std::vector<Array>>
-moa::interp::interpretDNF(Operation *op, const Kernel &kernel, const Symbols &symbols,
-                          const KernelInputs &inputs, const InterpretOptions &options,
-                          const Sample *sample) {
-  return DNFInterpreter(kernel, symbols, inputs, options)
-      .run(cast<dnf::KernelOp>(op), sample);
+Expected<std::vector<Array>> moa::interp::interpretDNF(Operation *op, const Kernel &kernel,
+                                                       const Symbols &symbols,
+                                                       const KernelInputs &inputs,
+                                                       const InterpretOptions &options,
+                                                       const Sample *sample) {
+  return DNFInterpreter(kernel, symbols, inputs, options).run(cast<dnf::KernelOp>(op), sample);
 }

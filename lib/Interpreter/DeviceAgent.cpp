@@ -30,7 +30,8 @@ bool Agent::special(Operation *op) {
       .Case<device::AwaitOp>([&](auto awaited) { return done((await(awaited), 0)); })
       .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
       .Case<device::AwaitStoresOp>([&](auto awaited) { return done((awaitStores(awaited), 0)); })
-      .Case<device::SyncWarpgroupOp>([&](auto barrier) { return done((syncWarpgroup(barrier), 0)); })
+      .Case<device::SyncWarpgroupOp>(
+          [&](auto barrier) { return done((syncWarpgroup(barrier), 0)); })
       .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })
       .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
       .Case<device::AnyOp>([&](auto vote) { return done((any(vote), 0)); })
@@ -50,14 +51,13 @@ bool Agent::special(Operation *op) {
 }
 
 std::string Agent::describeWait() {
-  std::string text = block.shared.agentName(number) + " waits at " +
-                     locationText(getWaiting()->getLoc());
+  std::string text =
+      block.shared.agentName(number) + " waits at " + locationText(getWaiting()->getLoc());
   if (auto wait = dyn_cast<device::WaitOp>(getWaiting())) {
     auto barrier = barrierOf(wait.getBarriers(), wait.getSlot(), wait);
     auto parity = getUniform(wait.getParity(), wait);
     if (barrier && parity)
-      text += "for parity " + std::to_string(*parity) + " of " +
-              block.shared.describe(*barrier);
+      text += "for parity " + std::to_string(*parity) + " of " + block.shared.describe(*barrier);
   } else {
     text += "for the other consumers: " + std::to_string(block.meeting.arrived) + " of " +
             std::to_string(block.consumers) + " are there";
@@ -131,7 +131,8 @@ bool Agent::copy(device::CopyOp op) {
   if (op.getStep()) {
     auto step = evaluate(*op.getStep(), launch.symbols);
     if (!step || *step < 1) {
-      fail(op, step ? "a step of rows is at least 1, but got " + Twine(*step) : Twine(toString(step.takeError())));
+      fail(op, step ? "a step of rows is at least 1, but got " + Twine(*step)
+                    : Twine(toString(step.takeError())));
       return true;
     }
     pending.step = *step;
@@ -238,8 +239,8 @@ void Agent::member(device::MemberOp op) {
   for (size_t k = 0; k < out.size() && !failed(); ++k) {
     int64_t place = places[k].i;
     if ((places.isUniform() || active[k]) && (place < 0 || place >= capacity))
-      return fail(op, "asks for place " + Twine(place) + " of a list with room for " +
-                          Twine(capacity));
+      return fail(op,
+                  "asks for place " + Twine(place) + " of a list with room for " + Twine(capacity));
     // Behind the last member stands no index in particular.
     bool isMember = place >= 0 && place < static_cast<int64_t>(list.members.size());
     out[k] = ofInt(isMember ? list.first + list.members[place] : -1);
@@ -278,8 +279,8 @@ bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
   int64_t columns = ring->type.getColumns();
   for (unsigned warp = 0; warp < 4; ++warp) // has the rows of its sums
     block.shared.access(block.shared.getWarp(number, warp), *ring, 0,
-                        {*first + 16 * warp, *first + 16 * (warp + 1), false, block.shared.getWarp(number, warp), 0,
-                         contraction, op});
+                        {*first + 16 * warp, *first + 16 * (warp + 1), false,
+                         block.shared.getWarp(number, warp), 0, contraction, op});
   if (failed() || !block.shared.checkWritten(*ring, 0, *first, 64, columns, op, number))
     return false;
   rows.resize(64 * columns);
@@ -364,15 +365,17 @@ void Agent::await(device::AwaitOp op) {
     return fail(op, "awaits a fragment that no contraction gives");
   int64_t pending = op.getPending(), started = inFlight.size();
   while (static_cast<int64_t>(inFlight.size()) > pending) {
-    block.shared.finish(*inFlight.front(), block.shared.getWarp(number), block.shared.countWarps(number));
+    block.shared.finish(*inFlight.front(), block.shared.getWarp(number),
+                        block.shared.countWarps(number));
     inFlight.erase(inFlight.begin());
   }
   if (!failed() && !value.contraction->isDone)
-    return fail(op, "leaves " + Twine(pending) + " contractions on their way, of which the "
-                    "awaited one, at " +
+    return fail(op, "leaves " + Twine(pending) +
+                        " contractions on their way, of which the "
+                        "awaited one, at " +
                         locationText(value.contraction->op->getLoc()) + "is one: only " +
-                        Twine(started - 1 - (llvm::find(inFlight, value.contraction) -
-                                             inFlight.begin()) -
+                        Twine(started - 1 -
+                              (llvm::find(inFlight, value.contraction) - inFlight.begin()) -
                               (started - static_cast<int64_t>(inFlight.size()))) +
                         " were started after it");
   define(op.getResult(), {value.lanes, nullptr}, op);
@@ -447,7 +450,8 @@ void Agent::clear(device::ClearUnseenOp op, RingMemory &ring) {
     for (int64_t column = 0; column < ring.type.getColumns(); ++column)
       if (!meeting.seen[op.getInterleaved() ? column : row])
         ring.bits[ring.placeOf(meeting.stage, row,
-                               op.getInterleaved() ? device::ContractOp::getInterleaved(column) : column)] = 0;
+                               op.getInterleaved() ? device::ContractOp::getInterleaved(column)
+                                                   : column)] = 0;
 }
 
 void Agent::storeTile(device::StoreTileOp op) {
@@ -466,11 +470,11 @@ void Agent::storeTile(device::StoreTileOp op) {
   for (unsigned warp = 0; warp < 4; ++warp) { // each writes the rows that it holds
     unsigned writer = block.shared.getWarp(number, warp);
     block.shared.access(writer, *ring, *stage,
-                        {*first + 16 * warp, *first + 16 * (warp + 1), true, writer, block.shared.now(writer), nullptr, op});
+                        {*first + 16 * warp, *first + 16 * (warp + 1), true, writer,
+                         block.shared.now(writer), nullptr, op});
   }
   for (size_t place = 0; place < table.elements.size(); ++place) {
-    int64_t to = ring->placeOf(*stage, *first + table.indices[0][place],
-                               table.indices[1][place]);
+    int64_t to = ring->placeOf(*stage, *first + table.indices[0][place], table.indices[1][place]);
     ring->bits[to] = ring->wordOf(cells[place].f);
     ring->written[to] = 1;
   }
@@ -478,13 +482,14 @@ void Agent::storeTile(device::StoreTileOp op) {
   unsigned starter = block.shared.getWarp(number);
   block.shared.meet(starter, 4);
   stores.push_back(std::make_shared<Flight>(op, number));
-  block.shared.access(starter, *ring, *stage, {*first, *first + 64, false, starter, 0, stores.back(), op});
+  block.shared.access(starter, *ring, *stage,
+                      {*first, *first + 64, false, starter, 0, stores.back(), op});
   writeOutput(op, *ring, *stage, *first, std::move(*coordinates));
 }
 
 /// Nothing changes the rows while the store reads them, so that it may read them at once.
-void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t stage, int64_t first,
-                        std::vector<int64_t> index) {
+void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t stage,
+                        int64_t first, std::vector<int64_t> index) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   unsigned rowAxis = op.getRowAxis();
   int64_t start = index[rowAxis], columns = op.getFragment().getType().getShape()[1];
@@ -500,8 +505,7 @@ void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t 
         continue;
       double value = ring.valueOf(ring.bits[ring.placeOf(stage, first + row, column)]);
       if (memory.store(memory.addressOf(index), ofFloat(value)) > 1)
-        fail(op, "element " + indexText(index) + " of '" + memory.getName() +
-                     "' is written twice");
+        fail(op, "element " + indexText(index) + " of '" + memory.getName() + "' is written twice");
     }
   }
 }

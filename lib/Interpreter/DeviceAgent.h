@@ -39,8 +39,8 @@ struct BlockState {
 /// A warpgroup, one thread of a producer, or all threads of a kernel without roles.
 class Agent final : public Threads {
 public:
-  Agent(Launch &launch, Registers &registers, size_t width, std::string where,
-        BlockState &block, unsigned number, int64_t firstThread)
+  Agent(Launch &launch, Registers &registers, size_t width, std::string where, BlockState &block,
+        unsigned number, int64_t firstThread)
       : Threads(launch, registers, width, std::move(where)), block(block), number(number),
         firstThread(firstThread) {}
 
@@ -59,19 +59,15 @@ protected:
 private:
   bool isWarpgroup(mlir::Operation *op);
   bool isTogether(mlir::Operation *op);
-  std::optional<unsigned> barrierOf(mlir::Value barriers, mlir::Value slot,
-                                    mlir::Operation *op);
-  std::optional<std::vector<int64_t>> indicesOf(mlir::OperandRange values,
-                                                mlir::Operation *op);
+  std::optional<unsigned> barrierOf(mlir::Value barriers, mlir::Value slot, mlir::Operation *op);
+  std::optional<std::vector<int64_t>> indicesOf(mlir::OperandRange values, mlir::Operation *op);
   bool copy(device::CopyOp op);
   bool wait(device::WaitOp op);
   bool arrive(device::ArriveOp op);
   void fill(device::FillOp op);
   void contract(device::ContractOp op);
-  bool readOperand(device::ContractOp op, const FlightPtr &contraction,
-                   std::vector<double> &rows);
-  bool readStage(device::ContractOp op, const FlightPtr &contraction,
-                 std::vector<double> &columns);
+  bool readOperand(device::ContractOp op, const FlightPtr &contraction, std::vector<double> &rows);
+  bool readStage(device::ContractOp op, const FlightPtr &contraction, std::vector<double> &columns);
   void await(device::AwaitOp op);
   bool clearUnseen(device::ClearUnseenOp op);
   void clear(device::ClearUnseenOp op, RingMemory &ring);
@@ -80,7 +76,9 @@ private:
                    std::vector<int64_t> coordinates);
   void awaitStores(device::AwaitStoresOp op);
   void syncWarpgroup(device::SyncWarpgroupOp op);
-  unsigned warpOf(size_t thread) const { return block.shared.getWarp(number, thread / kWarpThreads); }
+  unsigned warpOf(size_t thread) const {
+    return block.shared.getWarp(number, thread / kWarpThreads);
+  }
   /// What warps do on registers of their own (DeviceWarps.cpp).
   std::vector<uint8_t> activeWarps() const;
   void contractFragments(device::ContractFragmentsOp op);
@@ -89,8 +87,8 @@ private:
   void map(device::MapOp op);
   bool bindElements(device::MapOp op, const LayoutTable &table);
   void reduce(device::ReduceOp op);
-  void addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
-                const std::vector<int32_t> &rowOf);
+  void addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table,
+                const LayoutTable &rows, const std::vector<int32_t> &rowOf);
   /// Per warp of the active threads, whether a fragment of booleans holds somewhere.
   std::vector<uint8_t> anyOf(mlir::Value condition, mlir::Operation *op);
   void any(device::AnyOp op);
@@ -101,8 +99,7 @@ private:
   void member(device::MemberOp op);
   bool checkReplicas(mlir::Value fragment, const Cells &cells, mlir::Operation *op);
   const LayoutTable &tableOf(mlir::Value fragment) {
-    return block.layouts.get(
-        mlir::cast<device::FragmentType>(fragment.getType()).getLayout());
+    return block.layouts.get(mlir::cast<device::FragmentType>(fragment.getType()).getLayout());
   }
 
   BlockState &block;

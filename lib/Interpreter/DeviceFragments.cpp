@@ -54,8 +54,7 @@ protected:
         std::vector<int64_t> index;
         for (const auto &axis : table.indices)
           index.push_back(axis[k]);
-        return fail(op, "element " + indexText(index) +
-                            " of the fragments is stored by threads " +
+        return fail(op, "element " + indexText(index) + " of the fragments is stored by threads " +
                             Twine(threadNumber(before)) + " and " + Twine(threadNumber(k)) +
                             ", which both hold it");
       }
@@ -137,8 +136,7 @@ bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
       for (size_t place = 0; place < places; ++place) {
         if (rows[place] < 0) {
           fail(op, "thread " + Twine(threadNumber(place / table.registers)) +
-                       " does not hold row " + Twine(table.indices[0][place]) +
-                       " of its elements");
+                       " does not hold row " + Twine(table.indices[0][place]) + " of its elements");
           return false;
         }
         spread[place] = cells[rows[place]];
@@ -147,8 +145,7 @@ bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
     }
     define(arg, std::move(cells));
   }
-  for (auto [axis, arg] :
-       llvm::enumerate(body.getArguments().drop_front(op.getInputs().size()))) {
+  for (auto [axis, arg] : llvm::enumerate(body.getArguments().drop_front(op.getInputs().size()))) {
     if (arg.use_empty())
       continue;
     Cells numbers(places);
@@ -190,31 +187,38 @@ void Agent::map(device::MapOp op) {
         spread[place] = value[place / table.registers];
       value = Lanes(std::move(spread));
     }
-    if (table.isReplicated && !checkReplicas(result, Cells(value.data(), value.data() + value.size()), op))
+    if (table.isReplicated &&
+        !checkReplicas(result, Cells(value.data(), value.data() + value.size()), op))
       return;
     define(result, {std::move(value), nullptr}, op);
   }
 }
 
-/// As the op says of f16: pairs of neighbours, those of even and of odd number apart, then both in f16, and the neighbours in f32.
-void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
-                     const std::vector<int32_t> &rowOf) {
-  Type half = op.getFragment().getType().getElementType(), single = op.getResult().getType().getElementType();
-  std::vector<std::array<Cell, 4>> sums(rows.elements.size(), {ofFloat(0), ofFloat(0), ofFloat(0), ofFloat(0)});
+/// As the op says of f16: pairs of neighbours, those of even and of odd number apart, then both in
+/// f16, and the neighbours in f32.
+void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table,
+                     const LayoutTable &rows, const std::vector<int32_t> &rowOf) {
+  Type half = op.getFragment().getType().getElementType(),
+       single = op.getResult().getType().getElementType();
+  std::vector<std::array<Cell, 4>> sums(rows.elements.size(),
+                                        {ofFloat(0), ofFloat(0), ofFloat(0), ofFloat(0)});
   std::vector<int64_t> order(table.registers), counts(rows.elements.size());
   for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread) {
     std::iota(order.begin(), order.end(), thread * table.registers);
-    llvm::stable_sort(order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
+    llvm::stable_sort(
+        order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
     for (int64_t place : order) {
       if (rowOf[place] < 0)
-        return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " + Twine(table.indices[0][place]));
+        return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " +
+                            Twine(table.indices[0][place]));
       Cell &sum = sums[rowOf[place]][counts[rowOf[place]]++ % 4];
       sum = combineIn(Monoid::add, half, sum, cells[place]);
     }
   }
   Cells result(sums.size());
   for (const auto &[k, of] : llvm::enumerate(sums)) {
-    Cell even = combineIn(Monoid::add, half, of[0], of[2]), odd = combineIn(Monoid::add, half, of[1], of[3]);
+    Cell even = combineIn(Monoid::add, half, of[0], of[2]),
+         odd = combineIn(Monoid::add, half, of[1], of[3]);
     result[k] = combineIn(Monoid::add, single, even, odd);
   }
   if (checkReplicas(op.getResult(), result, op))
@@ -245,13 +249,12 @@ void Agent::reduce(device::ReduceOp op) {
     int64_t first = thread * table.registers;
     for (int64_t reg = 0; reg < table.registers; ++reg)
       order[reg] = first + reg;
-    llvm::stable_sort(order, [&](int64_t x, int64_t y) {
-      return table.indices[1][x] < table.indices[1][y];
-    });
+    llvm::stable_sort(
+        order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
     for (int64_t place : order) {
       if (rowOf[place] < 0)
-        return fail(op, "thread " + Twine(threadNumber(thread)) +
-                            " has no register for row " + Twine(table.indices[0][place]));
+        return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " +
+                            Twine(table.indices[0][place]));
       add((table.indices[1][place] % 2 ? odd : even)[rowOf[place]], cells[place]);
     }
   }

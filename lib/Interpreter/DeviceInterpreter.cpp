@@ -38,7 +38,8 @@ private:
   Launch launch;
   LayoutTables layouts;
   llvm::DenseMap<Operation *, int64_t> counts; // of blocks
-  llvm::DenseMap<Operation *, device::SpecializeOp> rolesOf; // warpgroups of a kernel, if it has some
+  llvm::DenseMap<Operation *, device::SpecializeOp>
+      rolesOf; // warpgroups of a kernel, if it has some
 };
 
 Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
@@ -53,7 +54,8 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
     unsigned k = arg.getArgNumber();
     Type element = type.getElementType();
     // Of arrays with tiles hosts take what the copy engine does.
-    int64_t unit = program.hasTiles(arg) ? 16 / std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) : 0;
+    int64_t unit =
+        program.hasTiles(arg) ? 16 / std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) : 0;
     auto memory = std::make_unique<Memory>(names[k], *shape, Form::of(element),
                                            /*hasGaps=*/k < launch.firstWorkspace, unit);
     memory->bindStrides(launch.symbols);
@@ -85,12 +87,13 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   if (options.counts)
     *options.counts = {launch.copied, launch.cleared};
   for (size_t k = launch.firstWorkspace; options.workspace && k < launch.memories.size(); ++k)
-    if (auto found = options.workspace->find(launch.memories[k]->getName()); found != options.workspace->end()) {
+    if (auto found = options.workspace->find(launch.memories[k]->getName());
+        found != options.workspace->end()) {
       std::vector<int64_t> missing;
       found->second = launch.memories[k]->gather(&missing);
       if (!missing.empty())
-        return makeError(locationText(program.getLoc()) + "element " + indexText(missing) + " of '" + found->first +
-                         "' in the workspace is never written");
+        return makeError(locationText(program.getLoc()) + "element " + indexText(missing) +
+                         " of '" + found->first + "' in the workspace is never written");
     }
   std::vector<Array> outputs;
   for (size_t k = kernel.argNames.size(); k < launch.firstWorkspace; ++k) {
@@ -98,13 +101,13 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
     outputs.push_back(launch.memories[k]->gather(&missing));
     if (!missing.empty())
       return makeError(locationText(program.getLoc()) + "element " + indexText(missing) +
-                       " of output '" + launch.memories[k]->getName() +
-                       "' is never written");
+                       " of output '" + launch.memories[k]->getName() + "' is never written");
   }
   return outputs;
 }
 
-/// The blocks of a kernel; none where a host does not launch it, so that what is read behind it is there all the same.
+/// The blocks of a kernel; none where a host does not launch it, so that what is read behind it is
+/// there all the same.
 Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
   auto blocks = evaluate(op.getBlocks(), launch.symbols);
   if (!blocks)
@@ -168,11 +171,8 @@ void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
     warps.push_back(llvm::divideCeil(threads, kWarpThreads));
   BlockState block(launch, layouts, warps, options.sharedBytes);
   Registers registers;
-  Agent whole(launch, registers, threads, "block " + std::to_string(launch.block), block, 0,
-              0);
-  whole.runRoles = [&](device::SpecializeOp found) {
-    runRoles(found, registers, block, threads);
-  };
+  Agent whole(launch, registers, threads, "block " + std::to_string(launch.block), block, 0, 0);
+  whole.runRoles = [&](device::SpecializeOp found) { runRoles(found, registers, block, threads); };
   whole.start(op.getBody().front(), Mask(threads));
   Agent *list[] = {&whole};
   drive(list, block, op);
@@ -180,8 +180,8 @@ void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
     block.shared.checkEnd(op);
 }
 
-void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known,
-                             BlockState &block, int64_t threads) {
+void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block,
+                             int64_t threads) {
   unsigned consumers = roles.getWarpgroups();
   std::vector<std::unique_ptr<Registers>> registers;
   std::vector<std::unique_ptr<Agent>> agents;
@@ -193,10 +193,10 @@ void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known,
     for (auto &entry : *registers.back())
       if (static_cast<int64_t>(entry.second.lanes.size()) == threads)
         entry.second.lanes = slice(entry.second.lanes, first, count);
-    agents.push_back(std::make_unique<Agent>(
-        launch, *registers.back(), count,
-        "block " + std::to_string(launch.block) + ", " + block.shared.agentName(number),
-        block, number, first));
+    agents.push_back(std::make_unique<Agent>(launch, *registers.back(), count,
+                                             "block " + std::to_string(launch.block) + ", " +
+                                                 block.shared.agentName(number),
+                                             block, number, first));
     Region &region = isProducer ? roles.getProducer() : roles.getConsumer();
     agents.back()->start(region.front(), Mask(count));
     list.push_back(agents.back().get());

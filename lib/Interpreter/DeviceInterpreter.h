@@ -25,15 +25,16 @@ struct DeviceCounts {
 };
 
 struct DeviceOptions {
-  /// The order in which the agents of a block and the copy engine take turns, and that of the blocks: 0 each
-  /// as far as it gets and by their numbers, another number random orders of its own. The result of a
-  /// correct program does not depend on it.
+  /// The order in which the agents of a block and the copy engine take turns, and that of the
+  /// blocks: 0 each as far as it gets and by their numbers, another number random orders of its
+  /// own. The result of a correct program does not depend on it.
   uint64_t interleaving = 0;
   /// Shared memory of a block; by default that of sm_90a.
   int64_t sharedBytes = 227 * 1024;
   /// Where tiles are counted, if not null.
   DeviceCounts *counts = nullptr;
-  /// Arrays of the workspace by name, filled behind the kernels, if not null; none where the program has nothing to write.
+  /// Arrays of the workspace by name, filled behind the kernels, if not null; none where the
+  /// program has nothing to write.
   std::map<std::string, Array> *workspace = nullptr;
 };
 
@@ -44,11 +45,10 @@ struct DeviceOptions {
 /// orders this behind the copies, writes and contractions that use it; a stage read
 /// before anything wrote it; registers of a contraction used or changed before it is
 /// awaited; a bulk store that another warp's write, or the end of its block, may overtake;
-/// an element copied that threads of the same launch write; threads of a warpgroup that disagree where they must not; an address
-/// outside its array; an output element written twice or never; a private element
-/// read before it is written; more shared memory than there is.
-llvm::Expected<std::vector<Array>> runDevice(mlir::Operation *program,
-                                             const KernelInputs &inputs,
+/// an element copied that threads of the same launch write; threads of a warpgroup that disagree
+/// where they must not; an address outside its array; an output element written twice or never; a
+/// private element read before it is written; more shared memory than there is.
+llvm::Expected<std::vector<Array>> runDevice(mlir::Operation *program, const KernelInputs &inputs,
                                              const DeviceOptions &options = {});
 
 } // namespace moa

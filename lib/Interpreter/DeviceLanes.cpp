@@ -108,8 +108,7 @@ struct Rounding {
 };
 
 /// f of every element of two operands.
-template <typename F>
-Lanes over(const Lanes &x, const Lanes &y, size_t count, F f) {
+template <typename F> Lanes over(const Lanes &x, const Lanes &y, size_t count, F f) {
   Cells out = Cells::some(count);
   Cell *to = out.data();
   const Cell *a = x.data(), *b = y.data();
@@ -126,8 +125,7 @@ Lanes over(const Lanes &x, const Lanes &y, size_t count, F f) {
 }
 
 /// The float operations that make up most of a kernel, in f32.
-template <typename F>
-Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
+template <typename F> Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
   return over(x, y, count, [&](Cell a, Cell b) {
     return ofFloat(f(static_cast<float>(a.f), static_cast<float>(b.f)));
   });
@@ -137,7 +135,8 @@ Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
 #if defined(__x86_64__) && defined(__GLIBC__)
 __attribute__((target_clones("fma", "default")))
 #endif
-void multiplyAdd(const Cell *a, bool oneA, const Cell *b, bool oneB, const Cell *c, bool oneC, Cell *to, size_t count) {
+void multiplyAdd(const Cell *a, bool oneA, const Cell *b, bool oneB, const Cell *c, bool oneC,
+                 Cell *to, size_t count) {
   if (!oneA && !oneB && !oneC)
     for (size_t k = 0; k < count; ++k)
       to[k].f = __builtin_fmaf(a[k].f, b[k].f, c[k].f);
@@ -151,30 +150,45 @@ void multiplyAdd(const Cell *a, bool oneA, const Cell *b, bool oneB, const Cell 
 
 std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
   switch (code) {
-  case Code::AddF: return overSingle(in[0], in[1], n, [](float a, float b) { return a + b; });
-  case Code::SubF: return overSingle(in[0], in[1], n, [](float a, float b) { return a - b; });
-  case Code::MulF: return overSingle(in[0], in[1], n, [](float a, float b) { return a * b; });
-  case Code::DivF: return overSingle(in[0], in[1], n, [](float a, float b) { return a / b; });
+  case Code::AddF:
+    return overSingle(in[0], in[1], n, [](float a, float b) { return a + b; });
+  case Code::SubF:
+    return overSingle(in[0], in[1], n, [](float a, float b) { return a - b; });
+  case Code::MulF:
+    return overSingle(in[0], in[1], n, [](float a, float b) { return a * b; });
+  case Code::DivF:
+    return overSingle(in[0], in[1], n, [](float a, float b) { return a / b; });
   case Code::Fma: {
     Cells out = Cells::some(n);
-    multiplyAdd(in[0].data(), in[0].isUniform(), in[1].data(), in[1].isUniform(), in[2].data(), in[2].isUniform(), out.data(), n);
+    multiplyAdd(in[0].data(), in[0].isUniform(), in[1].data(), in[1].isUniform(), in[2].data(),
+                in[2].isUniform(), out.data(), n);
     return Lanes(std::move(out));
   }
-  default: return std::nullopt;
+  default:
+    return std::nullopt;
   }
 }
 
 /// Signed comparisons of integers of more than one bit, which stand sign-extended.
 std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size_t n) {
-  auto with = [&](auto holds) { return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.i, b.i)); }); };
+  auto with = [&](auto holds) {
+    return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.i, b.i)); });
+  };
   switch (static_cast<arith::CmpIPredicate>(predicate)) {
-  case arith::CmpIPredicate::eq: return with(std::equal_to<int64_t>());
-  case arith::CmpIPredicate::ne: return with(std::not_equal_to<int64_t>());
-  case arith::CmpIPredicate::slt: return with(std::less<int64_t>());
-  case arith::CmpIPredicate::sle: return with(std::less_equal<int64_t>());
-  case arith::CmpIPredicate::sgt: return with(std::greater<int64_t>());
-  case arith::CmpIPredicate::sge: return with(std::greater_equal<int64_t>());
-  default: return std::nullopt;
+  case arith::CmpIPredicate::eq:
+    return with(std::equal_to<int64_t>());
+  case arith::CmpIPredicate::ne:
+    return with(std::not_equal_to<int64_t>());
+  case arith::CmpIPredicate::slt:
+    return with(std::less<int64_t>());
+  case arith::CmpIPredicate::sle:
+    return with(std::less_equal<int64_t>());
+  case arith::CmpIPredicate::sgt:
+    return with(std::greater<int64_t>());
+  case arith::CmpIPredicate::sge:
+    return with(std::greater_equal<int64_t>());
+  default:
+    return std::nullopt;
   }
 }
 
@@ -182,38 +196,59 @@ std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size
 std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size_t n) {
   if (instr.width == 0)
     return std::nullopt;
-  auto with = [&](auto f) { return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(a.i, b.i)); }); };
+  auto with = [&](auto f) {
+    return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(a.i, b.i)); });
+  };
   auto wrapped = [&](auto f) {
-    return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i))); });
+    return over(in[0], in[1], n, [&](Cell a, Cell b) {
+      return ofInt(f(static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i)));
+    });
   };
   bool isWide = instr.width == 64;
   switch (instr.code) {
-  case Code::AndI: return with(std::bit_and<int64_t>());
-  case Code::OrI: return with(std::bit_or<int64_t>());
-  case Code::XorI: return with(std::bit_xor<int64_t>());
-  default: break;
+  case Code::AndI:
+    return with(std::bit_and<int64_t>());
+  case Code::OrI:
+    return with(std::bit_or<int64_t>());
+  case Code::XorI:
+    return with(std::bit_xor<int64_t>());
+  default:
+    break;
   }
   if (instr.width == 1)
     return std::nullopt;
   switch (instr.code) {
-  case Code::CmpI: return compare(instr.predicate, in[0], in[1], n);
-  case Code::MinSI: return with([](int64_t a, int64_t b) { return std::min(a, b); });
-  case Code::MaxSI: return with([](int64_t a, int64_t b) { return std::max(a, b); });
-  case Code::AddI: return isWide ? std::optional(wrapped(std::plus<uint64_t>())) : std::nullopt;
-  case Code::SubI: return isWide ? std::optional(wrapped(std::minus<uint64_t>())) : std::nullopt;
-  case Code::MulI: return isWide ? std::optional(wrapped(std::multiplies<uint64_t>())) : std::nullopt;
-  default: return std::nullopt;
+  case Code::CmpI:
+    return compare(instr.predicate, in[0], in[1], n);
+  case Code::MinSI:
+    return with([](int64_t a, int64_t b) { return std::min(a, b); });
+  case Code::MaxSI:
+    return with([](int64_t a, int64_t b) { return std::max(a, b); });
+  case Code::AddI:
+    return isWide ? std::optional(wrapped(std::plus<uint64_t>())) : std::nullopt;
+  case Code::SubI:
+    return isWide ? std::optional(wrapped(std::minus<uint64_t>())) : std::nullopt;
+  case Code::MulI:
+    return isWide ? std::optional(wrapped(std::multiplies<uint64_t>())) : std::nullopt;
+  default:
+    return std::nullopt;
   }
 }
 
 /// What is defined as 0 where the interpreter of the levels above has an error.
 bool isSpeculative(const Instr &instr, const Cell *v) {
   switch (instr.code) {
-  case Code::DivSI: case Code::FloorDivSI: case Code::CeilDivSI: case Code::RemSI:
+  case Code::DivSI:
+  case Code::FloorDivSI:
+  case Code::CeilDivSI:
+  case Code::RemSI:
     return v[1].i == 0;
-  case Code::ShlI: case Code::ShrSI: case Code::ShrUI:
+  case Code::ShlI:
+  case Code::ShrSI:
+  case Code::ShrUI:
     return v[1].i < 0 || v[1].i >= static_cast<int64_t>(instr.width);
-  default: return false;
+  default:
+    return false;
   }
 }
 
@@ -266,7 +301,8 @@ double moa::interp::halfFromBits(double x) {
   if (std::isnan(x))
     return x;
   double bits = 16 * std::nearbyint(std::clamp(x * 0x1p24, 0.0, 2047.0));
-  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits))).convertToDouble();
+  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits)))
+      .convertToDouble();
 }
 
 Cell moa::interp::combineIn(Monoid monoid, Type type, Cell x, Cell y) {

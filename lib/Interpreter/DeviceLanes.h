@@ -21,8 +21,12 @@ public:
     cells.block = allocate(count);
     return cells;
   }
-  explicit Cells(size_t count, Cell cell = ofInt(0)) : block(allocate(count)) { std::fill_n(block->cells(), count, cell); }
-  Cells(const Cell *first, const Cell *end) : block(allocate(end - first)) { std::copy(first, end, block->cells()); }
+  explicit Cells(size_t count, Cell cell = ofInt(0)) : block(allocate(count)) {
+    std::fill_n(block->cells(), count, cell);
+  }
+  Cells(const Cell *first, const Cell *end) : block(allocate(end - first)) {
+    std::copy(first, end, block->cells());
+  }
   Cells(const Cells &other) : Cells(other.begin(), other.end()) {}
   Cells(Cells &&other) : block(std::exchange(other.block, nullptr)) {}
   Cells &operator=(Cells other) {
@@ -131,8 +135,8 @@ double approximateReciprocal(double x);
 /// The same as rcp.approx.f32 gives it: subnormal numbers are kept.
 double roundedReciprocal(double x);
 
-/// The f16 whose bits are 16·x, x the nearest integer to 2²⁴ times the operand, 0 if that is negative (cvt.rn.relu.f16x2.f32
-/// and a shift).
+/// The f16 whose bits are 16·x, x the nearest integer to 2²⁴ times the operand, 0 if that is
+/// negative (cvt.rn.relu.f16x2.f32 and a shift).
 double halfFromBits(double x);
 
 /// x ⊕ y rounded to the type.

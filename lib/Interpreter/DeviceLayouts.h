@@ -19,7 +19,7 @@ struct LayoutTable {
   std::vector<int64_t> shape;
   std::vector<std::vector<int32_t>> indices; // per axis, of every place
   std::vector<int32_t> elements;             // of every place, row-major
-  std::vector<uint8_t> isFirst; // the place whose replica digits are all 0
+  std::vector<uint8_t> isFirst;              // the place whose replica digits are all 0
   bool isReplicated = false;
 };
 
@@ -33,8 +33,7 @@ public:
 
 private:
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<LayoutTable>> tables;
-  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>,
-                 std::unique_ptr<std::vector<int32_t>>>
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, std::unique_ptr<std::vector<int32_t>>>
       rowTables;
 };
 
@@ -51,8 +50,7 @@ inline std::pair<int64_t, int64_t> accumulatorPlace(int64_t thread, int64_t reg)
 inline std::pair<int64_t, int64_t> operandPlace(int64_t thread, int64_t i) {
   int64_t warp = thread / 32, lane = thread % 32;
   bool isLower = i == 2 || i == 3 || i == 6 || i == 7;
-  return {16 * warp + lane / 4 + (isLower ? 8 : 0),
-          lane % 4 * 2 + i % 2 + (i >= 4 ? 8 : 0)};
+  return {16 * warp + lane / 4 + (isLower ? 8 : 0), lane % 4 * 2 + i % 2 + (i >= 4 ? 8 : 0)};
 }
 
 } // namespace moa::interp

@@ -102,8 +102,7 @@ public:
   /// Reports an element that nothing wrote, of rows from `first` and columns below
   /// `columns`.
   bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows,
-                    int64_t columns, mlir::Operation *op, unsigned agent,
-                    int64_t firstColumn = 0);
+                    int64_t columns, mlir::Operation *op, unsigned agent, int64_t firstColumn = 0);
   /// One arrival of each of these warps of one agent.
   void arrive(llvm::ArrayRef<unsigned> warps, unsigned barrier, mlir::Operation *op);
   /// Whether the phase has completed; then the agent's warps know what its arrivals knew.
@@ -151,7 +150,7 @@ private:
   std::vector<std::unique_ptr<RingMemory>> rings;
   std::vector<BarrierState> barriers;
   llvm::DenseMap<mlir::Value, unsigned> numbers; // of rings, of first barriers
-  std::vector<Clock> clocks; // of the warps
+  std::vector<Clock> clocks;                     // of the warps
   std::vector<PendingCopy> copies;
 };
 

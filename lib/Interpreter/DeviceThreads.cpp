@@ -28,8 +28,7 @@ void Threads::fail(Operation *op, const Twine &message) {
 }
 
 void Threads::failAt(Operation *op, size_t k, const Twine &message) {
-  launch.fail(op->getLoc(),
-              message + " (" + where + ", thread " + Twine(threadNumber(k)) + ")");
+  launch.fail(op->getLoc(), message + " (" + where + ", thread " + Twine(threadNumber(k)) + ")");
 }
 
 const Register &Threads::find(Value value, Operation *user) {
@@ -44,10 +43,11 @@ const Register &Threads::find(Value value, Operation *user) {
     return content;
   // Contractions run in order, so that one may continue the sum of another.
   auto next = dyn_cast<device::ContractOp>(user);
-  bool isAwait = isa<device::AwaitOp>(user) || (next && next.getC() == value && content.contraction);
+  bool isAwait =
+      isa<device::AwaitOp>(user) || (next && next.getC() == value && content.contraction);
   if (content.contraction && !isAwait)
-    fail(user, "uses the result of the contraction at " + locationText(content.contraction->op->getLoc()) +
-                   "which has not been awaited");
+    fail(user, "uses the result of the contraction at " +
+                   locationText(content.contraction->op->getLoc()) + "which has not been awaited");
   for (const FlightPtr &other : inFlight)
     if (cast<device::ContractOp>(other->op).getC() == value && !isAwait)
       fail(user, "uses the sum that the contraction at " + locationText(other->op->getLoc()) +
@@ -76,9 +76,9 @@ void Threads::define(Value value, Register content, Operation *op) {
   for (const FlightPtr &other : inFlight) {
     auto started = cast<device::ContractOp>(other->op);
     if (started.getResult() == value || started.getC() == value || started.getA() == value)
-      fail(op, "overwrites registers that the contraction at " +
-                   locationText(started.getLoc()) + "still " +
-                   (started.getA() == value ? "reads" : "writes") + ": it is not awaited");
+      fail(op, "overwrites registers that the contraction at " + locationText(started.getLoc()) +
+                   "still " + (started.getA() == value ? "reads" : "writes") +
+                   ": it is not awaited");
   }
   registers[value] = std::move(content);
 }
@@ -103,8 +103,7 @@ bool Threads::run(unsigned budget) {
   waiting = nullptr;
   while (!frames.empty() && !failed() && turns != 0) {
     Frame &frame = frames.back();
-    if (frame.next == frame.block->end() ||
-        frame.next->hasTrait<OpTrait::IsTerminator>()) {
+    if (frame.next == frame.block->end() || frame.next->hasTrait<OpTrait::IsTerminator>()) {
       leave(frame.next == frame.block->end() ? nullptr : &*frame.next);
       continue;
     }
@@ -266,7 +265,8 @@ bool Threads::execute(Operation *op) {
       .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
       .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
-      .Case<device::NextBlockOp, device::StagesOp>([&](auto next) { return beginBlock(next), true; })
+      .Case<device::NextBlockOp, device::StagesOp>(
+          [&](auto next) { return beginBlock(next), true; })
       .Case<device::AwaitConsumersOp>([](auto) { return true; }) // each block is run by itself
       .Case<device::SignalOp, device::SignalsOp>([&](auto counter) { return count(counter), true; })
       .Case<device::RaiseOp>([&](auto raised) { return raise(raised), true; })
@@ -276,8 +276,7 @@ bool Threads::execute(Operation *op) {
       .Case<device::ExchangeOp>([&](auto lanes) { return exchange(lanes), true; })
       .Case<memref::AllocaOp>([&](auto local) {
         auto array = std::make_unique<PrivateArray>();
-        array->shape.assign(local.getType().getShape().begin(),
-                            local.getType().getShape().end());
+        array->shape.assign(local.getType().getShape().begin(), local.getType().getShape().end());
         array->count = countOf(array->shape);
         array->cells = Cells(array->count * width);
         array->written.assign(array->count * width, 0);
@@ -292,9 +291,8 @@ bool Threads::execute(Operation *op) {
         define(scalar.getResult(), Lanes(launch.memories[number]->load(0)));
         return true;
       })
-      .Case<device::BlockOp>([&](auto block) {
-        return define(block.getResult(), Lanes(ofInt(launch.block))), true;
-      })
+      .Case<device::BlockOp>(
+          [&](auto block) { return define(block.getResult(), Lanes(ofInt(launch.block))), true; })
       .Case<device::ThreadOp>([&](auto thread) {
         Cells numbers(width);
         for (size_t k = 0; k < width; ++k)
@@ -303,14 +301,12 @@ bool Threads::execute(Operation *op) {
       })
       .Case<device::Exp2Op>([&](auto) { return approximate(op, approximateExp2), true; })
       .Case<device::HalfFromBitsOp>([&](auto) { return approximate(op, halfFromBits), true; })
-      .Case<device::OpaqueOp, device::KeptOp>([&](auto same) {
-        return define(same.getResult(), get(same.getOperand(), op)), true;
+      .Case<device::OpaqueOp, device::KeptOp>(
+          [&](auto same) { return define(same.getResult(), get(same.getOperand(), op)), true; })
+      .Case<device::ReciprocalOp>([&](device::ReciprocalOp reciprocal) {
+        approximate(op, reciprocal.getSubnormals() ? roundedReciprocal : approximateReciprocal);
+        return true;
       })
-      .Case<device::ReciprocalOp>(
-          [&](device::ReciprocalOp reciprocal) {
-            approximate(op, reciprocal.getSubnormals() ? roundedReciprocal : approximateReciprocal);
-            return true;
-          })
       .Default([&](Operation *) {
         if (isa<device::DeviceDialect>(op->getDialect()))
           return special(op);
@@ -392,8 +388,9 @@ void Threads::load(device::LoadOp op) {
     if (!memory.isElement(at[k].i))
       return failAt(op, k, "loads outside of its array: " + outside(at[k].i, memory));
     if (number >= launch.firstWorkspace && !memory.isWritten(at[k].i))
-      return failAt(op, k, "element " + indexText(memory.indexOf(at[k].i)) + " of '" +
-                               memory.getName() + "' in the workspace has not been written");
+      return failAt(op, k,
+                    "element " + indexText(memory.indexOf(at[k].i)) + " of '" + memory.getName() +
+                        "' in the workspace has not been written");
     out[k] = memory.load(at[k].i);
   }
   define(op.getResult(), Lanes(std::move(out)));
@@ -409,7 +406,9 @@ std::optional<int64_t> Threads::findCounter(Operation *op, Memory &memory, Value
   if (!memory.isElement(at[0].i))
     return failAt(op, 0, "counts outside of its array: " + outside(at[0].i, memory)), std::nullopt;
   if (!memory.isWritten(at[0].i))
-    return fail(op, "counter " + Twine(at[0].i) + " of '" + memory.getName() + "' has not been set"), std::nullopt;
+    return fail(op,
+                "counter " + Twine(at[0].i) + " of '" + memory.getName() + "' has not been set"),
+           std::nullopt;
   return at[0].i;
 }
 
@@ -426,8 +425,8 @@ void Threads::count(device::SignalOp op) {
   memory.set(*at, ofInt(memory.load(*at).i + int64_t(width / 32)));
 }
 
-/// Blocks are run one by one, each from its beginning. That a counter starts at 0, and that as many blocks are handed out as
-/// the kernel has, is checked.
+/// Blocks are run one by one, each from its beginning. That a counter starts at 0, and that as many
+/// blocks are handed out as the kernel has, is checked.
 void Threads::beginBlock(device::NextBlockOp op) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   auto at = findCounter(op, memory, op.getOffset());
@@ -435,21 +434,27 @@ void Threads::beginBlock(device::NextBlockOp op) {
   if (!at || !blocks)
     return;
   if (int64_t count = memory.load(*at).i; count != 0)
-    return fail(op, "counter " + Twine(*at) + " of '" + memory.getName() + "' starts at " + Twine(count) + " and not at 0");
+    return fail(op, "counter " + Twine(*at) + " of '" + memory.getName() + "' starts at " +
+                        Twine(count) + " and not at 0");
   if (launch.blocks != *blocks)
-    return fail(op, "hands out " + Twine(*blocks) + " blocks, but the kernel has " + Twine(launch.blocks));
+    return fail(op, "hands out " + Twine(*blocks) + " blocks, but the kernel has " +
+                        Twine(launch.blocks));
   define(op.getResult(), Lanes(ofInt(launch.block)));
 }
 
-/// Each block that is run is one of a stage, by a counter, and ends before the next one begins, so that stages do not meet. That
-/// counters start at 0, and that there are as many numbers as the kernel has blocks, is checked.
+/// Each block that is run is one of a stage, by a counter, and ends before the next one begins, so
+/// that stages do not meet. That counters start at 0, and that there are as many numbers as the
+/// kernel has blocks, is checked.
 void Threads::beginBlock(device::StagesOp op) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   for (int64_t counter : {int64_t(0), device::kTurns - 1})
     if (!memory.isWritten(counter))
-      return fail(op, "counter " + Twine(counter) + " of '" + memory.getName() + "' has not been set");
-  if (int64_t done = memory.load(device::kTurns - 1).i; done != 0) // what blocks would add to it nobody waits for here
-    return fail(op, "counter " + Twine(device::kTurns - 1) + " of '" + memory.getName() + "' starts at " + Twine(done) + " and not at 0");
+      return fail(op,
+                  "counter " + Twine(counter) + " of '" + memory.getName() + "' has not been set");
+  if (int64_t done = memory.load(device::kTurns - 1).i;
+      done != 0) // what blocks would add to it nobody waits for here
+    return fail(op, "counter " + Twine(device::kTurns - 1) + " of '" + memory.getName() +
+                        "' starts at " + Twine(done) + " and not at 0");
   int64_t number = memory.load(0).i, before = 0, end = 0;
   std::optional<size_t> stage;
   for (auto [k, value] : llvm::enumerate(op.getCounts())) {
@@ -461,7 +466,8 @@ void Threads::beginBlock(device::StagesOp op) {
     end += *count;
   }
   if (launch.blocks != end || !stage)
-    return fail(op, "block " + Twine(number) + " of " + Twine(end) + " in stages, but the kernel has " + Twine(launch.blocks));
+    return fail(op, "block " + Twine(number) + " of " + Twine(end) +
+                        " in stages, but the kernel has " + Twine(launch.blocks));
   memory.set(0, ofInt(number + 1));
   Block &block = op.getStages()[*stage].front();
   define(block.getArgument(0), Lanes(ofInt(number - before)));
@@ -498,7 +504,9 @@ void Threads::store(device::StoreOp op) {
   for (size_t k = 0; op.getPairs() && k + 1 < width; k += 2) {
     bool isPair = active[k] == active[k + 1] && at[k].i % 2 == 0 && at[k + 1].i == at[k].i + 1;
     if ((active[k] || active[k + 1]) && !isPair)
-      return failAt(op, k, "stores no pair: two columns have the offsets " + Twine(at[k].i) + " and " + Twine(at[k + 1].i));
+      return failAt(op, k,
+                    "stores no pair: two columns have the offsets " + Twine(at[k].i) + " and " +
+                        Twine(at[k + 1].i));
   }
   for (size_t k = 0; k < width && !failed(); ++k) {
     if (!active[k])
@@ -506,8 +514,9 @@ void Threads::store(device::StoreOp op) {
     if (!memory.isElement(at[k].i))
       return failAt(op, k, "stores outside of its array: " + outside(at[k].i, memory));
     if (memory.store(at[k].i, value[k]) > 1)
-      return failAt(op, k, "element " + indexText(memory.indexOf(at[k].i)) + " of '" +
-                               memory.getName() + "' is written twice");
+      return failAt(op, k,
+                    "element " + indexText(memory.indexOf(at[k].i)) + " of '" + memory.getName() +
+                        "' is written twice");
     if (memory.isCopied)
       launch.stored[{&memory, at[k].i}] = op;
   }
@@ -519,7 +528,8 @@ PrivateArray *Threads::getPrivate(Value value) {
 }
 
 /// Nothing after an error.
-std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array, OperandRange operands) {
+std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array,
+                                        OperandRange operands) {
   SmallVector<Lanes> indices;
   for (Value index : operands)
     indices.push_back(get(index, op));
@@ -535,7 +545,9 @@ std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array
     int64_t place = 0;
     for (auto [index, extent] : llvm::zip(indices, array.shape)) {
       if (index[k].i < 0 || index[k].i >= extent) {
-        failAt(op, k, "index " + Twine(index[k].i) + " is outside of a private array of shape " + indexText(array.shape));
+        failAt(op, k,
+               "index " + Twine(index[k].i) + " is outside of a private array of shape " +
+                   indexText(array.shape));
         return std::nullopt;
       }
       place = place * extent + index[k].i;
@@ -595,7 +607,8 @@ template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
   if (!array)
     return fail(op, "a private array of other threads");
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
-  Lanes first = get(op.getOffset(), op), stride = get(op.getStride(), op), count = get(op.getCount(), op);
+  Lanes first = get(op.getOffset(), op), stride = get(op.getStride(), op),
+        count = get(op.getCount(), op);
   SmallVector<Lanes> rows;
   for (Value index : op.getAt())
     rows.push_back(get(index, op));
@@ -610,13 +623,15 @@ template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
     int64_t row = 0;
     for (auto [index, extent] : llvm::zip(rows, array->shape)) {
       if (index[k].i < 0 || index[k].i >= extent)
-        return failAt(op, k, "row " + Twine(index[k].i) + " is outside of a private array of shape " +
-                                 indexText(array->shape));
+        return failAt(op, k,
+                      "row " + Twine(index[k].i) + " is outside of a private array of shape " +
+                          indexText(array->shape));
       row = row * extent + index[k].i;
     }
     if (aligned && (stride[k].i != 1 || first[k].i % aligned != 0))
-      return failAt(op, k, "a run that is said to be aligned has stride " + Twine(stride[k].i) + " and begins at element " +
-                               Twine(first[k].i));
+      return failAt(op, k,
+                    "a run that is said to be aligned has stride " + Twine(stride[k].i) +
+                        " and begins at element " + Twine(first[k].i));
     for (int64_t e = 0; e < runs * length && !failed(); ++e) {
       int64_t column = e / length * step + e % length, address = first[k].i + column * stride[k].i;
       size_t place = (row * runs * length + e) * width + k;
@@ -637,8 +652,9 @@ void Threads::load(device::LoadRunOp op) {
   unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
   overRun(op, [&](size_t k, Memory &memory, int64_t address, size_t place) {
     if (number >= launch.firstWorkspace && !memory.isWritten(address))
-      return failAt(op, k, "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
-                               "' in the workspace has not been written");
+      return failAt(op, k,
+                    "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
+                        "' in the workspace has not been written");
     array->cells[place] = memory.load(address);
     array->written[place] = 1;
   });
@@ -650,8 +666,9 @@ void Threads::store(device::StoreRunOp op) {
     if (!array->written[place])
       return failAt(op, k, "stores an element of a private array that was never written");
     if (memory.store(address, array->cells[place]) > 1)
-      return failAt(op, k, "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
-                               "' is written twice");
+      return failAt(op, k,
+                    "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
+                        "' is written twice");
     if (memory.isCopied)
       launch.stored[{&memory, address}] = op;
   });

@@ -25,17 +25,17 @@ struct Launch {
   }
   int64_t valueOf(device::SymbolOp op);
 
-  Symbols symbols; // strides included
+  Symbols symbols;                               // strides included
   std::vector<std::unique_ptr<Memory>> memories; // inputs, outputs, workspace
   size_t firstWorkspace = 0;                     // among these
   std::optional<std::string> error;
   std::map<std::string, int64_t> copied; // tiles by the name of their array
   int64_t cleared = 0;                   // stages whose unseen rows were cleared
-  int64_t block = 0, blocks = 0; // its number, and of how many
+  int64_t block = 0, blocks = 0;         // its number, and of how many
   llvm::DenseMap<mlir::Operation *, int64_t> symbolValues;
   llvm::DenseMap<mlir::Operation *, std::optional<Instr>> instrs;
-  /// Elements of arrays with copies that threads of the current launch write, by memory and address: the copy engine
-  /// sees them in a later launch only.
+  /// Elements of arrays with copies that threads of the current launch write, by memory and
+  /// address: the copy engine sees them in a later launch only.
   llvm::DenseMap<std::pair<const Memory *, int64_t>, mlir::Operation *> stored;
 };
 
@@ -75,8 +75,8 @@ class Threads {
 public:
   /// `where` names them in errors: "block 3, warpgroup 1".
   Threads(Launch &launch, Registers &registers, size_t width, std::string where)
-      : launch(launch), registers(registers), width(width), where(std::move(where)),
-        active(width) {}
+      : launch(launch), registers(registers), width(width), where(std::move(where)), active(width) {
+  }
   virtual ~Threads() = default;
 
   /// Begins a block of a region.
@@ -98,9 +98,9 @@ protected:
     mlir::Operation *op;
     mlir::Block *block;
     mlir::Block::iterator next;
-    Mask outer;              // of the threads around the op
-    Lanes index, end, step;  // scf.for
-    bool isSplit = false;    // scf.if whose sides both run
+    Mask outer;                // of the threads around the op
+    Lanes index, end, step;    // scf.for
+    bool isSplit = false;      // scf.if whose sides both run
     std::optional<Mask> other; // the threads of the side that has yet to run
     llvm::SmallVector<Register> first;
   };
@@ -121,15 +121,11 @@ protected:
   /// What a value holds, until something is defined.
   const Register &find(mlir::Value value, mlir::Operation *user);
   Register read(mlir::Value value, mlir::Operation *user) { return find(value, user); }
-  Lanes get(mlir::Value value, mlir::Operation *user) {
-    return adapt(find(value, user).lanes);
-  }
+  Lanes get(mlir::Value value, mlir::Operation *user) { return adapt(find(value, user).lanes); }
   /// An index that is the same in all threads.
   std::optional<int64_t> getUniform(mlir::Value value, mlir::Operation *user);
   void define(mlir::Value value, Register content, mlir::Operation *op);
-  void define(mlir::Value value, Lanes lanes) {
-    registers[value] = {std::move(lanes), nullptr};
-  }
+  void define(mlir::Value value, Lanes lanes) { registers[value] = {std::move(lanes), nullptr}; }
   void push(mlir::Operation *op, mlir::Block &block, const Mask &mask);
 
   Launch &launch;
@@ -164,7 +160,8 @@ private:
   void raise(device::RaiseOp op);
   void end(device::ExitIfOp op);
   PrivateArray *getPrivate(mlir::Value value);
-  std::optional<Places> placesOf(mlir::Operation *op, const PrivateArray &array, mlir::OperandRange operands);
+  std::optional<Places> placesOf(mlir::Operation *op, const PrivateArray &array,
+                                 mlir::OperandRange operands);
   void load(mlir::memref::LoadOp op);
   void store(mlir::memref::StoreOp op);
   template <typename OpT, typename F> void overRun(OpT op, F element);

@@ -11,8 +11,7 @@ using llvm::Error;
 using llvm::Expected;
 
 static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &inputs,
-                                        const InterpretOptions &options,
-                                        const Sample *sample) {
+                                        const InterpretOptions &options, const Sample *sample) {
   auto kernel = Kernel::of(op);
   if (!kernel)
     return kernel.takeError();
@@ -42,15 +41,14 @@ static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &input
                    "a device.program runs as a whole, in its own types: use runDevice");
 }
 
-Expected<std::vector<Array>> moa::interpret(Operation *kernel,
-                                            const KernelInputs &inputs,
+Expected<std::vector<Array>> moa::interpret(Operation *kernel, const KernelInputs &inputs,
                                             const InterpretOptions &options) {
   return run(kernel, inputs, options, nullptr);
 }
 
 /// The indices lie inside the output's shape.
-static Error checkIndices(Operation *op, const Kernel &kernel,
-                          const KernelInputs &inputs, const Sample &sample) {
+static Error checkIndices(Operation *op, const Kernel &kernel, const KernelInputs &inputs,
+                          const Sample &sample) {
   if (sample.output >= kernel.resultTypes.size())
     return makeError("the kernel has " + Twine(kernel.resultTypes.size()) +
                      " outputs, but got number " + Twine(sample.output));
@@ -66,16 +64,15 @@ static Error checkIndices(Operation *op, const Kernel &kernel,
       inside = index[k] >= 0 && index[k] < (*shape)[k];
     if (!inside)
       return makeError("index " + indexText(index) + " is outside output '" +
-                       kernel.resultNames[sample.output] + "' of shape " +
-                       indexText(*shape));
+                       kernel.resultNames[sample.output] + "' of shape " + indexText(*shape));
   }
   return Error::success();
 }
 
-Expected<std::vector<double>>
-moa::interpretElements(Operation *op, const KernelInputs &inputs, unsigned output,
-                       ArrayRef<std::vector<int64_t>> indices,
-                       const InterpretOptions &options) {
+Expected<std::vector<double>> moa::interpretElements(Operation *op, const KernelInputs &inputs,
+                                                     unsigned output,
+                                                     ArrayRef<std::vector<int64_t>> indices,
+                                                     const InterpretOptions &options) {
   auto kernel = Kernel::of(op);
   if (!kernel)
     return kernel.takeError();

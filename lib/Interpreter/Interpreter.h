@@ -67,31 +67,27 @@ struct InterpretOptions {
 /// that do not fit, an index outside an array, an operation without a meaning
 /// here, an onf kernel that breaks its contract (an element written twice or
 /// never, an address outside its array, intervals that miss an index).
-llvm::Expected<std::vector<Array>>
-interpret(mlir::Operation *kernel, const KernelInputs &inputs,
-          const InterpretOptions &options = {});
+llvm::Expected<std::vector<Array>> interpret(mlir::Operation *kernel, const KernelInputs &inputs,
+                                             const InterpretOptions &options = {});
 
 /// Chosen elements of one output, in the order of `indices`. On dnf only what
 /// the elements need is evaluated, on onf only the rows that hold them, so
 /// single rows of large problems are cheap; moa evaluates everything.
-llvm::Expected<std::vector<double>>
-interpretElements(mlir::Operation *kernel, const KernelInputs &inputs,
-                  unsigned output,
-                  llvm::ArrayRef<std::vector<int64_t>> indices,
-                  const InterpretOptions &options = {});
+llvm::Expected<std::vector<double>> interpretElements(mlir::Operation *kernel,
+                                                      const KernelInputs &inputs, unsigned output,
+                                                      llvm::ArrayRef<std::vector<int64_t>> indices,
+                                                      const InterpretOptions &options = {});
 
 /// Solves the kernel's symbols from the shapes of its arguments (one per
 /// parameter) and the values `given`, and checks every extent and constraint.
 /// An extent that is linear in one unknown symbol determines it.
 llvm::Expected<std::map<std::string, int64_t>>
-bindSymbols(mlir::Operation *kernel,
-            llvm::ArrayRef<std::vector<int64_t>> shapes,
+bindSymbols(mlir::Operation *kernel, llvm::ArrayRef<std::vector<int64_t>> shapes,
             const std::map<std::string, int64_t> &given = {});
 
 /// The shapes of the outputs under values of the symbols.
 llvm::Expected<std::vector<std::vector<int64_t>>>
-outputShapes(mlir::Operation *kernel,
-             const std::map<std::string, int64_t> &symbols);
+outputShapes(mlir::Operation *kernel, const std::map<std::string, int64_t> &symbols);
 
 /// `value` rounded to a float type, to nearest with ties to even; overflow
 /// gives an infinity. f64 and types that are no floats leave it unchanged.

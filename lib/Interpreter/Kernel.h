@@ -27,8 +27,7 @@ std::string locationText(mlir::Location loc);
 llvm::Expected<int64_t> evaluate(const SymExpr &expr, const Symbols &symbols);
 llvm::Expected<int64_t> evaluate(llvm::StringRef text, const Symbols &symbols);
 /// Extents of an array type; an extent below 0 is an error.
-llvm::Expected<std::vector<int64_t>> evaluateShape(ArrayType type,
-                                                   const Symbols &symbols);
+llvm::Expected<std::vector<int64_t>> evaluateShape(ArrayType type, const Symbols &symbols);
 
 /// Whether every output is empty: then nothing is computed, and what divides by
 /// zero says nothing.
@@ -50,8 +49,7 @@ int64_t countOf(llvm::ArrayRef<int64_t> shape);
 std::string indexText(llvm::ArrayRef<int64_t> index);
 
 /// Next index in row-major order; false after the last one.
-inline bool nextIndex(llvm::MutableArrayRef<int64_t> index,
-                    llvm::ArrayRef<int64_t> shape) {
+inline bool nextIndex(llvm::MutableArrayRef<int64_t> index, llvm::ArrayRef<int64_t> shape) {
   for (size_t k = index.size(); k-- > 0;) {
     if (++index[k] < shape[k])
       return true;
@@ -60,10 +58,8 @@ inline bool nextIndex(llvm::MutableArrayRef<int64_t> index,
   return false;
 }
 
-llvm::Expected<std::vector<Array>> interpretMoA(mlir::Operation *op,
-                                                const Kernel &kernel,
-                                                const Symbols &symbols,
-                                                const KernelInputs &inputs,
+llvm::Expected<std::vector<Array>> interpretMoA(mlir::Operation *op, const Kernel &kernel,
+                                                const Symbols &symbols, const KernelInputs &inputs,
                                                 const InterpretOptions &options);
 
 /// Elements of outputs to evaluate; no value means all of every output.
@@ -72,16 +68,12 @@ struct Sample {
   llvm::ArrayRef<std::vector<int64_t>> indices;
 };
 
-llvm::Expected<std::vector<Array>> interpretDNF(mlir::Operation *op,
-                                                const Kernel &kernel,
-                                                const Symbols &symbols,
-                                                const KernelInputs &inputs,
+llvm::Expected<std::vector<Array>> interpretDNF(mlir::Operation *op, const Kernel &kernel,
+                                                const Symbols &symbols, const KernelInputs &inputs,
                                                 const InterpretOptions &options,
                                                 const Sample *sample);
-llvm::Expected<std::vector<Array>> interpretONF(mlir::Operation *op,
-                                                const Kernel &kernel,
-                                                const Symbols &symbols,
-                                                const KernelInputs &inputs,
+llvm::Expected<std::vector<Array>> interpretONF(mlir::Operation *op, const Kernel &kernel,
+                                                const Symbols &symbols, const KernelInputs &inputs,
                                                 const InterpretOptions &options,
                                                 const Sample *sample);
 

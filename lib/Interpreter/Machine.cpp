@@ -53,9 +53,7 @@ struct ScalarNode final : OperandNode {
 /// Evaluates the chosen operand only.
 struct SelectNode final : OperandNode {
   using OperandNode::OperandNode;
-  Cell compute(Machine &m) override {
-    return m.get(operands[m.get(operands[0]).i ? 1 : 2]);
-  }
+  Cell compute(Machine &m) override { return m.get(operands[m.get(operands[0]).i ? 1 : 2]); }
 };
 
 /// What has no value.
@@ -142,19 +140,17 @@ Error GraphBuilder::buildOp(Operation *op) {
   }
   Scope *scope = scopeOf(op->getOperands());
   if (isa<arith::SelectOp>(op)) {
-    define(op->getResult(0),
-           make<SelectNode>(scope, loc, nodesOf(op->getOperands())));
+    define(op->getResult(0), make<SelectNode>(scope, loc, nodesOf(op->getOperands())));
     return Error::success();
   }
   if (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1)) {
-    define(op->getResult(0), make<LogicNode>(scope, loc, nodesOf(op->getOperands()),
-                                             isa<arith::OrIOp>(op)));
+    define(op->getResult(0),
+           make<LogicNode>(scope, loc, nodesOf(op->getOperands()), isa<arith::OrIOp>(op)));
     return Error::success();
   }
   auto instr = instrOf(op);
   if (!instr)
     return unknown();
-  define(op->getResult(0),
-         make<ScalarNode>(scope, loc, nodesOf(op->getOperands()), *instr));
+  define(op->getResult(0), make<ScalarNode>(scope, loc, nodesOf(op->getOperands()), *instr));
   return Error::success();
 }

@@ -90,15 +90,14 @@ public:
     }
     if (roundoff == 0)
       return value;
-    bool up = llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value),
-                                 roundoffSeed) &
-              1;
+    bool up =
+        llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value), roundoffSeed) & 1;
     return std::fma(value, up ? roundoff : -roundoff, value); // 1 + 2^-53 is 1
   }
   /// The same for a step of a sum or product of floats, or of a function of the user's.
   Cell movedStep(Monoid monoid, Form form, Cell cell, const Node &node, uint64_t step) const {
-    bool rounds = form.isFloat() && (monoid == Monoid::add || monoid == Monoid::mul ||
-                                     monoid == Monoid::user);
+    bool rounds = form.isFloat() &&
+                  (monoid == Monoid::add || monoid == Monoid::mul || monoid == Monoid::user);
     return rounds ? ofFloat(moved(cell.f, node, step)) : cell;
   }
 

@@ -38,9 +38,7 @@ private:
   dnf::LetOp magnitudeOf(dnf::LetOp let, Part part);
   void rewriteYield(Region &body, Part part);
   Value yieldOf(dnf::ApplyOp apply);
-  Value absolute(Value value) {
-    return math::AbsFOp::create(b, value.getLoc(), value).getResult();
-  }
+  Value absolute(Value value) { return math::AbsFOp::create(b, value.getLoc(), value).getResult(); }
 
   dnf::KernelOp kernel;
   OpBuilder b;
@@ -68,19 +66,18 @@ bool MagnitudeBuilder::holdsSum(Value value) {
   auto any = [&](ValueRange operands) {
     return llvm::any_of(operands, [&](Value operand) { return holdsSum(operand); });
   };
-  bool result =
-      op && llvm::TypeSwitch<Operation *, bool>(op)
-                .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
-                .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
-                .Case<arith::MulFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
-                    [&](Operation *linear) { return any(linear->getOperands()); })
-                .Case([&](arith::DivFOp quotient) { return holdsSum(quotient.getLhs()); })
-                .Case([&](arith::SelectOp select) {
-                  return isa<FloatType>(select.getType()) &&
-                         any({select.getTrueValue(), select.getFalseValue()});
-                })
-                .Case([&](dnf::ApplyOp apply) { return holdsSum(yieldOf(apply)); })
-                .Default([](Operation *) { return false; });
+  bool result = op && llvm::TypeSwitch<Operation *, bool>(op)
+                          .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
+                          .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
+                          .Case<arith::MulFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
+                              [&](Operation *linear) { return any(linear->getOperands()); })
+                          .Case([&](arith::DivFOp quotient) { return holdsSum(quotient.getLhs()); })
+                          .Case([&](arith::SelectOp select) {
+                            return isa<FloatType>(select.getType()) &&
+                                   any({select.getTrueValue(), select.getFalseValue()});
+                          })
+                          .Case([&](dnf::ApplyOp apply) { return holdsSum(yieldOf(apply)); })
+                          .Default([](Operation *) { return false; });
   return sums[value] = result;
 }
 
@@ -91,17 +88,16 @@ bool MagnitudeBuilder::isSumOfTerms(Value value) {
   Operation *op = value.getDefiningOp();
   bool result =
       op && llvm::TypeSwitch<Operation *, bool>(op)
-                   .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
-                   .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
-                   .Case<arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
-                       [&](Operation *cast) { return isSumOfTerms(cast->getOperand(0)); })
-                   .Case([&](arith::SelectOp select) {
-                     return isa<FloatType>(select.getType()) &&
-                            (isSumOfTerms(select.getTrueValue()) ||
-                             isSumOfTerms(select.getFalseValue()));
-                   })
-                   .Case([&](dnf::ApplyOp apply) { return isSumOfTerms(yieldOf(apply)); })
-                   .Default([](Operation *) { return false; });
+                .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
+                .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
+                .Case<arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
+                    [&](Operation *cast) { return isSumOfTerms(cast->getOperand(0)); })
+                .Case([&](arith::SelectOp select) {
+                  return isa<FloatType>(select.getType()) && (isSumOfTerms(select.getTrueValue()) ||
+                                                              isSumOfTerms(select.getFalseValue()));
+                })
+                .Case([&](dnf::ApplyOp apply) { return isSumOfTerms(yieldOf(apply)); })
+                .Default([](Operation *) { return false; });
   return sumsOfTerms[value] = result;
 }
 

@@ -25,8 +25,7 @@ template <typename F> void Memory::overAddresses(F f) const {
 }
 
 Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form, bool hasGaps, int64_t unit)
-    : name(name.str()), shape(extents), strides(extents.size()), form(form),
-      element(form) {
+    : name(name.str()), shape(extents), strides(extents.size()), form(form), element(form) {
   int64_t size = 1;
   for (size_t k = shape.size(); k-- > 0;) {
     if (!unit)

@@ -12,9 +12,11 @@ namespace moa::interp {
 /// of strides, or a wrong one, hits a gap and is noticed.
 class Memory {
 public:
-  /// Without gaps it is row-major, as a workspace is. With a unit, which is a number of elements, rows along the last axis are
-  /// adjacent elements, and strides along the others whole units, gaps among them.
-  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true, int64_t unit = 0);
+  /// Without gaps it is row-major, as a workspace is. With a unit, which is a number of elements,
+  /// rows along the last axis are adjacent elements, and strides along the others whole units, gaps
+  /// among them.
+  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true,
+         int64_t unit = 0);
 
   /// Sets `<name>.s<axis>` in the symbols.
   void bindStrides(Symbols &symbols) const;
@@ -22,8 +24,7 @@ public:
   void fill(const Array &array);
 
   bool isElement(int64_t address) const {
-    return address >= 0 && address < static_cast<int64_t>(marks.size()) &&
-           marks[address] != kGap;
+    return address >= 0 && address < static_cast<int64_t>(marks.size()) && marks[address] != kGap;
   }
   Cell load(int64_t address) const { return cells[address]; }
   /// Writes an element and returns how often it has been written.
@@ -37,9 +38,7 @@ public:
   std::vector<int64_t> indexOf(int64_t address) const;
   int64_t addressOf(llvm::ArrayRef<int64_t> index) const;
   bool isWritten(int64_t address) const { return marks[address] != 0; }
-  double read(int64_t address) const {
-    return toStored(cells[address], form, element);
-  }
+  double read(int64_t address) const { return toStored(cells[address], form, element); }
   /// Elements in row-major order; `missing` receives the index of the first
   /// element never written, if any.
   Array gather(std::vector<int64_t> *missing) const;

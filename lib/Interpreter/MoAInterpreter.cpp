@@ -31,9 +31,7 @@ struct Whole {
   /// the number of a fault.
   std::vector<uint8_t> states;
 
-  State state(int64_t k) const {
-    return states.empty() ? Present : static_cast<State>(states[k]);
-  }
+  State state(int64_t k) const { return states.empty() ? Present : static_cast<State>(states[k]); }
   void set(int64_t k, State state, Cell cell) {
     data[k] = cell;
     if (state == Present && states.empty())
@@ -58,8 +56,7 @@ ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) {
 
 class MoAInterpreter {
 public:
-  MoAInterpreter(const Kernel &kernel, const Symbols &symbols,
-                 const InterpretOptions &options)
+  MoAInterpreter(const Kernel &kernel, const Symbols &symbols, const InterpretOptions &options)
       : kernel(kernel), symbols(symbols), options(options) {}
 
   Expected<std::vector<Array>> run(KernelOp op, const KernelInputs &inputs);
@@ -85,8 +82,7 @@ private:
   const Whole &at(Value value) { return *values.find(value)->second; }
   Cell fault(Operation *op, const Twine &what);
   /// Offsets of an operand whose axes stand at `axes` of the result.
-  static std::vector<int64_t> spread(const Whole &in, ArrayRef<int64_t> axes,
-                                     size_t rank);
+  static std::vector<int64_t> spread(const Whole &in, ArrayRef<int64_t> axes, size_t rank);
   /// out[i] = in[f(i)], where f writes an index of `in`.
   void view(Operation *op, const Whole &in, Whole &out,
             llvm::function_ref<void(ArrayRef<int64_t>, MutableArrayRef<int64_t>)> f);
@@ -112,8 +108,7 @@ Cell MoAInterpreter::fault(Operation *op, const Twine &what) {
   return ofInt(it->second);
 }
 
-std::vector<int64_t> MoAInterpreter::spread(const Whole &in, ArrayRef<int64_t> axes,
-                                            size_t rank) {
+std::vector<int64_t> MoAInterpreter::spread(const Whole &in, ArrayRef<int64_t> axes, size_t rank) {
   std::vector<int64_t> own = stridesOf(in.shape), strides(rank, 0);
   for (auto [k, axis] : llvm::enumerate(axes))
     strides[axis] = own[k];
@@ -138,18 +133,16 @@ template <typename F> void forEach(const std::vector<int64_t> &shape, F f) {
   while (nextIndex(index, shape));
 }
 
-void MoAInterpreter::view(
-    Operation *op, const Whole &in, Whole &out,
-    llvm::function_ref<void(ArrayRef<int64_t>, MutableArrayRef<int64_t>)> f) {
+void MoAInterpreter::view(Operation *op, const Whole &in, Whole &out,
+                          llvm::function_ref<void(ArrayRef<int64_t>, MutableArrayRef<int64_t>)> f) {
   std::vector<int64_t> strides = stridesOf(in.shape), source(in.shape.size());
   forEach(out.shape, [&](int64_t k, ArrayRef<int64_t> index) {
     f(index, source);
     for (size_t axis = 0; axis < source.size(); ++axis)
       if (source[axis] < 0 || source[axis] >= in.shape[axis]) {
         out.set(k, Undefined,
-                fault(op, "index " + indexText(source) +
-                              " is outside an array of shape " + indexText(in.shape) +
-                              ", for element " + indexText(index)));
+                fault(op, "index " + indexText(source) + " is outside an array of shape " +
+                              indexText(in.shape) + ", for element " + indexText(index)));
         return;
       }
     int64_t offset = dot(source, strides);
@@ -248,8 +241,7 @@ Error MoAInterpreter::apply(MapOp op, Whole &out) {
     for (size_t a = 0; a < n; ++a)
       operands[a] = inputs[a]->data[offsets[a]];
     if (const char *why = perform(*instr, operands, result))
-      return out.set(k, Undefined,
-                     fault(op, Twine(why) + ", for element " + indexText(index)));
+      return out.set(k, Undefined, fault(op, Twine(why) + ", for element " + indexText(index)));
     out.set(k, Present, result);
   });
   return Error::success();
@@ -338,8 +330,7 @@ Error MoAInterpreter::apply(InnerOp op, Whole &out) {
         return out.set(k, Undefined, x == Undefined ? lhs.data[a] : rhs.data[b]);
       Cell operands[2] = {lhs.data[a], rhs.data[b]}, term = ofInt(0);
       if (const char *why = perform(*instr, operands, term))
-        return out.set(k, Undefined,
-                       fault(op, Twine(why) + ", for element " + indexText(index)));
+        return out.set(k, Undefined, fault(op, Twine(why) + ", for element " + indexText(index)));
       sum.add(term);
     }
     out.set(k, Present, sum.get());
@@ -389,10 +380,8 @@ Error MoAInterpreter::apply(PsiOp op, Whole &out) {
     }
     if (state == Undefined)
       return out.set(k, state,
-                     fault(op, "index " + indexText(source) +
-                                   " is outside an array of shape " +
-                                   indexText(in.shape) + ", for element " +
-                                   indexText(index)));
+                     fault(op, "index " + indexText(source) + " is outside an array of shape " +
+                                   indexText(in.shape) + ", for element " + indexText(index)));
     int64_t offset = dot(source, own);
     out.set(k, in.state(offset), in.data[offset]);
   });
@@ -410,8 +399,8 @@ Error MoAInterpreter::apply(TransposeOp op, Whole &out) {
 Error MoAInterpreter::apply(ReshapeOp op, Whole &out) {
   const Whole &in = at(op.getInput());
   if (in.data.size() != out.data.size())
-    return makeError(locationText(op.getLoc()) + "cannot reshape " +
-                     indexText(in.shape) + " to " + indexText(out.shape));
+    return makeError(locationText(op.getLoc()) + "cannot reshape " + indexText(in.shape) + " to " +
+                     indexText(out.shape));
   out.data = in.data;
   out.states = in.states;
   return Error::success();
@@ -469,9 +458,8 @@ Error MoAInterpreter::apply(RotateOp op, Whole &out) {
 //===----------------------------------------------------------------------===//
 
 Error MoAInterpreter::execute(Operation *op) {
-  auto type = op->getNumResults() == 1
-                  ? dyn_cast<ArrayType>(op->getResult(0).getType())
-                  : ArrayType();
+  auto type =
+      op->getNumResults() == 1 ? dyn_cast<ArrayType>(op->getResult(0).getType()) : ArrayType();
   if (!type)
     return makeError(locationText(op->getLoc()) + "no meaning for '" +
                      op->getName().getStringRef() + "' at the moa level");
@@ -482,22 +470,20 @@ Error MoAInterpreter::execute(Operation *op) {
   for (int64_t extent : *shape)
     size *= extent;
   if (size > options.maxElements)
-    return makeError(locationText(op->getLoc()) + "an array of shape " +
-                     indexText(*shape) + " is too large to interpret whole");
+    return makeError(locationText(op->getLoc()) + "an array of shape " + indexText(*shape) +
+                     " is too large to interpret whole");
   auto out = std::make_shared<Whole>();
   out->element = type.getElementType();
   out->data.assign(countOf(*shape), ofInt(0));
   out->shape = std::move(*shape);
-  Error error =
-      llvm::TypeSwitch<Operation *, Error>(op)
-          .Case<ConstantOp, ExtentOp, IotaOp, MapOp, CastOp, MaskOp, ReduceOp,
-                InnerOp, PsiOp, TransposeOp, ReshapeOp, SliceOp, CatOp, ReverseOp,
-                RotateOp>([&](auto concrete) { return apply(concrete, *out); })
-          .Default([](Operation *unknown) {
-            return makeError(locationText(unknown->getLoc()) + "no meaning for '" +
-                             unknown->getName().getStringRef() +
-                             "' at the moa level");
-          });
+  Error error = llvm::TypeSwitch<Operation *, Error>(op)
+                    .Case<ConstantOp, ExtentOp, IotaOp, MapOp, CastOp, MaskOp, ReduceOp, InnerOp,
+                          PsiOp, TransposeOp, ReshapeOp, SliceOp, CatOp, ReverseOp, RotateOp>(
+                        [&](auto concrete) { return apply(concrete, *out); })
+                    .Default([](Operation *unknown) {
+                      return makeError(locationText(unknown->getLoc()) + "no meaning for '" +
+                                       unknown->getName().getStringRef() + "' at the moa level");
+                    });
   if (error)
     return error;
   values[op->getResult(0)] = std::move(out);
@@ -520,8 +506,7 @@ Expected<Array> MoAInterpreter::output(const Whole &value, unsigned number) {
   return array;
 }
 
-Expected<std::vector<Array>> MoAInterpreter::run(KernelOp op,
-                                                 const KernelInputs &inputs) {
+Expected<std::vector<Array>> MoAInterpreter::run(KernelOp op, const KernelInputs &inputs) {
   Block &block = op.getBody().front();
   for (auto [k, array] : llvm::enumerate(inputs.arrays)) {
     auto whole = std::make_shared<Whole>();
@@ -557,8 +542,9 @@ Expected<std::vector<Array>> MoAInterpreter::run(KernelOp op,
 
 } // namespace
 
-Expected<std::vector<Array>>
-moa::interp::interpretMoA(Operation *op, const Kernel &kernel, const Symbols &symbols,
-                          const KernelInputs &inputs, const InterpretOptions &options) {
+Expected<std::vector<Array>> moa::interp::interpretMoA(Operation *op, const Kernel &kernel,
+                                                       const Symbols &symbols,
+                                                       const KernelInputs &inputs,
+                                                       const InterpretOptions &options) {
   return MoAInterpreter(kernel, symbols, options).run(cast<KernelOp>(op), inputs);
 }

@@ -43,10 +43,9 @@ struct Nest {
 
 class ONFInterpreter final : GraphBuilder {
 public:
-  ONFInterpreter(const Kernel &kernel, const Symbols &symbols,
-                 const KernelInputs &inputs, const InterpretOptions &options)
-      : GraphBuilder(kernel, strided, state), strided(symbols), inputs(inputs),
-        options(options) {
+  ONFInterpreter(const Kernel &kernel, const Symbols &symbols, const KernelInputs &inputs,
+                 const InterpretOptions &options)
+      : GraphBuilder(kernel, strided, state), strided(symbols), inputs(inputs), options(options) {
     state.setRoundings(options);
   }
 
@@ -68,8 +67,7 @@ private:
   Error buildFold(onf::FoldOp op);
   Error buildAcc(onf::AccOp op, AccState *acc);
   void roundOperands(onf::AccOp op, AccState *acc);
-  Error buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments,
-                    Node *&result);
+  Error buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments, Node *&result);
   Expected<bool> buildAt(onf::AtOp op);
   template <typename OpTy> Address buildAddress(OpTy op);
   Expected<std::vector<int64_t>> extentsOf(ArrayAttr texts);
@@ -197,8 +195,8 @@ Error ONFInterpreter::buildStatement(Operation *op, Nest &nest) {
   return Error::success();
 }
 
-Error ONFInterpreter::buildRegion(Region &region, Scope *&scope,
-                                  std::vector<Node *> &arguments, Node *&result) {
+Error ONFInterpreter::buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments,
+                                  Node *&result) {
   Block &block = region.front();
   scope = makeScope(++depth);
   arguments = makeArguments(block, scope);
@@ -234,8 +232,7 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
       return makeError(locationText(op.getLoc()) + "a singular value that is no float");
     acc->singular.push_back(value.getValueAsDouble());
   }
-  if (Error error =
-          buildRegion(op.getValue(), acc->valueScope, acc->indices, acc->value))
+  if (Error error = buildRegion(op.getValue(), acc->valueScope, acc->indices, acc->value))
     return error;
   if (options.roundsOperands && op.getOperandType() && acc->form.isFloat())
     roundOperands(op, acc);
@@ -244,7 +241,8 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   if (Error error = buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor))
     return error;
   auto yield = cast<onf::YieldOp>(op.getRepair().front().getTerminator());
-  for (auto [other, coefficient] : llvm::zip_equal(op.getOthers(), yield.getValues().drop_front())) {
+  for (auto [other, coefficient] :
+       llvm::zip_equal(op.getOthers(), yield.getValues().drop_front())) {
     acc->others.push_back(static_cast<AccState *>(nodeOf(other)));
     acc->coefficients.push_back(nodeOf(coefficient));
   }
@@ -307,9 +305,8 @@ Error ONFInterpreter::buildFold(onf::FoldOp op) {
   fold.hasPieces = op.getPieces() && options.checkPieces;
   if (fold.hasPieces) {
     for (auto piece : op.getPieces()->getAsRange<onf::PieceAttr>())
-      fold.pieces.push_back({piece.getVisitLower(), piece.getVisitUpper(),
-                             piece.getFullLower(), piece.getFullUpper(),
-                             piece.getFull()});
+      fold.pieces.push_back({piece.getVisitLower(), piece.getVisitUpper(), piece.getFullLower(),
+                             piece.getFullUpper(), piece.getFull()});
     fold.bounds = nodesOf(op.getBounds());
     fold.tile = &currentNest->tile;
     // The claims depend on the row's tile.
@@ -328,12 +325,13 @@ Expected<bool> ONFInterpreter::buildAt(onf::AtOp op) {
     return makeError(locationText(op.getLoc()) +
                      "onf.at reads a state that is no result of a fold");
   auto *result = static_cast<FoldResult *>(nodeOf(op.getState()));
-  auto index = op.getIndices().size() == 1 ? dyn_cast<BlockArgument>(op.getIndices()[0]) : BlockArgument();
+  auto index =
+      op.getIndices().size() == 1 ? dyn_cast<BlockArgument>(op.getIndices()[0]) : BlockArgument();
   auto loop = index ? dyn_cast<onf::ForOp>(index.getOwner()->getParentOp()) : onf::ForOp();
   bool isInside = loop && isa<onf::ForOp>(loop->getParentOp()) && loop.getExtents().size() == 1;
   readers[result->fold.accs[result->position]].push_back(isInside ? loop : onf::ForOp());
-  define(op.getResult(), make<AtNode>(scopeOf(op->getOperands()), op.getLoc(), result,
-                                      nodesOf(op.getIndices())));
+  define(op.getResult(),
+         make<AtNode>(scopeOf(op->getOperands()), op.getLoc(), result, nodesOf(op.getIndices())));
   return true;
 }
 
@@ -357,8 +355,8 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
     return makeError(locationText(op->getLoc()) + "a load from an array that is "
                                                   "no input");
   define(load.getResult(),
-         make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(),
-                        *memories[arg.getArgNumber()], buildAddress(load),
+         make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(), *memories[arg.getArgNumber()],
+                        buildAddress(load),
                         /*isStored=*/arg.getArgNumber() >= kernel.argNames.size()));
   return true;
 }
@@ -384,8 +382,8 @@ void ONFInterpreter::executeStatement(Statement &statement) {
     return;
   }
   if (memory.store(flat, value) > 1)
-    machine.fail(statement.loc, "element " + indexText(memory.indexOf(flat)) +
-                                    " of '" + memory.getName() + "' is written twice");
+    machine.fail(statement.loc, "element " + indexText(memory.indexOf(flat)) + " of '" +
+                                    memory.getName() + "' is written twice");
 }
 
 /// Whether the nest runs at the indices that are set.
@@ -398,7 +396,8 @@ bool ONFInterpreter::isChosen(Nest &nest) {
     index.push_back(machine.get(nest.indices[axis]).i);
   int64_t address = nest.choices->addressOf(index);
   if (!nest.choices->isWritten(address)) {
-    machine.fail(nest.op.getLoc(), "element " + indexText(index) + " of '" + nest.choices->getName() +
+    machine.fail(nest.op.getLoc(), "element " + indexText(index) + " of '" +
+                                       nest.choices->getName() +
                                        "' chooses a nest, but was not stored");
     return false;
   }
@@ -417,8 +416,7 @@ void ONFInterpreter::execute(Nest &nest) {
       int64_t i = nest.orders[k][digits[k]];
       machine.set(nest.indices[k], ofInt(i));
       nest.tile.first = i / nest.tileSize * nest.tileSize;
-      nest.tile.last =
-          std::min(nest.tile.first + nest.tileSize, nest.extents[k]) - 1;
+      nest.tile.last = std::min(nest.tile.first + nest.tileSize, nest.extents[k]) - 1;
     }
     if (!isChosen(nest))
       continue;
@@ -438,34 +436,34 @@ Expected<std::vector<Array>> ONFInterpreter::runWhole() {
     std::vector<int64_t> missing;
     outputs.push_back(memories[k]->gather(&missing));
     if (!missing.empty())
-      return makeError("element " + indexText(missing) + " of output '" +
-                       memories[k]->getName() + "' is never written");
+      return makeError("element " + indexText(missing) + " of output '" + memories[k]->getName() +
+                       "' is never written");
   }
   return outputs;
 }
 
 /// The indices of a loop nest for an element that it writes: every one must stand in the
 /// address of a store with one axis' stride as its coefficient.
-std::optional<std::vector<int64_t>>
-ONFInterpreter::rowOf(const Nest &nest, unsigned output, ArrayRef<int64_t> index) {
+std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsigned output,
+                                                          ArrayRef<int64_t> index) {
   onf::StoreOp store;
   onf::ForOp(nest.op).walk([&](onf::StoreOp op) {
-    bool isOfOutput = cast<BlockArgument>(op.getArray()).getArgNumber() ==
-                      kernel.argNames.size() + output;
+    bool isOfOutput =
+        cast<BlockArgument>(op.getArray()).getArgNumber() == kernel.argNames.size() + output;
     if (isOfOutput && !store)
       store = op;
   });
   if (!store)
     return std::nullopt;
   std::vector<int64_t> row(nest.extents.size(), -1);
-  for (auto [term, text] : llvm::zip(
-           store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+  for (auto [term, text] :
+       llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
     auto arg = dyn_cast<BlockArgument>(term);
     StringRef axis = text;
     unsigned position;
     if (arg && arg.getOwner()->getParentOp() == nest.op &&
-        axis.consume_front(kernel.resultNames[output] + ".s") &&
-        !axis.getAsInteger(10, position) && position < index.size())
+        axis.consume_front(kernel.resultNames[output] + ".s") && !axis.getAsInteger(10, position) &&
+        position < index.size())
       row[arg.getArgNumber()] = index[position];
   }
   for (auto [k, i] : llvm::enumerate(row))
@@ -543,8 +541,7 @@ Expected<std::vector<Array>> ONFInterpreter::runSample(const Sample &sample) {
   return std::vector<Array>{std::move(elements)};
 }
 
-Expected<std::vector<Array>> ONFInterpreter::run(onf::KernelOp op,
-                                                 const Sample *sample) {
+Expected<std::vector<Array>> ONFInterpreter::run(onf::KernelOp op, const Sample *sample) {
   if (Error error = makeMemories(op))
     return error;
   for (Operation &inner : op.getBody().front()) {
@@ -558,10 +555,11 @@ Expected<std::vector<Array>> ONFInterpreter::run(onf::KernelOp op,
 
 } // namespace
 
-Expected<std::vector<Array>>
-moa::interp::interpretONF(Operation *op, const Kernel &kernel, const Symbols &symbols,
-                          const KernelInputs &inputs, const InterpretOptions &options,
-                          const Sample *sample) {
+Expected<std::vector<Array>> moa::interp::interpretONF(Operation *op, const Kernel &kernel,
+                                                       const Symbols &symbols,
+                                                       const KernelInputs &inputs,
+                                                       const InterpretOptions &options,
+                                                       const Sample *sample) {
   auto kernelOp = cast<onf::KernelOp>(op);
   ONFInterpreter interpreter(kernel, symbols, inputs, options);
   auto result = interpreter.run(kernelOp, sample);

@@ -12,9 +12,8 @@ Cell LoadNode::compute(Machine &m) {
   if (m.failed)
     return ofInt(0);
   if (!memory.isElement(flat))
-    return m.fail(loc, "address " + Twine(flat) + " is no element of '" +
-                           memory.getName() + "' of shape " +
-                           indexText(memory.getShape()));
+    return m.fail(loc, "address " + Twine(flat) + " is no element of '" + memory.getName() +
+                           "' of shape " + indexText(memory.getShape()));
   if (isStored && !memory.isWritten(flat))
     return m.fail(loc, "element " + indexText(memory.indexOf(flat)) + " of '" + memory.getName() +
                            "' is loaded before it is stored");
@@ -30,9 +29,8 @@ Cell AtNode::compute(Machine &m) {
     if (m.failed)
       return ofInt(0);
     if (i < 0 || i >= acc.extents[k])
-      return m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) +
-                             " of state '" + acc.name + "' with extents " +
-                             indexText(acc.extents));
+      return m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of state '" +
+                             acc.name + "' with extents " + indexText(acc.extents));
     linear = linear * acc.extents[k] + i;
   }
   return acc.state[linear];
@@ -44,9 +42,9 @@ Cell RoundedProduct::compute(Machine &m) {
       return value;
     if (m.roundoffSeed == 0)
       return roundTo(value, factor.type);
-    return roundAtRandom(value, factor.type,
-                         llvm::hash_combine(factor.node->number, llvm::bit_cast<uint64_t>(value),
-                                            m.roundoffSeed));
+    return roundAtRandom(
+        value, factor.type,
+        llvm::hash_combine(factor.node->number, llvm::bit_cast<uint64_t>(value), m.roundoffSeed));
   };
   double left = m.get(x.node).f, right = m.get(y.node).f;
   return ofFloat(m.moved(round(x, left) * round(y, divides ? 1 / right : right), *this));
@@ -165,8 +163,7 @@ void Fold::run(Machine &m) {
   stamp = scope->epoch;
 }
 
-static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims,
-                        ArrayRef<int64_t> operands) {
+static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims, ArrayRef<int64_t> operands) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue();
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -191,8 +188,7 @@ static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims,
 }
 
 /// [max lower, min upper); a map without results bounds nothing.
-static std::pair<int64_t, int64_t> interval(AffineMap lower, AffineMap upper,
-                                            const Tile &tile,
+static std::pair<int64_t, int64_t> interval(AffineMap lower, AffineMap upper, const Tile &tile,
                                             ArrayRef<int64_t> operands) {
   int64_t low = std::numeric_limits<int64_t>::min();
   int64_t high = std::numeric_limits<int64_t>::max();
@@ -217,8 +213,8 @@ void Fold::evaluatePieces(Machine &m) {
     auto [first, last] = interval(piece.fullLower, piece.fullUpper, *tile, operands);
     full.push_back({first, last});
     if (first < last && (first < 0 || last > extent))
-      m.fail(loc, "fold '" + Twine(name) + "': the full interval [" + Twine(first) +
-                      ", " + Twine(last) + ") leaves the range of " + Twine(extent));
+      m.fail(loc, "fold '" + Twine(name) + "': the full interval [" + Twine(first) + ", " +
+                      Twine(last) + ") leaves the range of " + Twine(extent));
   }
 }
 

@@ -55,9 +55,7 @@ struct RoundedProduct final : Node {
 /// it is the value of a scalar state including the current index.
 struct AccState final : Node {
   AccState(Scope *scope, mlir::Location loc) : Node(scope, loc) {}
-  Cell compute(Machine &m) override {
-    return m.fail(loc, "a state is read before its step");
-  }
+  Cell compute(Machine &m) override { return m.fail(loc, "a state is read before its step"); }
   void start();
   /// One step of the fold for a present index.
   void step(Machine &m);
@@ -73,7 +71,7 @@ struct AccState final : Node {
   std::vector<int64_t> extents;
   std::vector<Cell> state;
   std::optional<std::vector<int64_t>> needed; // indices of the one axis; all without a value
-  Cell old = ofInt(0); // of a scalar state, before the current index
+  Cell old = ofInt(0);                        // of a scalar state, before the current index
   bool touched = false;
   // F
   Scope *valueScope = nullptr;
@@ -137,8 +135,7 @@ struct FoldResult final : Node {
       : Node(scope, loc), fold(fold), position(position) {}
   Cell compute(Machine &m) override {
     fold.run(m);
-    return fold.accs[position]->state.empty() ? ofInt(0)
-                                              : fold.accs[position]->state[0];
+    return fold.accs[position]->state.empty() ? ofInt(0) : fold.accs[position]->state[0];
   }
   Fold &fold;
   unsigned position;
@@ -146,8 +143,7 @@ struct FoldResult final : Node {
 
 /// An element of a state that carries axes.
 struct AtNode final : Node {
-  AtNode(Scope *scope, mlir::Location loc, FoldResult *result,
-         std::vector<Node *> indices)
+  AtNode(Scope *scope, mlir::Location loc, FoldResult *result, std::vector<Node *> indices)
       : Node(scope, loc), result(result), indices(std::move(indices)) {}
   Cell compute(Machine &m) override;
   FoldResult *result;

@@ -47,25 +47,94 @@ std::optional<Cell> ofAttribute(mlir::Attribute attr);
 
 enum class Code {
   // floats
-  Id, NegF, AbsF, Exp, Exp2, ExpM1, Log, Log2, Log10, Log1p, Sqrt, RSqrt, Cbrt,
-  Tanh, Sinh, Cosh, Sin, Cos, Tan, Atan, Erf, Erfc, Floor, Ceil, Round, RoundEven,
-  TruncF, AddF, SubF, MulF, DivF, RemF, ModF, MaximumF, MinimumF, MaxNumF, MinNumF,
-  PowF, Atan2, CopySign, Fma, PiecewiseExp2, CmpF,
+  Id,
+  NegF,
+  AbsF,
+  Exp,
+  Exp2,
+  ExpM1,
+  Log,
+  Log2,
+  Log10,
+  Log1p,
+  Sqrt,
+  RSqrt,
+  Cbrt,
+  Tanh,
+  Sinh,
+  Cosh,
+  Sin,
+  Cos,
+  Tan,
+  Atan,
+  Erf,
+  Erfc,
+  Floor,
+  Ceil,
+  Round,
+  RoundEven,
+  TruncF,
+  AddF,
+  SubF,
+  MulF,
+  DivF,
+  RemF,
+  ModF,
+  MaximumF,
+  MinimumF,
+  MaxNumF,
+  MinNumF,
+  PowF,
+  Atan2,
+  CopySign,
+  Fma,
+  PiecewiseExp2,
+  CmpF,
   // integers
-  NegI, AbsI, NotI, AddI, SubI, MulI, DivSI, DivUI, FloorDivSI, CeilDivSI,
-  CeilDivUI, RemSI, RemUI, ModI, AndI, OrI, XorI, ShlI, ShrSI, ShrUI, MaxSI, MinSI,
-  MaxUI, MinUI, CmpI,
+  NegI,
+  AbsI,
+  NotI,
+  AddI,
+  SubI,
+  MulI,
+  DivSI,
+  DivUI,
+  FloorDivSI,
+  CeilDivSI,
+  CeilDivUI,
+  RemSI,
+  RemUI,
+  ModI,
+  AndI,
+  OrI,
+  XorI,
+  ShlI,
+  ShrSI,
+  ShrUI,
+  MaxSI,
+  MinSI,
+  MaxUI,
+  MinUI,
+  CmpI,
   // conversions
-  RoundF, SIToF, UIToF, FToSI, FToUI, FToBool, SignedToI, UnsignedToI, IToBool
+  RoundF,
+  SIToF,
+  UIToF,
+  FToSI,
+  FToUI,
+  FToBool,
+  SignedToI,
+  UnsignedToI,
+  IToBool
 };
 
 /// A scalar operation with its types resolved.
 struct Instr {
   Code code = Code::Id;
-  unsigned width = 0;       // of the operands, where they are integers
-  unsigned resultWidth = 0; // of the result, where it is an integer
-  int predicate = 0;        // arith's number, for comparisons
-  mlir::Type round;         // RoundF, SIToF, UIToF: the float type to round to
+  unsigned width = 0;         // of the operands, where they are integers
+  unsigned resultWidth = 0;   // of the result, where it is an integer
+  int predicate = 0;          // arith's number, for comparisons
+  mlir::Type round;           // RoundF, SIToF, UIToF: the float type to round to
   double times = 1, plus = 0; // PiecewiseExp2: of the exponent
 };
 
@@ -89,8 +158,8 @@ Cell identityOf(Monoid monoid, mlir::Type type);
 
 class UserMonoid;
 
-/// A reduction in progress, `user` for the monoid `user`. Sums of floats are compensated (Neumaier), so that
-/// the oracle's own rounding does not grow with the range.
+/// A reduction in progress, `user` for the monoid `user`. Sums of floats are compensated
+/// (Neumaier), so that the oracle's own rounding does not grow with the range.
 class Accumulator {
 public:
   Accumulator(Monoid monoid, mlir::Type type, const UserMonoid *user = nullptr);

@@ -33,8 +33,8 @@ std::shared_ptr<const UserMonoid> UserMonoid::make(MonoidOp op, std::string &why
       else
         instr = instrOf(map.getFn(), elementOf(inner.getOperand(0).getType()));
     } else if (auto cast = dyn_cast<CastOp>(inner)) {
-      instr = castOf(elementOf(cast.getInput().getType()),
-                     elementOf(cast.getResult().getType()), cast.getImplicit());
+      instr = castOf(elementOf(cast.getInput().getType()), elementOf(cast.getResult().getType()),
+                     cast.getImplicit());
     } else if (isa<arith::SelectOp>(inner)) {
       step.kind = Step::Select;
     } else if (isa<ConstantOp, arith::ConstantOp>(inner)) {
@@ -88,8 +88,7 @@ const char *UserMonoid::apply(Cell x, Cell y, Cell &result) const {
   return wrong[returned];
 }
 
-llvm::Expected<std::shared_ptr<const UserMonoid>>
-moa::interp::getUserMonoid(Operation *op) {
+llvm::Expected<std::shared_ptr<const UserMonoid>> moa::interp::getUserMonoid(Operation *op) {
   MonoidOp monoid = lookupMonoid(op);
   if (!monoid)
     return std::shared_ptr<const UserMonoid>();

@@ -23,17 +23,18 @@ static SmallVector<StringRef> levelsOf(StringRef pass) {
   if (pass == "moa-expand-math")
     return {};
   for (StringRef level : kLevels)
-    if (pass.starts_with((level + "-").str()) || pass.starts_with(("convert-" + level + "-to-").str()))
+    if (pass.starts_with((level + "-").str()) ||
+        pass.starts_with(("convert-" + level + "-to-").str()))
       return {level};
   return {};
 }
 
 static StringRef levelOf(Operation &op) {
-  return isa<KernelOp>(op)               ? "moa"
-         : isa<dnf::KernelOp>(op)        ? "dnf"
-         : isa<onf::KernelOp>(op)        ? "onf"
-         : isa<device::ProgramOp>(op)    ? "device"
-                                         : "";
+  return isa<KernelOp>(op)            ? "moa"
+         : isa<dnf::KernelOp>(op)     ? "dnf"
+         : isa<onf::KernelOp>(op)     ? "onf"
+         : isa<device::ProgramOp>(op) ? "device"
+                                      : "";
 }
 
 namespace {

@@ -13,10 +13,10 @@
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace moa {
 
@@ -34,12 +34,14 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(onf::createONFVerify());
 }
 
-/// Of the time of the nest as it is written, or of a plan with smaller errors, what a plan may take that is to pay: rounding
-/// and the sample take a part of what it saves, and the model is off by some percent.
+/// Of the time of the nest as it is written, or of a plan with smaller errors, what a plan may take
+/// that is to pay: rounding and the sample take a part of what it saves, and the model is off by
+/// some percent.
 static constexpr double kMostOfTime = 0.9;
 
-/// Indices of a fold that a row sees on average, where all extents are of one size and what else its pieces depend on, as a window
-/// that is passed or the elements of an array, is 1; none if it is not known.
+/// Indices of a fold that a row sees on average, where all extents are of one size and what else
+/// its pieces depend on, as a window that is passed or the elements of an array, is 1; none if it
+/// is not known.
 static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   constexpr int64_t rows = 64;
   double seen = 0;
@@ -47,7 +49,9 @@ static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   for (mlir::Value bound : fold.getBounds()) {
     auto extent = bound.getDefiningOp<onf::ExtentOp>();
     auto expr = extent ? SymExpr::parse(extent.getExpr()) : std::nullopt;
-    bounds.push_back(expr ? expr->evaluate([&](llvm::StringRef) { return std::optional(size); }).value_or(1) : 1);
+    bounds.push_back(
+        expr ? expr->evaluate([&](llvm::StringRef) { return std::optional(size); }).value_or(1)
+             : 1);
   }
   for (int64_t k = 0; k < rows; ++k) {
     auto visited = countVisited(fold, k * (size / rows), bounds, size);
@@ -58,7 +62,8 @@ static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   return seen / rows;
 }
 
-/// Whether rows see few of a fold's indices, or none, however many there are, as those under a window.
+/// Whether rows see few of a fold's indices, or none, however many there are, as those under a
+/// window.
 static bool seesFew(onf::FoldOp fold) {
   if (fold.getBody().getOps<onf::GuardOp>().empty())
     return false;
@@ -68,7 +73,8 @@ static bool seesFew(onf::FoldOp fold) {
   }
   if (!fold.getPiecesAttr())
     return false;
-  auto few = countSeen(fold, 1 << 14), many = countSeen(fold, 1 << 16); // four times as many indices
+  auto few = countSeen(fold, 1 << 14),
+       many = countSeen(fold, 1 << 16); // four times as many indices
   return few && many && (*many == 0 || *many < 2 * *few);
 }
 
@@ -79,7 +85,9 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
       return llvm::consumeError(machine.takeError()), std::string();
     std::vector<GpuNest> described = gpuNests(kernel);
     auto nests = llvm::zip_equal(kernel.getBody().getOps<onf::ForOp>(), described);
-    auto cost = [&](const GpuNest &of) { return rankTileShapes(of, *machine).front().second.perPair; };
+    auto cost = [&](const GpuNest &of) {
+      return rankTileShapes(of, *machine).front().second.perPair;
+    };
     std::string why;
     double own = 0;
     for (auto [other, about] : nests)
@@ -87,15 +95,18 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
         own = cost(about);
     if (!why.empty() || !wherePays)
       return why;
-    // Plans are in the order of their bits: those behind have smaller errors, and 0 is the nest as it is written.
+    // Plans are in the order of their bits: those behind have smaller errors, and 0 is the nest as
+    // it is written.
     for (auto [other, about] : nests) {
       int64_t number = other.getChoice().value_or(0);
-      bool isBetter = other.getChoices() == nest.getChoices() && (number == 0 || number > int64_t(*nest.getChoice()));
+      bool isBetter = other.getChoices() == nest.getChoices() &&
+                      (number == 0 || number > int64_t(*nest.getChoice()));
       if (!isBetter || !whyNoTiles(about, *machine).empty() || own <= kMostOfTime * cost(about))
         continue;
       return "it takes " + llvm::formatv("{0:f2}", own / cost(about)).str() + " of the time of " +
-             (number == 0 ? "the nest as it is written" : "a plan with smaller errors") + ", by the model of '" +
-             machine->name + "', and rounding comes on top, for which a tenth is asked for";
+             (number == 0 ? "the nest as it is written" : "a plan with smaller errors") +
+             ", by the model of '" + machine->name +
+             "', and rounding comes on top, for which a tenth is asked for";
     }
     return tellsFewSeen()(kernel, nest);
   };
@@ -105,23 +116,27 @@ NestTeller tellsFewSeen() {
   return [](onf::KernelOp, onf::ForOp nest) -> std::string {
     for (auto fold : llvm::make_early_inc_range(nest.getBody().getOps<onf::FoldOp>()))
       if (seesFew(fold))
-        return "rows see few of the indices of '" + fold.getName().str() + "', however many there are, and all of these would be rounded";
+        return "rows see few of the indices of '" + fold.getName().str() +
+               "', however many there are, and all of these would be rounded";
     return std::string();
   };
 }
 
 /// Those of the disabled laws that are a pass's.
-static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled, llvm::ArrayRef<const char *> laws) {
+static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled,
+                                       llvm::ArrayRef<const char *> laws) {
   std::vector<std::string> own;
-  llvm::copy_if(disabled, std::back_inserter(own), [&](const std::string &law) { return llvm::is_contained(laws, law); });
+  llvm::copy_if(disabled, std::back_inserter(own),
+                [&](const std::string &law) { return llvm::is_contained(laws, law); });
   return own;
 }
 
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0) {
-    LowRankPassOptions condense{precision.decisions, precision.check, precision.table, options.lowRankFrom,
-                                /*shared=*/options.spends, /*warns=*/true, /*disable=*/{}};
+    LowRankPassOptions condense{precision.decisions,       precision.check, precision.table,
+                                options.lowRankFrom,
+                                /*shared=*/options.spends, /*warns=*/true,  /*disable=*/{}};
     llvm::append_range(condense.disable, onlyOf(precision.disabledLaws, precision::kLowRankLaws));
     pm.addPass(createLowRankPass(condense));
   }
@@ -160,16 +175,14 @@ void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(onf::createONFVerify());
 }
 
-void buildLiftedToVector(mlir::OpPassManager &pm,
-                         const PipelineOptions &options) {
+void buildLiftedToVector(mlir::OpPassManager &pm, const PipelineOptions &options) {
   ONFToVectorOptions vector;
   vector.byteDots = options.byteDots;
   vector.bf16Dots = options.bf16Dots;
   pm.addPass(createConvertONFToVectorPass(vector));
 }
 
-void buildVectorToLLVM(mlir::OpPassManager &pm,
-                       const PipelineOptions &options) {
+void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options) {
   buildVectorToLLVMPipeline(pm);
 }
 
@@ -207,7 +220,8 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(device::createDeviceOverlapKernels());
   pm.addPass(device::createDeviceSkipUnchosen());
   if (auto machine = loadGpuMachine(options.gpu))
-    pm.addPass(device::createDeviceChainKernels({kBlocksPerMultiprocessor * machine->multiprocessors, kFewestStages}));
+    pm.addPass(device::createDeviceChainKernels(
+        {kBlocksPerMultiprocessor * machine->multiprocessors, kFewestStages}));
   else
     llvm::consumeError(machine.takeError()); // what lifts the nests says so
   pm.addPass(device::createDeviceAlignRuns());
@@ -223,22 +237,19 @@ void registerPipelines() {
   using Build = void (*)(mlir::OpPassManager &, const PipelineOptions &);
   static const Build arrows[] = {buildMoAToDNF, buildDNFToONF, buildONFToLifted,
                                  buildLiftedToVector, buildVectorToLLVM};
-  static const char *const levels[] = {"dnf", "onf", "lifted", "vector",
-                                       "llvm"};
+  static const char *const levels[] = {"dnf", "onf", "lifted", "vector", "llvm"};
   for (size_t last = 0; last < std::size(levels); ++last) {
     std::string flag = std::string("moa-to-") + levels[last] + "-pipeline";
     std::string what = std::string("Every pass from moa to ") + levels[last] +
                        ", with the contracts between the levels";
-    auto build =
-        [last](mlir::OpPassManager &pm, llvm::StringRef,
-               llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
-          for (size_t k = 0; k <= last; ++k)
-            arrows[k](pm, PipelineOptions());
-          return mlir::success();
-        };
-    mlir::registerPassPipeline(
-        flag, what, build,
-        [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
+    auto build = [last](mlir::OpPassManager &pm, llvm::StringRef,
+                        llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
+      for (size_t k = 0; k <= last; ++k)
+        arrows[k](pm, PipelineOptions());
+      return mlir::success();
+    };
+    mlir::registerPassPipeline(flag, what, build,
+                               [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
   }
   mlir::registerPassPipeline(
       "moa-to-device-pipeline",

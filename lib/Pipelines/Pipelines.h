@@ -29,7 +29,8 @@ struct PrecisionOptions {
   /// `check` the estimates still may take others.
   std::string table;
   bool check = false;
-  /// Sums of 8 bits too, and scales for all rows: what tensor cores take. Without, what pays on a CPU.
+  /// Sums of 8 bits too, and scales for all rows: what tensor cores take. Without, what pays on a
+  /// CPU.
   bool sums = false;
   /// Operands of f32 in 16 bits, or as sums of two such, for tensor cores.
   bool halves = false;
@@ -37,7 +38,8 @@ struct PrecisionOptions {
   bool bf16 = false;
   /// With fewer rows and keys nothing is tried; 0: where it pays.
   int64_t fewest = 256;
-  /// Few rows and keys come first where an index has more multiply-adds; −1: where `fewest` is 0 and it pays.
+  /// Few rows and keys come first where an index has more multiply-adds; −1: where `fewest` is 0
+  /// and it pays.
   int64_t pilot = -1;
   /// Where it changes no nest a warning says why.
   bool warns = false;
@@ -74,21 +76,23 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Derivation of folds and addresses, onf-verify; remarks on what is computed
 /// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Why a nest that is written for a plan would run without tensor cores on a GPU, by name, architecture or the path of a
-/// description; with `wherePays` also why it would not be a tenth faster than as it is written, or than a plan behind it,
-/// by the cost model.
+/// Why a nest that is written for a plan would run without tensor cores on a GPU, by name,
+/// architecture or the path of a description; with `wherePays` also why it would not be a tenth
+/// faster than as it is written, or than a plan behind it, by the cost model.
 NestTeller tellsSlowOn(std::string gpu, bool wherePays);
-/// That part of it which holds for every machine: rows that see few keys, however many there are, all of which would be rounded.
+/// That part of it which holds for every machine: rows that see few keys, however many there are,
+/// all of which would be rounded.
 NestTeller tellsFewSeen();
-/// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the following. What is written for
-/// fewer bits is left out where `tellsSlow`, if it is not null, says why it would run slowly.
-void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow = nullptr);
+/// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the
+/// following. What is written for fewer bits is left out where `tellsSlow`, if it is not null, says
+/// why it would run slowly.
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options,
+                  NestTeller tellsSlow = nullptr);
 /// Key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting, onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Code for a CPU in func, scf, vector and memref.
-void buildLiftedToVector(mlir::OpPassManager &pm,
-                         const PipelineOptions &options);
+void buildLiftedToVector(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// What is computed in fewer bits, key intervals, dimension lifting by the cost model for a GPU,
 /// onf-verify-lifting, onf-verify.
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options);

@@ -10,9 +10,9 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
-#include "lib/Conversion/Passes.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
+#include "lib/Conversion/Passes.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
@@ -61,14 +61,12 @@
 namespace moa {
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<MoADialect, dnf::DNFDialect, onf::ONFDialect,
-                  device::DeviceDialect,
-                  mlir::affine::AffineDialect, mlir::arith::ArithDialect,
-                  mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                  mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
-                  mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::NVVM::NVVMDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
-                  mlir::vector::VectorDialect>();
+  registry
+      .insert<MoADialect, dnf::DNFDialect, onf::ONFDialect, device::DeviceDialect,
+              mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
+              mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
+              mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::NVVM::NVVMDialect,
+              mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
   mlir::registerConvertFuncToLLVMInterface(registry);
@@ -94,8 +92,7 @@ static void registerUpstreamPasses() {
   mlir::registerPass([] { return mlir::createConvertMathToLibmPass(); });
   mlir::registerPass([] { return mlir::createConvertVectorToLLVMPass(); });
   mlir::registerPass([] { return mlir::createConvertVectorToSCFPass(); });
-  mlir::registerPass(
-      [] { return mlir::createFinalizeMemRefToLLVMConversionPass(); });
+  mlir::registerPass([] { return mlir::createFinalizeMemRefToLLVMConversionPass(); });
   mlir::registerPass([] { return mlir::createReconcileUnrealizedCastsPass(); });
   mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });
   mlir::registerPass([] { return mlir::createUBToLLVMConversionPass(); });

@@ -52,7 +52,8 @@ static llvm::Error setTolerances(Operation *kernel, const Tolerances &tolerances
                                      "' is exact");
     std::string element;
     llvm::raw_string_ostream(element) << type.getElementType();
-    if (auto why = whyNotKept(given->second, cast<FloatType>(type.getElementType()).getFPMantissaWidth(), element))
+    if (auto why = whyNotKept(given->second,
+                              cast<FloatType>(type.getElementType()).getFPMantissaWidth(), element))
       return llvm::createStringError("the tolerance of '" + name + "': " + *why);
     entries.back() = WithinAttr::get(kernel->getContext(), given->second);
     isNew = true;
@@ -71,10 +72,10 @@ llvm::Error setTolerances(ModuleOp module, const Tolerances &tolerances) {
   for (const auto &[name, tolerance] : tolerances)
     if (!known.count(name))
       return llvm::createStringError(
-          known.empty() ? "tolerances are of kernels of the levels moa, dnf and onf, and there is "
-                          "none of them here"
-                        : "no kernel has a result '" + name + "'; there are " +
-                              llvm::join(known, ", "));
+          known.empty()
+              ? "tolerances are of kernels of the levels moa, dnf and onf, and there is "
+                "none of them here"
+              : "no kernel has a result '" + name + "'; there are " + llvm::join(known, ", "));
   return llvm::Error::success();
 }
 

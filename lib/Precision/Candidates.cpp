@@ -8,9 +8,7 @@ using namespace mlir;
 
 namespace moa::precision {
 
-BlockArgument Operand::array() const {
-  return cast<BlockArgument>(load.getArray());
-}
+BlockArgument Operand::array() const { return cast<BlockArgument>(load.getArray()); }
 
 bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
   Operation *op = value.getDefiningOp();
@@ -19,8 +17,9 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
       indices.insert(value);
     return true;
   }
-  return op->getNumRegions() == 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return collectIndices(operand, indices); });
+  return op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return collectIndices(operand, indices);
+         });
 }
 
 Value getTerm(onf::AccOp acc) {
@@ -119,7 +118,8 @@ static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value
   });
   if (isAlone)
     score.keyAxis = findAxis(y->load, key, outer.getExtentAttr());
-  if (auto scaled = score.value.hasOneUse() ? dyn_cast<arith::MulFOp>(*score.value.user_begin()) : arith::MulFOp()) {
+  if (auto scaled = score.value.hasOneUse() ? dyn_cast<arith::MulFOp>(*score.value.user_begin())
+                                            : arith::MulFOp()) {
     Value factor = scaled.getLhs() == score.value ? scaled.getRhs() : scaled.getLhs();
     Operation *op = factor.getDefiningOp();
     if (op && !outer->isAncestor(op)) {
@@ -155,15 +155,16 @@ static bool isNormalised(Value weight, onf::FoldOp outer) {
     return false;
   auto difference = exp->getOperand(0).getDefiningOp<arith::SubFOp>();
   auto most = difference ? difference.getRhs().getDefiningOp<onf::AccOp>() : onf::AccOp();
-  return most && most->getParentOp() == outer && most.getMonoid() == Monoid::max && most.getRefs().empty() &&
-         getTerm(most) == difference.getLhs();
+  return most && most->getParentOp() == outer && most.getMonoid() == Monoid::max &&
+         most.getRefs().empty() && getTerm(most) == difference.getLhs();
 }
 
-static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand,
-                                          bool anyWeights) {
+static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row,
+                                          OnDemand &onDemand, bool anyWeights) {
   auto array = dyn_cast<ArrayType>(acc.getResult().getType());
-  if (!array || array.getRank() != 1 || !array.getElementType().isF32() || acc.getMonoid() != Monoid::add ||
-      acc.getCombine() != ScalarFn::mul || !acc.getOthers().empty())
+  if (!array || array.getRank() != 1 || !array.getElementType().isF32() ||
+      acc.getMonoid() != Monoid::add || acc.getCombine() != ScalarFn::mul ||
+      !acc.getOthers().empty())
     return std::nullopt;
   auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
   if (!product)
@@ -182,7 +183,8 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   onf::LoadOp load = getElement(value);
   auto source = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
   auto kernel = acc->getParentOfType<onf::KernelOp>();
-  bool isWeight = isShare || (anyWeights && !getElement(weight) && weight.getParentRegion() == &outer.getBody());
+  bool isWeight = isShare || (anyWeights && !getElement(weight) &&
+                              weight.getParentRegion() == &outer.getBody());
   if (!isWeight || !source || !kernel.isInput(source.getArgNumber()) ||
       !isa<FloatType>(load.getResult().getType()) || !onDemand.isInBounds(load))
     return std::nullopt;
@@ -205,8 +207,9 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
     auto other = state.getDefiningOp<onf::AccOp>();
     if (other == acc)
       carrier.result = k;
-    else if (other.getMonoid() == Monoid::add && other.getExtents().empty() && other.getOthers().empty() &&
-             other.getRefs() == acc.getRefs() && getTerm(other) == weight)
+    else if (other.getMonoid() == Monoid::add && other.getExtents().empty() &&
+             other.getOthers().empty() && other.getRefs() == acc.getRefs() &&
+             getTerm(other) == weight)
       carrier.total = k;
   }
   bool isRead = llvm::all_of(outer.getResult(carrier.result).getUsers(), llvm::IsaPred<onf::AtOp>);

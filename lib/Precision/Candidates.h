@@ -35,7 +35,7 @@ struct Score {
 struct Carrier {
   mutable onf::FoldOp outer;
   mutable onf::AccOp acc;
-  mutable onf::LoadOp load; // of v
+  mutable onf::LoadOp load;       // of v
   unsigned keyAxis = 0, axis = 0; // of v, for j and d
   mlir::Value weight;
   bool isNormalised = false; // 0 ≤ w ≤ 1
@@ -44,21 +44,24 @@ struct Carrier {
   unsigned result = 0; // of the fold, which onf.at reads
 };
 
-/// The axis of the array, of this extent, that the index alone runs along in the load's address, if there is one.
+/// The axis of the array, of this extent, that the index alone runs along in the load's address, if
+/// there is one.
 std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, mlir::StringAttr extent);
 
 /// What a state takes in at each index.
 mlir::Value getTerm(onf::AccOp acc);
 
-/// The sums of values with an axis of a nest whose last axis is i, with 0 ≤ w ≤ 1, or `anyWeights` that
-/// are computed.
-llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights = false);
+/// The sums of values with an axis of a nest whose last axis is i, with 0 ≤ w ≤ 1, or `anyWeights`
+/// that are computed.
+llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand,
+                                        bool anyWeights = false);
 
 /// The loop indices that a value is computed from; false where it is not computed from
 /// indices and loads alone.
 bool collectIndices(mlir::Value value, llvm::SmallPtrSetImpl<mlir::Value> &indices);
 
-/// Terms of a sum of products: f32 holds the sum of so many of 8-bit integers exactly, and tensor cores take rows of so many.
+/// Terms of a sum of products: f32 holds the sum of so many of 8-bit integers exactly, and tensor
+/// cores take rows of so many.
 inline constexpr int64_t kMostTerms = 256;
 
 /// The scores of a nest whose last axis is i, with rows of at most `kMostTerms` elements.

@@ -1,8 +1,8 @@
 //===- CheckBounds.cpp - whether results are shown to be near enough ------===//
-#include "lib/Precision/Bounds.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Analysis/RoundingErrorBounds.h"
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Bounds.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -22,7 +22,9 @@ namespace {
 class BoundChecks {
 public:
   BoundChecks(onf::KernelOp kernel, bool onlyKnown)
-      : kernel(kernel), onlyKnown(onlyKnown), editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()), bounds(Bounds::read(kernel)) {}
+      : kernel(kernel), onlyKnown(onlyKnown),
+        editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()),
+        bounds(Bounds::read(kernel)) {}
   void run();
 
 private:
@@ -39,11 +41,14 @@ private:
 } // namespace
 
 namespace {
-/// The states that what is stored in an array follows from, inside of a nest or a kernel; nests of plans, which are not as it is
-/// written, do not count.
+/// The states that what is stored in an array follows from, inside of a nest or a kernel; nests of
+/// plans, which are not as it is written, do not count.
 class StatesOf {
 public:
-  StatesOf(Operation *where, Value result, onf::ForOp chosen) : where(where), result(result), chosen(chosen) { visitArray(result); }
+  StatesOf(Operation *where, Value result, onf::ForOp chosen)
+      : where(where), result(result), chosen(chosen) {
+    visitArray(result);
+  }
   SmallVector<onf::AccOp> accs;
 
 private:
@@ -65,7 +70,8 @@ private:
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
     if (auto fold = dyn_cast_or_null<onf::FoldOp>(op)) // one of its states
-      return visit(fold.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+      return visit(fold.getBody().front().getTerminator()->getOperand(
+          cast<OpResult>(value).getResultNumber()));
     if (!op || !seen.insert(op).second)
       return;
     op->walk([&](Operation *inner) {
@@ -102,18 +108,21 @@ static bool isRounded(onf::AccOp acc) {
       factor = widened.getIn();
     auto load = factor.getDefiningOp<onf::LoadOp>();
     auto array = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
-    return array && factor.getType() == narrow && acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
+    return array && factor.getType() == narrow &&
+           acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
   };
   return isa<arith::DivFOp>(term) || !llvm::all_of(term->getOperands(), isElement);
 }
 
-SmallVector<onf::AccOp> moa::precision::findRounded(Operation *where, Value result, onf::ForOp nest) {
+SmallVector<onf::AccOp> moa::precision::findRounded(Operation *where, Value result,
+                                                    onf::ForOp nest) {
   StatesOf states(where, result, nest);
   llvm::erase_if(states.accs, [](onf::AccOp acc) { return !isRounded(acc); });
   return states.accs;
 }
 
-ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result, const Tolerance &allowed) {
+ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result,
+                                              const Tolerance &allowed) {
   // Of the unit roundoff; of sums in f32, and in f64.
   constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
   Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
@@ -126,11 +135,13 @@ ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result, co
     if (roundoffOf(operand) > roundoffOf(narrowest))
       narrowest = operand;
   }
-  double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
+  double rounded =
+      allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
   return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
 }
 
-std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed) {
+std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, unsigned number,
+                                                         const Tolerance &allowed) {
   StringRef name = kernel.getArrayName(number);
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   if (allowed.isSampled) {
@@ -139,7 +150,8 @@ std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, u
       return std::nullopt;
     std::string why;
     llvm::raw_string_ostream os(why);
-    os << "as it is written it may be off by " << (allowed.isRelative ? "about " : "up to ") << getNumberText(error.size, 2);
+    os << "as it is written it may be off by " << (allowed.isRelative ? "about " : "up to ")
+       << getNumberText(error.size, 2);
     if (error.rounded)
       os << ", as it rounds to " << error.rounded << "; allow more, or take f32";
     else
@@ -147,7 +159,9 @@ std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, u
     return why;
   }
   if (allowed.isRelative)
-    return (kNoRelativeBound + Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)")).str();
+    return (kNoRelativeBound +
+            Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)"))
+        .str();
   auto bounds = Bounds::read(kernel);
   if (!bounds || !bounds->hasBound(name, "written"))
     return whyNoBounds(kernel);
@@ -157,40 +171,54 @@ std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, u
 DictionaryAttr moa::precision::tellOfBound(KernelEditor &editor, unsigned number, Value array) {
   onf::KernelOp kernel = editor.kernel;
   Builder b(kernel.getContext());
-  return b.getDictionaryAttr({b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
-                              b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
-                              b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))});
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
+       b.getNamedAttr("bound",
+                      editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
+       b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))});
 }
 
-DictionaryAttr moa::precision::tellNeverShown(KernelEditor &editor, unsigned number, StringRef why, bool hasBound) {
+DictionaryAttr moa::precision::tellNeverShown(KernelEditor &editor, unsigned number, StringRef why,
+                                              bool hasBound) {
   onf::KernelOp kernel = editor.kernel;
   Builder b(kernel.getContext());
-  SmallVector<NamedAttribute> entry{b.getNamedAttr("result", editor.text(kernel.getArrayName(number))), b.getNamedAttr("why", editor.text(why)),
-                                    b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
+  SmallVector<NamedAttribute> entry{
+      b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
+      b.getNamedAttr("why", editor.text(why)),
+      b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
   if (hasBound) {
     Value array = editor.addTemporary(kernel.getArrayName(number) + "_shown", {}, b.getF32Type());
-    editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) { code.store(code.real(INFINITY), array, {}); });
-    entry.push_back(b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))));
+    editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
+      code.store(code.real(INFINITY), array, {});
+    });
+    entry.push_back(b.getNamedAttr(
+        "bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))));
   }
   return b.getDictionaryAttr(entry);
 }
 
 bool moa::precision::isToldOf(onf::KernelOp kernel, unsigned number) {
   WithinAttr within = getWithin(kernel, number - kernel.getNumInputs());
-  return within && (!within.getTolerance().isSampled || whyNeverShown(kernel, number, within.getTolerance()));
+  return within &&
+         (!within.getTolerance().isSampled || whyNeverShown(kernel, number, within.getTolerance()));
 }
 
-void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
+void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number,
+                                      const Tolerance &allowed, StringRef why) {
   kernel.emitWarning("nothing shows before it runs that '")
-      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why
-      << (allowed.isSampled || StringRef(why).contains("'sampled'") ? "" : "; 'sampled' asks for no bound");
+      << kernel.getArrayName(number) << "' is within " << allowed.str()
+      << ", and a call says so: " << why
+      << (allowed.isSampled || StringRef(why).contains("'sampled'")
+              ? ""
+              : "; 'sampled' asks for no bound");
 }
 
 /// The axes of a result that every nest which stores it has in front of its rows.
 SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
   StringRef name = kernel.getArrayName(number);
   SmallVector<unsigned> axes;
-  for (unsigned axis = 0; axis < cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getRank(); ++axis)
+  for (unsigned axis = 0;
+       axis < cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getRank(); ++axis)
     axes.push_back(axis);
   for (auto nest : kernel.getBody().getOps<onf::ForOp>())
     nest.walk([&](onf::StoreOp store) {
@@ -202,8 +230,8 @@ SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
   return axes;
 }
 
-/// The bound of the kernel as it is written, per index of these axes: a plan is taken where one that is no less is small
-/// enough.
+/// The bound of the kernel as it is written, per index of these axes: a plan is taken where one
+/// that is no less is small enough.
 void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   Builder b(kernel.getContext());
   std::string name = kernel.getArrayName(number).str();
@@ -225,7 +253,9 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   of.addStatistics("written");
   llvm::append_range(nests, of.nests);
   Value array = editor.addTemporary(name + "_shown", extents, b.getF32Type());
-  editor.addShortNest(names, extents, nullptr, [&](Code &code, ValueRange head) { code.store(of.write(code, head, "written"), array, head); });
+  editor.addShortNest(names, extents, nullptr, [&](Code &code, ValueRange head) {
+    code.store(of.write(code, head, "written"), array, head);
+  });
   shown.push_back(tellOfBound(editor, number, array));
 }
 

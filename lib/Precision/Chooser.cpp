@@ -17,19 +17,24 @@ namespace moa::precision {
 /// A result with the loops inside of the nest that are around its store.
 Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
   Result result{store, allowed, {}, {}, {}, {}, {}};
-  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>()) {
+  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;
+       loop = loop->getParentOfType<onf::ForOp>()) {
     result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
-    result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
+    result.extents.insert(result.extents.begin(), loop.getExtents().begin(),
+                          loop.getExtents().end());
   }
   return result;
 }
 
-/// Whether axes of a result other than the last one stand behind its rows, so that a relative error is that of a row.
+/// Whether axes of a result other than the last one stand behind its rows, so that a relative error
+/// is that of a row.
 bool Chooser::isErrorOfRow(onf::StoreOp store) {
   Value row = nest.getBody().front().getArguments().back();
   int64_t rank = store.getArray().getType().getRank();
-  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    if (int64_t axis; term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
+  for (auto [term, text] :
+       llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    if (int64_t axis;
+        term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
       return true;
   return false;
 }
@@ -49,7 +54,8 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("is no result, but an array that later nests read");
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
-      return refuse("may have no error beside those that may; give it a tolerance too, with 'within'");
+      return refuse(
+          "may have no error beside those that may; give it a tolerance too, with 'within'");
     Result result = resultOf(store, within.getTolerance());
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
@@ -63,21 +69,26 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     if (!result.allowed.isSampled)
       return refuse("has a tolerance that is not sampled");
     if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
-      return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
+      return refuse(
+          "may be off by less than it may be as it is written, so that nothing is left for a plan");
     if (!results.empty() && results[0].allowed.isRelative != result.allowed.isRelative)
       return refuse("has a tolerance of another measure than other results of the nest");
     if (result.allowed.isRelative && isErrorOfRow(store))
-      return refuse("has rows in front of other axes than the last, so that a relative error is that of a row, of which a sample of rows says "
-                      "nothing; give it the order of axes that has rows and columns last, and strides for the other one");
+      return refuse("has rows in front of other axes than the last, so that a relative error is "
+                    "that of a row, of which a sample of rows says "
+                    "nothing; give it the order of axes that has rows and columns last, and "
+                    "strides for the other one");
     results.push_back(result);
   });
   return fits && !results.empty();
 }
 
-LogicalResult checkLaws(Operation *op, ArrayRef<std::string> disabled, ArrayRef<const char *> known) {
+LogicalResult checkLaws(Operation *op, ArrayRef<std::string> disabled,
+                        ArrayRef<const char *> known) {
   for (const std::string &law : disabled)
     if (!llvm::is_contained(known, law))
-      return op->emitError("no law of this pass is called '") << law << "'; there are " << llvm::join(known, ", ");
+      return op->emitError("no law of this pass is called '")
+             << law << "'; there are " << llvm::join(known, ", ");
   return success();
 }
 
@@ -104,7 +115,8 @@ void Chooser::findHead() {
 }
 
 std::string tellPlans(unsigned count) {
-  return count ? ("there are 0 to " + Twine(count)).str() : "there is none but 0, the kernel as written";
+  return count ? ("there are 0 to " + Twine(count)).str()
+               : "there is none but 0, the kernel as written";
 }
 
 /// "f.O=1,0;g.P=2": the plans that are given for this nest.
@@ -114,8 +126,10 @@ LogicalResult Chooser::readTable() {
   for (StringRef list : lists) {
     auto [key, numbers] = list.split('=');
     for (Result &result : MutableArrayRef(results).drop_front())
-      if (StringRef name = kernel.getArrayName(numberOf(result.store)); key == (kernel.getSymName() + "." + name).str())
-        return nest.emitError("'") << name << "' is computed with '" << base() << "', whose plans are its own; give them as '"
+      if (StringRef name = kernel.getArrayName(numberOf(result.store));
+          key == (kernel.getSymName() + "." + name).str())
+        return nest.emitError("'") << name << "' is computed with '" << base()
+                                   << "', whose plans are its own; give them as '"
                                    << kernel.getSymName() << "." << base() << "'";
     if (key != (kernel.getSymName() + "." + base()).str())
       continue;
@@ -143,7 +157,8 @@ std::string Chooser::whyNoScores() {
     return load && load.getArray().getType().getRank() > 1;
   };
   auto isOfRows = [&](onf::AccOp acc) {
-    auto product = acc.getMonoid() == Monoid::add ? getTerm(acc).getDefiningOp<arith::MulFOp>() : nullptr;
+    auto product =
+        acc.getMonoid() == Monoid::add ? getTerm(acc).getDefiningOp<arith::MulFOp>() : nullptr;
     return product && isRow(product.getLhs()) && isRow(product.getRhs());
   };
   std::string why = "no fold has, for each of its indices, a sum of products of rows of two inputs";
@@ -151,13 +166,15 @@ std::string Chooser::whyNoScores() {
     auto fold = acc->getParentOfType<onf::FoldOp>();
     if (!isOfRows(acc) || !isa<onf::FoldOp>(fold->getParentOp()))
       return;
-    std::string over = "sums of products are over '" + fold.getName().str() + "' < " + fold.getExtent().str();
+    std::string over =
+        "sums of products are over '" + fold.getName().str() + "' < " + fold.getExtent().str();
     auto extent = SymExpr::parse(fold.getExtent());
     auto length = extent ? extent->getConstant() : std::nullopt;
     if (getTerm(acc).getType().isF64())
       why = "operands are of f64, and plans are for f32, f16 and bf16";
     else if (!length)
-      why = over + ", a length that is not known here, and plans are for known ones of at most " + std::to_string(kMostTerms) + "; give it with --set";
+      why = over + ", a length that is not known here, and plans are for known ones of at most " +
+            std::to_string(kMostTerms) + "; give it with --set";
     else if (*length > kMostTerms)
       why = over + ", and plans are for at most " + std::to_string(kMostTerms) + " terms";
   });
@@ -173,7 +190,9 @@ void Chooser::note() {
   else // before there are copies
     RepeatedSums::note(kernel);
   lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
-  auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
+  auto listOf = [&](Result &result) -> Attribute & {
+    return lists[numberOf(result.store) - kernel.getNumInputs()];
+  };
   llvm::append_range(texts, cast<ArrayAttr>(listOf(results[0])));
   for (unsigned plan = 1; plan <= numPlans(); ++plan)
     texts.push_back(b.getStringAttr("plan " + Twine(numEarlier + plan) + ": " + describe(plan)));
@@ -190,7 +209,9 @@ void Chooser::note() {
   }
   kernel->setAttr(kLawsAttr, b.getArrayAttr(laws));
   if (!kernel->hasAttr(kStoredAttr))
-    kernel->setAttr(kStoredAttr, b.getI64IntegerAttr(kernel.getTemporaryTypes() ? kernel.getTemporaryTypes()->size() : 0));
+    kernel->setAttr(
+        kStoredAttr,
+        b.getI64IntegerAttr(kernel.getTemporaryTypes() ? kernel.getTemporaryTypes()->size() : 0));
 }
 
 void Chooser::addDecisionResults() {
@@ -214,7 +235,8 @@ void Chooser::addDecisionResults() {
   extents.push_back(editor.text(Twine(numAll() + isBound)));
   if (needsEstimates() || isBound)
     for (Result &result : results) {
-      Value array = add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type());
+      Value array = add(kernel.getArrayName(numberOf(result.store)),
+                        isBound ? "_bound" : "_estimate", b.getF32Type());
       estimateArrays.push_back(array);
       earlierEstimates.push_back(extendDecision(array));
     }
@@ -230,7 +252,8 @@ void Chooser::addChoice() {
       samples.push_back(addSample(plan));
     addErrors(samples);
   }
-  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
+  chosen.array = editor.addTemporary(base() + "_choice", headExtents,
+                                     Builder(kernel.getContext()).getI32Type());
   for (unsigned axis = 0; axis < headExtents.size(); ++axis)
     chosen.axes.push_back(axis);
   needsEstimates() ? addDecision() : addTable();
@@ -247,7 +270,8 @@ void Chooser::addCopies() {
   }
   // Of these nests no index is chosen where the condition does not hold.
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
-    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) && other->isBeforeInBlock(nest))
+    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) &&
+        other->isBeforeInBlock(nest))
       other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
   takeAlternatives();
   chosen.value = 0;
@@ -263,11 +287,13 @@ void Chooser::addCopies() {
 /// Whether there are rows and indices enough for a sample to be worth its time.
 void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
                            llvm::function_ref<void(Code &, Value)> beside) {
-  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  tried = {
+      editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
     auto require = [&](const SymExpr &x, const SymExpr &y) {
-      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));
+      Value is =
+          code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));
       enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
       runs.append({editor.text(x), editor.text(y)});
     };

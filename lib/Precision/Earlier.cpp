@@ -1,8 +1,9 @@
 //===- Earlier.cpp - nests that passes before have left as written --------===//
 //
-// A pass that writes copies of a nest leaves the nest itself where none of them is chosen. Another one may give that its
-// own plans: numbers go on behind those of the first, decisions and estimates become one table of both, and what stands
-// in front of the new plans runs for indices alone that the first pass has left.
+// A pass that writes copies of a nest leaves the nest itself where none of them is chosen. Another
+// one may give that its own plans: numbers go on behind those of the first, decisions and estimates
+// become one table of both, and what stands in front of the new plans runs for indices alone that
+// the first pass has left.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Precision/Adapter.h"
@@ -42,11 +43,13 @@ bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest) {
     });
   };
   onf::StoreOp decision = kernel.getStore(cast<BlockArgument>(nest.getChoices()).getArgNumber());
-  if (llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), refines) || (decision && onf::getRefinement(decision)))
+  if (llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), refines) ||
+      (decision && onf::getRefinement(decision)))
     return false;
   ArrayRef<int64_t> axes = *nest.getChoiceAxes();
   return axes.size() + 1 == nest.getExtents().size() &&
-         llvm::all_of(llvm::enumerate(axes), [](auto axis) { return axis.value() == int64_t(axis.index()); });
+         llvm::all_of(llvm::enumerate(axes),
+                      [](auto axis) { return axis.value() == int64_t(axis.index()); });
 }
 
 bool isAdded(onf::KernelOp kernel, onf::ForOp nest) {
@@ -54,10 +57,12 @@ bool isAdded(onf::KernelOp kernel, onf::ForOp nest) {
   if (!stored)
     return false;
   int64_t first = kernel.getNumInputs() + kernel.getNumOutputs() + stored.getInt();
-  return nest.walk([&](onf::StoreOp store) {
-    bool isOwn = cast<BlockArgument>(store.getArray()).getArgNumber() < first;
-    return isOwn ? WalkResult::advance() : WalkResult::interrupt();
-  }).wasInterrupted();
+  return nest
+      .walk([&](onf::StoreOp store) {
+        bool isOwn = cast<BlockArgument>(store.getArray()).getArgNumber() < first;
+        return isOwn ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
 }
 
 void Chooser::findEarlier() {
@@ -97,7 +102,8 @@ Value Chooser::takenBefore(Code &code, ValueRange head, Value plan) {
   return plan;
 }
 
-/// The result that tells of decisions about another, or of what was estimated, if a pass before has added it.
+/// The result that tells of decisions about another, or of what was estimated, if a pass before has
+/// added it.
 Value Chooser::findDecision(StringRef of, Type element) {
   auto told = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
   if (!earlier.array || !told)
@@ -111,8 +117,8 @@ Value Chooser::findDecision(StringRef of, Type element) {
   return {};
 }
 
-/// Makes room for all plans in a result that a pass before has added; what that stores goes to an array of its own,
-/// which is returned.
+/// Makes room for all plans in a result that a pass before has added; what that stores goes to an
+/// array of its own, which is returned.
 Value Chooser::extendDecision(Value result) {
   auto array = cast<BlockArgument>(result);
   onf::StoreOp store = kernel.getStore(array.getArgNumber());
@@ -120,7 +126,8 @@ Value Chooser::extendDecision(Value result) {
     return {};
   auto old = cast<ArrayType>(array.getType());
   SmallVector<Attribute> extents(old.getShape().begin(), old.getShape().end());
-  Value before = editor.addTemporary(kernel.getArrayName(array.getArgNumber()) + "_before", extents, old.getElementType());
+  Value before = editor.addTemporary(kernel.getArrayName(array.getArgNumber()) + "_before", extents,
+                                     old.getElementType());
   Code code(kernel, OpBuilder(store), store.getLoc());
   code.store(store.getValue(), before, store.getTerms());
   store.erase();
@@ -138,12 +145,14 @@ Value Chooser::extendDecision(Value result) {
 // Where anything runs
 //===----------------------------------------------------------------------===//
 
-/// A sample is taken where sizes say so, at indices that passes before have left and, if that is given, where it holds.
+/// A sample is taken where sizes say so, at indices that passes before have left and, if that is
+/// given, where it holds.
 void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   sampled = tried;
   if (!earlier.array && !also)
     return;
-  sampled.array = editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
+  sampled.array =
+      editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
   sampled.axes.assign(llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())));
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value is = isTried(code, tried, {});
@@ -167,7 +176,8 @@ static bool isSame(Value x, Value y) {
                       [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); });
 }
 
-/// The first axes of an array that are at indices in front of the rows wherever an operand is read, each at the same.
+/// The first axes of an array that are at indices in front of the rows wherever an operand is read,
+/// each at the same.
 Adapter::Need Adapter::findNeed(Value array) {
   SmallVector<onf::LoadOp> loads;
   for (const Score &score : scores)
@@ -182,15 +192,17 @@ Adapter::Need Adapter::findNeed(Value array) {
   /// The one term of a load along an axis, if it follows from indices in front of the rows.
   auto termOf = [&](onf::LoadOp load, unsigned axis) {
     Value found;
-    for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+    for (auto [term, text] :
+         llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
       std::set<std::string> symbols;
       SymExpr::parse(text)->collectSymbols(symbols);
       std::string stride = (name + ".s" + Twine(axis)).str();
       if (!symbols.count(stride))
         continue;
       llvm::SmallPtrSet<Value, 8> indices;
-      bool isOfHead = text == stride && collectIndices(term, indices) && !indices.empty() &&
-                      llvm::all_of(indices, [&](Value index) { return llvm::is_contained(head, index); });
+      bool isOfHead =
+          text == stride && collectIndices(term, indices) && !indices.empty() &&
+          llvm::all_of(indices, [&](Value index) { return llvm::is_contained(head, index); });
       if (found || !isOfHead)
         return Value();
       found = term;
@@ -203,9 +215,9 @@ Adapter::Need Adapter::findNeed(Value array) {
   for (unsigned axis = 0; axis < type.getRank() && !loads.empty(); ++axis) {
     Value term = termOf(loads.front(), axis);
     bool isOne = term && llvm::all_of(loads, [&](onf::LoadOp load) {
-      Value other = termOf(load, axis);
-      return other && isSame(term, other);
-    });
+                   Value other = termOf(load, axis);
+                   return other && isSame(term, other);
+                 });
     if (!isOne)
       break;
     need.axes.push_back(axis);
@@ -222,9 +234,11 @@ Value Adapter::addNeed(const Need &need) {
     return sampled.array;
   for (const Need &known : needs)
     if (known.extents == need.extents &&
-        llvm::all_of(llvm::zip(known.terms, need.terms), [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); }))
+        llvm::all_of(llvm::zip(known.terms, need.terms),
+                     [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); }))
       return known.array;
-  Value array = editor.addTemporary(base() + "_needed", need.extents, Builder(kernel.getContext()).getI32Type());
+  Value array = editor.addTemporary(base() + "_needed", need.extents,
+                                    Builder(kernel.getContext()).getI32Type());
   SmallVector<Attribute> names;
   for (unsigned axis : need.axes)
     names.push_back(editor.text("i" + Twine(axis)));
@@ -243,11 +257,12 @@ Value Adapter::addNeed(const Need &need) {
             return any(at, found);
           }
         SymExpr extent = *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue());
-        return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &) {
-          SmallVector<Value> more(found);
-          more.push_back(index);
-          return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, more)}};
-        })[0];
+        return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent,
+                       [&](Code &in, Value index, Value &) {
+                         SmallVector<Value> more(found);
+                         more.push_back(index);
+                         return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, more)}};
+                       })[0];
       }
       Value is = isTried(at, sampled, found);
       IRMapping map;
@@ -267,9 +282,9 @@ Value Adapter::addNeed(const Need &need) {
   return array;
 }
 
-/// Where a nest over these axes of an operand, or of what has them, is of use: wherever anything is tried or, if some
-/// indices are not sampled, at those of the others. It is the same for all nests that have axes behind those, so
-/// that none reads what another has not written.
+/// Where a nest over these axes of an operand, or of what has them, is of use: wherever anything is
+/// tried or, if some indices are not sampled, at those of the others. It is the same for all nests
+/// that have axes behind those, so that none reads what another has not written.
 Choice Adapter::whereRead(Value array, const Axes &axes) {
   if (sampled.array == tried.array)
     return tried;
@@ -286,8 +301,11 @@ Choice Adapter::whereRead(Value array, const Axes &axes) {
   return choice;
 }
 
-/// The same of a nest that reads few elements. It does not wait for what a pilot says, as it runs beside the pilot's own.
-Choice Adapter::whereReadFew(Value array, const Axes &axes) { return piloted.array ? tried : whereRead(array, axes); }
+/// The same of a nest that reads few elements. It does not wait for what a pilot says, as it runs
+/// beside the pilot's own.
+Choice Adapter::whereReadFew(Value array, const Axes &axes) {
+  return piloted.array ? tried : whereRead(array, axes);
+}
 
 /// Whether that holds at some indices of a nest's axes; null where there is no doubt.
 Value Adapter::isNeeded(Code &code, const Choice &where, ValueRange indices) {

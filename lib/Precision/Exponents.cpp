@@ -1,8 +1,8 @@
 //===- Exponents.cpp - by what factors scores are exponents ---------------===//
 #include "lib/Precision/Exponents.h"
+#include "lib/Analysis/Jumps.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Precision/Adapter.h"
-#include "lib/Analysis/Jumps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -40,7 +40,8 @@ private:
     Operation *unknown = nullptr;
     std::vector<void *> key(Value value) const {
       std::vector<void *> key{value.getAsOpaquePointer(), unknown};
-      for (ArrayRef<Value> list : {ArrayRef(ofRow.factors), ArrayRef(ofRow.divisors), ArrayRef(ofKey.factors), ArrayRef(ofKey.divisors)}) {
+      for (ArrayRef<Value> list : {ArrayRef(ofRow.factors), ArrayRef(ofRow.divisors),
+                                   ArrayRef(ofKey.factors), ArrayRef(ofKey.divisors)}) {
         for (Value x : list)
           key.push_back(x.getAsOpaquePointer());
         key.push_back(nullptr);
@@ -75,16 +76,19 @@ private:
       result.unknown = nest; // too many ways to tell
   }
 
-  /// Whether a value is one number of a row, the same for all keys, or of a key, the same for all rows. What follows from
-  /// scores is neither.
+  /// Whether a value is one number of a row, the same for all keys, or of a key, the same for all
+  /// rows. What follows from scores is neither.
   bool isOfRow(Value value) {
-    auto isOfNest = [&](Value index) { return cast<BlockArgument>(index).getOwner()->getParentOp() == nest; };
+    auto isOfNest = [&](Value index) {
+      return cast<BlockArgument>(index).getOwner()->getParentOp() == nest;
+    };
     return !reached.contains(value) && llvm::all_of(deps.of(value), isOfNest) && canCopy(value);
   }
   bool isOfKey(Value value) {
     Value row = nest.getBody().getArguments().back();
     auto isKnown = [&](Value index) {
-      return index == key || (index != row && cast<BlockArgument>(index).getOwner()->getParentOp() == nest);
+      return index == key ||
+             (index != row && cast<BlockArgument>(index).getOwner()->getParentOp() == nest);
     };
     return !reached.contains(value) && llvm::all_of(deps.of(value), isKnown) && canCopy(value);
   }
@@ -99,7 +103,9 @@ private:
     getUsedValuesDefinedAbove(op->getRegions(), used);
     return llvm::all_of(used, [&](Value operand) { return canCopy(operand); });
   }
-  static bool isPure(Operation *op) { return isa<onf::LoadOp, onf::FoldOp>(op) || isMemoryEffectFree(op); }
+  static bool isPure(Operation *op) {
+    return isa<onf::LoadOp, onf::FoldOp>(op) || isMemoryEffectFree(op);
+  }
 
   void end(const Way &way) {
     if (way.unknown)
@@ -110,7 +116,8 @@ private:
 
   void step(OpOperand &use, const Way &way) {
     Operation *user = use.getOwner();
-    // Comparisons jump or do nothing, and a state that has a score as its reference takes its changes out.
+    // Comparisons jump or do nothing, and a state that has a score as its reference takes its
+    // changes out.
     if (isa<arith::CmpFOp, onf::AccOp>(user))
       return;
     Way next = way;
@@ -137,7 +144,8 @@ private:
       lose();
       end(next);
       return;
-    } else if (auto acc = dyn_cast<onf::AccOp>(user->getParentOp()); acc && isa<onf::YieldOp>(user)) {
+    } else if (auto acc = dyn_cast<onf::AccOp>(user->getParentOp());
+               acc && isa<onf::YieldOp>(user)) {
       // A state: an extreme is one of what it takes in; a sum or a product is not.
       if (acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
         next.unknown = acc;
@@ -176,7 +184,9 @@ static Value timesSquares(Code &code, Value square, const Exponent::Factors &by,
   return square;
 }
 
-Value squareOfKey(Code &code, const Exponent &way, IRMapping &map) { return timesSquares(code, code.real(1), way.ofKey, map); }
+Value squareOfKey(Code &code, const Exponent &way, IRMapping &map) {
+  return timesSquares(code, code.real(1), way.ofKey, map);
+}
 
 Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest, IRMapping &map,
                    llvm::function_ref<Value(const Exponent &, unsigned)> ofKeys) {

@@ -1,7 +1,8 @@
 //===- Extremes.cpp - largest and smallest elements of parts of an axis ----===//
 //
-// Scales of operands less a mean take the largest |x − μ|. As x ↦ fl(x − μ) does not decrease, that is the larger one of
-// |fl(max x − μ)| and |fl(min x − μ)|, bit for bit: extremes are found without the mean, in one launch with it.
+// Scales of operands less a mean take the largest |x − μ|. As x ↦ fl(x − μ) does not decrease, that
+// is the larger one of |fl(max x − μ)| and |fl(min x − μ)|, bit for bit: extremes are found without
+// the mean, in one launch with it.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Precision/Adapter.h"
@@ -18,7 +19,8 @@ SmallVector<Value> Adapter::Extremes::placesOf(ValueRange others, Value part, Va
   return places;
 }
 
-Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
+Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsigned column,
+                                       const Extremes::Part &part,
                                        llvm::function_ref<Choice(const Axes &)> where) {
   auto type = cast<ArrayType>(array.getType());
   SmallVector<Attribute> names, extents;
@@ -64,8 +66,8 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
   return extremes;
 }
 
-Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, int64_t count, Value column,
-                                   Value mean) const {
+Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, int64_t count,
+                                   Value column, Value mean) const {
   Value most;
   for (int64_t k = 0; k < count; ++k) {
     Value part = first ? code.make<arith::AddIOp>(first, code.index(k)) : code.index(k);

@@ -1,8 +1,9 @@
 //===- Fitted.cpp - values of classes that are right on some rows ---------===//
 //
-// Where keys do not repeat but weights of rows are combinations of few, sums over classes are wrong by as much
-// as keys are apart; a change of the classes' values that makes them right on some rows makes them right on all (law F11
-// of docs/LowRank.md). Of the nest nothing has to be known but that a result is linear in the values.
+// Where keys do not repeat but weights of rows are combinations of few, sums over classes are wrong
+// by as much as keys are apart; a change of the classes' values that makes them right on some rows
+// makes them right on all (law F11 of docs/LowRank.md). Of the nest nothing has to be known but
+// that a result is linear in the values.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Precision/LowRank.h"
@@ -14,26 +15,33 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// Rows that tell whether weights are combinations of few, and of how many at most: 64² / Σ cos² of their angles. Rows that are
-/// nearly one see little but the same few keys, as sinks, of which there may be more than the pilot has.
+/// Rows that tell whether weights are combinations of few, and of how many at most: 64² / Σ cos² of
+/// their angles. Rows that are nearly one see little but the same few keys, as sinks, of which
+/// there may be more than the pilot has.
 static constexpr int64_t kAlikeRows = 64;
 static constexpr double kMostAlike = 4.5, kLeastAlike = 1.03;
-/// Runs of a part of which one element each is found first, where the largest of a part is looked for.
+/// Runs of a part of which one element each is found first, where the largest of a part is looked
+/// for.
 static constexpr int64_t kRunsOfPart = 16;
-/// Rows on which values are right: so many that a hash picks, and as many that are drawn by their distance to those before, each time.
+/// Rows on which values are right: so many that a hash picks, and as many that are drawn by their
+/// distance to those before, each time.
 static constexpr int64_t kFitPicked = 32, kFitDraws = 3, kFitRows = (1 + kFitDraws) * kFitPicked;
-/// What half of the square of a row's distance is at most, for the probability with which it is drawn.
+/// What half of the square of a row's distance is at most, for the probability with which it is
+/// drawn.
 static constexpr double kMostDistance = 0x1p40;
-/// What is added to the diagonal of the matrix that is inverted, of the largest sum of a row; and steps of its inversion, which
-/// are four times as near each until they are near, and then square what is left.
+/// What is added to the diagonal of the matrix that is inverted, of the largest sum of a row; and
+/// steps of its inversion, which are four times as near each until they are near, and then square
+/// what is left.
 static constexpr double kRidge = 3e-6;
 static constexpr int kSteps = 14;
-/// What no eigenvalue that was 1 becomes less than: f32 adds noise of some 1e-6 of the largest, which must not make it negative.
+/// What no eigenvalue that was 1 becomes less than: f32 adds noise of some 1e-6 of the largest,
+/// which must not make it negative.
 static constexpr double kLeastOfLarge = 0x1p-10;
 /// What an estimate may be, of what it may be elsewhere.
 static constexpr double kFittedShare = 0.9;
-/// Of keys in a plane the estimate was this or more for two of three heads, relative and component-wise: what fitted values save for the
-/// others is what is lost for these (benchmarks/gpu/PRECISION.md, "Fitted values where little is left").
+/// Of keys in a plane the estimate was this or more for two of three heads, relative and
+/// component-wise: what fitted values save for the others is what is lost for these
+/// (benchmarks/gpu/PRECISION.md, "Fitted values where little is left").
 static constexpr double kLeastFitted = 5.5e-3;
 /// Classes that products of two rows of shares are summed over at once.
 static constexpr int64_t kGramPart = 64;
@@ -44,8 +52,8 @@ static constexpr int64_t kAlikeSalt = 5, kSignSalt = 6, kFitSalt = 7;
 // Whether a result is linear in values
 //===----------------------------------------------------------------------===//
 
-/// One sum, known by one result: its element along the axis, multiplied with or divided by what has no such axis, where the row
-/// does not select something else.
+/// One sum, known by one result: its element along the axis, multiplied with or divided by what has
+/// no such axis, where the row does not select something else.
 bool KeyClasses::findFit() {
   if (sums.size() != 1 || isBounded() || !options.uses("F11"))
     return false;
@@ -68,15 +76,18 @@ bool KeyClasses::findFit() {
       for (auto [k, result] : llvm::enumerate(results))
         if (result.store == store && result.extents.size() == 1 && acc.getExtents().size() == 1 &&
             result.extents[0] == acc.getExtents()[0] && element.getIndices().size() == 1 &&
-            element.getIndices()[0] == loop.getBody().getArgument(0) && store->getParentOp() == loop &&
-            widthOf(sums[0]).getConstant())
+            element.getIndices()[0] == loop.getBody().getArgument(0) &&
+            store->getParentOp() == loop && widthOf(sums[0]).getConstant())
           fit = Fit{unsigned(k), 0};
       break;
     }
-    auto isOfRow = [&](Value other) { return other == value || !loop->isAncestor(other.getParentRegion()->getParentOp()); };
+    auto isOfRow = [&](Value other) {
+      return other == value || !loop->isAncestor(other.getParentRegion()->getParentOp());
+    };
     bool isScaled = isa<arith::ExtFOp, arith::TruncFOp>(user);
     if (isa<arith::MulFOp>(user) || (isa<arith::DivFOp>(user) && user->getOperand(0) == value))
-      isScaled = llvm::count(user->getOperands(), value) == 1 && llvm::all_of(user->getOperands(), isOfRow);
+      isScaled = llvm::count(user->getOperands(), value) == 1 &&
+                 llvm::all_of(user->getOperands(), isOfRow);
     // Rows whose result is another value altogether are right as they are.
     if (auto select = dyn_cast<arith::SelectOp>(user))
       isScaled = select.getCondition() != value && llvm::all_of(user->getOperands(), isOfRow);
@@ -95,8 +106,9 @@ bool KeyClasses::findFit() {
 //===----------------------------------------------------------------------===//
 
 /// Rows of the nest, one behind the other.
-KeyClasses::RowSet KeyClasses::rowSetOf(StringRef name, int64_t count, const Choice &where,
-                                        llvm::function_ref<Value(Code &, ValueRange, Value)> rowOf) {
+KeyClasses::RowSet
+KeyClasses::rowSetOf(StringRef name, int64_t count, const Choice &where,
+                     llvm::function_ref<Value(Code &, ValueRange, Value)> rowOf) {
   RowSet rows;
   std::tie(rows.names, rows.extents) = headed("r", SymExpr(count));
   rows.numbers = addArray(name, {SymExpr(count)}, Builder(kernel.getContext()).getI32Type());
@@ -112,15 +124,18 @@ KeyClasses::RowSet KeyClasses::rowSetOf(StringRef name, int64_t count, const Cho
 /// A row of one of equal parts of them that a hash picks.
 Value KeyClasses::hashedRow(Code &code, ValueRange head, Value part, int64_t parts, int64_t salt) {
   Value start = partStart(code, part, rows(), code.index(parts));
-  Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), rows(), code.index(parts));
+  Value end =
+      partStart(code, code.make<arith::AddIOp>(part, code.index(1)), rows(), code.index(parts));
   Value length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), code.index(1));
   SmallVector<Value> numbers{code.index(salt)};
   llvm::append_range(numbers, head);
-  return code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
+  return code.make<arith::AddIOp>(start,
+                                  code.make<arith::RemSIOp>(code.hash(part, numbers), length));
 }
 
 /// Σ_k x(k)·y(k) of two rows of matrices.
-static Value product(Code &code, const SymExpr &extent, llvm::function_ref<std::pair<Value, Value>(Code &, Value)> factors) {
+static Value product(Code &code, const SymExpr &extent,
+                     llvm::function_ref<std::pair<Value, Value>(Code &, Value)> factors) {
   return code.fold("k", extent, [&](Code &in, Value k, Value &) {
     auto [x, y] = factors(in, k);
     return SmallVector<Code::Term>{{Monoid::add, "product", in.make<arith::MulFOp>(x, y)}};
@@ -131,9 +146,10 @@ static Value product(Code &code, const SymExpr &extent, llvm::function_ref<std::
 // Whether weights are combinations of few
 //===----------------------------------------------------------------------===//
 
-/// What the nest makes of some rows, of the pilot's keys and of signs in the place of values: as many random combinations of
-/// weights as there are columns, whose angles are about those of the weights. Signs of two neighbours are opposite, so that
-/// what all weights have in common is no part of them.
+/// What the nest makes of some rows, of the pilot's keys and of signs in the place of values: as
+/// many random combinations of weights as there are columns, whose angles are about those of the
+/// weights. Signs of two neighbours are opposite, so that what all weights have in common is no
+/// part of them.
 void KeyClasses::addLikeness() {
   Builder b(kernel.getContext());
   Type f32 = b.getF32Type();
@@ -144,16 +160,20 @@ void KeyClasses::addLikeness() {
     return hashedRow(code, head, r, kAlikeRows, kAlikeSalt);
   });
   Type type = sums[fit->sum].load.getResult().getType();
-  Value signs = editor.addTemporary(base() + "_sign", {editor.text(keys), editor.text(width)}, type);
-  editor.addNest({editor.text("p"), editor.text("d")}, {editor.text(keys), editor.text(width)}, &tried,
-                 [&](Code &code, ValueRange indices) {
-    Value pair = code.make<arith::FloorDivSIOp>(indices[0], code.index(2));
-    Value hash = code.hash(pair, {code.index(kSignSalt), indices[1]});
-    Value bit = code.make<arith::RemSIOp>(code.make<arith::FloorDivSIOp>(hash, code.index(64)), code.index(2));
-    Value parity = code.make<arith::RemSIOp>(code.make<arith::AddIOp>(bit, indices[0]), code.index(2));
-    Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, parity, code.index(1));
-    code.store(code.make<arith::SelectOp>(isOdd, code.real(-1), code.real(1)), signs, indices);
-  });
+  Value signs =
+      editor.addTemporary(base() + "_sign", {editor.text(keys), editor.text(width)}, type);
+  editor.addNest(
+      {editor.text("p"), editor.text("d")}, {editor.text(keys), editor.text(width)}, &tried,
+      [&](Code &code, ValueRange indices) {
+        Value pair = code.make<arith::FloorDivSIOp>(indices[0], code.index(2));
+        Value hash = code.hash(pair, {code.index(kSignSalt), indices[1]});
+        Value bit = code.make<arith::RemSIOp>(code.make<arith::FloorDivSIOp>(hash, code.index(64)),
+                                              code.index(2));
+        Value parity =
+            code.make<arith::RemSIOp>(code.make<arith::AddIOp>(bit, indices[0]), code.index(2));
+        Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, parity, code.index(1));
+        code.store(code.make<arith::SelectOp>(isOdd, code.real(-1), code.real(1)), signs, indices);
+      });
   Value sketch;
   {
     llvm::SaveAndRestore<RowSet> isOf(picked, rows);
@@ -165,11 +185,14 @@ void KeyClasses::addLikeness() {
     auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
     outer.setExtentAttr(editor.text(keys));
     Value index = outer.getBody().getArgument(0);
-    Value depthAxis = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation())).getBody().getArgument(0);
+    Value depthAxis =
+        cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation())).getBody().getArgument(0);
     ValueRange head = copy.nest.getBody().getArguments().drop_back();
-    readFrom(copy, score().key.load, [&](Code &code) { return code.load(pilotKeys, at(head, {index, depthAxis})); });
+    readFrom(copy, score().key.load,
+             [&](Code &code) { return code.load(pilotKeys, at(head, {index, depthAxis})); });
     auto acc = cast<onf::AccOp>(copy.map.lookup(onf::AccOp(sum.acc).getOperation()));
-    readFrom(copy, sum.load, [&](Code &code) { return code.load(signs, {index, acc.getValue().getArgument(0)}); });
+    readFrom(copy, sum.load,
+             [&](Code &code) { return code.load(signs, {index, acc.getValue().getArgument(0)}); });
     storeIn(copy, arrays);
     splitSample(copy, kPartLength);
   }
@@ -191,9 +214,11 @@ void KeyClasses::addLikeness() {
   editor.addShortNest(rows.names, rows.extents, &tried, [&](Code &code, ValueRange indices) {
     Value total = code.fold("s", count, [&](Code &in, Value s, Value &) {
       Value cosine = product(in, width, [&](Code &deep, Value d) {
-        return std::pair(deep.loadFloat(units, at(indices, {d})), deep.loadFloat(units, at(indices.drop_back(), {s, d})));
+        return std::pair(deep.loadFloat(units, at(indices, {d})),
+                         deep.loadFloat(units, at(indices.drop_back(), {s, d})));
       });
-      return SmallVector<Code::Term>{{Monoid::add, "alike", in.make<arith::MulFOp>(cosine, cosine)}};
+      return SmallVector<Code::Term>{
+          {Monoid::add, "alike", in.make<arith::MulFOp>(cosine, cosine)}};
     })[0];
     code.store(total, alike, indices);
   });
@@ -215,7 +240,8 @@ void KeyClasses::runFromFit(llvm::function_ref<void()> add) {
 
 Value KeyClasses::isSmooth(Code &code, ValueRange head, Value where) {
   for (const SymExpr &extent : {rows(), numKeys()}) {
-    Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.extent(extent), code.index(fitFrom()));
+    Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.extent(extent),
+                                        code.index(fitFrom()));
     where = code.make<arith::AndIOp>(where, is);
   }
   Value sum = code.fold("r", SymExpr(kAlikeRows), [&](Code &in, Value r, Value &present) {
@@ -231,21 +257,26 @@ Value KeyClasses::isSmooth(Code &code, ValueRange head, Value where) {
   return where;
 }
 
-/// Errors of values that are fitted are those of rows that are unlike all on which they are right, so that few rows have most of them.
+/// Errors of values that are fitted are those of rows that are unlike all on which they are right,
+/// so that few rows have most of them.
 Value KeyClasses::tighten(Code &code, ValueRange head, Value limit) {
   if (!mayFit())
     return limit;
-  return code.make<arith::SelectOp>(isFitted(code, head), code.make<arith::MulFOp>(limit, code.real(kFittedShare)), limit);
+  return code.make<arith::SelectOp>(
+      isFitted(code, head), code.make<arith::MulFOp>(limit, code.real(kFittedShare)), limit);
 }
 
 Value KeyClasses::numFitted(Code &code) {
   constexpr int64_t unit = 4 * kClassUnit;
-  SymExpr rounded = SymExpr::floorDiv(numKeys() + SymExpr(kKeysPerFitted * unit - 1), SymExpr(kKeysPerFitted * unit)) * SymExpr(unit);
+  SymExpr rounded = SymExpr::floorDiv(numKeys() + SymExpr(kKeysPerFitted * unit - 1),
+                                      SymExpr(kKeysPerFitted * unit)) *
+                    SymExpr(unit);
   Value number = code.make<arith::MaxSIOp>(code.extent(rounded), code.index(kFewestFitted));
   return code.make<arith::MinSIOp>(number, code.extent(mostClasses()));
 }
 
-/// Where keys do not repeat, those belong to a class that are about as near as others are to theirs.
+/// Where keys do not repeat, those belong to a class that are about as near as others are to
+/// theirs.
 void KeyClasses::widenRadius(Value nearest) {
   Type f32 = Builder(kernel.getContext()).getF32Type();
   SymExpr parts(kCountParts);
@@ -254,9 +285,12 @@ void KeyClasses::widenRadius(Value nearest) {
   editor.addNest(names, extents, &smooth, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
-      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
-      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), in.load(nearest, at(head, {key})));
-      return SmallVector<Code::Term>{{Monoid::add, "half", in.make<arith::MaximumFOp>(half, in.real(0))}};
+      Value key =
+          in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
+      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})),
+                                          in.load(nearest, at(head, {key})));
+      return SmallVector<Code::Term>{
+          {Monoid::add, "half", in.make<arith::MaximumFOp>(half, in.real(0))}};
     })[0];
     code.store(sum, sums, indices);
   });
@@ -270,7 +304,8 @@ void KeyClasses::widenRadius(Value nearest) {
       return SmallVector<Code::Term>{{Monoid::add, "half", in.load(sums, at(head, {p}))}};
     })[0];
     // Twice the mean of the squared distances.
-    Value wide = code.make<arith::MaximumFOp>(code.make<arith::MulFOp>(sum, code.real(4.0 / kPilotKeys)), code.real(0x1p-100));
+    Value wide = code.make<arith::MaximumFOp>(
+        code.make<arith::MulFOp>(sum, code.real(4.0 / kPilotKeys)), code.real(0x1p-100));
     code.store(code.make<arith::SelectOp>(is, wide, code.load(narrow, head)), radius, head);
     Value blunt = code.make<arith::DivFOp>(code.real(kSharpness), wide);
     code.store(code.make<arith::SelectOp>(is, blunt, code.load(sharp, head)), sharpness, head);
@@ -281,7 +316,6 @@ void KeyClasses::widenRadius(Value nearest) {
 // The fit
 //===----------------------------------------------------------------------===//
 
-
 /// [x, r]: the result of row r if the value of class x is 1 and all others are 0.
 Value KeyClasses::addShares() {
   Builder b(kernel.getContext());
@@ -290,12 +324,16 @@ Value KeyClasses::addShares() {
   SymExpr blocks = SymExpr::floorDiv(places + width - SymExpr(1), width);
   // Values of so many classes as there are columns are 1 at once.
   SmallVector<Attribute> unitExtents{editor.text(places), editor.text(blocks), editor.text(width)};
-  Value units = editor.addTemporary(base() + "_unit", unitExtents, sums[fit->sum].load.getResult().getType());
-  editor.addNest({editor.text("c"), editor.text("b"), editor.text("d")}, unitExtents, &tried, [&](Code &code, ValueRange indices) {
-    Value column = code.make<arith::AddIOp>(code.make<arith::MulIOp>(indices[1], code.extent(width)), indices[2]);
-    Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, indices[0], column);
-    code.store(code.make<arith::SelectOp>(is, code.real(1), code.real(0)), units, indices);
-  });
+  Value units =
+      editor.addTemporary(base() + "_unit", unitExtents, sums[fit->sum].load.getResult().getType());
+  editor.addNest(
+      {editor.text("c"), editor.text("b"), editor.text("d")}, unitExtents, &tried,
+      [&](Code &code, ValueRange indices) {
+        Value column = code.make<arith::AddIOp>(
+            code.make<arith::MulIOp>(indices[1], code.extent(width)), indices[2]);
+        Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, indices[0], column);
+        code.store(code.make<arith::SelectOp>(is, code.real(1), code.real(0)), units, indices);
+      });
   Copy copy = copySample(fitting);
   readSampledRows(copy, score(), picked.gathered[0]);
   Block &body = copy.nest.getBody().front();
@@ -325,15 +363,17 @@ Value KeyClasses::addShares() {
     ValueRange head = indices.drop_back(2);
     Value number = indices[head.size()];
     SmallVector<Value> place{code.make<arith::FloorDivSIOp>(number, code.extent(width))};
-    llvm::append_range(place, at(head, {indices.back(), code.make<arith::RemSIOp>(number, code.extent(width))}));
+    llvm::append_range(
+        place, at(head, {indices.back(), code.make<arith::RemSIOp>(number, code.extent(width))}));
     code.store(code.load(found, place), shares, indices);
   });
   return shares;
 }
 
-/// The inverse X of A = P·Pᵀ + ridge, by Newton's iteration X ← μX·(2 − μA·X) from X = 1/λ on, λ the largest sum of a row, so
-/// that eigenvalues of A·X are between ℓ = ridge/λ and 1. With μ = 2/(1 + ℓ) both ends become 4ℓ/(1 + ℓ)², and no eigenvalue is
-/// more than 1; without it they would be 2ℓ (Pan and Schreiber, SIAM J. Sci. Stat. Comput. 12, 1991). The second is A.
+/// The inverse X of A = P·Pᵀ + ridge, by Newton's iteration X ← μX·(2 − μA·X) from X = 1/λ on, λ
+/// the largest sum of a row, so that eigenvalues of A·X are between ℓ = ridge/λ and 1. With μ =
+/// 2/(1 + ℓ) both ends become 4ℓ/(1 + ℓ)², and no eigenvalue is more than 1; without it they would
+/// be 2ℓ (Pan and Schreiber, SIAM J. Sci. Stat. Comput. 12, 1991). The second is A.
 std::pair<Value, Value> KeyClasses::addInverse(Value shares) {
   Type f32 = Builder(kernel.getContext()).getF32Type();
   SymExpr count(kFitRows), places = fittedPlaces();
@@ -361,7 +401,8 @@ std::pair<Value, Value> KeyClasses::addInverse(Value shares) {
         },
         [&](Code &) {
           auto along = [&](Code &term, Value j) { return term.load(shares, at(head, {place, j})); };
-          return SmallVector<Code::Sum>{{"product", editor.text("j"), editor.text(count), weight, along, Type()}};
+          return SmallVector<Code::Sum>{
+              {"product", editor.text("j"), editor.text(count), weight, along, Type()}};
         });
     code.loops({editor.text("j")}, {editor.text(count)}, [&](Code &in, ValueRange j) {
       in.store(in.make<onf::AtOp>(f32, found[0], j), some, at(indices, {j[0]}));
@@ -371,15 +412,20 @@ std::pair<Value, Value> KeyClasses::addInverse(Value shares) {
   editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back(2);
     Value sum = code.fold("p", parts, [&](Code &in, Value p, Value &) {
-      return SmallVector<Code::Term>{{Monoid::add, "sum", in.load(some, at(head, {p, indices[head.size()], indices.back()}))}};
+      return SmallVector<Code::Term>{
+          {Monoid::add, "sum", in.load(some, at(head, {p, indices[head.size()], indices.back()}))}};
     })[0];
     code.store(sum, gram, indices);
   });
   Value rowSums = addArray("gram_sum", {count}, f32);
   editor.addShortNest(rowNames, rowExtents, &fitting, [&](Code &code, ValueRange indices) {
-    code.store(code.fold("k", count, [&](Code &in, Value k, Value &) {
-      return SmallVector<Code::Term>{{Monoid::add, "size", in.make<math::AbsFOp>(in.load(gram, at(indices, {k})))}};
-    })[0], rowSums, indices);
+    code.store(code.fold("k", count,
+                         [&](Code &in, Value k, Value &) {
+                           return SmallVector<Code::Term>{
+                               {Monoid::add, "size",
+                                in.make<math::AbsFOp>(in.load(gram, at(indices, {k})))}};
+                         })[0],
+               rowSums, indices);
   });
   Value ridge = addArray("ridge", {}, f32), largest = addArray("gram_most", {}, f32);
   editor.addShortNest(headNames, headExtents, &tried, [&](Code &code, ValueRange head) {
@@ -399,13 +445,16 @@ std::pair<Value, Value> KeyClasses::addInverse(Value shares) {
   Value matrix = addArray("matrix", square, f32), inverse = addArray("inverse", square, f32);
   editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back(2);
-    Value isSame = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, indices[head.size()], indices.back());
+    Value isSame =
+        code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, indices[head.size()], indices.back());
     Value more = code.make<arith::SelectOp>(isSame, code.load(ridge, head), code.real(0));
     Value a = code.make<arith::AddFOp>(code.load(gram, indices), more);
     code.store(a, matrix, indices);
     Value first = code.make<arith::DivFOp>(code.real(1), code.load(largest, head));
     Value two = code.make<arith::SelectOp>(isSame, code.real(2 * factor), code.real(0));
-    Value x = code.make<arith::SubFOp>(two, code.make<arith::MulFOp>(code.make<arith::MulFOp>(a, first), code.real(factor * factor)));
+    Value x =
+        code.make<arith::SubFOp>(two, code.make<arith::MulFOp>(code.make<arith::MulFOp>(a, first),
+                                                               code.real(factor * factor)));
     code.store(code.make<arith::MulFOp>(x, first), inverse, indices);
   });
   for (int step = 1; step < kSteps; ++step) {
@@ -417,7 +466,8 @@ std::pair<Value, Value> KeyClasses::addInverse(Value shares) {
     auto times = [&](Code &code, ValueRange indices, Value x, Value y) {
       ValueRange head = indices.drop_back(2);
       return product(code, count, [&](Code &in, Value k) {
-        return std::pair(in.load(x, at(head, {indices[head.size()], k})), in.load(y, at(head, {k, indices.back()})));
+        return std::pair(in.load(x, at(head, {indices[head.size()], k})),
+                         in.load(y, at(head, {k, indices.back()})));
       });
     };
     editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
@@ -425,19 +475,23 @@ std::pair<Value, Value> KeyClasses::addInverse(Value shares) {
     });
     editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
       Value twice = code.make<arith::MulFOp>(code.load(before, indices), code.real(2 * factor));
-      Value sum = code.make<arith::MulFOp>(times(code, indices, middle, before), code.real(factor * factor));
+      Value sum = code.make<arith::MulFOp>(times(code, indices, middle, before),
+                                           code.real(factor * factor));
       code.store(code.make<arith::SubFOp>(twice, sum), inverse, indices);
     });
   }
   return {inverse, matrix};
 }
 
-/// Of each of some parts of the weights the number of the largest: first of runs of a part, as threads that look through a whole
-/// part would be few and wait for each of its elements.
-Value KeyClasses::addLargest(StringRef name, Value weights, const SymExpr &count, int64_t parts, const Choice &choice) {
+/// Of each of some parts of the weights the number of the largest: first of runs of a part, as
+/// threads that look through a whole part would be few and wait for each of its elements.
+Value KeyClasses::addLargest(StringRef name, Value weights, const SymExpr &count, int64_t parts,
+                             const Choice &choice) {
   Type i32 = Builder(kernel.getContext()).getI32Type();
-  SymExpr runs(kRunsOfPart), most(parts), longest = SymExpr::floorDiv(count, SymExpr(parts * kRunsOfPart)) + SymExpr(1);
-  Value ofRuns = addArray((name + "_run").str(), {most, runs}, i32), ofParts = addArray(name, {most}, i32);
+  SymExpr runs(kRunsOfPart), most(parts),
+      longest = SymExpr::floorDiv(count, SymExpr(parts * kRunsOfPart)) + SymExpr(1);
+  Value ofRuns = addArray((name + "_run").str(), {most, runs}, i32),
+        ofParts = addArray(name, {most}, i32);
   auto [names, extents] = headed("p", most);
   auto runNames = names, runExtents = extents;
   runNames.push_back(editor.text("r"));
@@ -447,14 +501,17 @@ Value KeyClasses::addLargest(StringRef name, Value weights, const SymExpr &count
     Value part = code.make<arith::MulIOp>(indices[head.size()], code.index(kRunsOfPart));
     Value run = code.make<arith::AddIOp>(part, indices.back());
     Value all = code.index(parts * kRunsOfPart);
-    Value start = partStart(code, run, count, all), next = partStart(code, code.make<arith::AddIOp>(run, code.index(1)), count, all);
+    Value start = partStart(code, run, count, all),
+          next = partStart(code, code.make<arith::AddIOp>(run, code.index(1)), count, all);
     Value found = largestOfPart(code, weights, head, run, count, all, longest);
     Value isEmpty = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, next);
     code.store(code.make<arith::SelectOp>(isEmpty, code.index(-1), found), ofRuns, indices);
   });
   editor.addNest(names, extents, &choice, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    auto numberAt = [&](Code &in, Value r) { return in.toIndex(in.load(ofRuns, at(indices, {r}))); };
+    auto numberAt = [&](Code &in, Value r) {
+      return in.toIndex(in.load(ofRuns, at(indices, {r})));
+    };
     auto weightAt = [&](Code &in, Value r) {
       return in.load(weights, at(head, {in.make<arith::MaxSIOp>(numberAt(in, r), in.index(0))}));
     };
@@ -466,8 +523,9 @@ Value KeyClasses::addLargest(StringRef name, Value weights, const SymExpr &count
   return ofParts;
 }
 
-/// Some rows that a hash picks, and twice as many that are drawn by how much their scores differ from those of the ones before: with
-/// a probability proportional to d⁴, where d² = (q − q′)ᵀ·C·(q − q′), and C = Σ (z − z̄)·(z − z̄)ᵀ over the pilot's seeds.
+/// Some rows that a hash picks, and twice as many that are drawn by how much their scores differ
+/// from those of the ones before: with a probability proportional to d⁴, where d² = (q − q′)ᵀ·C·(q
+/// − q′), and C = Σ (z − z̄)·(z − z̄)ᵀ over the pilot's seeds.
 KeyClasses::RowSet KeyClasses::addFitRows() {
   Builder b(kernel.getContext());
   Type f32 = b.getF32Type(), rowType = score().row.load.getResult().getType();
@@ -486,17 +544,21 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
     code.store(code.make<arith::MulFOp>(sum, code.real(1.0 / kPilot)), mean, indices);
   });
   // The seeds from there on, so that C has a trace of about 1.
-  Value around = addArray("around", {seeds, depth()}, rowType), exactly = addArray("around", {seeds, depth()}, f32);
+  Value around = addArray("around", {seeds, depth()}, rowType),
+        exactly = addArray("around", {seeds, depth()}, f32);
   auto [seedNames, seedExtents] = headed("c", seeds);
   editor.addNest(seedNames, seedExtents, &fitting, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value sum = code.fold("c", seeds, [&](Code &in, Value c, Value &) {
-      return SmallVector<Code::Term>{{Monoid::add, "half", in.load(pilotSeedHalves, at(head, {c}))}};
+      return SmallVector<Code::Term>{
+          {Monoid::add, "half", in.load(pilotSeedHalves, at(head, {c}))}};
     })[0];
-    Value twice = code.make<arith::MaximumFOp>(code.make<arith::MulFOp>(sum, code.real(2)), code.real(0x1p-100));
+    Value twice = code.make<arith::MaximumFOp>(code.make<arith::MulFOp>(sum, code.real(2)),
+                                               code.real(0x1p-100));
     Value scale = code.make<arith::DivFOp>(code.real(1), code.make<math::SqrtOp>(twice));
     code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
-      Value off = in.make<arith::SubFOp>(in.loadFloat(pilotSeeds, at(indices, {k[0]})), in.load(mean, at(head, {k[0]})));
+      Value off = in.make<arith::SubFOp>(in.loadFloat(pilotSeeds, at(indices, {k[0]})),
+                                         in.load(mean, at(head, {k[0]})));
       Value scaled = in.make<arith::MulFOp>(off, scale);
       in.store(scaled, around, at(indices, {k[0]}));
       in.store(scaled, exactly, at(indices, {k[0]}));
@@ -508,9 +570,12 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
   metricExtents.push_back(editor.text(depth()));
   editor.addShortNest(metricNames, metricExtents, &fitting, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back(2);
-    code.store(product(code, seeds, [&](Code &in, Value c) {
-      return std::pair(in.load(exactly, at(head, {c, indices[head.size()]})), in.load(exactly, at(head, {c, indices.back()})));
-    }), metric, indices);
+    code.store(product(code, seeds,
+                       [&](Code &in, Value c) {
+                         return std::pair(in.load(exactly, at(head, {c, indices[head.size()]})),
+                                          in.load(exactly, at(head, {c, indices.back()})));
+                       }),
+               metric, indices);
   });
   // ½·qᵀ·C·q.
   Value halves = addArray("spread", {n}, f32);
@@ -519,7 +584,8 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
     ValueRange head = indices.drop_back();
     Value sum = code.fold("c", seeds, [&](Code &in, Value c, Value &) {
       Value like = product(in, depth(), [&](Code &deep, Value k) {
-        return std::pair(rowAt(deep, head, indices.back(), k), deep.loadFloat(around, at(head, {c, k})));
+        return std::pair(rowAt(deep, head, indices.back(), k),
+                         deep.loadFloat(around, at(head, {c, k})));
       });
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(like, like)}};
     })[0];
@@ -528,7 +594,9 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
   // The rows so far, and the distance of each row to the nearest of them.
   SmallVector<Value> found;
   Value nearest;
-  auto numberIn = [](Code &code, Value numbers, ValueRange head, Value r) { return code.toIndex(code.load(numbers, at(head, {r}))); };
+  auto numberIn = [](Code &code, Value numbers, ValueRange head, Value r) {
+    return code.toIndex(code.load(numbers, at(head, {r})));
+  };
   auto draw = [&](Value numbers, int64_t salt) {
     Value moved = addArray("moved_row", {SymExpr(kFitPicked), depth()}, rowType);
     auto [names, extents] = headed("r", SymExpr(kFitPicked));
@@ -537,9 +605,12 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
     editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
       ValueRange head = indices.drop_back(2);
       Value row = numberIn(code, numbers, head, indices[head.size()]);
-      code.store(product(code, depth(), [&](Code &in, Value l) {
-        return std::pair(in.load(metric, at(head, {indices.back(), l})), rowAt(in, head, row, l));
-      }), moved, indices);
+      code.store(product(code, depth(),
+                         [&](Code &in, Value l) {
+                           return std::pair(in.load(metric, at(head, {indices.back(), l})),
+                                            rowAt(in, head, row, l));
+                         }),
+                 moved, indices);
     });
     Value before = nearest, weights = addArray("row_draw", {n}, f32);
     nearest = addArray("row_near", {n}, f32);
@@ -547,7 +618,8 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
       ValueRange head = indices.drop_back();
       Value near = code.fold("r", SymExpr(kFitPicked), [&](Code &in, Value r, Value &) {
         Value like = product(in, depth(), [&](Code &deep, Value k) {
-          return std::pair(rowAt(deep, head, indices.back(), k), deep.loadFloat(moved, at(head, {r, k})));
+          return std::pair(rowAt(deep, head, indices.back(), k),
+                           deep.loadFloat(moved, at(head, {r, k})));
         });
         Value half = in.load(halves, at(head, {numberIn(in, numbers, head, r)}));
         return SmallVector<Code::Term>{{Monoid::max, "near", in.make<arith::SubFOp>(like, half)}};
@@ -555,8 +627,10 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
       if (before)
         near = code.make<arith::MaximumFOp>(near, code.load(before, indices));
       code.store(near, nearest, indices);
-      Value half = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.load(halves, indices), near), code.real(0));
-      half = code.make<arith::MinimumFOp>(half, code.real(kMostDistance)); // its third power is a number
+      Value half = code.make<arith::MaximumFOp>(
+          code.make<arith::SubFOp>(code.load(halves, indices), near), code.real(0));
+      half = code.make<arith::MinimumFOp>(half,
+                                          code.real(kMostDistance)); // its third power is a number
       Value sixth = code.make<arith::MulFOp>(code.make<arith::MulFOp>(half, half), half);
       code.store(overVariate(code, sixth, head, indices.back(), salt), weights, indices);
     });
@@ -565,7 +639,8 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
   found.push_back(addArray("row_hashed", {SymExpr(kFitPicked)}, b.getI32Type()));
   auto [names, extents] = headed("r", SymExpr(kFitPicked));
   editor.addShortNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
-    code.store(hashedRow(code, indices.drop_back(), indices.back(), kFitPicked, kFitSalt), found[0], indices);
+    code.store(hashedRow(code, indices.drop_back(), indices.back(), kFitPicked, kFitSalt), found[0],
+               indices);
   });
   for (int64_t k = 1; k <= kFitDraws; ++k)
     found.push_back(draw(found.back(), kFitSalt + k));
@@ -573,9 +648,12 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
     Value row;
     for (auto [k, numbers] : llvm::enumerate(found)) {
       Value place = code.make<arith::SubIOp>(r, code.index(k * kFitPicked));
-      place = code.make<arith::MinSIOp>(code.make<arith::MaxSIOp>(place, code.index(0)), code.index(kFitPicked - 1));
+      place = code.make<arith::MinSIOp>(code.make<arith::MaxSIOp>(place, code.index(0)),
+                                        code.index(kFitPicked - 1));
       Value number = numberIn(code, numbers, head, place);
-      Value isHere = row ? code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, code.index(k * kFitPicked)) : Value();
+      Value isHere =
+          row ? code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, code.index(k * kFitPicked))
+              : Value();
       row = row ? Value(code.make<arith::SelectOp>(isHere, number, row)) : number;
     }
     return row;
@@ -600,7 +678,8 @@ std::pair<Value, Value> KeyClasses::solveFit() {
   names.push_back(editor.text("d"));
   extents.push_back(editor.text(width));
   SmallVector<SymExpr> shape{count, width};
-  auto addMatrix = [&](StringRef name, llvm::function_ref<Value(Code &, ValueRange, Value, Value)> make) {
+  auto addMatrix = [&](StringRef name,
+                       llvm::function_ref<Value(Code &, ValueRange, Value, Value)> make) {
     Value array = addArray(name, shape, f32);
     editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
       ValueRange head = indices.drop_back(2);
@@ -609,7 +688,8 @@ std::pair<Value, Value> KeyClasses::solveFit() {
     return array;
   };
   Value wrong = addMatrix("wrong", [&](Code &code, ValueRange head, Value i, Value d) {
-    return code.make<arith::SubFOp>(code.loadFloat(exact, at(head, {i, d})), code.loadFloat(rough, at(head, {i, d})));
+    return code.make<arith::SubFOp>(code.loadFloat(exact, at(head, {i, d})),
+                                    code.loadFloat(rough, at(head, {i, d})));
   });
   auto [inverse, matrix] = addInverse(shares);
   // Of the transposed matrix: by rounding X is one of X·A = 1 rather than of A·X = 1.
@@ -619,19 +699,25 @@ std::pair<Value, Value> KeyClasses::solveFit() {
     });
   };
   // A second time from what is left, as the inverse of f32 is not exact.
-  Value first = addMatrix("weighed", [&, inverse = inverse](Code &code, ValueRange head, Value i, Value d) {
-    return times(code, head, inverse, i, wrong, d);
-  });
-  Value left = addMatrix("left", [&, matrix = matrix](Code &code, ValueRange head, Value i, Value d) {
-    return code.make<arith::SubFOp>(code.load(wrong, at(head, {i, d})), times(code, head, matrix, i, first, d));
-  });
-  Value weighed = addMatrix("weighed", [&, inverse = inverse](Code &code, ValueRange head, Value i, Value d) {
-    return code.make<arith::AddFOp>(code.load(first, at(head, {i, d})), times(code, head, inverse, i, left, d));
-  });
+  Value first =
+      addMatrix("weighed", [&, inverse = inverse](Code &code, ValueRange head, Value i, Value d) {
+        return times(code, head, inverse, i, wrong, d);
+      });
+  Value left =
+      addMatrix("left", [&, matrix = matrix](Code &code, ValueRange head, Value i, Value d) {
+        return code.make<arith::SubFOp>(code.load(wrong, at(head, {i, d})),
+                                        times(code, head, matrix, i, first, d));
+      });
+  Value weighed =
+      addMatrix("weighed", [&, inverse = inverse](Code &code, ValueRange head, Value i, Value d) {
+        return code.make<arith::AddFOp>(code.load(first, at(head, {i, d})),
+                                        times(code, head, inverse, i, left, d));
+      });
   return {shares, weighed};
 }
 
-/// The values of classes, changed by Z = Pᵀ·(P·Pᵀ + ridge)⁻¹·R, where R is by how much results of some rows are wrong.
+/// The values of classes, changed by Z = Pᵀ·(P·Pᵀ + ridge)⁻¹·R, where R is by how much results of
+/// some rows are wrong.
 void KeyClasses::addFit() {
   Builder b(kernel.getContext());
   Type f32 = b.getF32Type();
@@ -642,18 +728,18 @@ void KeyClasses::addFit() {
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), fitting.array, head);
   });
   Value shares, weighed;
-  runFromFit([&] {
-    std::tie(shares, weighed) = solveFit();
-  });
+  runFromFit([&] { std::tie(shares, weighed) = solveFit(); });
   SymExpr most = classPlaces();
   Value before = classValues[fit->sum];
   Value values = addArray("fitted", {most, width}, sums[fit->sum].load.getResult().getType());
   auto [classNames, classExtents] = headed("c", most);
   editor.addNest(classNames, classExtents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), code.toIndex(code.load(all, head)));
+    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(),
+                                             code.toIndex(code.load(all, head)));
     isThere = code.make<arith::AndIOp>(isThere, isTried(code, fitting, head));
-    Value place = code.make<arith::MinSIOp>(indices.back(), code.make<arith::SubIOp>(code.extent(places), code.index(1)));
+    Value place = code.make<arith::MinSIOp>(
+        indices.back(), code.make<arith::SubIOp>(code.extent(places), code.index(1)));
     Value share, row;
     Code::Values change = code.fold(
         "r", count,
@@ -665,11 +751,13 @@ void KeyClasses::addFit() {
         },
         [&](Code &) {
           auto along = [&](Code &term, Value d) { return term.load(weighed, at(head, {row, d})); };
-          return SmallVector<Code::Sum>{{"change", editor.text("d"), editor.text(width), share, along, Type()}};
+          return SmallVector<Code::Sum>{
+              {"change", editor.text("d"), editor.text(width), share, along, Type()}};
         });
     code.loops({editor.text("d")}, {editor.text(width)}, [&](Code &in, ValueRange d) {
       Value sum = in.make<onf::AtOp>(f32, change[0], d);
-      in.store(in.make<arith::AddFOp>(in.loadFloat(before, at(indices, {d[0]})), sum), values, at(indices, {d[0]}));
+      in.store(in.make<arith::AddFOp>(in.loadFloat(before, at(indices, {d[0]})), sum), values,
+               at(indices, {d[0]}));
     });
   });
   classValues[fit->sum] = values;

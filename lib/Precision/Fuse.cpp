@@ -28,8 +28,10 @@ struct Arrays {
 /// Whether its folds hold none of their own, as contractions do, which run on their own.
 static bool isPlain(onf::ForOp nest) {
   return !nest.walk([&](onf::FoldOp fold) {
-    return isa<onf::FoldOp>(fold->getParentOp()) ? WalkResult::interrupt() : WalkResult::advance();
-  }).wasInterrupted();
+                return isa<onf::FoldOp>(fold->getParentOp()) ? WalkResult::interrupt()
+                                                             : WalkResult::advance();
+              })
+              .wasInterrupted();
 }
 
 /// What the folds and loops of a nest run over, each extent once.
@@ -44,11 +46,12 @@ static llvm::SmallDenseSet<Attribute> getInnerExtents(onf::ForOp nest) {
   return extents;
 }
 
-/// Whether nests have the same indices, choice, and extents inside, so that threads share their work alike.
+/// Whether nests have the same indices, choice, and extents inside, so that threads share their
+/// work alike.
 static bool areAlike(onf::ForOp x, onf::ForOp y) {
   return x.getExtents() == y.getExtents() && getInnerExtents(x) == getInnerExtents(y) &&
-         x.getChoices() == y.getChoices() &&
-         x.getChoiceAxesAttr() == y.getChoiceAxesAttr() && x.getChoiceAttr() == y.getChoiceAttr();
+         x.getChoices() == y.getChoices() && x.getChoiceAxesAttr() == y.getChoiceAxesAttr() &&
+         x.getChoiceAttr() == y.getChoiceAttr();
 }
 
 /// Whether a nest and others may run in any order: neither writes what the other reads or writes.
@@ -56,7 +59,8 @@ static bool commutes(onf::ForOp nest, ArrayRef<onf::ForOp> others) {
   Arrays own(nest);
   return llvm::all_of(others, [&](onf::ForOp each) {
     Arrays other(each);
-    return !other.writesSomeOf(own.read) && !other.writesSomeOf(own.written) && !own.writesSomeOf(other.read);
+    return !other.writesSomeOf(own.read) && !other.writesSomeOf(own.written) &&
+           !own.writesSomeOf(other.read);
   });
 }
 

@@ -9,12 +9,13 @@ namespace moa::precision {
 
 /// Powers of 2 that arrays in f16 are multiplied with are at most 2^kMost in size.
 static constexpr int kMost = 63;
-/// Weights of at most 1 that are split are multiplied with it: of what is above 2^-25 both floats have all bits,
-/// and a lowering may be late with a maximum by a factor of 2^3.
+/// Weights of at most 1 that are split are multiplied with it: of what is above 2^-25 both floats
+/// have all bits, and a lowering may be late with a maximum by a factor of 2^3.
 static constexpr double kSplitScale = 0x1p12;
-/// Tolerances, sampled, below which rounding to 16 bits, or to two floats of f16 or of bf16, is never near enough, and
-/// such as hold for every input, below which no bound shows that bf16 is.
-static constexpr double kLeastOfHalves = 0x1p-12, kLeastOfSplit = 0x1p-20, kLeastOfWideSplit = 0x1p-16;
+/// Tolerances, sampled, below which rounding to 16 bits, or to two floats of f16 or of bf16, is
+/// never near enough, and such as hold for every input, below which no bound shows that bf16 is.
+static constexpr double kLeastOfHalves = 0x1p-12, kLeastOfSplit = 0x1p-20,
+                        kLeastOfWideSplit = 0x1p-16;
 static constexpr double kLeastBound = 0x1p-7;
 
 //===----------------------------------------------------------------------===//
@@ -23,9 +24,10 @@ static constexpr double kLeastBound = 0x1p-7;
 
 static Type elementOf(Value array) { return cast<ArrayType>(array.getType()).getElementType(); }
 
-/// A plan whose scores and sums multiply floats of 16 bits, where tensor cores take the whole: one fold whose states
-/// with an axis, if it has any, are sums of computed weights times elements of inputs, all of f32. And one with sums of
-/// two such floats. On a CPU some of them may be of bf16, which stay as they are.
+/// A plan whose scores and sums multiply floats of 16 bits, where tensor cores take the whole: one
+/// fold whose states with an axis, if it has any, are sums of computed weights times elements of
+/// inputs, all of f32. And one with sums of two such floats. On a CPU some of them may be of bf16,
+/// which stay as they are.
 bool Adapter::addHalvesPlan(std::string &why) {
   auto refuse = [&](const Twine &reason) {
     why = reason.str();
@@ -40,21 +42,27 @@ bool Adapter::addHalvesPlan(std::string &why) {
   for (const Score &score : scores) {
     for (const Operand *operand : {&score.row, &score.key})
       if (!fitsType(operand->array()))
-        return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
+        return refuse("'" + nameOf(*operand) +
+                      "' is not of f32, and inputs of other types have no plans of 16 bits" +
                       (isBound ? "; plans of 8 bits are for tolerances that say 'sampled'" : ""));
     if (score.outer != outer)
-      return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
+      return refuse(
+          "sums of products stand in several folds, and plans of 16 bits are for those of one");
   }
   anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
-  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
+  auto fits = [&](const Carrier &carrier) {
+    return carrier.outer == outer && fitsType(carrier.load.getArray());
+  };
   if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
-    return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
+    return refuse(
+        "what is summed up with an axis is not computed weights times elements of an input of f32");
   if (!isAnyWide)
-    return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
-  // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own have; weights are at
-  // most 1. bf16 has the range of f32.
+    return refuse(
+        "inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
+  // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own
+  // have; weights are at most 1. bf16 has the range of f32.
   Builder b(kernel.getContext());
   Plan plan;
   for (unsigned k = 0; k < scores.size(); ++k)
@@ -79,7 +87,8 @@ bool Adapter::addHalvesPlan(std::string &why) {
     why = "law B6, of sums of two floats, is disabled";
     return !plans.empty();
   }
-  if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
+  if (!isBound &&
+      !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
     return refuse("results may be off by less than sums of two floats of 16 bits are");
   plans.push_back(plan);
   return true;
@@ -93,8 +102,8 @@ static Value roundedTo(Code &code, Value x, Type element) {
   return code.widen(code.make<arith::TruncFOp>(element, x));
 }
 
-/// The power of 2 that brings a magnitude to 2^14 … 2^15, and its inverse; NaN where there is none, so that nothing
-/// is taken there.
+/// The power of 2 that brings a magnitude to 2^14 … 2^15, and its inverse; NaN where there is none,
+/// so that nothing is taken there.
 static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   Value x = largest, power = code.real(1), inverse = code.real(1);
   auto step = [&](arith::CmpFPredicate predicate, double limit, int exponent) {
@@ -111,7 +120,8 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
     step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTopOfF16 + 1 - e), e);
   for (int e = (kMost + 1) / 2; e > 0; e /= 2)
     step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTopOfF16 + e), -e);
-  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
+  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x,
+                                        code.real(std::ldexp(1.0, kTopOfF16 + 1)));
   auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
   return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
 }
@@ -143,14 +153,16 @@ struct ArrayRows {
         x = at.make<arith::MulFOp>(x, power);
       at.store(x, to.data, indicesOf(row, k[0]));
       if (to.rest)
-        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
+        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest,
+                 indicesOf(row, k[0]));
     });
   }
 };
 
-/// A copy of an array in 16 bits, or the array where it is of that type. Of f16 x·2^e, with one e for all that `axis` and
-/// `across` tell apart, and `scale` is 2^-e; `largest` are the magnitudes of the rows along `axis`. Of bf16 x, and `scale`
-/// are these magnitudes. With `hasRest` what that leaves is there too, in the same type.
+/// A copy of an array in 16 bits, or the array where it is of that type. Of f16 x·2^e, with one e
+/// for all that `axis` and `across` tell apart, and `scale` is 2^-e; `largest` are the magnitudes
+/// of the rows along `axis`. Of bf16 x, and `scale` are these magnitudes. With `hasRest` what that
+/// leaves is there too, in the same type.
 Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
   ArrayRows rows{array, axis, {}, {}};
   std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
@@ -162,7 +174,8 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
     }
   std::string suffix = element.isF16() ? "_f16" : "_bf16";
   Rounded result;
-  result.data = elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
+  result.data =
+      elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
   if (hasRest)
     result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
   element.isBF16() ? fillBf16(rows, name, result) : fillF16(rows, name, across, result);
@@ -181,7 +194,8 @@ void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
     return;
   Choice where = whereRead(rows.array, axesWithout(rows.type().getRank(), {rows.axis}));
   if (isMeasured)
-    result.scale = editor.addTemporary(name + "_largest", rows.extents, Builder(kernel.getContext()).getF32Type());
+    result.scale = editor.addTemporary(name + "_largest", rows.extents,
+                                       Builder(kernel.getContext()).getF32Type());
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
     if (isMeasured)
       code.store(rows.largestOf(code, row), result.scale, row);
@@ -226,7 +240,9 @@ void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Ro
 }
 
 /// Rows without an axis of their own have the first other one, as bf16 has no scale.
-unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
+unsigned Adapter::halfRowAxis(const Score &score) {
+  return rowAxisOf(score).value_or(score.row.axis == 0);
+}
 
 /// The copies that a plan reads, each once, and the rows of the sample among them.
 void Adapter::addHalves(const Plan &plan) {
@@ -259,22 +275,27 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
   });
 }
 
-/// x·y for sums of two floats, x·y′ + x′·y + x·y, without the product of what is small; the large product comes last,
-/// as tensor cores cut off what they add to a large sum.
+/// x·y for sums of two floats, x·y′ + x′·y + x·y, without the product of what is small; the large
+/// product comes last, as tensor cores cut off what they add to a large sum.
 static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
   code.b.setInsertionPointAfter(product);
-  Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]), code.make<arith::MulFOp>(x[0], y[1]));
+  Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]),
+                                         code.make<arith::MulFOp>(x[0], y[1]));
   return code.make<arith::AddFOp>(small, product->getResult(0));
 }
 
 /// What a plan sums up of rounded factors stands nowhere else.
-static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true)); }
+static void noteAlone(onf::AccOp acc) {
+  acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true));
+}
 
-/// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the operands.
+/// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the
+/// operands.
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
   const Score &score = scores[number];
   Rounded row = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
-  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0),
+                     plan.half);
   auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(fold->getParentOp());
   // Both floats of an element, or the one.
@@ -285,8 +306,10 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     indices.push_back(fold.getBody().getArgument(0));
     for (Value data : {by.data, plan.isSplit ? by.rest : Value()})
       if (data) {
-        Value x = isGathered ? code.load(gatheredHalves.lookup({data, number}), indices)
-                             : loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map);
+        Value x = isGathered
+                      ? code.load(gatheredHalves.lookup({data, number}), indices)
+                      : loadAs(code, old, data,
+                               placesWithout(old.getArray().getType().getRank(), {}), copy.map);
         floats.push_back(x.getType() == load.getType() ? x : code.widen(x));
       }
     load.getResult().replaceAllUsesWith(floats[0]);
@@ -303,7 +326,8 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     Code behind(kernel, OpBuilder(fold), fold.getLoc());
     scaled ? behind.b.setInsertionPoint(scaled) : behind.b.setInsertionPointAfter(fold);
     Code front(kernel, isFree ? OpBuilder(outer) : behind.b, fold.getLoc());
-    Value rowUnit = loadScale(front, score.row, row, copy.map), keyUnit = loadScale(front, score.key, key, copy.map);
+    Value rowUnit = loadScale(front, score.row, row, copy.map),
+          keyUnit = loadScale(front, score.key, key, copy.map);
     Value unit = front.make<arith::MulFOp>(rowUnit, keyUnit);
     Value sum = fold.getResult(0);
     if (scaled) {
@@ -339,7 +363,8 @@ std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type elem
   return both;
 }
 
-/// Σ w·v becomes 2^-e · Σ w·v16, with weights rounded as v16 is, or the same of sums of two floats (law B6).
+/// Σ w·v becomes 2^-e · Σ w·v16, with weights rounded as v16 is, or the same of sums of two floats
+/// (law B6).
 void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan) {
   Type element = plan.sumHalf;
   Rounded values = half(carrier.load.getArray(), carrier.axis, carrier.keyAxis, element);
@@ -355,7 +380,8 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
   double scale = plan.isSplit && element.isF16() ? kSplitScale : 1;
   if (plan.isSplit) {
     Operation *product = getTerm(acc).getDefiningOp();
-    Value weight = scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
+    Value weight =
+        scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
     auto [first, second] = splitWeight(copy, weight, element);
     Value x = read(values.data), rest = read(values.rest);
     code.b.setInsertionPoint(product);

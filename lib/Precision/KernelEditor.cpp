@@ -86,10 +86,9 @@ Value Code::hash(Value number, ValueRange others) {
 
 static ArrayAttr noText(OpBuilder &b) { return b.getArrayAttr({}); }
 
-Code::Values
-Code::fold(StringRef name, const SymExpr &extent,
-           llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body,
-           llvm::function_ref<SmallVector<Sum>(Code &)> sums) {
+Code::Values Code::fold(StringRef name, const SymExpr &extent,
+                        llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body,
+                        llvm::function_ref<SmallVector<Sum>(Code &)> sums) {
   // The states are known behind the body; the fold is made around it.
   auto block = std::make_unique<Block>();
   Value index = block->addArgument(b.getIndexType(), loc), present;
@@ -100,9 +99,9 @@ Code::fold(StringRef name, const SymExpr &extent,
     onf::GuardOp::create(inside.b, loc, present);
   Values states;
   for (Term &term : terms) {
-    auto acc = onf::AccOp::create(
-        inside.b, loc, term.value.getType(), term.monoid, term.name, noText(b), noText(b),
-        ValueRange(), ValueRange(), ScalarFn::mul, noText(b), TypeAttr(), FlatSymbolRefAttr());
+    auto acc = onf::AccOp::create(inside.b, loc, term.value.getType(), term.monoid, term.name,
+                                  noText(b), noText(b), ValueRange(), ValueRange(), ScalarFn::mul,
+                                  noText(b), TypeAttr(), FlatSymbolRefAttr());
     OpBuilder value(b.getContext());
     value.createBlock(&acc.getValue());
     onf::YieldOp::create(value, loc, term.value);
@@ -111,9 +110,9 @@ Code::fold(StringRef name, const SymExpr &extent,
   for (Sum &sum : sums(inside)) {
     auto type = ArrayType::get(b.getContext(), {sum.extent}, sum.value.getType());
     auto acc = onf::AccOp::create(
-        inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}), b.getArrayAttr({sum.extent}),
-        ValueRange(), ValueRange(), ScalarFn::mul, noText(b), sum.operand ? TypeAttr::get(sum.operand) : TypeAttr(),
-        FlatSymbolRefAttr());
+        inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}),
+        b.getArrayAttr({sum.extent}), ValueRange(), ValueRange(), ScalarFn::mul, noText(b),
+        sum.operand ? TypeAttr::get(sum.operand) : TypeAttr(), FlatSymbolRefAttr());
     Code term(kernel, OpBuilder(b.getContext()), loc);
     Block *block = term.b.createBlock(&acc.getValue());
     Value factor = sum.along(term, block->addArgument(b.getIndexType(), loc));
@@ -162,8 +161,9 @@ void setChoice(onf::ForOp nest, const Choice &choice) {
 std::string KernelEditor::makeName(const Twine &name) {
   std::string result = name.str();
   auto isTaken = [&] {
-    return kernel.findArray(result) || llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(),
-                                                    [&](StringRef symbol) { return symbol == result; });
+    return kernel.findArray(result) ||
+           llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(),
+                        [&](StringRef symbol) { return symbol == result; });
   };
   while (isTaken())
     result += "_";

@@ -49,7 +49,8 @@ public:
     std::string name;
     mlir::Value value;
   };
-  /// A sum that carries an axis: of value · along(index), both rounded to `operand` if that is not null.
+  /// A sum that carries an axis: of value · along(index), both rounded to `operand` if that is not
+  /// null.
   struct Sum {
     std::string name;
     mlir::StringAttr axis, extent;
@@ -59,8 +60,9 @@ public:
   };
   /// A fold over 0 … extent − 1; `body` gives the terms at an index and, if it is not the
   /// whole range, where they are present.
-  Values fold(llvm::StringRef name, const SymExpr &extent,
-              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
+  Values
+  fold(llvm::StringRef name, const SymExpr &extent,
+       llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
     return fold(name, extent, body, [](Code &) { return llvm::SmallVector<Sum>(); });
   }
   /// The same with sums behind the terms, which may read what `body` has written.
@@ -97,11 +99,11 @@ public:
                         mlir::Type element);
   /// A nest in front of that one; `body` writes it.
   onf::ForOp addNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
-                     const Choice *choice,
-                     llvm::function_ref<void(Code &, mlir::ValueRange)> body);
+                     const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body);
   /// The same of one that does little beside that one, so that code for it should be short.
-  onf::ForOp addShortNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
-                          const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body) {
+  onf::ForOp addShortNest(llvm::ArrayRef<mlir::Attribute> names,
+                          llvm::ArrayRef<mlir::Attribute> extents, const Choice *choice,
+                          llvm::function_ref<void(Code &, mlir::ValueRange)> body) {
     onf::ForOp loop = addNest(names, extents, choice, body);
     loop->setAttr(onf::kShortAttr, mlir::UnitAttr::get(kernel.getContext()));
     return loop;

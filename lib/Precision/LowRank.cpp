@@ -1,7 +1,7 @@
 //===- LowRank.cpp - few keys for many ------------------------------------===//
 #include "lib/Precision/LowRank.h"
-#include "lib/Precision/Exponents.h"
 #include "lib/Analysis/Jumps.h"
+#include "lib/Precision/Exponents.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -25,7 +25,8 @@ static constexpr double kFar = 4;
 static constexpr int64_t kLostParts = 2048;
 /// Of these as many are looked through at once where one is looked for.
 static constexpr int64_t kLostRun = 32;
-/// Keys that are farther from all first classes than so many radii, squared, are as likely to become one.
+/// Keys that are farther from all first classes than so many radii, squared, are as likely to
+/// become one.
 static constexpr double kFarthest = 16;
 /// One class of so many is one of the first, which a hash picks.
 static constexpr int64_t kFirst = 3;
@@ -36,8 +37,8 @@ static constexpr int64_t kRadiusRows = 256;
 // What there is
 //===----------------------------------------------------------------------===//
 
-/// The states: sums, which count a class as often as it has members, extremes, which count it once, and
-/// sums with an axis of a weight times an element of an input.
+/// The states: sums, which count a class as often as it has members, extremes, which count it once,
+/// and sums with an axis of a weight times an element of an input.
 bool KeyClasses::findSums(std::string &why) {
   onf::FoldOp outer = score().outer;
   Value key = outer.getBody().getArgument(0);
@@ -48,7 +49,8 @@ bool KeyClasses::findSums(std::string &why) {
   };
   for (auto acc : outer.getBody().getOps<onf::AccOp>()) {
     bool isSum = acc.getMonoid() == Monoid::add, isTruth = acc.getResult().getType().isInteger(1);
-    if (isTruth && (acc.getMonoid() == Monoid::or_ || acc.getMonoid() == Monoid::and_) && acc.getExtents().empty())
+    if (isTruth && (acc.getMonoid() == Monoid::or_ || acc.getMonoid() == Monoid::and_) &&
+        acc.getExtents().empty())
       continue; // as often as one likes
     if (!isSum && acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
       return refuse(acc, "is neither a sum nor an extreme");
@@ -85,13 +87,15 @@ bool KeyClasses::findSums(std::string &why) {
       Operation *op = term.getDefiningOp();
       llvm::SmallPtrSet<Value, 8> indices;
       if (term != key && term != column)
-        isFree &= collectIndices(term, indices) && !indices.contains(row) && !(op && outer->isAncestor(op));
+        isFree &= collectIndices(term, indices) && !indices.contains(row) &&
+                  !(op && outer->isAncestor(op));
     }
     if (keys != 1 || !isFree)
       return refuse(acc, "reads an array at an index that is none of its own");
     // A weight counts as often as its class has members, in the type of the other factor.
     if (load.getResult().getType().isF16())
-      return refuse(acc, "multiplies elements of f16, whose range is too small for weights times members");
+      return refuse(
+          acc, "multiplies elements of f16, whose range is too small for weights times members");
     sums.push_back({acc, load, along});
   }
   return true;
@@ -105,7 +109,8 @@ bool KeyClasses::checkUses(std::string &why) {
                    llvm::any_of(sums, [&](WeightedSum &sum) { return sum.load == user; });
     if (isKnown)
       continue;
-    why = "terms of the fold over '" + outer.getName().str() + "' depend on more of a key than its products with rows";
+    why = "terms of the fold over '" + outer.getName().str() +
+          "' depend on more of a key than its products with rows";
     return false;
   }
   return true;
@@ -120,7 +125,9 @@ bool KeyClasses::plan(std::string &why) {
   scores = findScores(nest, onDemand);
   auto folds = nest.getBody().getOps<onf::FoldOp>();
   if (scores.size() != 1 || !llvm::hasSingleElement(folds)) {
-    why = scores.empty() ? whyNoScores() : "it has several folds, or several sums of products of rows, and classes are of the keys of one";
+    why = scores.empty() ? whyNoScores()
+                         : "it has several folds, or several sums of products of rows, and classes "
+                           "are of the keys of one";
     return false;
   }
   bool isOfHead = llvm::all_of(score().key.load.getTerms(), [&](Value term) {
@@ -131,15 +138,19 @@ bool KeyClasses::plan(std::string &why) {
     why = "the index of the fold is no axis of the keys";
     return false;
   }
-  if (!findBound(why) || !findSums(why) || !checkUses(why) || !findResults(why) || (isComponentWise() && !findMeasure(why)))
+  if (!findBound(why) || !findSums(why) || !checkUses(why) || !findResults(why) ||
+      (isComponentWise() && !findMeasure(why)))
     return false;
-  auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < from(); };
+  auto isShort = [&](const SymExpr &extent) {
+    return extent.getConstant() && *extent.getConstant() < from();
+  };
   if (isShort(rows()) || isShort(numKeys())) {
     why = "rows or keys are known to be fewer than " + std::to_string(from());
     return false;
   }
   SmallVector<Value> approximate{score().fold.getResult(0)};
-  for (Value state : score().outer.getResults()) // truths follow from the products, or are as they were
+  for (Value state :
+       score().outer.getResults()) // truths follow from the products, or are as they were
     if (!state.getType().isInteger(1))
       approximate.push_back(state);
   if (auto jump = findJump(approximate)) {
@@ -154,31 +165,41 @@ bool KeyClasses::plan(std::string &why) {
 SmallVector<std::string> KeyClasses::listLaws(unsigned) {
   std::string keys = kernel.getArrayName(score().key.array().getArgNumber()).str(), values;
   for (WeightedSum &sum : sums)
-    values += (values.empty() ? "" : " and ") + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  SmallVector<std::string> laws{"F2: the fold over keys runs over classes, with their members as factors of sums",
-                                "F9: a key has a share in each class that is near" + (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
-                                    "; keys of " + keys + " that are near none stay as they are"};
+    values += (values.empty() ? "" : " and ") +
+              kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+  SmallVector<std::string> laws{
+      "F2: the fold over keys runs over classes, with their members as factors of sums",
+      "F9: a key has a share in each class that is near" +
+          (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
+          "; keys of " + keys + " that are near none stay as they are"};
   if (isBounded())
-    laws.push_back("F10: keys that all rows of a block have, in classes; those behind them as they are");
+    laws.push_back(
+        "F10: keys that all rows of a block have, in classes; those behind them as they are");
   if (mayFit())
-    laws.push_back("F11: where no keys are near, sums of " + values + " that are right on some rows");
+    laws.push_back("F11: where no keys are near, sums of " + values +
+                   " that are right on some rows");
   return laws;
 }
 
 std::string KeyClasses::describe(unsigned) {
   std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
   for (WeightedSum &sum : sums)
-    text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other, and up to " +
+    text += " and " +
+            kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+  return text + " in up to " + mostClasses().str() +
+         " classes of keys that are near each other, and up to " +
          (mostClasses() + mostOdd()).str() + " with keys that are near none" +
-         (isBounded() ? ", of the keys that all rows of one of " + std::to_string(kBlocks) + " blocks have" : "");
+         (isBounded()
+              ? ", of the keys that all rows of one of " + std::to_string(kBlocks) + " blocks have"
+              : "");
 }
 
 //===----------------------------------------------------------------------===//
 // Arrays over the axes in front of the rows
 //===----------------------------------------------------------------------===//
 
-std::pair<KeyClasses::Extents, KeyClasses::Extents> KeyClasses::headed(StringRef name, const SymExpr &extent) {
+std::pair<KeyClasses::Extents, KeyClasses::Extents> KeyClasses::headed(StringRef name,
+                                                                       const SymExpr &extent) {
   std::pair<Extents, Extents> axes{headNames, headExtents};
   axes.first.push_back(editor.text(name));
   axes.second.push_back(editor.text(extent));
@@ -219,11 +240,15 @@ Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts
   Value length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), code.index(1));
   SmallVector<Value> numbers{code.index(salt)};
   llvm::append_range(numbers, head);
-  Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
-  return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
+  Value place =
+      code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
+  return code.make<arith::MinSIOp>(place,
+                                   code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
 }
 
-Value KeyClasses::numClasses(Code &code, ValueRange head) { return code.toIndex(code.load(classes, head)); }
+Value KeyClasses::numClasses(Code &code, ValueRange head) {
+  return code.toIndex(code.load(classes, head));
+}
 
 Value KeyClasses::numFirst(Code &code, ValueRange head) {
   return code.make<arith::FloorDivSIOp>(numClasses(code, head), code.index(kFirst));
@@ -244,7 +269,9 @@ Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Cho
       Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
-    auto noneOfKeys = [](const Exponent &, unsigned) -> Value { llvm_unreachable("terms know no more of a key (checkUses)"); };
+    auto noneOfKeys = [](const Exponent &, unsigned) -> Value {
+      llvm_unreachable("terms know no more of a key (checkUses)");
+    };
     code.store(timesFactors(code, square, score(), nest, map, noneOfKeys), array, indices);
   });
   return array;
@@ -257,8 +284,9 @@ Value KeyClasses::loadMagnitude(Code &code, IRMapping &map) {
   return code.load(rowMagnitudes, indices);
 }
 
-/// The square of how far keys may be from each other: at a distance δ that is like any other, scores of a row
-/// differ by |factor · row|·|δ| / √D in the root mean square, and that is what an error of a result may be.
+/// The square of how far keys may be from each other: at a distance δ that is like any other,
+/// scores of a row differ by |factor · row|·|δ| / √D in the root mean square, and that is what an
+/// error of a result may be.
 void KeyClasses::addRadius() {
   double allowed = INFINITY;
   for (Result &result : results)
@@ -276,7 +304,8 @@ void KeyClasses::addRadius() {
     })[0];
     Value least = code.make<arith::MaximumFOp>(sum, code.real(0x1p-100));
     double depthOf = *depth().getConstant();
-    Value square = code.make<arith::DivFOp>(code.real(allowed * allowed * depthOf * kRadiusRows), least);
+    Value square =
+        code.make<arith::DivFOp>(code.real(allowed * allowed * depthOf * kRadiusRows), least);
     code.store(square, radius, head);
     code.store(code.make<arith::DivFOp>(code.real(kSharpness), square), sharpness, head);
   });
@@ -314,8 +343,8 @@ Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice
 }
 
 /// Σ_k seed(k) · key(k), of all keys where there are no others.
-Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys, Value key,
-                           bool seedFirst) {
+Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys,
+                           Value key, bool seedFirst) {
   return code.fold("k", depth(), [&](Code &in, Value k, Value &) {
     Value x = in.loadFloat(seeds, at(head, {seed, k}));
     Value y = keys ? in.loadFloat(keys, at(head, {key, k})) : in.widen(loadKey(in, head, key, k));
@@ -325,9 +354,11 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
   })[0];
 }
 
-/// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the nearest.
-Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
-                             const Choice &where, Value (KeyClasses::*ends)(Code &, ValueRange)) {
+/// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the
+/// nearest.
+Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count,
+                             const SymExpr &seedCount, const Choice &where,
+                             Value (KeyClasses::*ends)(Code &, ValueRange)) {
   Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
   auto [names, extents] = headed("j", count);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
@@ -359,8 +390,10 @@ Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where
     Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5 * radii));
     Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
       // Neighbours read neighbours.
-      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
-      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), in.load(nearest, at(head, {key})));
+      Value key =
+          in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
+      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})),
+                                          in.load(nearest, at(head, {key})));
       Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
       return SmallVector<Code::Term>{
           {Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
@@ -384,8 +417,8 @@ Choice KeyClasses::addChoiceOf(StringRef name) {
   return choice;
 }
 
-/// The share of keys near one of the pilot's seeds says how many different ones there are. Classes are tried
-/// where there may be enough of them.
+/// The share of keys near one of the pilot's seeds says how many different ones there are. Classes
+/// are tried where there may be enough of them.
 void KeyClasses::addPilot() {
   Builder b(kernel.getContext());
   SymExpr pilot(kPilot), count(kPilotKeys);
@@ -410,8 +443,11 @@ void KeyClasses::addPilot() {
     Value runs = isTried(code, tried, head);
     Value near = addCounts(code, head, counts, runs);
     // Of r keys that are equally frequent 1 − e^{−kPilot/r} are near.
-    Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
-    far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)), code.real(1 - 1.0 / kPilotKeys));
+    Value far = code.make<arith::SubFOp>(
+        code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
+    far =
+        code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)),
+                                     code.real(1 - 1.0 / kPilotKeys));
     Value logarithm = code.make<math::LogOp>(far);
     Value needed = code.make<arith::DivFOp>(code.real(-double(kClassesPerKey) * kPilot), logarithm);
     Value most = code.toReal(code.extent(SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass))));
@@ -421,14 +457,17 @@ void KeyClasses::addPilot() {
     // Those that are too many by half are found less surely, which the sample shows.
     Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed,
                                           code.make<arith::MulFOp>(most, code.real(1.5)));
-    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
+    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(),
+                                         code.make<arith::MinimumFOp>(needed, most));
     Value number = code.toIndex(whole);
     Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
     number = code.make<arith::MaxSIOp>(number, least);
     if (mayFit()) {
       // Where few classes are enough, sums over them are exact, or nearly.
-      Value isFew = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.real(kFewestClasses));
-      Value isOther = code.make<arith::XOrIOp>(isFew, code.make<arith::ConstantOp>(code.b.getBoolAttr(true)));
+      Value isFew =
+          code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.real(kFewestClasses));
+      Value isOther =
+          code.make<arith::XOrIOp>(isFew, code.make<arith::ConstantOp>(code.b.getBoolAttr(true)));
       Value is = code.make<arith::AndIOp>(isSmooth(code, head, runs), isOther);
       fits = code.make<arith::OrIOp>(fits, is);
       number = code.make<arith::SelectOp>(is, numFitted(code), number);
@@ -444,20 +483,24 @@ void KeyClasses::addPilot() {
 // Classes
 //===----------------------------------------------------------------------===//
 
-/// A weight over an exponential variate from a hash of its number: the largest of them is one with a probability proportional
-/// to its weight.
-Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number, int64_t salt) {
+/// A weight over an exponential variate from a hash of its number: the largest of them is one with
+/// a probability proportional to its weight.
+Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number,
+                              int64_t salt) {
   SmallVector<Value> numbers(head);
   if (salt)
     numbers.push_back(code.index(salt));
   Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, numbers)), code.real(0.5));
   Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
   Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
-  return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
+  return code.make<arith::DivFOp>(weight,
+                                  code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
 }
 
-/// The place of the largest of some weights, the last one of equal ones; of NaN none is the largest, and the place is 0.
-Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &longest, llvm::function_ref<Value(Code &, Value)> weightAt,
+/// The place of the largest of some weights, the last one of equal ones; of NaN none is the
+/// largest, and the place is 0.
+Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &longest,
+                                 llvm::function_ref<Value(Code &, Value)> weightAt,
                                  llvm::function_ref<Value(Code &, Value)> isThere) {
   Value most = code.fold(index, longest, [&](Code &in, Value place, Value &present) {
     present = isThere(in, place);
@@ -471,30 +514,41 @@ Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &lon
   return code.make<arith::MaxSIOp>(where, code.index(0));
 }
 
-/// The number of the largest weight in one of equal parts of them, none of which has more than `longest`.
-Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count, Value parts,
-                                const SymExpr &longest) {
+/// The number of the largest weight in one of equal parts of them, none of which has more than
+/// `longest`.
+Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part,
+                                const SymExpr &count, Value parts, const SymExpr &longest) {
   Value start = partStart(code, part, count, parts);
   Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), count, parts);
   Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
-  auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
+  auto numberAt = [&](Code &in, Value t) {
+    return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last);
+  };
   Value length = code.make<arith::SubIOp>(end, start);
-  return numberAt(code, placeOfLargest(
-                            code, "t", longest, [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); },
-                            [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); }));
+  return numberAt(
+      code, placeOfLargest(
+                code, "t", longest,
+                [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); },
+                [&](Code &in, Value t) {
+                  return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length);
+                }));
 }
 
-/// Of each part of the keys one, with a probability proportional to the fourth power of its distance to the
-/// nearest seed, up to a distance: the largest d⁴/e, with e an exponential variate from a hash of its number.
+/// Of each part of the keys one, with a probability proportional to the fourth power of its
+/// distance to the nearest seed, up to a distance: the largest d⁴/e, with e an exponential variate
+/// from a hash of its number.
 Value KeyClasses::addDrawn(Value nearest) {
   Builder b(kernel.getContext());
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
-    Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
-    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), code.real(0.5 * kFarthest));
+    Value half =
+        code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
+    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()),
+                                          code.real(0.5 * kFarthest));
     if (mayFit()) // all are far there
-      most = code.make<arith::SelectOp>(isFitted(code, indices.drop_back()), code.real(INFINITY), most);
+      most = code.make<arith::SelectOp>(isFitted(code, indices.drop_back()), code.real(INFINITY),
+                                        most);
     half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
     Value fourth = code.make<arith::MulFOp>(half, half);
     code.store(overVariate(code, fourth, indices.drop_back(), indices.back(), 0), weights, indices);
@@ -505,8 +559,10 @@ Value KeyClasses::addDrawn(Value nearest) {
     ValueRange head = indices.drop_back();
     // Behind the last part are none.
     Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
-    SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
-    code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
+    SymExpr longest =
+        SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
+    code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn,
+               indices);
   });
   return drawn;
 }
@@ -529,8 +585,9 @@ Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
   return code.make<arith::SubIOp>(places, numClasses(code, head));
 }
 
-/// Keys without a share in any class become classes of their own, where there is room for them; there the rest is
-/// tried. Part p has the keys p, p + kLostParts, …, so that neighbours read neighbours.
+/// Keys without a share in any class become classes of their own, where there is room for them;
+/// there the rest is tried. Part p has the keys p, p + kLostParts, …, so that neighbours read
+/// neighbours.
 void KeyClasses::addOdd(Value shares, const Choice &likely) {
   Builder b(kernel.getContext());
   SymExpr parts(kLostParts), longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
@@ -552,7 +609,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   auto sumOver = [&](Code &code, ValueRange head, Where where) {
     return code.fold("q", parts, [&](Code &in, Value q, Value &present) {
       present = where(in, q);
-      return SmallVector<Code::Term>{{Monoid::add, "lost", in.toIndex(in.load(lost, at(head, {q})))}};
+      return SmallVector<Code::Term>{
+          {Monoid::add, "lost", in.toIndex(in.load(lost, at(head, {q})))}};
     })[0];
   };
   editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
@@ -574,15 +632,16 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value is = code.make<arith::AndIOp>(runs, fits);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
   });
-  // The one of number s: the last part that has no more in front of it, and there the one with as many in front
-  // of it as are left.
+  // The one of number s: the last part that has no more in front of it, and there the one with as
+  // many in front of it as are left.
   SymExpr most = mostClasses() + mostOdd();
   oddKeys = addArray("odd", {most}, b.getI32Type());
   auto [oddNames, oddExtents] = headed("s", most);
   editor.addNest(oddNames, oddExtents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value count = code.extent(numKeys()), number = indices.back();
-    Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
+    Value total =
+        code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
     Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
     // By runs of parts, then in the run: numbers in front of parts do not fall.
     auto lastOf = [&](StringRef name, int64_t length, int64_t step, Value first) {
@@ -591,7 +650,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
         if (first)
           part = in.make<arith::AddIOp>(first, part);
         Value start = in.toIndex(in.load(before, at(head, {part})));
-        present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
+        present = in.make<arith::AndIOp>(
+            isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
         return SmallVector<Code::Term>{{Monoid::max, "part", part}};
       })[0];
       return Value(code.make<arith::MaxSIOp>(last, code.index(0))); // of none
@@ -599,7 +659,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     static_assert(kLostParts % kLostRun == 0);
     Value part = lastOf("run", kLostParts / kLostRun, kLostRun, Value());
     part = lastOf("p", kLostRun, 1, part);
-    Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
+    Value rank =
+        code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
     Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       Value key = keyOf(in, t, part);
       Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &counts) {
@@ -609,7 +670,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
         return SmallVector<Code::Term>{{Monoid::add, "earlier", deep.index(1)}};
       })[0];
       Value isIt = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, earlier, rank);
-      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt), isOdd(in, head, key, count, shares));
+      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt),
+                                       isOdd(in, head, key, count, shares));
       return SmallVector<Code::Term>{{Monoid::max, "key", key}};
     })[0];
     code.store(code.make<arith::MaxSIOp>(found, code.index(0)), oddKeys, indices);
@@ -617,7 +679,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
 }
 
 /// e^{−s·d²/2} of a key and κ_c.
-Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
+Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves,
+                           bool seedFirst) {
   Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
   Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
                                       in.load(keyHalves, at(head, {j})));
@@ -635,20 +698,23 @@ void KeyClasses::addClasses() {
   };
   Value first = addSeeds("seed", firsts, promising, hashed);
   Value firstHalves = addHalfSquares(first, firsts, promising);
-  Value nearest = addNearest(Value(), first, firstHalves, numKeys(), firsts, promising, &KeyClasses::numFirst);
+  Value nearest =
+      addNearest(Value(), first, firstHalves, numKeys(), firsts, promising, &KeyClasses::numFirst);
   Value drawn = addDrawn(nearest);
   classKeys = addSeeds("key", mostClasses(), promising, [&](Code &code, ValueRange head, Value c) {
     Value end = numFirst(code, head), place = code.make<arith::SubIOp>(c, end);
     Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
-    Value early = hashed(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
-    Value late = code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
+    Value early = hashed(
+        code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
+    Value late =
+        code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
     return code.make<arith::SelectOp>(isFirst, early, late);
   });
   Value halves = addHalfSquares(classKeys, mostClasses(), promising);
-  // A second look: where so many keys of the pilot are far from all classes that there is no room for all such
-  // keys, there were too few.
-  Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising,
-                            &KeyClasses::numClasses);
+  // A second look: where so many keys of the pilot are far from all classes that there is no room
+  // for all such keys, there were too few.
+  Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(),
+                            promising, &KeyClasses::numClasses);
   if (mayFit())
     widenRadius(nearer);
   Value counts = addNearCounts(nearer, kFar, promising);
@@ -673,10 +739,12 @@ void KeyClasses::addClasses() {
     Value total = code.fold("c", mostClasses(), [&](Code &in, Value c, Value &present) {
       present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
       return SmallVector<Code::Term>{
-          {Monoid::add, "total", nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
+          {Monoid::add, "total",
+           nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
     })[0];
     // A key that is near none, or no number, has no share in any.
-    Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
+    Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total,
+                                           code.real(std::exp(-kSharpness * kFar / 2)));
     Value one = code.real(1);
     Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
     code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
@@ -691,18 +759,21 @@ void KeyClasses::addClasses() {
   addBlockValues();
 }
 
-Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key, Value column) {
+Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key,
+                          Value column) {
   IRMapping map = headMap(head, Value());
   map.map(score().outer.getBody().getArgument(0), key);
   map.map(sum.acc.getValue().getArgument(0), column);
-  return loadAs(code, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
+  return loadAs(code, sum.load, sum.load.getArray(),
+                placesWithout(sum.load.getArray().getType().getRank(), {}), map);
 }
 
 SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
   return *SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue());
 }
 
-/// The members of classes and the means of their values, by block of keys where rows do not have the same.
+/// The members of classes and the means of their values, by block of keys where rows do not have
+/// the same.
 void KeyClasses::addMeans(Value halves, Value shares) {
   Builder b(kernel.getContext());
   auto [names, extents] = isBounded() ? blocked("c", mostClasses()) : headed("c", mostClasses());
@@ -718,7 +789,8 @@ void KeyClasses::addMeans(Value halves, Value shares) {
   editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.take_front(headExtents.size());
     Value weight, key;
-    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
+    Value isClass =
+        code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
     Value from, end;
     if (isBounded()) {
       from = code.toIndex(code.load(blockFrom, indices.drop_back()));
@@ -743,8 +815,11 @@ void KeyClasses::addMeans(Value halves, Value shares) {
           for (WeightedSum &sum : sums) {
             Type type = sum.load.getResult().getType();
             bool isHalf = type.isBF16() || type.isF16();
-            auto along = [&](Code &term, Value column) { return term.widen(valueAt(term, sum, head, key, column)); };
-            terms.push_back({"values", editor.text("d"), editor.text(widthOf(sum)), weight, along, isHalf ? type : Type()});
+            auto along = [&](Code &term, Value column) {
+              return term.widen(valueAt(term, sum, head, key, column));
+            };
+            terms.push_back({"values", editor.text("d"), editor.text(widthOf(sum)), weight, along,
+                             isHalf ? type : Type()});
           }
           return terms;
         });
@@ -774,20 +849,24 @@ void KeyClasses::addSums() {
     ValueRange head = indices.drop_back();
     Value number = indices.back(), end = numClasses(code, head);
     Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, end);
-    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
+    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number,
+                                             code.toIndex(code.load(all, head)));
     Value place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(number, end), code.index(0));
     Value odd = code.toIndex(code.load(oddKeys, at(head, {place})));
     Value last = code.make<arith::SubIOp>(code.extent(mostClasses()), code.index(1));
     Value c = code.make<arith::MinSIOp>(number, last);
     Value one = code.make<arith::SelectOp>(isThere, code.real(1), code.real(0));
-    code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members, indices);
+    code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members,
+               indices);
     code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
-      Value found = in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})), loadKey(in, head, odd, k[0]));
+      Value found = in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})),
+                                             loadKey(in, head, odd, k[0]));
       in.store(found, keys, at(indices, {k[0]}));
     });
     for (auto [k, sum] : llvm::enumerate(sums))
       code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
-        Value mean = in.load(means[k], at(head, {c, d[0]})), own = valueAt(in, sum, head, odd, d[0]);
+        Value mean = in.load(means[k], at(head, {c, d[0]})),
+              own = valueAt(in, sum, head, odd, d[0]);
         in.store(in.make<arith::SelectOp>(isClass, mean, own), classValues[k], at(indices, {d[0]}));
       });
   });
@@ -798,8 +877,8 @@ void KeyClasses::addSums() {
 // The whole
 //===----------------------------------------------------------------------===//
 
-/// The fold runs over classes: keys are theirs, what is summed up counts as often as there are members, and
-/// values are their means.
+/// The fold runs over classes: keys are theirs, what is summed up counts as often as there are
+/// members, and values are their means.
 void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
   bool isSample = !rowIndices.empty();
   if (isSample)
@@ -818,7 +897,8 @@ void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
   Code before(kernel, OpBuilder(outer), outer.getLoc());
   Value end = before.toIndex(before.load(all, head));
-  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
+  Value isClass =
+      front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
   onf::GuardOp::create(front.b, outer.getLoc(), isClass);
 }
 
@@ -830,13 +910,15 @@ void KeyClasses::readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<Value(
   load.erase();
 }
 
-/// Keys, values and weights are those of classes, at the indices in front of the rows; `valueOf` reads other values.
+/// Keys, values and weights are those of classes, at the indices in front of the rows; `valueOf`
+/// reads other values.
 void KeyClasses::readClasses(Copy &copy, ValueRange head, ValueOf valueOf) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
   Value index = outer.getBody().getArgument(0);
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
   Value depthAxis = inner.getBody().getArgument(0);
-  readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
+  readFrom(copy, score().key.load,
+           [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
   // One product for all sums of the same weight.
   auto counted = [&](onf::AccOp acc, Value weight) {
     Operation *yield = acc.getValue().front().getTerminator();
@@ -845,7 +927,10 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head, ValueOf valueOf) {
     if (known)
       return known;
     // In front of all states that may read it.
-    Code code(kernel, isInside ? OpBuilder(yield) : OpBuilder(*outer.getBody().getOps<onf::AccOp>().begin()), acc.getLoc());
+    Code code(kernel,
+              isInside ? OpBuilder(yield)
+                       : OpBuilder(*outer.getBody().getOps<onf::AccOp>().begin()),
+              acc.getLoc());
     if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())
       code.b.setInsertionPointAfter(op);
     Value product = code.make<arith::MulFOp>(weight, code.load(members, at(head, {index})));
@@ -857,7 +942,8 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head, ValueOf valueOf) {
     auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
     Value along = acc.getValue().getArgument(0);
     readFrom(copy, sum.load, [&](Code &code) {
-      return valueOf ? valueOf(code, k, index, along) : code.load(classValues[k], at(head, {index, along}));
+      return valueOf ? valueOf(code, k, index, along)
+                     : code.load(classValues[k], at(head, {index, along}));
     });
     Operation *product = getTerm(acc).getDefiningOp();
     unsigned weight = getTerm(sum.acc).getDefiningOp()->getOperand(0) == sum.factor;
@@ -876,7 +962,8 @@ void KeyClasses::run() {
   addPilot();
   addClasses();
   if (needsEstimates()) {
-    rowMagnitudes = addMagnitudes("magnitude", rows(), sampled, [&](Code &, Value row) { return row; });
+    rowMagnitudes =
+        addMagnitudes("magnitude", rows(), sampled, [&](Code &, Value row) { return row; });
     addSampleRows();
     picked.gathered.push_back(addGathered(score(), score().row.array()));
   }
@@ -898,8 +985,11 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
       return signalPassFailure();
     Options options{decisions, check, false, false, false, table, shared};
     options.disabled.assign(disable.begin(), disable.end());
-    auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
-    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns, /*takesLeft=*/false, condense)))
+    auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) {
+      return KeyClasses(kernel, nest, options, fewest);
+    };
+    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns,
+                                /*takesLeft=*/false, condense)))
       signalPassFailure();
   }
 };

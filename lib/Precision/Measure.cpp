@@ -1,9 +1,10 @@
 //===- Measure.cpp - what component-wise errors are measured by -----------===//
 //
-// |P|·|V| of a result is the result with absolute values pushed through sums, products and quotients, and through the
-// sum over keys of weights times values [Def 24]. For the rows of the sample it is computed by a copy of the nest as it is
-// written: sums of weights times values add up |w|·|v|, from an array of the |v|, and what is behind the fold has
-// magnitudes in the place of values.
+// |P|·|V| of a result is the result with absolute values pushed through sums, products and
+// quotients, and through the sum over keys of weights times values [Def 24]. For the rows of the
+// sample it is computed by a copy of the nest as it is written: sums of weights times values add up
+// |w|·|v|, from an array of the |v|, and what is behind the fold has magnitudes in the place of
+// values.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Precision/Adapter.h"
@@ -30,12 +31,15 @@ static bool readsSums(Value value, ArrayRef<Carrier> carriers) {
   if (findSum(value, carriers))
     return true;
   Operation *op = value.getDefiningOp();
-  return op && !isa<onf::FoldOp>(op) &&
-         llvm::any_of(op->getOperands(), [&](Value operand) { return readsSums(operand, carriers); });
+  return op && !isa<onf::FoldOp>(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+           return readsSums(operand, carriers);
+         });
 }
 
-/// Adds the arrays of which the states that a value follows from add up elements, with weights or without.
-static void collectSummed(Value value, ArrayRef<Carrier> carriers, llvm::SmallPtrSetImpl<Value> &arrays) {
+/// Adds the arrays of which the states that a value follows from add up elements, with weights or
+/// without.
+static void collectSummed(Value value, ArrayRef<Carrier> carriers,
+                          llvm::SmallPtrSetImpl<Value> &arrays) {
   Operation *op = value.getDefiningOp();
   if (const Carrier *carrier = findSum(value, carriers)) {
     arrays.insert(carrier->load.getArray());
@@ -46,7 +50,8 @@ static void collectSummed(Value value, ArrayRef<Carrier> carriers, llvm::SmallPt
   if (auto at = dyn_cast<onf::AtOp>(op))
     if (auto fold = at.getState().getDefiningOp<onf::FoldOp>()) {
       unsigned number = cast<OpResult>(at.getState()).getResultNumber();
-      auto acc = fold.getBody().front().getTerminator()->getOperand(number).getDefiningOp<onf::AccOp>();
+      auto acc =
+          fold.getBody().front().getTerminator()->getOperand(number).getDefiningOp<onf::AccOp>();
       SetVector<Operation *> slice;
       BackwardSliceOptions options;
       options.inclusive = options.omitUsesFromAbove = options.omitBlockArguments = true;
@@ -60,7 +65,8 @@ static void collectSummed(Value value, ArrayRef<Carrier> carriers, llvm::SmallPt
     collectSummed(operand, carriers, arrays);
 }
 
-/// Whether a value is at least 0, or a sum Σ w·v with w ≥ 0, or one of these times a number that is.
+/// Whether a value is at least 0, or a sum Σ w·v with w ≥ 0, or one of these times a number that
+/// is.
 static bool isOfWeights(Value value, ArrayRef<Carrier> carriers) {
   if (const Carrier *carrier = findSum(value, carriers))
     return carrier->isNormalised;
@@ -76,19 +82,26 @@ static bool isOfWeights(Value value, ArrayRef<Carrier> carriers) {
     return true;
   // Not a product of two sums, of which one may have either sign.
   if (isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op))
-    return are(op->getOperands()) && !(readsSums(op->getOperand(0), carriers) && readsSums(op->getOperand(1), carriers));
+    return are(op->getOperands()) &&
+           !(readsSums(op->getOperand(0), carriers) && readsSums(op->getOperand(1), carriers));
   if (isa_and_nonnull<arith::AddFOp, arith::ExtFOp, arith::TruncFOp>(op))
     return are(op->getOperands());
   if (auto select = dyn_cast_or_null<arith::SelectOp>(op))
     return are({select.getTrueValue(), select.getFalseValue()});
   auto fold = dyn_cast_or_null<onf::FoldOp>(op);
-  auto acc = fold ? fold.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()).getDefiningOp<onf::AccOp>()
+  auto acc = fold ? fold.getBody()
+                        .front()
+                        .getTerminator()
+                        ->getOperand(cast<OpResult>(value).getResultNumber())
+                        .getDefiningOp<onf::AccOp>()
                   : onf::AccOp();
-  return acc && acc.getMonoid() == Monoid::add && acc.getExtents().empty() && isOfWeights(getTerm(acc), carriers);
+  return acc && acc.getMonoid() == Monoid::add && acc.getExtents().empty() &&
+         isOfWeights(getTerm(acc), carriers);
 }
 
-/// Whether two values follow from sums over elements of one array: Σ p·v − Σ q·v may be Σ (p − q)·v, whose measure is
-/// Σ |p − q|·|v| and may be far less than the sum of both, and no fold has both weights at once.
+/// Whether two values follow from sums over elements of one array: Σ p·v − Σ q·v may be Σ (p −
+/// q)·v, whose measure is Σ |p − q|·|v| and may be far less than the sum of both, and no fold has
+/// both weights at once.
 static bool haveOneArray(Value x, Value y, ArrayRef<Carrier> carriers) {
   llvm::SmallPtrSet<Value, 4> ofX, ofY;
   collectSummed(x, carriers, ofX);
@@ -104,10 +117,13 @@ static bool hasMeasure(Value value, ArrayRef<Carrier> carriers) {
   auto all = [&](ValueRange values) {
     return llvm::all_of(values, [&](Value x) { return hasMeasure(x, carriers); });
   };
-  bool isSum = isa<arith::AddFOp>(op) && isOfWeights(value, carriers); // Σ p·|v| + Σ q·|v| = Σ |p + q|·|v|
-  if (isa<arith::AddFOp, arith::SubFOp>(op) && !isSum && haveOneArray(op->getOperand(0), op->getOperand(1), carriers))
+  bool isSum =
+      isa<arith::AddFOp>(op) && isOfWeights(value, carriers); // Σ p·|v| + Σ q·|v| = Σ |p + q|·|v|
+  if (isa<arith::AddFOp, arith::SubFOp>(op) && !isSum &&
+      haveOneArray(op->getOperand(0), op->getOperand(1), carriers))
     return false;
-  if (isa<arith::MulFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(op))
+  if (isa<arith::MulFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::ExtFOp,
+          arith::TruncFOp>(op))
     return all(op->getOperands());
   if (isa<arith::DivFOp>(op))
     return !readsSums(op->getOperand(1), carriers) && hasMeasure(op->getOperand(0), carriers);
@@ -124,7 +140,8 @@ static bool follows(Value value, ValueRange indices, llvm::SmallPtrSetImpl<Opera
   return op && op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
                    if (!seen.insert(inner).second)
                      return WalkResult::skip();
-                   bool does = llvm::any_of(inner->getOperands(), [&](Value x) { return follows(x, indices, seen); });
+                   bool does = llvm::any_of(inner->getOperands(),
+                                            [&](Value x) { return follows(x, indices, seen); });
                    return does ? WalkResult::interrupt() : WalkResult::advance();
                  }).wasInterrupted();
 }
@@ -137,8 +154,8 @@ static bool follow(ValueRange values, ValueRange indices, ArrayRef<Score> scores
   return llvm::any_of(values, [&](Value value) { return follows(value, indices, seen); });
 }
 
-/// Whether this tells keys of a row apart by where they are: a condition of a range, a choice, or an element of an array
-/// (which may be -inf) of row and key.
+/// Whether this tells keys of a row apart by where they are: a condition of a range, a choice, or
+/// an element of an array (which may be -inf) of row and key.
 static bool mayHideKeys(Operation *op, Value row, ValueRange keys, ArrayRef<Score> scores) {
   if (auto guard = dyn_cast<onf::GuardOp>(op))
     return follow(guard.getCondition(), row, scores);
@@ -153,15 +170,17 @@ bool Chooser::hasMeasureOf(const Result &result) {
   return readsSums(value, measured) && hasMeasure(value, measured);
 }
 
-/// All results have sums of weights times values, whose elements' errors are measured by |w|·|v|, and all rows have the
-/// same keys: of few keys errors do not average, and a sample of the rows may not have those with few.
+/// All results have sums of weights times values, whose elements' errors are measured by |w|·|v|,
+/// and all rows have the same keys: of few keys errors do not average, and a sample of the rows may
+/// not have those with few.
 bool Chooser::findMeasure(std::string &why) {
   measured = findCarriers(nest, onDemand, /*anyWeights=*/true);
   for (const Result &result : results) {
     if (hasMeasureOf(result))
       continue;
     why = "'" + kernel.getArrayName(numberOf(result.store)).str() +
-          "' has a component-wise tolerance that is sampled, and is no sum of computed weights times elements of an "
+          "' has a component-wise tolerance that is sampled, and is no sum of computed weights "
+          "times elements of an "
           "input, or of such sums of different inputs; 'relative' takes any";
     return false;
   }
@@ -171,14 +190,22 @@ bool Chooser::findMeasure(std::string &why) {
   Value row = nest.getBody().getArguments().back();
   // Behind the folds no key is told from others.
   auto isOfKeys = [&](Operation *op) {
-    return llvm::any_of(measured, [&](const Carrier &carrier) { return onf::FoldOp(carrier.outer)->isProperAncestor(op); });
+    return llvm::any_of(measured, [&](const Carrier &carrier) {
+      return onf::FoldOp(carrier.outer)->isProperAncestor(op);
+    });
   };
   bool isMasked = nest.walk([&](Operation *op) {
-                        return isOfKeys(op) && mayHideKeys(op, row, keys, scores) ? WalkResult::interrupt() : WalkResult::advance();
-                      }).wasInterrupted();
+                        return isOfKeys(op) && mayHideKeys(op, row, keys, scores)
+                                   ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+                      })
+                      .wasInterrupted();
   if (isMasked)
-    why = "'" + base() + "' has a component-wise tolerance that is sampled, and which keys a row has, or what is added to their scores, depends on where both are: "
-          "rows with few keys are off by more, and a sample may not have them; 'relative' takes the norm over all rows";
+    why = "'" + base() +
+          "' has a component-wise tolerance that is sampled, and which keys a row has, or what is "
+          "added to their scores, depends on where both are: "
+          "rows with few keys are off by more, and a sample may not have them; 'relative' takes "
+          "the norm over all rows";
   return !isMasked;
 }
 
@@ -191,13 +218,14 @@ Value Chooser::addSizes(Value array) {
   std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str() + "_size";
   Value sizes = editor.addTemporary(name, extents, type.getElementType());
   Choice where = whereRead(array, axesWithout(type.getRank(), {unsigned(type.getRank()) - 1}));
-  editor.addNest(ArrayRef(names).drop_back(), ArrayRef(extents).drop_back(), &where, [&](Code &code, ValueRange outer) {
-    code.loops({names.back()}, {extents.back()}, [&](Code &at, ValueRange last) {
-      SmallVector<Value> indices(outer);
-      indices.push_back(last[0]);
-      at.store(at.make<math::AbsFOp>(at.loadFloat(array, indices)), sizes, indices);
-    });
-  });
+  editor.addNest(ArrayRef(names).drop_back(), ArrayRef(extents).drop_back(), &where,
+                 [&](Code &code, ValueRange outer) {
+                   code.loops({names.back()}, {extents.back()}, [&](Code &at, ValueRange last) {
+                     SmallVector<Value> indices(outer);
+                     indices.push_back(last[0]);
+                     at.store(at.make<math::AbsFOp>(at.loadFloat(array, indices)), sizes, indices);
+                   });
+                 });
   return sizes;
 }
 
@@ -207,7 +235,8 @@ void Chooser::addUpSizes(Copy &copy, const Carrier &carrier, Value sizes) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
   Code term(kernel, OpBuilder(load), load.getLoc());
   unsigned rank = carrier.load.getArray().getType().getRank();
-  load.getResult().replaceAllUsesWith(loadAs(term, carrier.load, sizes, placesWithout(rank, {}), copy.map));
+  load.getResult().replaceAllUsesWith(
+      loadAs(term, carrier.load, sizes, placesWithout(rank, {}), copy.map));
   load.erase();
   if (carrier.isNormalised)
     return;
@@ -239,10 +268,13 @@ Value Chooser::pushSizes(Code &code, Value value, Copy &copy) {
   if (isa<arith::DivFOp>(op))
     return code.make<arith::DivFOp>(of(0), of(1));
   if (auto select = dyn_cast<arith::SelectOp>(op))
-    return code.make<arith::SelectOp>(copy.map.lookupOrDefault(select.getCondition()), of(1), of(2));
+    return code.make<arith::SelectOp>(copy.map.lookupOrDefault(select.getCondition()), of(1),
+                                      of(2));
   if (isa<arith::NegFOp>(op))
     return of(0);
-  return code.b.create(op->getLoc(), op->getName().getIdentifier(), of(0), op->getResultTypes(), op->getAttrs())
+  return code.b
+      .create(op->getLoc(), op->getName().getIdentifier(), of(0), op->getResultTypes(),
+              op->getAttrs())
       ->getResult(0);
 }
 

@@ -12,14 +12,16 @@ namespace moa::precision {
 /// The largest magnitude of a rounded element, in steps.
 static constexpr double kSteps = 127;
 
-/// Rows that the scale of all is found from, at equal distances, and how much larger than their largest element others
-/// may be before they are rounded to what that is: a 512th of normal numbers has a maximum of 4.4 deviations, all
-/// 2^21 of one of 5.1. Rounding costs the more, the larger the room.
+/// Rows that the scale of all is found from, at equal distances, and how much larger than their
+/// largest element others may be before they are rounded to what that is: a 512th of normal numbers
+/// has a maximum of 4.4 deviations, all 2^21 of one of 5.1. Rounding costs the more, the larger the
+/// room.
 static constexpr int64_t kScaleRows = 512;
 /// Parts of them whose extremes are found apart.
 static constexpr int64_t kScaleParts = 8;
 static constexpr double kRoom = 1.25;
-/// What is larger than so many times that is off by as much as it weighs; where there is such a row, the plan is not taken.
+/// What is larger than so many times that is off by as much as it weighs; where there is such a
+/// row, the plan is not taken.
 static constexpr double kBeyond = 1.25;
 
 /// Elements that an index of a fold takes, so that their loads are in flight together.
@@ -62,9 +64,11 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
     Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));
     if (!ifLarge)
       return code.store(value, mean.array, others);
-    // Tensor cores add products of 8-bit floats with few bits, which a vector of no use would take: 0 where
-    // the mean is less than half of the root mean square, as that of 64 elements without one is.
-    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
+    // Tensor cores add products of 8-bit floats with few bits, which a vector of no use would take:
+    // 0 where the mean is less than half of the root mean square, as that of 64 elements without
+    // one is.
+    Value square =
+        code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
     Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]); // or NaN
     code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
   });
@@ -81,14 +85,15 @@ const Mean *Adapter::findMean(const Score &score) {
   return &found->second;
 }
 
-/// Whether the operand's other axes are those of the nest, in order, so that a nest over its rows is one
-/// over the nest's indices.
+/// Whether the operand's other axes are those of the nest, in order, so that a nest over its rows
+/// is one over the nest's indices.
 bool Adapter::hasRowsOfNest(const Operand &operand) {
   onf::LoadOp load = operand.load;
   StringRef name = kernel.getArrayName(operand.array().getArgNumber());
   auto type = cast<ArrayType>(operand.array().getType());
   unsigned rank = operand.rank(), next = 0;
-  if (load.getTerms().size() != rank || load.getConstant() != "0" || nest.getExtents().size() + 1 != rank)
+  if (load.getTerms().size() != rank || load.getConstant() != "0" ||
+      nest.getExtents().size() + 1 != rank)
     return false;
   for (unsigned axis = 0; axis < rank; ++axis) {
     StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
@@ -96,7 +101,8 @@ bool Adapter::hasRowsOfNest(const Operand &operand) {
       return false;
     if (axis == operand.axis)
       continue;
-    if (load.getTerms()[axis] != nest.getBody().getArgument(next) || type.getShape()[axis] != nest.getExtents()[next])
+    if (load.getTerms()[axis] != nest.getBody().getArgument(next) ||
+        type.getShape()[axis] != nest.getExtents()[next])
       return false;
     ++next;
   }
@@ -110,7 +116,8 @@ Value Adapter::addShiftArray(const Score &score) {
 }
 
 /// c(i) = Σ_k row(i, k) · mean(k), at an index of the nest.
-void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
+void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array,
+                         ValueRange indices) {
   IRMapping map;
   map.map(nest.getBody().getArguments(), indices);
   SymExpr extent = *SymExpr::parse(score.fold.getExtent());
@@ -119,7 +126,8 @@ void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value
     Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
     IRMapping here = map;
     here.map(score.fold.getBody().getArgument(0), k);
-    Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
+    Value y = at.widen(
+        loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
     return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
   })[0];
   code.store(sum, array, indices);
@@ -134,27 +142,29 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
     if (term == row) {
       auto stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
       if (found || load.getTerms().size() != score.row.rank() ||
-          stride != (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
+          stride !=
+              (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
         return std::nullopt;
       found = axis;
     }
   return found;
 }
 
-/// The largest of each `kPart` neighbours along the last axis of magnitudes. The last part reaches back into
-/// the one before it, so that all have as many.
+/// The largest of each `kPart` neighbours along the last axis of magnitudes. The last part reaches
+/// back into the one before it, so that all have as many.
 static constexpr int64_t kPart = 128;
 static_assert(kPart <= kFewest);
 
-Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents,
-                          const Choice &where) {
+Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames,
+                          ArrayRef<Attribute> otherExtents, const Choice &where) {
   auto type = cast<ArrayType>(largest.getType());
   unsigned last = type.getRank() - 1;
   SymExpr count = type.getExtent(last);
   SmallVector<Attribute> names(otherNames), extents(otherExtents);
   names.push_back(editor.text("p"));
   extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
-  std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
+  std::string name =
+      kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
   Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
@@ -184,7 +194,8 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
   Value steps = code.real(kSteps);
-  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), code.make<arith::DivFOp>(steps, largest));
+  Value inverse =
+      code.make<arith::SelectOp>(isZero, code.real(1), code.make<arith::DivFOp>(steps, largest));
   return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
 }
 
@@ -198,8 +209,8 @@ static Value nearestInteger(Code &code, Value x, Value inverse) {
   return code.toIndex(whole);
 }
 
-/// What nests over the rows of an array along an axis read: its elements, less their mean where there is one. Rows that
-/// `across` tells apart have one scale.
+/// What nests over the rows of an array along an axis read: its elements, less their mean where
+/// there is one. Rows that `across` tells apart have one scale.
 struct Adapter::RowReader {
   Value array;
   unsigned axis = 0;
@@ -231,7 +242,8 @@ struct Adapter::RowReader {
   }
   Value largestOf(Code &code, ValueRange row) const {
     return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
+      return SmallVector<Code::Term>{
+          {Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
     })[0];
   }
   SmallVector<Value> withRow(ValueRange others, Value number) const {
@@ -251,7 +263,8 @@ struct Adapter::RowReader {
   }
 };
 
-Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
+Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean,
+                                     std::optional<unsigned> across) {
   RowReader rows{array, axis, mean, across, {}, {}, {}, {}};
   for (auto [k, extent] : llvm::enumerate(rows.type().getShape()))
     if (k != axis) {
@@ -265,8 +278,8 @@ Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mea
   return rows;
 }
 
-/// The scale of the rows that `across` tells apart, its inverse and the largest magnitude that it holds, from a part
-/// of these rows.
+/// The scale of the rows that `across` tells apart, its inverse and the largest magnitude that it
+/// holds, from a part of these rows.
 Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   Type single = Builder(kernel.getContext()).getF32Type();
   std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
@@ -278,7 +291,8 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   result.limit = editor.addTemporary(name + "_limit", rows.scaleExtents, single);
   auto placeOf = [&](Code &code, Value number) {
     Value count = code.extent(rows.type().getExtent(*rows.across));
-    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), code.index(kScaleRows));
+    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count),
+                                          code.index(kScaleRows));
   };
   Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   // Of rows less a mean, extremes of columns, which need not wait for it.
@@ -286,11 +300,13 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   Extremes extremes;
   if (rows.mean) {
     constexpr int64_t kEach = kScaleRows / kScaleParts;
-    Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce), [&](Code &in, Value p, Value step, int64_t k) {
-      Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)),
-                                           in.make<arith::MulIOp>(step, in.index(kAtOnce)));
-      return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
-    }};
+    Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce),
+                        [&](Code &in, Value p, Value step, int64_t k) {
+                          Value first = in.make<arith::AddIOp>(
+                              in.make<arith::MulIOp>(p, in.index(kEach)),
+                              in.make<arith::MulIOp>(step, in.index(kAtOnce)));
+                          return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
+                        }};
     extremes = addExtremes(cast<BlockArgument>(rows.array), *rows.across, rows.axis, part,
                            [&](const Axes &axes) { return whereReadFew(rows.array, axes); });
   } else {
@@ -299,24 +315,29 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
     extents.push_back(editor.text(SymExpr(kScaleRows)));
     some = editor.addTemporary(name + "_some", extents, single);
     editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
-      code.store(rows.largestOf(code, rows.withRow(at.drop_back(), placeOf(code, at.back()))), some, at);
+      code.store(rows.largestOf(code, rows.withRow(at.drop_back(), placeOf(code, at.back()))), some,
+                 at);
     });
   }
-  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value present = isNeeded(code, where, others);
-    Value largest = some ? largestOfParts(code, some, others, present)
-                         : code.fold("k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
-      there = present;
-      Value mean = rows.loadMean(in, others, k);
-      return SmallVector<Code::Term>{
-          {Monoid::max, "largest", extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
-    })[0];
-    largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
-    code.store(largest, result.limit, others);
-    auto [step, back] = stepOf(code, largest);
-    code.store(step, result.scale, others);
-    code.store(back, result.inverse, others);
-  });
+  editor.addShortNest(
+      rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+        Value present = isNeeded(code, where, others);
+        Value largest =
+            some ? largestOfParts(code, some, others, present)
+                 : code.fold(
+                       "k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
+                         there = present;
+                         Value mean = rows.loadMean(in, others, k);
+                         return SmallVector<Code::Term>{
+                             {Monoid::max, "largest",
+                              extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
+                       })[0];
+        largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
+        code.store(largest, result.limit, others);
+        auto [step, back] = stepOf(code, largest);
+        code.store(step, result.scale, others);
+        code.store(back, result.inverse, others);
+      });
   return result;
 }
 
@@ -325,17 +346,20 @@ void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
   unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, where);
-  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    auto [step, back] = stepOf(code, largestOfParts(code, parts, others, isNeeded(code, where, others)));
-    code.store(step, result.scale, others);
-    code.store(back, result.inverse, others);
-  });
+  editor.addShortNest(
+      rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+        auto [step, back] =
+            stepOf(code, largestOfParts(code, parts, others, isNeeded(code, where, others)));
+        code.store(step, result.scale, others);
+        code.store(back, result.inverse, others);
+      });
 }
 
 /// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
-/// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's largest
-/// magnitude is found. A scale that is known already is kept.
-Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
+/// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's
+/// largest magnitude is found. A scale that is known already is kept.
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean,
+                            std::optional<unsigned> across,
                             llvm::function_ref<void(Code &, ValueRange)> beside) {
   Rounded result = roundedArrays.lookup({array, axis});
   bool isKnown = bool(result.scale);
@@ -351,10 +375,12 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   // A limit that is checked behind the rounding, which a pilot's few rows need not.
   bool isChecked = isKnown ? bool(result.limit) : across && needsEstimates();
   if (across && (!isKnown || isChecked))
-    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
+    result.largest =
+        editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
   auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
-      at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data, rows.indicesOf(row, k[0]));
+      at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data,
+               rows.indicesOf(row, k[0]));
     });
   };
   Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
@@ -392,18 +418,20 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
   result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
-  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value most = code.make<arith::MulFOp>(code.load(result.limit, others), code.real(kBeyond));
-    most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
-    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
-    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
-    code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond, others);
-  });
+  editor.addShortNest(
+      rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+        Value most = code.make<arith::MulFOp>(code.load(result.limit, others), code.real(kBeyond));
+        most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
+        Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
+        Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
+        code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond,
+                   others);
+      });
   return result;
 }
 
-/// Means and scales that few elements give, before anything is rounded, so that a pilot may have them too. Under a
-/// mask a pilot finds those of values by itself, as the plan's are of all keys.
+/// Means and scales that few elements give, before anything is rounded, so that a pilot may have
+/// them too. Under a mask a pilot finds those of values by itself, as the plan's are of all keys.
 void Adapter::addScales() {
   auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
     Rounded &known = roundedArrays[{operand.array(), operand.axis}];
@@ -418,7 +446,8 @@ void Adapter::addScales() {
     add(score.row, nullptr, rowAxisOf(score));
   }
   for (const Carrier &carrier : carriers)
-    if (plans[0].sums && areScalesOfPart(carrier) && !roundedValues.lookup(carrier.load.getArray()).scale)
+    if (plans[0].sums && areScalesOfPart(carrier) &&
+        !roundedValues.lookup(carrier.load.getArray()).scale)
       roundedValues[carrier.load.getArray()] = addValueScales(carrier);
 }
 
@@ -441,21 +470,24 @@ void Adapter::takeScales(const Adapter &whole) {
 // What a sample does not show
 //===----------------------------------------------------------------------===//
 
-/// The share of rows that 32 picks miss in one of 20 heads: smaller rows than others, whose scores are smaller too, are fewer of the picks.
+/// The share of rows that 32 picks miss in one of 20 heads: smaller rows than others, whose scores
+/// are smaller too, are fewer of the picks.
 static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
 
-/// Whether a plan is asked how far off scores are: f16 and sums of two floats are off by little relative to what they are, which
-/// matters where something takes scores absolutely.
+/// Whether a plan is asked how far off scores are: f16 and sums of two floats are off by little
+/// relative to what they are, which matters where something takes scores absolutely.
 bool Adapter::asksScores(const Plan &plan) {
   auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
   bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);
   return isCoarse || llvm::any_of(scores, isExponent);
 }
 
-/// |factors · row|² of the rows of the sample, or of all rows of the nest, factors being those on the way to an exponential. It is read where the row stands, so that it need not wait for
-/// copies of rows.
+/// |factors · row|² of the rows of the sample, or of all rows of the nest, factors being those on
+/// the way to an exponential. It is read where the row stands, so that it need not wait for copies
+/// of rows.
 Value Adapter::addReach(const Score &score, bool ofSample) {
-  Value array = editor.addTemporary(base() + "_reach", picked.extents, Builder(kernel.getContext()).getF32Type());
+  Value array = editor.addTemporary(base() + "_reach", picked.extents,
+                                    Builder(kernel.getContext()).getF32Type());
   SmallVector<Value> ofKeys = addFactorsOfKeys(score);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
@@ -463,10 +495,11 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
     if (ofSample)
       arguments.back() = code.toIndex(code.load(picked.numbers, indices));
     map.map(nest.getBody().getArguments(), arguments);
-    Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
-      Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
-      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
-    })[0];
+    Value square =
+        code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
+          Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
+          return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+        })[0];
     auto largest = [&](const Exponent &, unsigned way) {
       return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
     };
@@ -478,7 +511,8 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 /// Of each way on which the key has factors, the largest of their squares in each part of the keys.
 SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
   SmallVector<Value> parts;
-  SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names), extents(picked.extents);
+  SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())),
+      names(picked.names), extents(picked.extents);
   names.back() = editor.text("m"), extents.back() = score.outer.getExtentAttr();
   onf::FoldOp outer = score.outer;
   for (const Exponent &way : findExponents(score, nest).ways) {
@@ -486,7 +520,8 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
       parts.push_back(Value());
       continue;
     }
-    Value squares = editor.addTemporary(base() + "_of_keys", extents, Builder(kernel.getContext()).getF32Type());
+    Value squares = editor.addTemporary(base() + "_of_keys", extents,
+                                        Builder(kernel.getContext()).getF32Type());
     editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
       IRMapping map;
       SmallVector<Value> arguments(indices);
@@ -495,20 +530,21 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
       map.map(outer.getBody().getArgument(0), indices.back());
       code.store(squareOfKey(code, way, map), squares, indices);
     });
-    parts.push_back(addPartsOf(squares, heads, ArrayRef<Attribute>(picked.extents).drop_back(), sampled));
+    parts.push_back(
+        addPartsOf(squares, heads, ArrayRef<Attribute>(picked.extents).drop_back(), sampled));
   }
   return parts;
 }
 
-/// Errors of scores that are not small against 1 change those rows by much in which keys are nearly as large as the
-/// largest, and where scores are so large, these rows are few. So are rows with elements beyond what the scale holds, and
-/// those that see keys with such elements.
+/// Errors of scores that are not small against 1 change those rows by much in which keys are nearly
+/// as large as the largest, and where scores are so large, these rows are few. So are rows with
+/// elements beyond what the scale holds, and those that see keys with such elements.
 Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
   if (!asksScores(plans[plan - 1]))
     return Value();
   bool isHalf = bool(plans[plan - 1].half);
-  // Trials have it for 8 bits. Rows with as much of a relative error as their scores have absolutely, all of those missed, are within the
-  // tolerance.
+  // Trials have it for 8 bits. Rows with as much of a relative error as their scores have
+  // absolutely, all of those missed, are within the tolerance.
   double much = kMuch;
   for (const Result &result : results)
     if (isHalf)
@@ -517,31 +553,38 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
   return either(code, errors.beyond, isOffBy(code, errors, much));
 }
 
-Value Adapter::either(Code &code, Value a, Value b) { return a && b ? Value(code.make<arith::OrIOp>(a, b)) : a ? a : b; }
+Value Adapter::either(Code &code, Value a, Value b) {
+  return a && b ? Value(code.make<arith::OrIOp>(a, b)) : a ? a : b;
+}
 
 /// Whether scores of some row are off by that much or more.
 Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   Value any;
   // Roundings are within half a step, evenly: its square / 12 is their mean square.
   for (Value square : errors.squares)
-    any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
+    any = either(
+        code, any,
+        code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
   return any;
 }
 
-/// By how much a number of the size 1 is off at most in a plan of 16 bits, or of sums of two floats of 16 bits.
+/// By how much a number of the size 1 is off at most in a plan of 16 bits, or of sums of two floats
+/// of 16 bits.
 static double unitRoundoff(const Plan &plan) {
   if (plan.isSplit)
     return plan.half.isF16() ? 0x1p-21 : 0x1p-15;
   return plan.half.isF16() ? 0x1p-11 : 0x1p-8;
 }
 
-/// Of each score, 12 times the square of the largest standard deviation of its errors, from the keys' steps; and
-/// whether rows or keys have elements beyond what their scales hold.
-Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan, Value present) {
+/// Of each score, 12 times the square of the largest standard deviation of its errors, from the
+/// keys' steps; and whether rows or keys have elements beyond what their scales hold.
+Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan,
+                                            Value present) {
   Type halfType = plans[plan - 1].half;
   ScoreErrors errors;
   for (auto [number, score] : llvm::enumerate(scores)) {
-    Rounded keys = halfType ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
+    Rounded keys = halfType ? half(score.key.array(), score.key.axis,
+                                   score.keyAxis.value_or(score.key.axis == 0), halfType)
                             : rounded(score.key);
     Value squares = reach[number];
     SymExpr count = *SymExpr::parse(cast<StringAttr>(picked.extents.back()).getValue());
@@ -560,7 +603,8 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
       terms.push_back({Monoid::max, "step", loadScale(in, of.key, keys, map)});
       for (const Operand *operand : {&of.row, &of.key})
         if (Rounded limited = halfType ? Rounded() : rounded(*operand); limited.beyond)
-          terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
+          terms.push_back({Monoid::max, "beyond",
+                           in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
     };
     using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::Term> &)>;
     auto fold = [&](StringRef name, const SymExpr &extent, ArrayRef<Add> adds) {
@@ -572,27 +616,33 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
         return terms;
       });
     };
-    // Keys may have one step, which is read beside the rows, so that their fold is the only one and lanes may share it.
+    // Keys may have one step, which is read beside the rows, so that their fold is the only one and
+    // lanes may share it.
     Code::Values most;
     if (keys.across) {
-      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) { addSteps(in, in.index(0), terms); };
+      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) {
+        addSteps(in, in.index(0), terms);
+      };
       most = fold("r", count, {addSquare, addFirst});
     } else {
       most = fold("r", count, {addSquare});
       llvm::append_range(most, fold("m", *SymExpr::parse(score.outer.getExtent()), {addSteps}));
     }
     Value square = most[0];
-    // Half a step of a key's largest element in 16 bits, or more: as its others have smaller ones, that of most. Of f16 what
-    // was read is a power of 2, of which
-    // elements are less than 2^(kTopOfF16 + 1) times.
+    // Half a step of a key's largest element in 16 bits, or more: as its others have smaller ones,
+    // that of most. Of f16 what was read is a power of 2, of which elements are less than
+    // 2^(kTopOfF16 + 1) times.
     Value step = most[1];
     if (halfType)
-      step = code.make<arith::MulFOp>(step, code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
+      step = code.make<arith::MulFOp>(
+          step, code.real(unitRoundoff(plans[plan - 1]) *
+                          (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
     for (Value beyond : llvm::drop_begin(most, 2)) {
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
       errors.beyond = either(code, errors.beyond, is);
     }
-    errors.squares.push_back(code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
+    errors.squares.push_back(
+        code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
   }
   return errors;
 }

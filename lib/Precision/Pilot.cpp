@@ -1,9 +1,10 @@
 //===- Pilot.cpp - a small nest that says whether a plan is worth its trial ===//
 //
-// What stands in front of a plan, the rounding of all keys and rows and the sample, is lost where the plan is not
-// taken. So a nest like the one at hand with few rows and keys, at equal distances from each other, is computed first,
-// as it is written and by the plan, and all else is left out at indices in front of the rows where that is not near
-// enough. Each index decides for itself, so that its results are the same whatever stands beside it.
+// What stands in front of a plan, the rounding of all keys and rows and the sample, is lost where
+// the plan is not taken. So a nest like the one at hand with few rows and keys, at equal distances
+// from each other, is computed first, as it is written and by the plan, and all else is left out at
+// indices in front of the rows where that is not near enough. Each index decides for itself, so
+// that its results are the same whatever stands beside it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/Hints.h"
@@ -19,24 +20,26 @@ namespace moa::precision {
 static constexpr int64_t kPilotRows = 128, kPilotKeys = 1024;
 /// The nest has so many times the pairs of rows and keys that the pilot has, in both ways together.
 static constexpr int64_t kPilotShare = 200;
-/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's launches take 44
-/// µs of an H200, 2 % of what 16 times as many multiply-adds do, and save 100 more where no plan is taken; how many
-/// indices there are may change no results.
+/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's
+/// launches take 44 µs of an H200, 2 % of what 16 times as many multiply-adds do, and save 100 more
+/// where no plan is taken; how many indices there are may change no results.
 static constexpr int64_t kPilotWork = 60'000'000'000;
-/// A head may be near enough where the error in the pilot is at most so much of what is allowed: among few keys a row has fewer that
-/// matter, and errors of most peaked heads are up to 1.05 times what is allowed where they are within it among all.
+/// A head may be near enough where the error in the pilot is at most so much of what is allowed:
+/// among few keys a row has fewer that matter, and errors of most peaked heads are up to 1.05 times
+/// what is allowed where they are within it among all.
 static constexpr double kHopeful = 1.1;
-/// Where scores are off by more than the tolerance, weights are too, and how far that goes depends on how many keys
-/// weigh alike, of which few keys say little: errors among all keys were up to 1.8 times those of the pilot, and down
-/// to 0.6 times.
+/// Where scores are off by more than the tolerance, weights are too, and how far that goes depends
+/// on how many keys weigh alike, of which few keys say little: errors among all keys were up to 1.8
+/// times those of the pilot, and down to 0.6 times.
 static constexpr double kDoubtful = 0.5;
 
-/// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands in loads alone, along one axis of each: a mask
-/// would be another one for few keys.
+/// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands
+/// in loads alone, along one axis of each: a mask would be another one for few keys.
 bool Adapter::canPilot() {
-  bool isAsked = options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
-  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half || headExtents.empty() ||
-      isComponentWise())
+  bool isAsked =
+      options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
+  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half ||
+      headExtents.empty() || isComponentWise())
     return false;
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);
@@ -47,12 +50,14 @@ bool Adapter::canPilot() {
   return llvm::all_of(carriers, [&](const Carrier &carrier) { return carrier.outer == outer; }) &&
          llvm::all_of(key.getUsers(), [&](Operation *user) {
            auto load = dyn_cast<onf::LoadOp>(user);
-           return load && isa<BlockArgument>(load.getArray()) && findAxis(load, key, outer.getExtentAttr());
+           return load && isa<BlockArgument>(load.getArray()) &&
+                  findAxis(load, key, outer.getExtentAttr());
          });
 }
 
 /// Of the array, `count` indices along the axis, at equal distances.
-Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
+Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where,
+                       onf::ForOp before) {
   KernelEditor editor(kernel, before);
   auto type = cast<ArrayType>(array.getType());
   SmallVector<Attribute> extents(type.getShape().begin(), type.getShape().end()), names;
@@ -68,7 +73,8 @@ Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &
       SmallVector<Value> to(indices), from;
       to.push_back(last[0]);
       from = to;
-      from[axis] = at.make<arith::MulIOp>(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
+      from[axis] =
+          at.make<arith::MulIOp>(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
       at.store(at.load(array, from), part, to);
     });
   });
@@ -102,25 +108,30 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
     IRMapping terms;
     for (Value term : old.getTerms())
       terms.map(term, term);
-    Value now = loadAs(code, old, part, placesWithout(old.getArray().getType().getRank(), {}), terms);
+    Value now =
+        loadAs(code, old, part, placesWithout(old.getArray().getType().getRank(), {}), terms);
     old.getResult().replaceAllUsesWith(now);
     old.erase();
     return now.getDefiningOp<onf::LoadOp>();
   };
   auto copied = [&](auto op) { return cast<decltype(op)>(copy.map.lookup(op.getOperation())); };
-  // What differs from row to row is read where it stands, as copies of few keys of all rows would be long.
+  // What differs from row to row is read where it stands, as copies of few keys of all rows would
+  // be long.
   DenseMap<Operation *, onf::LoadOp> replaced;
   onf::FoldOp from = scores[0].outer;
   Value key = from.getBody().getArgument(0);
   Code inside(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), nest.getLoc());
-  Value keyStep = inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
+  Value keyStep =
+      inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
   Value keyOf = inside.make<arith::MulIOp>(outer.getBody().getArgument(0), keyStep);
   for (Operation *user : llvm::to_vector(key.getUsers())) {
     auto load = cast<onf::LoadOp>(user);
     llvm::SmallPtrSet<Value, 8> indices;
-    bool isKnown = llvm::all_of(load.getTerms(), [&](Value term) { return collectIndices(term, indices); });
+    bool isKnown =
+        llvm::all_of(load.getTerms(), [&](Value term) { return collectIndices(term, indices); });
     if (!isKnown || indices.contains(nest.getBody().getArguments().back()))
-      copy.map.lookup(load.getOperation())->replaceUsesOfWith(outer.getBody().getArgument(0), keyOf);
+      copy.map.lookup(load.getOperation())
+          ->replaceUsesOfWith(outer.getBody().getArgument(0), keyOf);
     else if (!replaced.count(load))
       replaced[load] = replace(load, *findAxis(load, key, from.getExtentAttr()), kPilotKeys);
   }
@@ -130,7 +141,8 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
     now.outer = outer;
     now.fold = copied(score.fold);
     unsigned axis = *findAxis(score.row.load, nest.getBody().getArguments().back(), rowExtent);
-    cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()))->replaceUsesOfWith(row, place);
+    cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()))
+        ->replaceUsesOfWith(row, place);
     now.row.load = replace(score.row.load, axis, kPilotRows);
     now.key.load = replaced.at(score.key.load);
     now.value = copy.map.lookup(score.value);
@@ -157,7 +169,8 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
 SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
   SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
   SmallVector<std::pair<SymExpr, SymExpr>> list{
-      {keys, SymExpr(2 * kPilotKeys - 1)}, {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
+      {keys, SymExpr(2 * kPilotKeys - 1)},
+      {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
   SymExpr work = weigh().first;
   if (options.pilot >= 0)
     list.assign({{keys, SymExpr(2 * kPilotKeys - 1)}, {work, SymExpr(options.pilot)}});
@@ -166,9 +179,13 @@ SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
   return list;
 }
 
-/// Where the pilot is computed, in the nest that finds out whether rows and keys are many enough for a trial.
+/// Where the pilot is computed, in the nest that finds out whether rows and keys are many enough
+/// for a trial.
 void Adapter::addPiloted(Code &code, Value isLarge) {
-  piloted = {editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  piloted = {
+      editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()),
+      {},
+      1};
   Value is = isLarge;
   for (const auto &[x, y] : pilotConditions())
     is = code.make<arith::AndIOp>(
@@ -199,7 +216,8 @@ void Adapter::addPilot() {
     small.reach.push_back(small.addReach(score, /*ofSample=*/false));
   Copy fewer = small.copyNest();
   small.rewrite(fewer, 1, {});
-  SmallVector<SmallVector<Value>> samples{small.storeSample(fewer, "_pilot1", small.picked.extents)};
+  SmallVector<SmallVector<Value>> samples{
+      small.storeSample(fewer, "_pilot1", small.picked.extents)};
   SmallVector<Value> exact = storeSample(copy, "_pilot0", small.picked.extents);
   for (auto [result, from, sample] : llvm::zip_equal(small.results, results, exact))
     result.store = from.store, result.sample = sample;
@@ -217,16 +235,20 @@ void Adapter::addPilot() {
     if (earlier.array)
       looked = code.make<arith::AndIOp>(looked, isTried(code, small.sampled, head));
     ScoreErrors scores = small.measureScores(code, head, 1, looked);
-    Value isNear = code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
+    Value isNear =
+        code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
-      Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
-        present = looked;
-        SmallVector<Value> at(head);
-        at.push_back(r);
-        return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
-                                       {Monoid::add, "error", in.load(small.errors[0][o], at)}};
-      });
-      auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
+      Code::Values sums =
+          code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
+            present = looked;
+            SmallVector<Value> at(head);
+            at.push_back(r);
+            return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
+                                           {Monoid::add, "error", in.load(small.errors[0][o], at)}};
+          });
+      auto allowed = [&](double share) {
+        return code.real(std::pow(share * result.allowed.epsilon, 2));
+      };
       Value isDoubtful = isOffBy(code, scores, result.allowed.epsilon);
       Value little = allowed(kDoubtful), usual = allowed(kHopeful);
       Value share = code.make<arith::SelectOp>(isDoubtful, little, usual);

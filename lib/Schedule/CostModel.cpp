@@ -36,9 +36,7 @@ struct Choice {
 };
 } // namespace
 
-static double missing(double have, double need) {
-  return need > have ? 1 - have / need : 0;
-}
+static double missing(double have, double need) { return need > have ? 1 - have / need : 0; }
 
 static double cost(const NestShape &nest, const FoldShape &fold, const Machine &machine,
                    int64_t registers, int64_t lanes, int64_t block) {
@@ -145,8 +143,8 @@ Schedule moa::chooseSchedule(onf::KernelOp kernel, const Machine &machine) {
       factors.emplace_back(onf::Resource::lane, choice.lanes);
     }
     for (auto [fold, block] : llvm::zip(shape.folds, choice.blocks)) {
-      nest.folds.push_back({fold.name,
-                            {{onf::Resource::sequential, 0}, {onf::Resource::cache, block}}});
+      nest.folds.push_back(
+          {fold.name, {{onf::Resource::sequential, 0}, {onf::Resource::cache, block}}});
       auto &factors = nest.folds.back().factors;
       int64_t rows = choice.registers * choice.lanes;
       if (int64_t blocks = nest.folds.size() == 1 ? choosePart(shape, fold, rows, block) : 0) {

@@ -41,7 +41,8 @@
 using namespace mlir;
 using namespace moa;
 
-// What symbolic extents count: keys of a fold, rows, and rows of the whole nest, as many times the former as all axes in front together.
+// What symbolic extents count: keys of a fold, rows, and rows of the whole nest, as many times the
+// former as all axes in front together.
 static constexpr double assumedKeys = 8192, assumedRows = 262144;
 static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20,
                         blockStart = 2000;
@@ -76,7 +77,8 @@ static double waste(const GpuNest &nest, const TileShape &shape) {
 }
 
 /// The time of the last blocks, when some multiprocessors have none, as a part of
-/// the whole. Blocks of the last round in parts leave a fifth of a round on average, not half of one.
+/// the whole. Blocks of the last round in parts leave a fifth of a round on average, not half of
+/// one.
 static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine) {
   if (nest.extents.empty())
     return 0;
@@ -86,12 +88,14 @@ static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine
     isKnown &= extent.has_value();
     outer *= std::max<int64_t>(extent.value_or(1), 1);
   }
-  // Where rows are not known either the whole is, as the number of rows and what stands in front of them go together.
+  // Where rows are not known either the whole is, as the number of rows and what stands in front of
+  // them go together.
   std::optional<int64_t> rows = nest.extents.back();
   bool isConstant = isKnown && rows;
   if (!isKnown || !rows)
     outer = std::max(outer, assumedRows / assumedKeys);
-  double blocks = outer * (rows ? llvm::divideCeil(std::max<int64_t>(*rows, 1), shape.rows()) : assumedKeys / shape.rows());
+  double blocks = outer * (rows ? llvm::divideCeil(std::max<int64_t>(*rows, 1), shape.rows())
+                                : assumedKeys / shape.rows());
   if (isConstant || blocks < sms)
     return std::ceil(blocks / sms) * sms / blocks - 1;
   return (shape.shares > 0 ? 0.2 : 0.5) * sms / blocks;
@@ -110,7 +114,8 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   double apart = 0; // columns of sums over a tile, which are added in f32
   for (const TileColumns &depth : fold.depths) {
     scores += contraction(depth);
-    reads += depth.products * ((shape.holdsRows ? 0 : 64) + keys) * double(depth.contracted() * depth.bytes);
+    reads += depth.products * ((shape.holdsRows ? 0 : 64) + keys) *
+             double(depth.contracted() * depth.bytes);
   }
   for (const TileColumns &width : fold.widths) {
     sums += contraction(width);
@@ -130,30 +135,33 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   cost.issue = (pairs * slots + groups * ofRows) / machine.issue;
   cost.shared = (groups * reads + bytes) / machine.sharedBandwidth;
   cost.copy = bytes * machine.multiprocessors / machine.l2Bandwidth;
-  cost.chain = scores + (cost.special + cost.issue) / groups + tileLatency +
-               (shape.overlap ? 0 : sums);
+  cost.chain =
+      scores + (cost.special + cost.issue) / groups + tileLatency + (shape.overlap ? 0 : sums);
   auto fourth = [](double x) { return x * x * x * x; };
   double busy = std::pow(fourth(cost.tensor) + fourth(cost.special) + fourth(cost.issue) +
                              fourth(cost.shared) + fourth(cost.chain),
                          0.25);
   cost.period = std::max(busy, cost.copy);
-  cost.exposed = std::max(
-      0.0, machine.copyLatency + cost.copy - (shape.stages - 0.5) * cost.period);
+  cost.exposed =
+      std::max(0.0, machine.copyLatency + cost.copy - (shape.stages - 0.5) * cost.period);
   cost.period += cost.exposed;
   double tiles = (fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys) / keys;
   double start = (blockStart + cost.chain) / (std::max(tiles, 1.0) * cost.period);
   int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
-  // Where products are awaited before anything else is computed registers are those that are counted.
-  double full = double(tileNeeds(fold, shape).registers()) / limit, free = shape.overlap ? 0.95 : 0.99;
+  // Where products are awaited before anything else is computed registers are those that are
+  // counted.
+  double full = double(tileNeeds(fold, shape).registers()) / limit,
+         free = shape.overlap ? 0.95 : 0.99;
   cost.perPair = cost.period / pairs * (1 + waste(nest, shape)) * (1 + start) *
                  (1 + tail(nest, shape, machine)) * (1 + std::max(0.0, full - free));
   return cost;
 }
 
-/// Blocks that visit few tiles wait more than they compute: for their start, a copy and each tile's chain.
-/// As many share a multiprocessor as registers and shared memory allow, and what they take is the longer of
-/// that time divided by their number, and of what the units and the copies take.
-static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t residents, const GpuMachine &machine) {
+/// Blocks that visit few tiles wait more than they compute: for their start, a copy and each tile's
+/// chain. As many share a multiprocessor as registers and shared memory allow, and what they take
+/// is the longer of that time divided by their number, and of what the units and the copies take.
+static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t residents,
+                          const GpuMachine &machine) {
   const TileFold &fold = *nest.fold;
   TileCost cost = tileCost(nest, shape, machine);
   double indices = fold.isProduct ? *fold.visited : 0.5 * (*fold.visited + shape.rows());
@@ -205,19 +213,22 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     shape.groupBytes = machine.l2Bytes * 18 / 25;
   shape.repairBound = nest.fold->repairBound;
   // Where all products are of 8 bits, states take longer than they: warpgroups that compute
-  // them at the same time would wait for the same units, and a third warpgroup, for which there are registers where
-  // products do not overlap with scores, fills more gaps than the overlap.
-  bool isNarrow = llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
-                               [](const TileColumns &c) { return c.bytes == 1; });
+  // them at the same time would wait for the same units, and a third warpgroup, for which there are
+  // registers where products do not overlap with scores, fills more gaps than the overlap.
+  bool isNarrow =
+      llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
+                   [](const TileColumns &c) { return c.bytes == 1; });
   auto add = [&] {
     if (shape.threads() > machine.threadsPerBlock)
       return;
     assignRegisters(shape, machine);
-    // Without functions of the special unit there is nothing that turns keep apart (benchmarks/gpu/PRECISION.md, "Twelfth series").
+    // Without functions of the special unit there is nothing that turns keep apart
+    // (benchmarks/gpu/PRECISION.md, "Twelfth series").
     shape.takesTurns = isNarrow && shape.warpgroups > 1 && nest.fold->counts.special > 0;
     // For the sake of a few percent no call needs a workspace that has none.
     bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSharedTiles * shape.keys;
-    bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong && residentBlocks(shape, machine) == 1;
+    bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong &&
+                  residentBlocks(shape, machine) == 1;
     shape.shares = shares ? machine.multiprocessors : 0;
     if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, ""))
       return llvm::consumeError(std::move(error));
@@ -234,9 +245,8 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
           add();
       }
   // Of equal cost the first: fewer stages, smaller tiles.
-  llvm::stable_sort(shapes, [](const auto &a, const auto &b) {
-    return a.second.perPair < b.second.perPair;
-  });
+  llvm::stable_sort(
+      shapes, [](const auto &a, const auto &b) { return a.second.perPair < b.second.perPair; });
   return shapes;
 }
 
@@ -249,7 +259,8 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
     return text;
   }
   if (shapes.empty() && nest.columns) {
-    os << "runs of " << nest.columns->width << " columns, " << (nest.columns->rows > 1 ? "a lane per two " : "a lane per ")
+    os << "runs of " << nest.columns->width << " columns, "
+       << (nest.columns->rows > 1 ? "a lane per two " : "a lane per ")
        << nest.axes[nest.columns->rowAxis] << "\n";
     return text;
   }
@@ -261,11 +272,12 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
         "registers   bytes   cost\n";
   for (const auto &[shape, cost] : shapes) {
     TileNeeds needs = tileNeeds(*nest.fold, shape);
-    os << llvm::format("%10d %4d %6d %7s %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
-                       int(shape.warpgroups), int(shape.keys), int(shape.stages), shape.overlap ? "yes" : "no", cost.tensor,
-                       cost.special, cost.issue, cost.shared, cost.copy, cost.chain, cost.exposed,
-                       int(needs.registers()), int(shape.consumerRegisters), int(needs.bytes()),
-                       cost.perPair / shapes.front().second.perPair);
+    os << llvm::format(
+        "%10d %4d %6d %7s %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
+        int(shape.warpgroups), int(shape.keys), int(shape.stages), shape.overlap ? "yes" : "no",
+        cost.tensor, cost.special, cost.issue, cost.shared, cost.copy, cost.chain, cost.exposed,
+        int(needs.registers()), int(shape.consumerRegisters), int(needs.bytes()),
+        cost.perPair / shapes.front().second.perPair);
   }
   return text;
 }

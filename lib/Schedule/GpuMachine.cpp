@@ -54,8 +54,7 @@ static constexpr Quantity quantities[] = {
 };
 
 static llvm::Error refuse(const llvm::Twine &why) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                 "machine description: " + why);
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "machine description: " + why);
 }
 
 int64_t GpuMachine::getLaunchRegisters(int64_t blockThreads) const {
@@ -119,8 +118,7 @@ llvm::Expected<GpuMachine> moa::parseGpuMachine(llvm::StringRef text) {
   if (!object)
     return refuse("expects an object");
   for (const auto &entry : *object)
-    if (!llvm::is_contained({"name", "architecture", "quantities"},
-                            llvm::StringRef(entry.first)))
+    if (!llvm::is_contained({"name", "architecture", "quantities"}, llvm::StringRef(entry.first)))
       return refuse("unknown key '" + llvm::StringRef(entry.first) + "'");
   auto name = object->getString("name"), architecture = object->getString("architecture");
   if (!name || name->empty() || !architecture || architecture->empty())
@@ -148,12 +146,11 @@ std::string moa::printGpuMachine(const GpuMachine &machine) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "{\n  \"name\": " << json::Value(machine.name)
-     << ",\n  \"architecture\": " << json::Value(machine.architecture)
-     << ",\n  \"quantities\": {";
+     << ",\n  \"architecture\": " << json::Value(machine.architecture) << ",\n  \"quantities\": {";
   llvm::StringRef separator = "\n";
   for (const Quantity &quantity : quantities) {
-    os << separator << "    \"" << quantity.key << "\": { \"value\": "
-       << machine.*quantity.value << ", \"unit\": " << json::Value(quantity.unit)
+    os << separator << "    \"" << quantity.key << "\": { \"value\": " << machine.*quantity.value
+       << ", \"unit\": " << json::Value(quantity.unit)
        << ",\n      \"source\": " << json::Value(machine.sources.at(quantity.key)) << " }";
     separator = ",\n";
   }
@@ -183,7 +180,6 @@ llvm::Expected<GpuMachine> moa::loadGpuMachine(llvm::StringRef nameOrPath) {
   if (!file)
     return llvm::createStringError(
         file.getError(), "cannot read '" + nameOrPath + "' (" + file.getError().message() +
-                             "), and no GPU has this name; known are " +
-                             llvm::join(names, ", "));
+                             "), and no GPU has this name; known are " + llvm::join(names, ", "));
   return parseGpuMachine((*file)->getBuffer());
 }

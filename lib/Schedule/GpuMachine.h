@@ -41,8 +41,8 @@ struct GpuMachine {
   int64_t tensorRows = 0, tensorColumns = 0, tensorDepth = 0;
   int64_t tensor8 = 0, tensor16 = 0, tensorTF32 = 0, tensorF64 = 0;
   int64_t issue = 0, f32 = 0, f64 = 0, integer = 0, special = 0;
-  /// Multiply-adds of a nest for each byte that rounding and the sample in front of its plan move, where both take the same time: of
-  /// plans of 8 bits, of 16 bits for f32, of sums of two floats.
+  /// Multiply-adds of a nest for each byte that rounding and the sample in front of its plan move,
+  /// where both take the same time: of plans of 8 bits, of 16 bits for f32, of sums of two floats.
   int64_t workPerByte8 = 0, workPerByte16 = 0, workPerByteSplit = 0;
 
   /// Where each quantity comes from.

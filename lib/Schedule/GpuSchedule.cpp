@@ -19,9 +19,9 @@ static llvm::Error refuse(const llvm::Twine &why) {
 
 /// Bytes of a row of all operands, of which there are so many of each.
 static int64_t paddedBytes(ArrayRef<TileColumns> operands, int64_t TileColumns::*count) {
-  return std::accumulate(operands.begin(), operands.end(), int64_t(0), [&](int64_t sum, const TileColumns &c) {
-    return sum + c.*count * c.paddedBytes();
-  });
+  return std::accumulate(
+      operands.begin(), operands.end(), int64_t(0),
+      [&](int64_t sum, const TileColumns &c) { return sum + c.*count * c.paddedBytes(); });
 }
 
 static int64_t countOperands(ArrayRef<TileColumns> operands, int64_t TileColumns::*count) {
@@ -31,7 +31,8 @@ static int64_t countOperands(ArrayRef<TileColumns> operands, int64_t TileColumns
 
 /// The one place where registers are estimated. An accumulator of 64 rows has
 /// columns / 2 registers in each of its 128 threads, a tile of weights columns / 4 of
-/// 16 bits and half of that of 8. Beside them stand per state two rows' values, addresses and counters.
+/// 16 bits and half of that of 8. Beside them stand per state two rows' values, addresses and
+/// counters.
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
   constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16,
                     shortExpression = 24;
@@ -55,11 +56,13 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   // Addresses take two registers, and so that loads run at once there are several; long
   // expressions are computed for several elements at once.
   bool reads = fold.counts.loads + fold.guardCounts.loads > 0;
-  // Chosen by trial: beside scores, sums of 8 bits and those of one tile ptxas keeps that many fewer, and beside scores
-  // alone so many; beside products alone stand as many addresses and counters. Full attention with D = 128 spills nothing
-  // in 240 and in 160 registers, causal 48 and 52 bytes (benchmarks/gpu/NOTES.md).
+  // Chosen by trial: beside scores, sums of 8 bits and those of one tile ptxas keeps that many
+  // fewer, and beside scores alone so many; beside products alone stand as many addresses and
+  // counters. Full attention with D = 128 spills nothing in 240 and in 160 registers, causal 48 and
+  // 52 bytes (benchmarks/gpu/NOTES.md).
   constexpr int64_t sparedOfBytes = 8, sparedOfScores = 2, ofProducts = 10;
-  bool areBytes = !fold.widths.empty() && llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
+  bool areBytes = !fold.widths.empty() &&
+                  llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
   int64_t spared = needs.multipliesAtOnce ? sparedOfScores : areBytes ? sparedOfBytes : 0;
   needs.others = addresses - spared + perState * fold.states +
                  perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
@@ -67,7 +70,8 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
                  fold.terms * shape.keys / 4 +
                  (fold.counts.loads > 0 ? shape.keys / 2 : 0); // terms beside the scores
   needs.kept = ofProducts + perState * fold.states;
-  if (needs.multipliesAtOnce) // all weights but one stand beside the scores that the last one is computed from
+  if (needs.multipliesAtOnce) // all weights but one stand beside the scores that the last one is
+                              // computed from
     needs.others += needs.weights - needs.weights / std::max<int64_t>(fold.weights, 1);
 }
 
@@ -83,7 +87,8 @@ TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   // last ones 16 bytes of bits and what the block keeps, a number per axis.
   int64_t rings = countOperands(fold.depths, &TileColumns::rowOperands) +
                   countOperands(fold.depths, &TileColumns::keyOperands) +
-                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct + (fold.priorBytes > 0) + (fold.resultBytes > 0);
+                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct +
+                  (fold.priorBytes > 0) + (fold.resultBytes > 0);
   needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024) + fold.listBytes;
   addRegisters(needs, fold, shape);
   return needs;
@@ -117,10 +122,9 @@ void moa::assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t r
 static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
                               const llvm::Twine &where) {
   if (shape.warpgroups < 1 || shape.rows() > machine.copyRows)
-    return refuse(where + " asks for " + llvm::Twine(shape.warpgroups) +
-                  " consumer warpgroups, " + llvm::Twine(shape.rows()) +
-                  " rows, but one copy of '" + machine.name + "' has at most " +
-                  llvm::Twine(machine.copyRows) + " rows");
+    return refuse(where + " asks for " + llvm::Twine(shape.warpgroups) + " consumer warpgroups, " +
+                  llvm::Twine(shape.rows()) + " rows, but one copy of '" + machine.name +
+                  "' has at most " + llvm::Twine(machine.copyRows) + " rows");
   if (shape.takesTurns && shape.warpgroups < 2)
     return refuse(where + " asks for turns of one warpgroup");
   if (shape.threads() > machine.threadsPerBlock)
@@ -136,14 +140,16 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
   return llvm::Error::success();
 }
 
-/// Returns the stages that a consumer holds at once: it waits for a tile while the products of the one before still read
-/// theirs, if they overlap with its scores, or in a product of arrays of more than one tile.
+/// Returns the stages that a consumer holds at once: it waits for a tile while the products of the
+/// one before still read theirs, if they overlap with its scores, or in a product of arrays of more
+/// than one tile.
 static int64_t heldStages(const TileFold &fold, const TileShape &shape) {
   bool isOne = fold.extent && *fold.extent <= shape.keys;
   return shape.overlap || (fold.isProduct && !isOne) ? 2 : 1;
 }
 
-static llvm::Error checkStages(const TileFold &fold, const TileShape &shape, const llvm::Twine &where) {
+static llvm::Error checkStages(const TileFold &fold, const TileShape &shape,
+                               const llvm::Twine &where) {
   if (shape.stages >= heldStages(fold, shape))
     return llvm::Error::success();
   std::string asked = std::to_string(shape.stages) + (shape.stages == 1 ? " stage" : " stages");
@@ -151,22 +157,24 @@ static llvm::Error checkStages(const TileFold &fold, const TileShape &shape, con
     return refuse(where + " asks for " + asked + ", but it takes at least 1");
   if (fold.isProduct)
     return refuse(where + " asks for " + asked +
-                  ", but a product waits for each tile before it frees the stage of the previous one: ask for at least 2");
-  return refuse(where + " asks for " + asked + ", but to overlap it takes at least 2 (or \"overlap\": false)");
+                  ", but a product waits for each tile before it frees the stage of the previous "
+                  "one: ask for at least 2");
+  return refuse(where + " asks for " + asked +
+                ", but to overlap it takes at least 2 (or \"overlap\": false)");
 }
 
-/// The registers that a block's threads start with move between its warpgroups. One contraction, with its operands and addresses, must
-/// do with those from the start, by what ptxas asks for.
-static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs, const TileShape &shape,
-                                  const GpuMachine &machine, const llvm::Twine &where) {
+/// The registers that a block's threads start with move between its warpgroups. One contraction,
+/// with its operands and addresses, must do with those from the start, by what ptxas asks for.
+static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs,
+                                  const TileShape &shape, const GpuMachine &machine,
+                                  const llvm::Twine &where) {
   int64_t launch = machine.getLaunchRegisters(shape.threads() * residentBlocks(shape, machine));
   for (int64_t count : {shape.consumerRegisters, shape.producerRegisters})
     if (count % machine.registerUnit != 0 || count < machine.leastRegisters ||
         count > machine.mostRegisters)
-      return refuse(where + " asks for " + llvm::Twine(count) +
-                    " registers per thread, but '" + machine.name + "' has multiples of " +
-                    llvm::Twine(machine.registerUnit) + " from " +
-                    llvm::Twine(machine.leastRegisters) + " to " +
+      return refuse(where + " asks for " + llvm::Twine(count) + " registers per thread, but '" +
+                    machine.name + "' has multiples of " + llvm::Twine(machine.registerUnit) +
+                    " from " + llvm::Twine(machine.leastRegisters) + " to " +
                     llvm::Twine(machine.mostRegisters));
   if (shape.consumerRegisters < launch || shape.producerRegisters > launch)
     return refuse(where + " asks for " + llvm::Twine(shape.consumerRegisters) +
@@ -189,20 +197,23 @@ static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs, 
         needs.multipliesAtOnce
             ? number(needs.sums, " of sums, ") + rows + "beside them first " +
                   number(needs.scores + needs.others, " of scores, states and addresses, then ") +
-                  number(needs.apart + needs.weights + needs.kept, " of weights, a tile's sums, states and addresses")
-            : number(needs.sums + needs.apart, " of sums, ") + number(needs.scores, " of scores, ") +
-                  number(needs.weights, " of weights, ") + rows +
-                  number(needs.others, " of states and addresses");
+                  number(needs.apart + needs.weights + needs.kept,
+                         " of weights, a tile's sums, states and addresses")
+            : number(needs.sums + needs.apart, " of sums, ") +
+                  number(needs.scores, " of scores, ") + number(needs.weights, " of weights, ") +
+                  rows + number(needs.others, " of states and addresses");
     return refuse(where + " needs about " + llvm::Twine(needs.registers()) +
-                  " registers in each thread of a consumer (" + parts + "), but it has " + llvm::Twine(limit));
+                  " registers in each thread of a consumer (" + parts + "), but it has " +
+                  llvm::Twine(limit));
   }
   int64_t columns = fold.isProduct ? 0 : shape.keys;
   for (const TileColumns &width : fold.widths)
     columns = std::max(columns, width.padded());
   if (columns / 2 + 32 > launch)
-    return refuse(where + " has contractions of " + llvm::Twine(columns) + " columns, which take about " +
-                  llvm::Twine(columns / 2 + 32) + " registers in each thread, but a block of " +
-                  llvm::Twine(shape.threads()) + " threads starts with " + llvm::Twine(launch));
+    return refuse(where + " has contractions of " + llvm::Twine(columns) +
+                  " columns, which take about " + llvm::Twine(columns / 2 + 32) +
+                  " registers in each thread, but a block of " + llvm::Twine(shape.threads()) +
+                  " threads starts with " + llvm::Twine(launch));
   return llvm::Error::success();
 }
 
@@ -215,10 +226,9 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
     return error;
   TileNeeds needs = tileNeeds(fold, shape);
   if (needs.bytes() > machine.sharedPerBlock)
-    return refuse(place + " needs " + llvm::Twine(needs.bytes()) +
-                  " bytes of shared memory (" + llvm::Twine(needs.rowBytes) + " of rows, " +
-                  llvm::Twine(needs.stages) + " x " + llvm::Twine(needs.stageBytes) +
-                  " of stages, " + llvm::Twine(needs.otherBytes) +
+    return refuse(place + " needs " + llvm::Twine(needs.bytes()) + " bytes of shared memory (" +
+                  llvm::Twine(needs.rowBytes) + " of rows, " + llvm::Twine(needs.stages) + " x " +
+                  llvm::Twine(needs.stageBytes) + " of stages, " + llvm::Twine(needs.otherBytes) +
                   " of barriers, lists and alignment), but a block of '" + machine.name + "' has " +
                   llvm::Twine(machine.sharedPerBlock));
   if (llvm::Error error = checkRegisters(fold, needs, shape, machine, place))
@@ -228,15 +238,19 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                   " consumer warpgroups, but products of tiles have one of 64 rows");
   if (fold.isProduct && (shape.keys < 64 || shape.keys % 64 != 0 ||
                          (*fold.extent % shape.keys != 0 && *fold.extent > 64)))
-    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) + " indices, but a product over " +
-                  llvm::Twine(*fold.extent) + " takes multiples of 64 that divide it");
-  if (shape.holdsRows && llvm::any_of(fold.depths, [](const TileColumns &c) { return c.bytes == 1; }))
+    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
+                  " indices, but a product over " + llvm::Twine(*fold.extent) +
+                  " takes multiples of 64 that divide it");
+  if (shape.holdsRows &&
+      llvm::any_of(fold.depths, [](const TileColumns &c) { return c.bytes == 1; }))
     return refuse(place + " asks to hold rows in registers, but operands of 8 bits are read from "
                           "shared memory");
-  bool isTransposed = llvm::any_of(fold.widths, [](const TileColumns &c) { return c.isTransposed; });
+  bool isTransposed =
+      llvm::any_of(fold.widths, [](const TileColumns &c) { return c.isTransposed; });
   if (isTransposed && shape.keys % 128 != 0)
-    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
-                  " keys, but a carried operand of 8 bits has its keys side by side, in pieces of 128");
+    return refuse(
+        place + " has tiles of " + llvm::Twine(shape.keys) +
+        " keys, but a carried operand of 8 bits has its keys side by side, in pieces of 128");
   if (fold.guarded && shape.keys > 128)
     return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
                   " keys, but a fold with a guard clears unseen keys in tiles of up to 128");
@@ -244,11 +258,13 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
     return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
                   " bytes, but it has one axis, with nothing to group");
   if (shape.shares > 0 && !fold.canShare)
-    return refuse(place + " asks for shares, but its blocks visit different indices, its fold is a product of arrays or stands "
+    return refuse(place + " asks for shares, but its blocks visit different indices, its fold is a "
+                          "product of arrays or stands "
                           "behind one, or it carries what is neither f32 nor bool");
   if (shape.shares > 0 && fold.extent && *fold.extent < leastSharedTiles * shape.keys)
-    return refuse(place + " asks for shares of a fold over " + llvm::Twine(*fold.extent) + " indices, but " +
-                  llvm::Twine(leastSharedTiles) + " tiles of " + llvm::Twine(shape.keys) + " are worth them");
+    return refuse(place + " asks for shares of a fold over " + llvm::Twine(*fold.extent) +
+                  " indices, but " + llvm::Twine(leastSharedTiles) + " tiles of " +
+                  llvm::Twine(shape.keys) + " are worth them");
   if (shape.repairBound > fold.mostRepairBound)
     return refuse(place + " asks to put off repairs until a factor of 2^" +
                   llvm::Twine(shape.repairBound) + ", but this fold allows exponents up to " +
@@ -274,20 +290,22 @@ static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   for (const AxisSchedule &fold : schedule.folds)
     if (fold.factors.size() > 1)
-      return refuse("expects only the factor 'sequential' on fold '" + fold.name + "' of " +
-                    where + ", which runs with one thread per row");
+      return refuse("expects only the factor 'sequential' on fold '" + fold.name + "' of " + where +
+                    ", which runs with one thread per row");
   if (schedule.axes.empty())
     return llvm::Error::success();
   if (schedule.axes.back().getSize(onf::Resource::sequential) != 1)
     return refuse("axis '" + schedule.axes.back().name + "' of " + where +
-                  " has the factor 'sequential', but a block takes rows one behind the other where lanes share them only");
+                  " has the factor 'sequential', but a block takes rows one behind the other where "
+                  "lanes share them only");
   int64_t threads = threadsOf(schedule);
-  if (threads % 32 != 0 || threads > machine.threadsPerBlock || schedule.axes.back().factors.size() != 2)
-    return refuse("axis '" + schedule.axes.back().name + "' of " + where + " asks for " +
-                  llvm::Twine(threads) + " threads per block, but '" + machine.name +
-                  "' has multiples of 32 up to " + llvm::Twine(machine.threadsPerBlock) +
-                  (nest.fold ? ", and 'warpgroup', 'warp', 'register' and 'lane' stand for tiles"
-                             : ""));
+  if (threads % 32 != 0 || threads > machine.threadsPerBlock ||
+      schedule.axes.back().factors.size() != 2)
+    return refuse(
+        "axis '" + schedule.axes.back().name + "' of " + where + " asks for " +
+        llvm::Twine(threads) + " threads per block, but '" + machine.name +
+        "' has multiples of 32 up to " + llvm::Twine(machine.threadsPerBlock) +
+        (nest.fold ? ", and 'warpgroup', 'warp', 'register' and 'lane' stand for tiles" : ""));
   return llvm::Error::success();
 }
 
@@ -295,8 +313,7 @@ static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
                               const TileShape &shape, const GpuMachine &machine,
                               const std::string &where) {
   if (!nest.fold)
-    return refuse(where + " asks for warpgroups, but it runs with one thread per row: " +
-                  nest.why);
+    return refuse(where + " asks for warpgroups, but it runs with one thread per row: " + nest.why);
   if (!schedule.pipeline)
     return refuse(where + " has warpgroups and needs a 'pipeline'");
   const AxisSchedule &rows = schedule.axes.back(), &keys = schedule.folds.back();
@@ -312,16 +329,19 @@ static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
 }
 
 /// Warps without warpgroups.
-static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
+static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
+                              const std::string &where) {
   if (!nest.isProduct)
-    return refuse(where + " asks for warps, but its fold is no sum of products of 16-bit operands over a "
-                          "short range");
+    return refuse(where +
+                  " asks for warps, but its fold is no sum of products of 16-bit operands over a "
+                  "short range");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeWarpSchedule(nest);
   if (!(schedule.axes.back() == expected.axes.back()))
-    return refuse("axis '" + schedule.axes.back().name + "' of " + where +
-                  " has warps, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
+    return refuse(
+        "axis '" + schedule.axes.back().name + "' of " + where +
+        " has warps, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
   for (const AxisSchedule &fold : schedule.folds)
     if (fold.factors.size() > 1)
       return refuse("expects only the factor 'sequential' on fold '" + fold.name + "' of " + where +
@@ -333,23 +353,27 @@ static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
 static std::string printFactors(const AxisSchedule &axis) {
   std::string text;
   for (auto [resource, size] : axis.factors)
-    text += (text.empty() ? "\"" : ", \"") + stringifyResource(resource).str() + "\": " + std::to_string(size);
+    text += (text.empty() ? "\"" : ", \"") + stringifyResource(resource).str() +
+            "\": " + std::to_string(size);
   return text;
 }
 
 /// Lanes along rows.
-static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
+static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
+                              const std::string &where) {
   if (!nest.lanes)
-    return refuse(where + " asks for lanes along its rows, but it does not run along the last axis of what it "
-                          "reads or stores");
+    return refuse(
+        where +
+        " asks for lanes along its rows, but it does not run along the last axis of what it "
+        "reads or stores");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeLaneSchedule(nest);
   auto check = [&](ArrayRef<AxisSchedule> got, ArrayRef<AxisSchedule> wanted) -> llvm::Error {
     for (auto [axis, other] : llvm::zip_equal(got, wanted))
       if (!(axis == other))
-        return refuse("'" + axis.name + "' of " + where + ", which has lanes along its rows, needs the factors " +
-                      printFactors(other));
+        return refuse("'" + axis.name + "' of " + where +
+                      ", which has lanes along its rows, needs the factors " + printFactors(other));
     return llvm::Error::success();
   };
   if (llvm::Error error = check(schedule.axes, expected.axes))
@@ -358,17 +382,20 @@ static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
 }
 
 /// Runs of columns.
-static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
+static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule,
+                                const std::string &where) {
   if (!nest.columns)
-    return refuse(where + " asks for runs of columns, but it does not store along its last axis what it reads along "
-                          "another");
+    return refuse(
+        where +
+        " asks for runs of columns, but it does not store along its last axis what it reads along "
+        "another");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeColumnSchedule(nest);
   for (auto [axis, other] : llvm::zip_equal(schedule.axes, expected.axes))
     if (!(axis == other))
-      return refuse("'" + axis.name + "' of " + where + ", which has runs of columns, needs the factors " +
-                    printFactors(other));
+      return refuse("'" + axis.name + "' of " + where +
+                    ", which has runs of columns, needs the factors " + printFactors(other));
   return llvm::Error::success();
 }
 
@@ -400,11 +427,11 @@ llvm::Error moa::checkGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
   if (schedule.kernel != kernel)
     return refuse("is for kernel '" + schedule.kernel + "', not '" + kernel + "'");
   if (schedule.machine != machine.name)
-    return refuse("it is for the machine '" + schedule.machine + "', but this is '" +
-                  machine.name + "'; print one for this machine, or change the name");
+    return refuse("it is for the machine '" + schedule.machine + "', but this is '" + machine.name +
+                  "'; print one for this machine, or change the name");
   if (nests.size() != schedule.nests.size())
-    return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" +
-                  kernel + "' has " + llvm::Twine(nests.size()));
+    return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" + kernel +
+                  "' has " + llvm::Twine(nests.size()));
   for (auto [k, nest] : llvm::enumerate(nests))
     if (llvm::Error error =
             checkNest(nest, schedule.nests[k], machine, "nest " + std::to_string(k)))
@@ -514,7 +541,8 @@ NestSchedule moa::makeColumnSchedule(const GpuNest &nest) {
 
 bool moa::runsWithColumns(const NestSchedule &nest) {
   return !nest.axes.empty() && hasFactor(nest.axes.back(), onf::Resource::warp) &&
-         hasFactor(nest.axes.back(), onf::Resource::register_) && !hasFactor(nest.axes.back(), onf::Resource::lane);
+         hasFactor(nest.axes.back(), onf::Resource::register_) &&
+         !hasFactor(nest.axes.back(), onf::Resource::lane);
 }
 
 bool moa::runsWithLanes(const NestSchedule &nest) {
@@ -539,8 +567,8 @@ Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
     schedule.nests.push_back(!shapes.empty()  ? makeTileSchedule(nest, shapes.front().first)
                              : nest.isProduct ? makeWarpSchedule(nest)
                              : nest.lanes     ? makeLaneSchedule(nest)
-                             : nest.columns   ? makeColumnSchedule(nest)
-                                              : makeRowSchedule(nest, chooseThreads(nest, machine)));
+                             : nest.columns ? makeColumnSchedule(nest)
+                                            : makeRowSchedule(nest, chooseThreads(nest, machine)));
   }
   return schedule;
 }

@@ -56,7 +56,8 @@ struct TileColumns {
   int64_t columns, bytes;
   /// Whether the columns of the product are the rows of the tiles.
   bool isTransposed = false;
-  /// Of a sum of several products of such operands: how many, and the different operands of rows and of keys.
+  /// Of a sum of several products of such operands: how many, and the different operands of rows
+  /// and of keys.
   int64_t products = 1, rowOperands = 1, keyOperands = 1;
   TileColumns(int64_t columns, int64_t bytes = 2, bool isTransposed = false)
       : columns(columns), bytes(bytes), isTransposed(isTransposed) {}
@@ -89,15 +90,16 @@ struct TileFold {
   bool isProduct = false;
   /// Of folds in front of the tiles: bytes that they read, and registers of their sums.
   int64_t priorBytes = 0, priorSums = 0;
-  /// The most indices that 64 rows visit, where that is known and they are few: blocks are short then,
-  /// have 64 rows, and several of them share a multiprocessor.
+  /// The most indices that 64 rows visit, where that is known and they are few: blocks are short
+  /// then, have 64 rows, and several of them share a multiprocessor.
   std::optional<int64_t> visited;
   /// Bytes of shared memory beside rings and barriers.
   int64_t listBytes = 0;
   /// Whether there are outer indices to group.
   bool canGroup = false;
-  /// Whether a block can leave off anywhere and another one go on: all blocks visit the same indices, the fold is no
-  /// product of arrays and has none in front, and what it carries is f32 or bool.
+  /// Whether a block can leave off anywhere and another one go on: all blocks visit the same
+  /// indices, the fold is no product of arrays and has none in front, and what it carries is f32 or
+  /// bool.
   bool canShare = false;
   /// Whether the call has a workspace in any case.
   bool hasWorkspace = false;
@@ -148,10 +150,12 @@ struct TileNeeds {
   // Bytes of a block's shared memory.
   int64_t rowBytes = 0, stageBytes = 0, stages = 0, otherBytes = 0;
   int64_t bytes() const { return rowBytes + stages * stageBytes + otherBytes; }
-  // Registers of a consumer's thread. Of sums those of one tile are apart, of others those that products leave.
+  // Registers of a consumer's thread. Of sums those of one tile are apart, of others those that
+  // products leave.
   int64_t sums = 0, apart = 0, scores = 0, weights = 0, rows = 0, others = 0, kept = 0;
-  /// Where each tile's weights are multiplied behind its states: its scores, of which each becomes a part of a weight,
-  /// are not needed any more beside the products. Else the scores of a tile stand beside the products of the one before.
+  /// Where each tile's weights are multiplied behind its states: its scores, of which each becomes
+  /// a part of a weight, are not needed any more beside the products. Else the scores of a tile
+  /// stand beside the products of the one before.
   bool multipliesAtOnce = false;
   int64_t registers() const {
     int64_t always = sums + rows;
@@ -159,7 +163,8 @@ struct TileNeeds {
                             : always + apart + scores + weights + others;
   }
 };
-/// Tiles of a fold from which on a block in two parts is worth what its states cost, some microseconds.
+/// Tiles of a fold from which on a block in two parts is worth what its states cost, some
+/// microseconds.
 inline constexpr int64_t leastSharedTiles = 16;
 
 TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
@@ -173,8 +178,8 @@ void assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t reside
 int64_t residentBlocks(const TileShape &shape, const GpuMachine &machine);
 
 /// Whether a machine can run a fold in a shape. The message holds the numbers.
-llvm::Error checkTileShape(const TileFold &fold, const TileShape &shape,
-                           const GpuMachine &machine, const llvm::Twine &where);
+llvm::Error checkTileShape(const TileFold &fold, const TileShape &shape, const GpuMachine &machine,
+                           const llvm::Twine &where);
 
 /// Cycles of a multiprocessor for one tile (GpuCostModel.cpp).
 struct TileCost {

@@ -42,9 +42,9 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
         return signalPassFailure();
     }
     if (given && !used && !kernels.empty())
-      refuse(getOperation(), llvm::createStringError(
-                                 llvm::inconvertibleErrorCode(),
-                                 "schedule: no kernel is named '" + given->kernel + "'"));
+      refuse(getOperation(),
+             llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                     "schedule: no kernel is named '" + given->kernel + "'"));
   }
 
   LogicalResult run(onf::KernelOp kernel, const Machine &target, const Schedule *given) {
@@ -89,11 +89,13 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     inner.emplace_back(axis.getResource(k), axis.getSizes()[k]);
   if (inner.empty() || (inner.size() == 1 && inner[0].first == Resource::thread))
     return true;
-  if (inner.size() > 1 && inner[0].first == Resource::sequential && inner[1].first == Resource::warp)
+  if (inner.size() > 1 && inner[0].first == Resource::sequential &&
+      inner[1].first == Resource::warp)
     inner.erase(inner.begin());
   // Four warps whose lanes share rows, or the columns that they share, or with runs of columns.
   if (inner[0] == std::make_pair(Resource::warp, int64_t(4)) && inner.size() < 3)
-    return inner.size() == 1 || inner[1].first == Resource::lane || inner[1].first == Resource::register_;
+    return inner.size() == 1 || inner[1].first == Resource::lane ||
+           inner[1].first == Resource::register_;
   if (inner[0].first == Resource::sequential)
     inner.erase(inner.begin());
   if (!inner.empty() && inner.size() < 3 && inner[0].first == Resource::lane)
@@ -138,11 +140,13 @@ static LogicalResult verifyNest(onf::ForOp nest) {
                               "axis '")
              << name << "' has " << axis;
     bool sharesColumns = axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warp &&
-                         cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 && k + 2 == lift->size();
+                         cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 &&
+                         k + 2 == lift->size();
     // A lane for each row, or for several in turn, with a run of columns.
     auto last = cast<onf::AxisAttr>(lift->getValue().back());
     bool hasTurns = axis.getSizes().size() == 3 && axis.getResource(1) == onf::Resource::sequential;
-    bool hasRuns = (axis.getSizes().size() == 2 || hasTurns) && axis.getResources().back() == int64_t(onf::Resource::lane) &&
+    bool hasRuns = (axis.getSizes().size() == 2 || hasTurns) &&
+                   axis.getResources().back() == int64_t(onf::Resource::lane) &&
                    last.getSizes().size() == 3 && last.getResource(1) == onf::Resource::warp &&
                    last.getResource(2) == onf::Resource::register_;
     if (k + 1 < lift->size() && axis.getTile() != 1 && !sharesColumns && !hasRuns)
@@ -167,8 +171,8 @@ static LogicalResult verifyFold(onf::FoldOp fold) {
   if (overCores && (nest.getPipeline() || fold != *nest.getBody().getOps<onf::FoldOp>().begin()))
     return fold.emitOpError("expects parts over cores in the first fold of a nest for a CPU "
                             "only (C7)");
-  bool isStaged = llvm::is_contained(axis->getResources(),
-                                     static_cast<int64_t>(onf::Resource::shared));
+  bool isStaged =
+      llvm::is_contained(axis->getResources(), static_cast<int64_t>(onf::Resource::shared));
   bool hasPipeline = cast<onf::ForOp>(fold->getParentOp()).getPipeline().has_value();
   bool isLast = fold == llvm::to_vector(nest.getBody().getOps<onf::FoldOp>()).back();
   if (isStaged != (hasPipeline && isLast))
@@ -205,14 +209,12 @@ LogicalResult moa::verifyLifting(onf::KernelOp kernel) {
 }
 
 namespace {
-struct VerifyLiftingPass final
-    : moa::impl::VerifyLiftingPassBase<VerifyLiftingPass> {
+struct VerifyLiftingPass final : moa::impl::VerifyLiftingPassBase<VerifyLiftingPass> {
   using Base::Base;
 
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([](onf::KernelOp kernel) {
-      return failed(verifyLifting(kernel)) ? WalkResult::interrupt()
-                                           : WalkResult::advance();
+      return failed(verifyLifting(kernel)) ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())
       return signalPassFailure();

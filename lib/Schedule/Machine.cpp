@@ -13,8 +13,7 @@ using namespace moa;
 namespace json = llvm::json;
 
 static llvm::Error refuse(const llvm::Twine &why) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                 "machine description: " + why);
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "machine description: " + why);
 }
 
 std::vector<int64_t> Machine::laneCounts(unsigned bits) const {
@@ -43,8 +42,7 @@ static llvm::Error readStrings(const json::Object &object, llvm::StringRef key,
   return llvm::Error::success();
 }
 
-static llvm::Error readSize(const json::Object &object, llvm::StringRef key,
-                            int64_t &size) {
+static llvm::Error readSize(const json::Object &object, llvm::StringRef key, int64_t &size) {
   auto value = object.getInteger(key);
   if (!value || *value < 1)
     return refuse("expects a positive integer '" + key + "'");
@@ -74,8 +72,8 @@ llvm::Expected<Machine> moa::parseMachine(llvm::StringRef text) {
   if (!object)
     return refuse("expects an object");
   static const llvm::StringRef keys[] = {
-      "name", "cpus", "features", "vector_bits", "registers", "fma_per_cycle",
-      "l1_bytes", "l2_bytes", "l2_bytes_per_cycle", "cores"};
+      "name",          "cpus",     "features", "vector_bits",        "registers",
+      "fma_per_cycle", "l1_bytes", "l2_bytes", "l2_bytes_per_cycle", "cores"};
   for (const auto &entry : *object)
     if (!llvm::is_contained(keys, llvm::StringRef(entry.first)))
       return refuse("unknown key '" + llvm::StringRef(entry.first) + "'");
@@ -90,13 +88,12 @@ llvm::Expected<Machine> moa::parseMachine(llvm::StringRef text) {
     return error;
   if (llvm::Error error = readWidths(*object, machine.vectorBits))
     return error;
-  std::pair<llvm::StringRef, int64_t *> sizes[] = {
-      {"registers", &machine.registers},
-      {"fma_per_cycle", &machine.fmaPerCycle},
-      {"l1_bytes", &machine.l1Bytes},
-      {"l2_bytes", &machine.l2Bytes},
-      {"l2_bytes_per_cycle", &machine.l2BytesPerCycle},
-      {"cores", &machine.cores}};
+  std::pair<llvm::StringRef, int64_t *> sizes[] = {{"registers", &machine.registers},
+                                                   {"fma_per_cycle", &machine.fmaPerCycle},
+                                                   {"l1_bytes", &machine.l1Bytes},
+                                                   {"l2_bytes", &machine.l2Bytes},
+                                                   {"l2_bytes_per_cycle", &machine.l2BytesPerCycle},
+                                                   {"cores", &machine.cores}};
   for (auto [key, size] : sizes)
     if (llvm::Error error = readSize(*object, key, *size))
       return error;
@@ -118,12 +115,12 @@ std::string moa::printMachine(const Machine &machine) {
     widths.push_back(std::to_string(bits));
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "{\n  \"name\": " << json::Value(machine.name) << ",\n  \"cpus\": "
-     << quoted(machine.cpus) << ",\n  \"features\": " << quoted(machine.features)
-     << ",\n  \"vector_bits\": [" << llvm::join(widths, ", ") << "],\n  \"registers\": "
-     << machine.registers << ",\n  \"fma_per_cycle\": " << machine.fmaPerCycle
-     << ",\n  \"l1_bytes\": " << machine.l1Bytes << ",\n  \"l2_bytes\": "
-     << machine.l2Bytes << ",\n  \"l2_bytes_per_cycle\": " << machine.l2BytesPerCycle
+  os << "{\n  \"name\": " << json::Value(machine.name) << ",\n  \"cpus\": " << quoted(machine.cpus)
+     << ",\n  \"features\": " << quoted(machine.features) << ",\n  \"vector_bits\": ["
+     << llvm::join(widths, ", ") << "],\n  \"registers\": " << machine.registers
+     << ",\n  \"fma_per_cycle\": " << machine.fmaPerCycle
+     << ",\n  \"l1_bytes\": " << machine.l1Bytes << ",\n  \"l2_bytes\": " << machine.l2Bytes
+     << ",\n  \"l2_bytes_per_cycle\": " << machine.l2BytesPerCycle
      << ",\n  \"cores\": " << machine.cores << "\n}\n";
   return text;
 }
@@ -148,9 +145,8 @@ Machine moa::hostMachine() {
     return llvm::any_of(machine.features,
                         [&](const std::string &f) { return !features.lookup(f); });
   });
-  auto named = llvm::find_if(machines, [&](const Machine &machine) {
-    return llvm::is_contained(machine.cpus, cpu);
-  });
+  auto named = llvm::find_if(
+      machines, [&](const Machine &machine) { return llvm::is_contained(machine.cpus, cpu); });
   // The last description asks for no feature, so one is always left.
   Machine host = named != machines.end() ? *named : machines.front();
   host.cores = std::max(1u, std::thread::hardware_concurrency());

@@ -66,8 +66,7 @@ std::vector<NestShape> moa::nestShapes(onf::KernelOp kernel) {
     for (StringRef name : nest.getNames().getAsValueRange<StringAttr>())
       shape.names.push_back(name.str());
     if (!nest.getExtents().empty())
-      shape.laneExtent =
-          sizeOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
+      shape.laneExtent = sizeOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
     shape.bits = computeBits(nest);
     shape.isShort = nest->hasAttr(onf::kShortAttr);
     for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
@@ -85,9 +84,8 @@ RegisterBlock moa::registerBlock(const Machine &machine) {
   return {broadcasts, std::max<int64_t>(1, (machine.registers - 1) / (broadcasts + 1))};
 }
 
-WorkingSet moa::workingSet(const NestShape &nest, const FoldShape &fold,
-                           const Machine &machine, int64_t registers, int64_t lanes,
-                           int64_t block) {
+WorkingSet moa::workingSet(const NestShape &nest, const FoldShape &fold, const Machine &machine,
+                           int64_t registers, int64_t lanes, int64_t block) {
   int64_t rows = registers * lanes;
   int64_t panel = std::min(registers, registerBlock(machine).vectors) * lanes;
   int64_t bytes = nest.bits / 8, wide = fold.inner + fold.carried;

@@ -56,9 +56,8 @@ struct WorkingSet {
 };
 
 /// For tiles of `registers` vectors of `lanes` rows.
-WorkingSet workingSet(const NestShape &nest, const FoldShape &fold,
-                      const Machine &machine, int64_t registers, int64_t lanes,
-                      int64_t block);
+WorkingSet workingSet(const NestShape &nest, const FoldShape &fold, const Machine &machine,
+                      int64_t registers, int64_t lanes, int64_t block);
 
 } // namespace moa
 

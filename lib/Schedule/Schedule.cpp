@@ -43,33 +43,32 @@ static llvm::Error refuse(const llvm::Twine &why) {
 // Factors stand in this order, whatever the order of the keys.
 static constexpr onf::Resource nestOrder[] = {onf::Resource::core, onf::Resource::register_,
                                               onf::Resource::lane};
-static constexpr onf::Resource laneNestOrder[] = {
-    onf::Resource::block, onf::Resource::sequential, onf::Resource::lane, onf::Resource::register_};
-static constexpr onf::Resource laneFoldOrder[] = {
-    onf::Resource::sequential, onf::Resource::lane, onf::Resource::register_};
-static constexpr onf::Resource foldOrder[] = {onf::Resource::sequential,
-                                              onf::Resource::cache};
-static constexpr onf::Resource splitOrder[] = {
-    onf::Resource::core, onf::Resource::sequential, onf::Resource::cache};
+static constexpr onf::Resource laneNestOrder[] = {onf::Resource::block, onf::Resource::sequential,
+                                                  onf::Resource::lane, onf::Resource::register_};
+static constexpr onf::Resource laneFoldOrder[] = {onf::Resource::sequential, onf::Resource::lane,
+                                                  onf::Resource::register_};
+static constexpr onf::Resource foldOrder[] = {onf::Resource::sequential, onf::Resource::cache};
+static constexpr onf::Resource splitOrder[] = {onf::Resource::core, onf::Resource::sequential,
+                                               onf::Resource::cache};
 static constexpr onf::Resource gpuNestOrder[] = {
-    onf::Resource::block,     onf::Resource::sequential, onf::Resource::warpgroup, onf::Resource::warp,
-    onf::Resource::register_, onf::Resource::lane,       onf::Resource::thread};
-static constexpr onf::Resource gpuFoldOrder[] = {
-    onf::Resource::sequential, onf::Resource::stage, onf::Resource::shared};
+    onf::Resource::block, onf::Resource::sequential, onf::Resource::warpgroup,
+    onf::Resource::warp,  onf::Resource::register_,  onf::Resource::lane,
+    onf::Resource::thread};
+static constexpr onf::Resource gpuFoldOrder[] = {onf::Resource::sequential, onf::Resource::stage,
+                                                 onf::Resource::shared};
 static constexpr int64_t maxFactor = int64_t(1) << 24, maxGroup = int64_t(1) << 40;
 
 static llvm::Error checkKeys(const json::Object &object, ArrayRef<StringRef> known,
                              const llvm::Twine &where) {
   for (const auto &entry : object)
     if (!llvm::is_contained(known, StringRef(entry.first)))
-      return refuse("unknown key '" + StringRef(entry.first) + "' in " + where +
-                    "; known are " + llvm::join(known, ", "));
+      return refuse("unknown key '" + StringRef(entry.first) + "' in " + where + "; known are " +
+                    llvm::join(known, ", "));
   return llvm::Error::success();
 }
 
 static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value,
-                                              ArrayRef<onf::Resource> order,
-                                              StringRef what) {
+                                              ArrayRef<onf::Resource> order, StringRef what) {
   const json::Object *object = value.getAsObject();
   auto name = object ? object->getString("name") : std::nullopt;
   if (!name)
@@ -92,8 +91,8 @@ static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value,
       continue;
     auto size = entry->getAsInteger();
     if (outer && (!size || *size != 0))
-      return refuse("expects 0, the rest, for the outermost factor '" + key + "' in " +
-                    where + ", but got " + llvm::formatv("{0}", *entry).str());
+      return refuse("expects 0, the rest, for the outermost factor '" + key + "' in " + where +
+                    ", but got " + llvm::formatv("{0}", *entry).str());
     if (!outer && (!size || *size < 1 || *size > maxFactor))
       return refuse("expects a size from 1 to " + llvm::Twine(maxFactor) + " for '" + key +
                     "' in " + where + ", but got " + llvm::formatv("{0}", *entry).str());
@@ -104,8 +103,8 @@ static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value,
 
 static llvm::Error parseAxes(const json::Object &object, StringRef key,
                              ArrayRef<onf::Resource> order, StringRef what,
-                             std::vector<AxisSchedule> &axes,
-                             ArrayRef<onf::Resource> splitOrder, onf::Resource splits,
+                             std::vector<AxisSchedule> &axes, ArrayRef<onf::Resource> splitOrder,
+                             onf::Resource splits,
                              std::optional<onf::Resource> unless = std::nullopt) {
   const json::Array *array = object.getArray(key);
   if (!array)
@@ -128,10 +127,10 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   const json::Object *object = value.getAsObject();
   if (!object)
     return refuse("expects an object 'pipeline'");
-  if (llvm::Error error =
-          checkKeys(*object,
-                    {"consumer", "producer", "overlap", "order", "group", "lazy", "held", "turns", "shares"},
-                    "'pipeline'"))
+  if (llvm::Error error = checkKeys(
+          *object,
+          {"consumer", "producer", "overlap", "order", "group", "lazy", "held", "turns", "shares"},
+          "'pipeline'"))
     return error;
   PipelineSchedule pipeline;
   struct Count {
@@ -145,8 +144,8 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
         Count{"lazy", 0, maxFactor, &pipeline.repairBound}}) {
     auto entry = object->getInteger(key);
     if (!entry || *entry < least || *entry > most)
-      return refuse("expects an integer from " + llvm::Twine(least) + " to " +
-                    llvm::Twine(most) + " for '" + key + "' in 'pipeline'" +
+      return refuse("expects an integer from " + llvm::Twine(least) + " to " + llvm::Twine(most) +
+                    " for '" + key + "' in 'pipeline'" +
                     (entry ? ", but got " + std::to_string(*entry) : std::string()));
     *count = *entry;
   }
@@ -165,7 +164,8 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   pipeline.takesTurns = turns.value_or(false);
   auto shares = object->getInteger("shares");
   if (object->get("shares") && (!shares || *shares < 1 || *shares > maxFactor))
-    return refuse("expects an integer from 1 to " + llvm::Twine(maxFactor) + " for 'shares' in 'pipeline'" +
+    return refuse("expects an integer from 1 to " + llvm::Twine(maxFactor) +
+                  " for 'shares' in 'pipeline'" +
                   (shares ? ", but got " + std::to_string(*shares) : std::string()));
   pipeline.shares = shares.value_or(0);
   auto order = object->getString("order");
@@ -181,9 +181,9 @@ static llvm::Expected<NestSchedule> parseNest(const json::Object &nest) {
   // The resources are those of a GPU where one of its own stands.
   auto names = [](const json::Array *array, StringRef key) {
     return array && llvm::any_of(*array, [&](const json::Value &value) {
-      const json::Object *object = value.getAsObject();
-      return object && object->get(key);
-    });
+             const json::Object *object = value.getAsObject();
+             return object && object->get(key);
+           });
   };
   const json::Array *axes = nest.getArray("axes"), *folds = nest.getArray("folds");
   const json::Value *pipeline = nest.get("pipeline");
@@ -266,7 +266,8 @@ static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipelin
      << ", \"overlap\": " << (pipeline.overlap ? "true" : "false") << ", \"order\": \""
      << (pipeline.descending ? "descending" : "ascending")
      << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound
-     << (pipeline.holdsRows ? ", \"held\": true" : "") << (pipeline.takesTurns ? ", \"turns\": true" : "");
+     << (pipeline.holdsRows ? ", \"held\": true" : "")
+     << (pipeline.takesTurns ? ", \"turns\": true" : "");
   if (pipeline.shares)
     os << ", \"shares\": " << pipeline.shares;
   os << " }";
@@ -329,9 +330,9 @@ static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
       std::vector<std::string> known;
       for (int64_t count : counts)
         known.push_back(std::to_string(count));
-      return refuse("axis '" + axis.name + "' asks for " + llvm::Twine(lanes) +
-                    " lanes of " + llvm::Twine(shape.bits) + " bits, but machine '" +
-                    machine.name + "' has " + llvm::join(known, ", "));
+      return refuse("axis '" + axis.name + "' asks for " + llvm::Twine(lanes) + " lanes of " +
+                    llvm::Twine(shape.bits) + " bits, but machine '" + machine.name + "' has " +
+                    llvm::join(known, ", "));
     }
   }
   for (const AxisSchedule &axis : llvm::drop_begin(nest.folds, nest.folds.empty() ? 0 : 1))
@@ -343,12 +344,11 @@ static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
     WorkingSet set = workingSet(shape, fold, machine, nest.getRows() / lanes, lanes,
                                 axis.getSize(onf::Resource::cache));
     if (set.total() > machine.l2Bytes / 2)
-      return refuse("fold '" + fold.name + "' of " + where + " needs " +
-                    llvm::Twine(set.total()) + " bytes per core (" +
-                    llvm::Twine(set.staged) + " staged, " + llvm::Twine(set.values) +
-                    " of one block's values, " + llvm::Twine(set.states) +
-                    " of states and rows), more than half of the " +
-                    llvm::Twine(machine.l2Bytes) + " bytes of the second-level cache");
+      return refuse("fold '" + fold.name + "' of " + where + " needs " + llvm::Twine(set.total()) +
+                    " bytes per core (" + llvm::Twine(set.staged) + " staged, " +
+                    llvm::Twine(set.values) + " of one block's values, " + llvm::Twine(set.states) +
+                    " of states and rows), more than half of the " + llvm::Twine(machine.l2Bytes) +
+                    " bytes of the second-level cache");
   }
   return llvm::Error::success();
 }
@@ -356,8 +356,7 @@ static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
 llvm::Error moa::checkSchedule(onf::KernelOp kernel, const Schedule &schedule,
                                const Machine &machine) {
   if (schedule.kernel != kernel.getSymName())
-    return refuse("is for kernel '" + schedule.kernel + "', not '" + kernel.getSymName() +
-                  "'");
+    return refuse("is for kernel '" + schedule.kernel + "', not '" + kernel.getSymName() + "'");
   std::vector<NestShape> shapes = nestShapes(kernel);
   if (shapes.size() != schedule.nests.size())
     return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" +

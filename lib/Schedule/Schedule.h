@@ -19,7 +19,8 @@
 // the resources are others, and a nest with warpgroups has a pipeline:
 //
 //       { "axes":  [ { "name": "h", "block": 0 },
-//                    { "name": "i", "block": 0, "warpgroup": 2, "warp": 4, "register": 2, "lane": 8 } ],
+//                    { "name": "i", "block": 0, "warpgroup": 2, "warp": 4, "register": 2, "lane": 8
+//                    } ],
 //         "folds": [ { "name": "j", "sequential": 0, "stage": 2, "shared": 128 } ],
 //         "pipeline": { "consumer": 240, "producer": 24, "overlap": true,
 //                       "order": "ascending", "group": 0, "lazy": 8 } }
@@ -62,7 +63,8 @@ struct PipelineSchedule {
   bool holdsRows = false;
   /// Whether the warpgroups start the scores of a tile one after the other.
   bool takesTurns = false;
-  /// Multiprocessors among which the blocks of a last round that does not fill them are shared (docs/Architecture.md); 0: none.
+  /// Multiprocessors among which the blocks of a last round that does not fill them are shared
+  /// (docs/Architecture.md); 0: none.
   int64_t shares = 0;
 };
 
@@ -91,8 +93,7 @@ std::string printSchedule(const Schedule &schedule);
 /// Whether the schedule names the kernel's indices, uses lane counts that the
 /// machine has, and keeps every tile's working set within half of the
 /// second-level cache. The message holds the numbers.
-llvm::Error checkSchedule(onf::KernelOp kernel, const Schedule &schedule,
-                          const Machine &machine);
+llvm::Error checkSchedule(onf::KernelOp kernel, const Schedule &schedule, const Machine &machine);
 
 /// The default: the cheapest schedule of the cost model, among those whose
 /// working set fits; the smallest one if none fits. A function of the kernel

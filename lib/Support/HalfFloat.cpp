@@ -26,8 +26,7 @@ static uint16_t roundTo(double value, int mantissa, int bias) {
     return sign | infinity;
   // Units of the last place: an integer below 2^(mantissa + 1), or equal to it
   // when rounding carries, which is the next exponent's encoding.
-  auto units =
-      uint32_t(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
+  auto units = uint32_t(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
   uint32_t bits = units + (uint32_t(exponent + bias - 1) << mantissa);
   return sign | uint16_t(bits < infinity ? bits : infinity);
 }
@@ -54,9 +53,7 @@ double fromFloat8(uint8_t bits) {
   return sign * (exponent ? std::ldexp(8 + mantissa, exponent - 10) : std::ldexp(mantissa, -9));
 }
 
-double fromBFloat16(uint16_t bits) {
-  return llvm::bit_cast<float>(uint32_t(bits) << 16);
-}
+double fromBFloat16(uint16_t bits) { return llvm::bit_cast<float>(uint32_t(bits) << 16); }
 
 double fromFloat16(uint16_t bits) {
   double sign = bits & 0x8000 ? -1 : 1;

@@ -22,8 +22,7 @@ static const Wording kOfText[] = {
     {"custom op '([^']*)' is unknown.*", "there is no operation '\\1'"},
     {"Dialect `[^']*' not found for custom op '([^']*)'.*", "there is no operation '\\1'"},
     {"unregistered operation '([^']*)' found in dialect.*", "there is no operation '\\1'"},
-    {"operation being parsed with an unregistered dialect.*",
-     "there is no operation of this name"},
+    {"operation being parsed with an unregistered dialect.*", "there is no operation of this name"},
     {"unknown +type `([^`]*)` in dialect `([^`]*)`", "there is no type '!\\2.\\1'"},
     {"unknown +attribute `([^`]*)` in dialect `([^`]*)`", "there is no attribute '#\\2.\\1'"},
     {"(.* )?(attribute|type) created with unregistered dialect.*",
@@ -170,7 +169,8 @@ static std::string translateWords(StringRef message) {
       ++k;
       continue;
     }
-    StringRef word = message.drop_front(k).take_while([](char c) { return isAlnum(c) || c == '_'; });
+    StringRef word =
+        message.drop_front(k).take_while([](char c) { return isAlnum(c) || c == '_'; });
     StringRef translation = translateWord(word);
     // "SSA value" is one word.
     bool repeats = translation != word &&

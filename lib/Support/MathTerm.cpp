@@ -18,12 +18,9 @@ struct Infix {
 } // namespace
 
 static const Infix infixes[] = {
-    {"arith.addf", " + ", MathTerm::Sum, false},
-    {"arith.addi", " + ", MathTerm::Sum, false},
-    {"arith.subf", " − ", MathTerm::Sum, true},
-    {"arith.subi", " − ", MathTerm::Sum, true},
-    {"arith.mulf", "·", MathTerm::Product, false},
-    {"arith.muli", "·", MathTerm::Product, false},
+    {"arith.addf", " + ", MathTerm::Sum, false},   {"arith.addi", " + ", MathTerm::Sum, false},
+    {"arith.subf", " − ", MathTerm::Sum, true},    {"arith.subi", " − ", MathTerm::Sum, true},
+    {"arith.mulf", "·", MathTerm::Product, false}, {"arith.muli", "·", MathTerm::Product, false},
     {"arith.divf", "/", MathTerm::Product, true},
 };
 
@@ -47,8 +44,8 @@ static StringRef getFunction(StringRef operation) {
       .Default(operation.split('.').second);
 }
 
-MathTerm moa::makeMathTerm(StringRef operation, llvm::ArrayRef<MathTerm> operands,
-                           bool isTruth, StringRef type, int64_t predicate) {
+MathTerm moa::makeMathTerm(StringRef operation, llvm::ArrayRef<MathTerm> operands, bool isTruth,
+                           StringRef type, int64_t predicate) {
   auto infix = [&](StringRef symbol, MathTerm::Strength strength, bool tightRight) {
     auto right = static_cast<MathTerm::Strength>(strength + (tightRight ? 1 : 0));
     return MathTerm{operands[0].at(strength) + symbol.str() + operands[1].at(right), strength};
@@ -75,8 +72,7 @@ MathTerm moa::makeMathTerm(StringRef operation, llvm::ArrayRef<MathTerm> operand
                              "arith.uitofp", "arith.index_cast", "arith.index_castui"})
     if (operation == widening)
       return operands[0];
-  std::string text =
-      (operation == "arith.truncf" ? type : getFunction(operation)).str() + "(";
+  std::string text = (operation == "arith.truncf" ? type : getFunction(operation)).str() + "(";
   for (const MathTerm &operand : operands)
     text += (&operand == operands.begin() ? "" : ", ") + operand.text;
   return {text + ")"};

@@ -16,9 +16,7 @@ struct MathTerm {
   Strength strength = Atom;
 
   /// The text for a place that asks for `least`.
-  std::string at(Strength least) const {
-    return strength < least ? "(" + text + ")" : text;
-  }
+  std::string at(Strength least) const { return strength < least ? "(" + text + ")" : text; }
 };
 
 /// The comparison of arith.cmpi or arith.cmpf with that predicate, with blanks.
@@ -27,8 +25,8 @@ llvm::StringRef getComparison(bool isFloat, int64_t predicate);
 /// An operation of the arith or math dialect on `operands`; `isTruth` says that
 /// its result is a truth value, and `type` is its printed type. Comparisons take
 /// their `predicate`.
-MathTerm makeMathTerm(llvm::StringRef operation, llvm::ArrayRef<MathTerm> operands,
-                      bool isTruth, llvm::StringRef type, int64_t predicate = 0);
+MathTerm makeMathTerm(llvm::StringRef operation, llvm::ArrayRef<MathTerm> operands, bool isTruth,
+                      llvm::StringRef type, int64_t predicate = 0);
 
 /// A constant: 0.5, −∞.
 std::string formatNumber(double value);

@@ -10,7 +10,8 @@ namespace moa {
 constexpr int64_t kNominalSize = 4096;
 
 /// A count where every size that is not known is kNominalSize. For example N·64 is 262,144.
-/// A count above 63 bits is 2^63. A difference of sizes that comes out as 0 or less is kNominalSize.
+/// A count above 63 bits is 2^63. A difference of sizes that comes out as 0 or less is
+/// kNominalSize.
 double nominal(const SymExpr &count);
 
 } // namespace moa

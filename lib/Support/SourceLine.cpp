@@ -15,13 +15,10 @@ static unsigned getPrintableLength(StringRef text) {
     return c >= 0x20 && c != 0x7F;
   unsigned length = getNumBytesForUTF8(c);
   const auto *begin = reinterpret_cast<const UTF8 *>(text.begin());
-  return length <= text.size() && isLegalUTF8Sequence(begin, begin + length)
-             ? length
-             : 0;
+  return length <= text.size() && isLegalUTF8Sequence(begin, begin + length) ? length : 0;
 }
 
-std::string moa::renderSourceLine(StringRef text, unsigned line,
-                                  unsigned column) {
+std::string moa::renderSourceLine(StringRef text, unsigned line, unsigned column) {
   for (unsigned k = 1; k < line; ++k) {
     size_t end = text.find('\n');
     if (end == StringRef::npos)
@@ -30,9 +27,7 @@ std::string moa::renderSourceLine(StringRef text, unsigned line,
   }
   text = text.take_until([](char c) { return c == '\n'; }).rtrim('\r');
   size_t caret = std::min<size_t>(column ? column - 1 : 0, text.size());
-  auto continues = [&](size_t k) {
-    return k < text.size() && (text[k] & 0xC0) == 0x80;
-  };
+  auto continues = [&](size_t k) { return k < text.size() && (text[k] & 0xC0) == 0x80; };
   size_t begin = caret > maxBefore ? caret - maxBefore : 0;
   size_t end = std::min(text.size(), caret + maxAfter);
   while (begin > 0 && continues(begin))

@@ -11,8 +11,7 @@ namespace moa {
 /// 1), each indented by two blanks and ended by a newline; nothing if the text
 /// has no such line. Long lines are cut to the surroundings of the caret, and
 /// bytes that do not print become `?`.
-std::string renderSourceLine(llvm::StringRef text, unsigned line,
-                             unsigned column);
+std::string renderSourceLine(llvm::StringRef text, unsigned line, unsigned column);
 
 } // namespace moa
 

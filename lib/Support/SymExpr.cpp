@@ -1,12 +1,11 @@
 //===- SymExpr.cpp - symbolic integer expressions -------------------------===//
 #include "lib/Support/SymExpr.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace moa;
 
-bool SymExpr::MonomialLess::operator()(const Monomial &a,
-                                       const Monomial &b) const {
+bool SymExpr::MonomialLess::operator()(const Monomial &a, const Monomial &b) const {
   size_t n = std::min(a.size(), b.size());
   for (size_t i = 0; i < n; ++i) {
     if (a[i].first->text != b[i].first->text)
@@ -57,8 +56,7 @@ SymExpr SymExpr::operator-(const SymExpr &other) const {
   return result;
 }
 
-static SymExpr::Monomial multiply(const SymExpr::Monomial &a,
-                                  const SymExpr::Monomial &b) {
+static SymExpr::Monomial multiply(const SymExpr::Monomial &a, const SymExpr::Monomial &b) {
   SymExpr::Monomial result;
   size_t i = 0, j = 0;
   while (i < a.size() || j < b.size()) {
@@ -87,8 +85,7 @@ static int64_t floorDivide(int64_t a, int64_t b) {
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
-std::optional<SymExpr> SymExpr::divideExactly(const SymExpr &a,
-                                              const SymExpr &b) {
+std::optional<SymExpr> SymExpr::divideExactly(const SymExpr &a, const SymExpr &b) {
   if (b.terms.size() != 1)
     return a == b ? std::optional<SymExpr>(SymExpr(1)) : std::nullopt;
   const auto &[divisor, divisorCoefficient] = *b.terms.begin();
@@ -158,10 +155,8 @@ bool SymExpr::operator==(const SymExpr &other) const {
   if (terms.size() != other.terms.size())
     return false;
   MonomialLess less;
-  for (auto a = terms.begin(), b = other.terms.begin(); a != terms.end();
-       ++a, ++b)
-    if (a->second != b->second || less(a->first, b->first) ||
-        less(b->first, a->first))
+  for (auto a = terms.begin(), b = other.terms.begin(); a != terms.end(); ++a, ++b)
+    if (a->second != b->second || less(a->first, b->first) || less(b->first, a->first))
       return false;
   return true;
 }
@@ -184,8 +179,8 @@ std::optional<std::string> SymExpr::getSymbol() const {
   return monomial[0].first->text;
 }
 
-std::optional<int64_t> SymExpr::evaluate(
-    llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const {
+std::optional<int64_t>
+SymExpr::evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const {
   int64_t sum = 0;
   for (const auto &[monomial, coefficient] : terms) {
     int64_t product = coefficient;
@@ -197,9 +192,8 @@ std::optional<int64_t> SymExpr::evaluate(
         auto a = atom->lhs.evaluate(value), b = atom->rhs.evaluate(value);
         if (!a || !b || *b == 0)
           return std::nullopt;
-        v = atom->kind == Atom::Kind::FloorDiv
-                ? floorDivide(*a, *b)
-                : *a - floorDivide(*a, *b) * *b;
+        v = atom->kind == Atom::Kind::FloorDiv ? floorDivide(*a, *b)
+                                               : *a - floorDivide(*a, *b) * *b;
       }
       if (!v)
         return std::nullopt;
@@ -213,8 +207,8 @@ std::optional<int64_t> SymExpr::evaluate(
   return sum;
 }
 
-SymExpr SymExpr::substitute(
-    llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const {
+SymExpr
+SymExpr::substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const {
   SymExpr sum;
   for (const auto &[monomial, coefficient] : terms) {
     SymExpr product(coefficient);
@@ -241,7 +235,9 @@ unsigned SymExpr::getDegree() const {
     unsigned degree = 0;
     for (const auto &[atom, power] : monomial) {
       unsigned left = atom->lhs.getDegree(), right = atom->rhs.getDegree();
-      degree += power * (atom->kind == Atom::Kind::Symbol ? 1 : atom->kind == Atom::Kind::Mod ? right : left - std::min(left, right));
+      degree += power * (atom->kind == Atom::Kind::Symbol ? 1
+                         : atom->kind == Atom::Kind::Mod  ? right
+                                                          : left - std::min(left, right));
     }
     most = std::max(most, degree);
   }
@@ -261,13 +257,11 @@ void SymExpr::collectSymbols(std::set<std::string> &names) const {
 }
 
 /// `leads` says that a minus stands in front, which binds tighter than / and %.
-static std::string monomialText(const SymExpr::Monomial &monomial,
-                                int64_t magnitude, bool leads) {
+static std::string monomialText(const SymExpr::Monomial &monomial, int64_t magnitude, bool leads) {
   std::vector<std::string> factors;
   if (magnitude != 1 || monomial.empty())
     factors.push_back(std::to_string(magnitude));
-  bool single = monomial.size() == 1 && monomial[0].second == 1 &&
-                factors.empty() && !leads;
+  bool single = monomial.size() == 1 && monomial[0].second == 1 && factors.empty() && !leads;
   for (const auto &[atom, power] : monomial)
     for (unsigned i = 0; i < power; ++i)
       factors.push_back(atom->kind == SymExpr::Atom::Kind::Symbol || single
@@ -289,8 +283,8 @@ std::string SymExpr::str() const {
         text += text.empty() ? "-" : " - ";
       else if (!text.empty())
         text += " + ";
-      text += monomialText(monomial, negative ? -coefficient : coefficient,
-                           negative && text == "-");
+      text +=
+          monomialText(monomial, negative ? -coefficient : coefficient, negative && text == "-");
     }
   return text;
 }
@@ -349,8 +343,7 @@ private:
       else if (right.isZero())
         return fail("division by zero");
       else
-        value = over ? SymExpr::floorDiv(value, right)
-                     : SymExpr::mod(value, right);
+        value = over ? SymExpr::floorDiv(value, right) : SymExpr::mod(value, right);
     }
     return value;
   }
@@ -379,8 +372,8 @@ private:
         return fail("integer is too large");
       return SymExpr(static_cast<int64_t>(value));
     }
-    llvm::StringRef name = rest.take_while(
-        [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+    llvm::StringRef name =
+        rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
     if (name.empty())
       return fail("unexpected '" + rest.take_front(1).str() + "'");
     rest = rest.drop_front(name.size());
@@ -393,7 +386,6 @@ private:
 };
 } // namespace
 
-std::optional<SymExpr> SymExpr::parse(llvm::StringRef text,
-                                      std::string *error) {
+std::optional<SymExpr> SymExpr::parse(llvm::StringRef text, std::string *error) {
   return Parser(text).run(error);
 }

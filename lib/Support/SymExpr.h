@@ -42,8 +42,7 @@ public:
   /// Reads `+ - * / % ( )`, integers and symbols (identifiers, which may hold
   /// dots: `Q.s0`). `/` floors and `%` has the divisor's sign. Returns nothing
   /// on malformed text and says why in `error`.
-  static std::optional<SymExpr> parse(llvm::StringRef text,
-                                      std::string *error = nullptr);
+  static std::optional<SymExpr> parse(llvm::StringRef text, std::string *error = nullptr);
 
   /// Canonical text; `parse(str())` gives the same expression back.
   std::string str() const;
@@ -67,13 +66,11 @@ public:
   /// Value under an assignment of every symbol. Nothing if the assignment
   /// lacks a symbol, a divisor is zero or the value exceeds 63 bits.
   std::optional<int64_t>
-  evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value)
-      const;
-  SymExpr substitute(
-      llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const;
+  evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const;
+  SymExpr substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const;
 
-  /// How many symbols its largest term multiplies where all are large; a quotient has that of the dividend less that of
-  /// the divisor, a remainder that of the divisor. 0 of constants.
+  /// How many symbols its largest term multiplies where all are large; a quotient has that of the
+  /// dividend less that of the divisor, a remainder that of the divisor. 0 of constants.
   unsigned getDegree() const;
 
   void collectSymbols(std::set<std::string> &names) const;
@@ -83,8 +80,7 @@ private:
   static SymExpr fromAtom(AtomPtr atom);
   void addTerm(const Monomial &monomial, int64_t coefficient);
   /// a / b when b divides a as a polynomial by a monomial.
-  static std::optional<SymExpr> divideExactly(const SymExpr &a,
-                                              const SymExpr &b);
+  static std::optional<SymExpr> divideExactly(const SymExpr &a, const SymExpr &b);
   Terms terms;
 };
 

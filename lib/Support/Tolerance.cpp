@@ -1,7 +1,7 @@
 //===- Tolerance.cpp - the error that a result may have -------------------===//
 #include "lib/Support/Tolerance.h"
-#include "lib/Support/ToleranceLimit.h"
 #include "lib/Support/Shorten.h"
+#include "lib/Support/ToleranceLimit.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -48,12 +48,14 @@ std::string Tolerance::str() const {
   return text;
 }
 
-std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision, llvm::StringRef type) {
+std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision,
+                                      llvm::StringRef type) {
   double unit = std::ldexp(1.0, -int(precision)), largest = unit / (1 + unit);
   if (tolerance.isSampled || tolerance.epsilon >= largest)
     return std::nullopt;
   return "no result of " + type.str() + " is within " + getNumberText(tolerance.epsilon) +
-         " for every input, as rounding to " + type.str() + " alone is off by up to " + getNumberText(largest, 2) +
+         " for every input, as rounding to " + type.str() + " alone is off by up to " +
+         getNumberText(largest, 2) +
          "; allow that much, have a result with more bits, or say 'sampled'";
 }
 

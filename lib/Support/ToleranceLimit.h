@@ -6,9 +6,10 @@
 
 namespace moa {
 
-/// Why no result of a float type with so many bits of precision keeps the tolerance for every input: its own
-/// rounding is further off. Nothing if that may be.
-std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision, llvm::StringRef type);
+/// Why no result of a float type with so many bits of precision keeps the tolerance for every
+/// input: its own rounding is further off. Nothing if that may be.
+std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision,
+                                      llvm::StringRef type);
 
 } // namespace moa
 

@@ -64,8 +64,7 @@ static const char *const kLicence =
 
 /// A parameter's name as C and C++ allow it, apart from ours.
 static std::string getCName(llvm::StringRef name) {
-  static const llvm::StringSet<> ours = {"bytes", "device", "message",
-                                         "n",     "stream", "workspace"};
+  static const llvm::StringSet<> ours = {"bytes", "device", "message", "n", "stream", "workspace"};
   bool taken = isReservedWord(name) || ours.contains(name);
   return taken ? (name + "_").str() : name.str();
 }
@@ -78,8 +77,7 @@ static std::vector<std::string> getCParameters(const KernelSignature &kernel) {
     if (parameter.isScalar())
       scalars.push_back((getScalarCType(parameter.type) + " " + name).str());
     else
-      (parameter.isOutput ? outputs : inputs)
-          .push_back("const DLTensor *" + name);
+      (parameter.isOutput ? outputs : inputs).push_back("const DLTensor *" + name);
   }
   inputs.insert(inputs.end(), scalars.begin(), scalars.end());
   inputs.insert(inputs.end(), outputs.begin(), outputs.end());
@@ -87,10 +85,8 @@ static std::vector<std::string> getCParameters(const KernelSignature &kernel) {
 }
 
 /// One declaration, broken into lines of at most 80 columns.
-static void printDeclaration(llvm::raw_ostream &os, llvm::StringRef result,
-                             const std::string &name,
-                             std::vector<std::string> parameters,
-                             std::vector<std::string> more) {
+static void printDeclaration(llvm::raw_ostream &os, llvm::StringRef result, const std::string &name,
+                             std::vector<std::string> parameters, std::vector<std::string> more) {
   parameters.insert(parameters.end(), more.begin(), more.end());
   std::string line = (result + " " + name + "(").str();
   size_t indent = line.size();
@@ -112,14 +108,15 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
                         llvm::StringRef machines, llvm::StringRef notes) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "/* Kernels compiled from a specification by MoA for "
-     << machines << ".\n *\n";
+  os << "/* Kernels compiled from a specification by MoA for " << machines << ".\n *\n";
   for (const KernelSignature &kernel : kernels)
     os << " *   kernel " << kernel.getText() << "\n";
   os << notes;
   auto anyWithin = [&](bool isSampled) {
     return llvm::any_of(kernels, [&](const KernelSignature &kernel) {
-      return llvm::any_of(kernel.parameters, [&](const Parameter &parameter) { return parameter.within && parameter.within->isSampled == isSampled; });
+      return llvm::any_of(kernel.parameters, [&](const Parameter &parameter) {
+        return parameter.within && parameter.within->isSampled == isSampled;
+      });
     });
   };
   bool isBounded = anyWithin(false), isSampled = anyWithin(true);
@@ -147,13 +144,12 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
     printDeclaration(os, "int32_t", kernel.name, own,
                      {"void *workspace", "size_t bytes", "void *stream"});
     printDeclaration(os, "int64_t", kernel.name + "_workspace", own, {});
-    printDeclaration(os, "int32_t", kernel.name + "_check", own,
-                     {"char *message", "size_t n"});
+    printDeclaration(os, "int32_t", kernel.name + "_check", own, {"char *message", "size_t n"});
     if (kernel.hasShown)
-      printDeclaration(os, "int32_t", kernel.name + "_shown", own,
-                       {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"});
-    printDeclaration(os, "int32_t", kernel.name + "_prepare", {},
-                     {"int32_t device"});
+      printDeclaration(
+          os, "int32_t", kernel.name + "_shown", own,
+          {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"});
+    printDeclaration(os, "int32_t", kernel.name + "_prepare", {}, {"int32_t device"});
   }
   os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
   return text;

@@ -114,10 +114,9 @@ std::vector<const Parameter *> KernelSignature::getScalars() const {
 std::string KernelSignature::getText() const {
   std::vector<std::string> inputs, outputs;
   for (const Parameter &parameter : parameters)
-    (parameter.isOutput ? outputs : inputs)
-        .push_back(parameter.getText());
-  std::string text = name + "(" + llvm::join(inputs, ", ") + ") -> (" +
-                     llvm::join(outputs, ", ") + ")";
+    (parameter.isOutput ? outputs : inputs).push_back(parameter.getText());
+  std::string text =
+      name + "(" + llvm::join(inputs, ", ") + ") -> (" + llvm::join(outputs, ", ") + ")";
   for (const Constraint &constraint : constraints)
     text += " require " + constraint.text;
   return text;
@@ -141,22 +140,20 @@ std::string getShapeSymbol(llvm::StringRef array, unsigned axis) {
 
 static llvm::Expected<Constraint> parseConstraint(llvm::StringRef text) {
   // Longer spellings are tried first; the numbers are the header's order.
-  static const std::pair<const char *, int> relations[] = {
-      {"==", 0}, {"!=", 1}, {"<=", 3}, {">=", 5}, {"<", 2}, {">", 4}};
+  static const std::pair<const char *, int> relations[] = {{"==", 0}, {"!=", 1}, {"<=", 3},
+                                                           {">=", 5}, {"<", 2},  {">", 4}};
   for (auto [spelling, relation] : relations) {
     size_t position = text.find(spelling);
     if (position == llvm::StringRef::npos)
       continue;
     std::string error;
     auto lhs = SymExpr::parse(text.take_front(position).trim(), &error);
-    auto rhs = SymExpr::parse(
-        text.drop_front(position + strlen(spelling)).trim(), &error);
+    auto rhs = SymExpr::parse(text.drop_front(position + strlen(spelling)).trim(), &error);
     if (!lhs || !rhs)
       return llvm::createStringError("constraint '" + text + "': " + error);
     return Constraint{getReadable(text), relation, *lhs, *rhs};
   }
-  return llvm::createStringError("constraint '" + text +
-                                 "' is not a comparison");
+  return llvm::createStringError("constraint '" + text + "' is not a comparison");
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,9 +178,8 @@ public:
     }
     for (const std::string &name : signature.symbols)
       if (!bound.count(name))
-        return llvm::createStringError(
-            "kernel '" + signature.name + "': the value of '" + name +
-            "' does not follow from the shapes of the parameters");
+        return llvm::createStringError("kernel '" + signature.name + "': the value of '" + name +
+                                       "' does not follow from the shapes of the parameters");
     return llvm::Error::success();
   }
 
@@ -207,21 +203,18 @@ private:
   /// The value of `name` where extent = shape: extent must be c·name + rest
   /// with a constant c and a rest of bound symbols. (When c does not divide,
   /// the check of the extent fails afterwards.)
-  std::optional<SymExpr> solveFor(const std::string &name,
-                                  const SymExpr &extent,
+  std::optional<SymExpr> solveFor(const std::string &name, const SymExpr &extent,
                                   const SymExpr &shape) const {
     SymExpr symbol = SymExpr::symbol(name);
-    SymExpr rest =
-        extent.substitute([&](llvm::StringRef other) -> std::optional<SymExpr> {
-          if (other == name)
-            return SymExpr(0);
-          return SymExpr::symbol(other);
-        });
+    SymExpr rest = extent.substitute([&](llvm::StringRef other) -> std::optional<SymExpr> {
+      if (other == name)
+        return SymExpr(0);
+      return SymExpr::symbol(other);
+    });
     std::optional<int64_t> factor;
     for (const auto &[monomial, coefficient] : extent.getTerms())
       if (monomial.size() == 1 && monomial[0].second == 1 &&
-          monomial[0].first->kind == SymExpr::Atom::Kind::Symbol &&
-          monomial[0].first->text == name)
+          monomial[0].first->kind == SymExpr::Atom::Kind::Symbol && monomial[0].first->text == name)
         factor = coefficient;
     if (!factor || extent != rest + symbol * SymExpr(*factor))
       return std::nullopt;
@@ -242,8 +235,7 @@ private:
 // Reading a kernel op
 //===----------------------------------------------------------------------===//
 
-static llvm::Expected<Parameter> getParameter(llvm::StringRef name,
-                                              ArrayType array, bool isOutput,
+static llvm::Expected<Parameter> getParameter(llvm::StringRef name, ArrayType array, bool isOutput,
                                               bool isUnsigned = false) {
   std::optional<ElementType> type = getElementType(array.getElementType(), isUnsigned);
   if (!type)
@@ -277,18 +269,21 @@ static llvm::Error readShown(device::ProgramOp program, KernelSignature &signatu
     auto bound = entry ? entry.getAs<StringAttr>("bound") : StringAttr();
     auto within = entry ? entry.getAs<WithinAttr>("within") : WithinAttr();
     auto why = entry ? entry.getAs<StringAttr>("why") : StringAttr();
-    auto found = llvm::find_if(signature.parameters, [&](const Parameter &p) { return p.isOutput && result && p.name == result.getValue(); });
+    auto found = llvm::find_if(signature.parameters, [&](const Parameter &p) {
+      return p.isOutput && result && p.name == result.getValue();
+    });
     bool isKnown = bound ? isTemporary(bound) : bool(why);
     if (!isKnown || !within || found == signature.parameters.end())
-      return llvm::createStringError("expects a result, a tolerance, and a temporary or a reason, in each entry of 'moa.shown'");
-    signature.shownLater.push_back({unsigned(found - signature.parameters.begin()), bound ? bound.getValue().str() : "",
+      return llvm::createStringError("expects a result, a tolerance, and a temporary or a reason, "
+                                     "in each entry of 'moa.shown'");
+    signature.shownLater.push_back({unsigned(found - signature.parameters.begin()),
+                                    bound ? bound.getValue().str() : "",
                                     why ? why.getValue().str() : "", within.getTolerance()});
   }
   return llvm::Error::success();
 }
 
-template <typename KernelT>
-static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
+template <typename KernelT> static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
   KernelSignature signature;
   signature.name = kernel.getSymName().str();
   auto strings = [](mlir::ArrayAttr list, std::vector<std::string> &out) {
@@ -302,8 +297,8 @@ static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
   strings(kernel.getRequires(), constraints);
   Block &body = kernel.getBody().front();
   for (auto [k, name] : llvm::enumerate(names)) {
-    auto parameter = getParameter(
-        name, cast<ArrayType>(body.getArgument(k).getType()), false, isUnsigned(kernel, name));
+    auto parameter = getParameter(name, cast<ArrayType>(body.getArgument(k).getType()), false,
+                                  isUnsigned(kernel, name));
     if (!parameter)
       return parameter.takeError();
     signature.parameters.push_back(std::move(*parameter));
@@ -345,21 +340,27 @@ llvm::Expected<std::vector<Parameter>> getTemporaries(Operation *module) {
   return temporaries;
 }
 
-llvm::Expected<std::vector<ShownResult>> getShown(Operation *module, const KernelSignature &signature) {
+llvm::Expected<std::vector<ShownResult>> getShown(Operation *module,
+                                                  const KernelSignature &signature) {
   std::vector<ShownResult> shown;
   auto list = module->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
   auto temporaries = getTemporaries(module);
   if (!temporaries || !list)
-    return temporaries ? llvm::Expected<std::vector<ShownResult>>(std::move(shown)) : temporaries.takeError();
+    return temporaries ? llvm::Expected<std::vector<ShownResult>>(std::move(shown))
+                       : temporaries.takeError();
   for (auto entry : list.getAsRange<mlir::DictionaryAttr>()) {
     auto nameOf = [&](StringRef key) { return cast<StringAttr>(entry.get(key)).getValue(); };
     std::vector<const Parameter *> arrays = signature.getArrays();
-    auto array = llvm::find_if(arrays, [&](const Parameter *p) { return p->isOutput && p->name == nameOf("result"); });
-    auto bound = llvm::find_if(*temporaries, [&](const Parameter &p) { return p.name == nameOf("bound"); });
+    auto array = llvm::find_if(
+        arrays, [&](const Parameter *p) { return p->isOutput && p->name == nameOf("result"); });
+    auto bound =
+        llvm::find_if(*temporaries, [&](const Parameter &p) { return p.name == nameOf("bound"); });
     if (array == arrays.end() || !(*array)->within || bound == temporaries->end())
-      return llvm::createStringError("expects a result with a tolerance, and a temporary, of 'moa.shown'");
+      return llvm::createStringError(
+          "expects a result with a tolerance, and a temporary, of 'moa.shown'");
     auto why = entry.getAs<StringAttr>("why");
-    shown.push_back({size_t(array - arrays.begin()), size_t(bound - temporaries->begin()), why ? why.str() : ""});
+    shown.push_back({size_t(array - arrays.begin()), size_t(bound - temporaries->begin()),
+                     why ? why.str() : ""});
   }
   return shown;
 }
@@ -369,9 +370,8 @@ llvm::Expected<KernelSignature> getSignature(Operation *kernel) {
   return llvm::TypeSwitch<Operation *, Result>(kernel)
       .Case<KernelOp, dnf::KernelOp, onf::KernelOp, device::ProgramOp>(
           [](auto op) { return readKernel(op); })
-      .Default([](Operation *) -> Result {
-        return llvm::createStringError("expects a kernel op");
-      });
+      .Default(
+          [](Operation *) -> Result { return llvm::createStringError("expects a kernel op"); });
 }
 
 } // namespace moa

@@ -63,9 +63,10 @@ struct SymbolBinding {
   SymExpr value;
 };
 
-/// On a GPU: a result whose tolerance a call tells of, by its number among the parameters. Where inputs decide, `bounds` is the array of
-/// the workspace that has bounds on its errors, in f32, which NAME_shown finds and compares; where nothing ever shows it, `why`
-/// says why, and NAME returns MOA_NOT_SHOWN.
+/// On a GPU: a result whose tolerance a call tells of, by its number among the parameters. Where
+/// inputs decide, `bounds` is the array of the workspace that has bounds on its errors, in f32,
+/// which NAME_shown finds and compares; where nothing ever shows it, `why` says why, and NAME
+/// returns MOA_NOT_SHOWN.
 struct ShownLater {
   unsigned parameter = 0;
   std::string bounds, why;
@@ -80,10 +81,12 @@ struct KernelSignature {
   std::vector<Parameter> parameters; ///< inputs, then outputs
   std::vector<Constraint> constraints;
   std::vector<SymbolBinding> bindings; ///< in order of evaluation
-  bool hasShown = false; ///< an entry point NAME_shown, as inputs decide whether some result is within its tolerance
+  bool hasShown = false; ///< an entry point NAME_shown, as inputs decide whether some result is
+                         ///< within its tolerance
   /// Entries of shownLater of which nothing is ever shown.
   std::vector<const ShownLater *> getNeverShown() const;
-  std::vector<ShownLater> shownLater; ///< of a device.program, from its `moa.shown` (dialects/ONF/IR/Hints.h)
+  std::vector<ShownLater>
+      shownLater; ///< of a device.program, from its `moa.shown` (dialects/ONF/IR/Hints.h)
 
   /// Array parameters in the order of the entry points' descriptors.
   std::vector<const Parameter *> getArrays() const;
@@ -99,15 +102,16 @@ llvm::Expected<KernelSignature> getSignature(mlir::Operation *kernel);
 /// `moa.temporaries` of their module.
 llvm::Expected<std::vector<Parameter>> getTemporaries(mlir::Operation *module);
 
-/// A result whose tolerance a call checks: its number among the arrays, and that of the temporary with the bounds of its errors;
-/// and why these are infinite whatever the inputs are, if they are.
+/// A result whose tolerance a call checks: its number among the arrays, and that of the temporary
+/// with the bounds of its errors; and why these are infinite whatever the inputs are, if they are.
 struct ShownResult {
   size_t array = 0, temporary = 0;
   std::string why;
 };
 
 /// Those of a kernel, from the attribute `moa.shown` (dialects/ONF/IR/Hints.h) of its module.
-llvm::Expected<std::vector<ShownResult>> getShown(mlir::Operation *module, const KernelSignature &signature);
+llvm::Expected<std::vector<ShownResult>> getShown(mlir::Operation *module,
+                                                  const KernelSignature &signature);
 
 /// An expression or constraint as the user would write it: `H % G`.
 std::string getReadable(llvm::StringRef text);

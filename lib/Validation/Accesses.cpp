@@ -313,8 +313,7 @@ LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env,
   return !from ? text : !text || passes ? from : reachedFrom(text, from);
 }
 
-DNFAccesses::Env &DNFAccesses::applied(dnf::LetOp let, const Arguments &arguments,
-                                       unsigned depth) {
+DNFAccesses::Env &DNFAccesses::applied(dnf::LetOp let, const Arguments &arguments, unsigned depth) {
   Env *&env = applications[{let, arguments, depth}];
   if (!env) {
     env = &makeEnv();
@@ -356,10 +355,9 @@ Term DNFAccesses::termOfReduce(dnf::ReduceOp op, Env &env) {
   enter(op, env);
   auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
   Term present = yield.getPresent() ? termOf(yield.getPresent(), env) : terms.truth(true);
-  return terms.reduce(
-      reductionName(op.getMonoid(), op.getFunctionAttr(), op.getOperandTypeAttr()),
-      op.getResult().getType(), env.values.lookup(op.getBody().getArgument(0)),
-      terms.extent(op.getExtent()), termOf(yield.getValue(), env), present);
+  return terms.reduce(reductionName(op.getMonoid(), op.getFunctionAttr(), op.getOperandTypeAttr()),
+                      op.getResult().getType(), env.values.lookup(op.getBody().getArgument(0)),
+                      terms.extent(op.getExtent()), termOf(yield.getValue(), env), present);
 }
 
 Term DNFAccesses::termOf(Value value, Env &env) {
@@ -375,14 +373,14 @@ Term DNFAccesses::termOf(Value value, Env &env) {
       if (!isa<ArrayType>(operand.getType()))
         operands.push_back(termOf(operand, env));
     if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
-      result = terms.load(cast<BlockArgument>(psi.getArray()).getArgNumber(), operands,
-                          value.getType());
+      result =
+          terms.load(cast<BlockArgument>(psi.getArray()).getArgNumber(), operands, value.getType());
     } else if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
       result = terms.extent(extent.getExpr());
     } else if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
       dnf::LetOp let = lets.lookup(apply.getLet());
-      Env &inner = applied(let, Arguments(operands.begin(), operands.end()),
-                           env.depth + depthAt(op));
+      Env &inner =
+          applied(let, Arguments(operands.begin(), operands.end()), env.depth + depthAt(op));
       result = termOf(cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue(), inner);
     } else {
       result = readScalar(terms, op, operands);

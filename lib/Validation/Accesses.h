@@ -165,12 +165,13 @@ public:
   /// element of a temporary is what is stored there: reading it reads the inputs that this does.
   mlir::FailureOr<std::vector<Access>> of(const Write &write,
                                           const llvm::DenseMap<Term, Term> &rows);
-  /// What the nest of a store reads as it computes arrays as a whole. A state that carries axes has all of its elements where one is
-  /// needed, whatever the condition says of the index of that one. Nests that store temporaries are not entered.
+  /// What the nest of a store reads as it computes arrays as a whole. A state that carries axes has
+  /// all of its elements where one is needed, whatever the condition says of the index of that one.
+  /// Nests that store temporaries are not entered.
   mlir::FailureOr<std::vector<Access>> ofComputed(const Write &write,
                                                   const llvm::DenseMap<Term, Term> &rows);
-  /// Reads whole ranges where parts of them are read, for each part, as R4 or the specification says it. Of the store that was
-  /// read last: a part that is an index of its loops stays one.
+  /// Reads whole ranges where parts of them are read, for each part, as R4 or the specification
+  /// says it. Of the store that was read last: a part that is an index of its loops stays one.
   void join(Access &access) { joinParts(access), dropParts(access); }
   /// Whether arrays are computed as a whole: temporaries, or states that carry axes.
   bool computesArrays();
@@ -204,8 +205,7 @@ private:
   Term whereRun(mlir::Operation *store);
   void joinParts(Access &access);
   void dropParts(Access &access);
-  template <typename OpT>
-  mlir::FailureOr<llvm::SmallVector<Term>> multiIndex(OpT op, Env &env);
+  template <typename OpT> mlir::FailureOr<llvm::SmallVector<Term>> multiIndex(OpT op, Env &env);
   unsigned depthOf(mlir::Operation *loop);
   void forget();
 
@@ -214,7 +214,7 @@ private:
   onf::KernelOp kernel;
   Agenda agenda;
   llvm::DenseMap<Term, Term> rows;
-  llvm::DenseSet<Term> ownLoops; // of the store that is read
+  llvm::DenseSet<Term> ownLoops;            // of the store that is read
   llvm::DenseMap<mlir::Value, Term> wholes; // states that carry axes
   std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, Env *> elements;
   std::vector<std::unique_ptr<Env>> envs;

@@ -23,8 +23,8 @@ static LogicalResult checkWrite(Validator::State &state, const Write &write, Str
   llvm::SetVector<Term> used;
   for (auto [axis, index] : llvm::enumerate(write.index)) {
     Term extent = terms.extent(type.getShape()[axis].getValue());
-    bool one = extent->is(TermKind::Number) && extent->value == 1 &&
-               index->is(TermKind::Number) && index->value == 0;
+    bool one = extent->is(TermKind::Number) && extent->value == 1 && index->is(TermKind::Number) &&
+               index->value == 0;
     bool loop = index->is(TermKind::Index) && llvm::is_contained(write.loops, index) &&
                 state.variables.extentOf(index) == extent && used.insert(index);
     if (!one && !loop)
@@ -127,7 +127,8 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
   TermContext &terms = state.terms;
   Matcher matcher(state);
   auto readings = [&](MutableArrayRef<Access> accesses) {
-    return llvm::map_to_vector(accesses, [&](Access &access) { return Reading(terms, access, rows); });
+    return llvm::map_to_vector(accesses,
+                               [&](Access &access) { return Reading(terms, access, rows); });
   };
   SmallVector<Reading> wanted = readings(before), found = readings(after);
   // Most accesses are renamed in the same way, and their conditions have much in common.
@@ -177,9 +178,12 @@ static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
   const Write &write = *llvm::find_if(writes, isOurs);
   if (failed(checkWrite(state, write, name, type)))
     return failure();
-  facts.push_back({Fact::Writes, Fact::Proved, name.str(),
+  facts.push_back({Fact::Writes,
+                   Fact::Proved,
+                   name.str(),
                    "every element is stored once, at " + textOf(state.terms, write.index),
-                   {}, write.op->getLoc()});
+                   {},
+                   write.op->getLoc()});
   return write;
 }
 
@@ -195,18 +199,20 @@ static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf
 }
 
 /// What is read of parameters and temporaries are elements of them.
-static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf, ArrayRef<Access> accesses) {
+static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf,
+                                 ArrayRef<Access> accesses) {
   for (const Access &access : accesses)
-    if (failed(state.checkInside(access, cast<ArrayType>(onf.getBody().getArgument(access.input).getType()),
-                                 nullptr)))
+    if (failed(state.checkInside(
+            access, cast<ArrayType>(onf.getBody().getArgument(access.input).getType()), nullptr)))
       return failure();
   return success();
 }
 
-/// What a nest reads as it computes its array as a whole lies inside of the arrays, although the outputs may need only some elements
-/// of it: each element of a temporary is stored, and a state that carries an axis has each element of it.
-static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader, const Write &write,
-                                   const DenseMap<Term, Term> &rows) {
+/// What a nest reads as it computes its array as a whole lies inside of the arrays, although the
+/// outputs may need only some elements of it: each element of a temporary is stored, and a state
+/// that carries an axis has each element of it.
+static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader,
+                                   const Write &write, const DenseMap<Term, Term> &rows) {
   if (!reader.computesArrays())
     return success();
   auto accesses = reader.ofComputed(write, rows);
@@ -220,10 +226,11 @@ static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, O
 }
 
 /// The same for the nests of all temporaries.
-static LogicalResult checkTemporariesComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader,
-                                              ArrayRef<Write> writes) {
+static LogicalResult checkTemporariesComputed(Validator::State &state, onf::KernelOp onf,
+                                              ONFAccesses &reader, ArrayRef<Write> writes) {
   for (const Write &write : writes)
-    if (write.output >= onf.getNumOutputs() && failed(checkComputed(state, onf, reader, write, DenseMap<Term, Term>())))
+    if (write.output >= onf.getNumOutputs() &&
+        failed(checkComputed(state, onf, reader, write, DenseMap<Term, Term>())))
       return failure();
   return success();
 }
@@ -264,16 +271,20 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
     }
     if (failed(checkComputed(*state, onf, reader, *write, named)))
       return failure();
-    facts.push_back({Fact::Addresses, Fact::Proved, name.str(),
-                     std::to_string(accesses->size()) +
-                         " addresses are the multi-indices of the normal form",
-                     {}, write->op->getLoc()});
+    facts.push_back(
+        {Fact::Addresses,
+         Fact::Proved,
+         name.str(),
+         std::to_string(accesses->size()) + " addresses are the multi-indices of the normal form",
+         {},
+         write->op->getLoc()});
   }
   return checkTemporariesComputed(*state, onf, reader, *writes);
 }
 
 LogicalResult Validator::checkBounds(onf::KernelOp onf) {
-  TypeRange inputs = TypeRange(onf.getBody().getArgumentTypes()).take_front(onf.getArgNames().size());
+  TypeRange inputs =
+      TypeRange(onf.getBody().getArgumentTypes()).take_front(onf.getArgNames().size());
   if (failed(state->open(onf, onf.getArgNames(), onf.getRequires(), inputs, onf.getResultTypes())))
     return failure();
   ONFAccesses reader(state->terms, state->variables, onf);

@@ -65,7 +65,8 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
   if (auto ranges = kernel->getAttrOfType<ArrayAttr>(kRangesAttr))
     for (auto [k, range] : llvm::enumerate(ranges.getAsValueRange<StringAttr>()))
       if (!range.empty() && k < types.size()) {
-        auto assumption = readRange(terms, k, terms.inputNames[k], cast<ArrayType>(types[k]), range);
+        auto assumption =
+            readRange(terms, k, terms.inputNames[k], cast<ArrayType>(types[k]), range);
         if (!assumption)
           return kernel->emitError(llvm::toString(assumption.takeError()));
         prover.addAssumption(std::move(*assumption));
@@ -146,8 +147,8 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
     bool checked = false, always = true;
     Term indicesOnly = withoutArrays(terms, condition);
     for (bool below : {false, true}) {
-      Term goal = below ? terms.difference(terms.difference(extent, terms.number(1)), index)
-                        : index;
+      Term goal =
+          below ? terms.difference(terms.difference(extent, terms.number(1)), index) : index;
       Proof proof = prover.prove(goal, indicesOnly);
       if (!proof.holds || !proof.assumptions.empty())
         if (indicesOnly != condition)

@@ -17,13 +17,20 @@ static Term readIntegerComparison(TermContext &terms, arith::CmpIOp op, Term a, 
   if (a->type == terms.boolType())
     return op.getPredicate() == P::eq ? terms.same(a, b) : terms.negate(terms.same(a, b));
   switch (op.getPredicate()) {
-  case P::eq: return terms.equal(a, b);
-  case P::ne: return terms.negate(terms.equal(a, b));
-  case P::slt: return terms.below(a, b);
-  case P::sle: return terms.atMost(a, b);
-  case P::sgt: return terms.below(b, a);
-  case P::sge: return terms.atMost(b, a);
-  default: return nullptr;
+  case P::eq:
+    return terms.equal(a, b);
+  case P::ne:
+    return terms.negate(terms.equal(a, b));
+  case P::slt:
+    return terms.below(a, b);
+  case P::sle:
+    return terms.atMost(a, b);
+  case P::sgt:
+    return terms.below(b, a);
+  case P::sge:
+    return terms.atMost(b, a);
+  default:
+    return nullptr;
   }
 }
 
@@ -33,15 +40,24 @@ static Term readFloatComparison(TermContext &terms, arith::CmpFOp op, Term a, Te
     return terms.scalar(name, terms.boolType(), {x, y});
   };
   switch (op.getPredicate()) {
-  case P::OEQ: return make("eqf", a, b);
-  case P::UNE: return terms.negate(make("eqf", a, b));
-  case P::OLT: return make("ltf", a, b);
-  case P::OLE: return make("lef", a, b);
-  case P::OGT: return make("ltf", b, a);
-  case P::OGE: return make("lef", b, a);
-  case P::AlwaysFalse: return terms.truth(false);
-  case P::AlwaysTrue: return terms.truth(true);
-  default: return nullptr;
+  case P::OEQ:
+    return make("eqf", a, b);
+  case P::UNE:
+    return terms.negate(make("eqf", a, b));
+  case P::OLT:
+    return make("ltf", a, b);
+  case P::OLE:
+    return make("lef", a, b);
+  case P::OGT:
+    return make("ltf", b, a);
+  case P::OGE:
+    return make("lef", b, a);
+  case P::AlwaysFalse:
+    return terms.truth(false);
+  case P::AlwaysTrue:
+    return terms.truth(true);
+  default:
+    return nullptr;
   }
 }
 
@@ -161,10 +177,10 @@ Term DNFReader::operation(Operation *op, Values &values, unsigned depth) {
     Element x = block(body, values, depth + 1);
     if (!x.value)
       return nullptr;
-    std::string monoid = reductionName(reduce.getMonoid(), reduce.getFunctionAttr(),
-                                       reduce.getOperandTypeAttr());
-    return terms.reduce(monoid, reduce.getResult().getType(), j,
-                        terms.extent(reduce.getExtent()), x.value, x.presence);
+    std::string monoid =
+        reductionName(reduce.getMonoid(), reduce.getFunctionAttr(), reduce.getOperandTypeAttr());
+    return terms.reduce(monoid, reduce.getResult().getType(), j, terms.extent(reduce.getExtent()),
+                        x.value, x.presence);
   }
   return readScalar(terms, op, operands);
 }

@@ -7,7 +7,8 @@ using namespace moa;
 using namespace moa::validation;
 
 InsideProver::InsideProver(dnf::KernelOp kernel)
-    : state(std::make_unique<Validator::State>(kernel.getContext())), isOpen(succeeded(state->open(kernel))) {}
+    : state(std::make_unique<Validator::State>(kernel.getContext())),
+      isOpen(succeeded(state->open(kernel))) {}
 
 InsideProver::~InsideProver() = default;
 
@@ -26,5 +27,7 @@ bool InsideProver::isInside(Term index, StringRef extent) {
     Proof proof = state->prover.prove(goal, terms.truth(true));
     return proof.holds && proof.assumptions.empty();
   };
-  return it->second = holds(index) && holds(terms.difference(terms.difference(terms.extent(extent), terms.number(1)), index));
+  return it->second =
+             holds(index) && holds(terms.difference(
+                                 terms.difference(terms.extent(extent), terms.number(1)), index));
 }

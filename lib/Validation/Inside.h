@@ -1,7 +1,8 @@
 //===- Inside.h - indices that stay inside of their axes --------*- C++ -*-===//
 //
-// What a program reads lies inside of its arrays where it reads it. A pass that reads elsewhere too, as it leaves a condition
-// out or computes an array as a whole, asks here whether that holds for all values of the indices.
+// What a program reads lies inside of its arrays where it reads it. A pass that reads elsewhere
+// too, as it leaves a condition out or computes an array as a whole, asks here whether that holds
+// for all values of the indices.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_INSIDE_H
@@ -15,8 +16,8 @@ namespace moa::validation {
 
 class InsideProver {
 public:
-  /// Knows what the kernel requires of its sizes. What it assumes of elements of arrays is not used: such elements may stand
-  /// where the program reads none.
+  /// Knows what the kernel requires of its sizes. What it assumes of elements of arrays is not
+  /// used: such elements may stand where the program reads none.
   explicit InsideProver(dnf::KernelOp kernel);
   ~InsideProver();
 

@@ -146,9 +146,9 @@ Element MoAReader::reduce(ReduceOp op, ArrayRef<Term> i, unsigned depth) {
   SmallVector<Term> index(i);
   index.insert(index.begin() + op.getAxis(), j);
   Element x = at(op.getInput(), index, depth + 1);
-  return {terms.reduce(reductionName(op.getMonoid(), op.getFunctionAttr(), {}), op.getResult().getType().getElementType(), j,
-                       terms.extent(type.getShape()[op.getAxis()].getValue()), x.value,
-                       x.presence),
+  return {terms.reduce(reductionName(op.getMonoid(), op.getFunctionAttr(), {}),
+                       op.getResult().getType().getElementType(), j,
+                       terms.extent(type.getShape()[op.getAxis()].getValue()), x.value, x.presence),
           terms.truth(true)};
 }
 
@@ -242,8 +242,7 @@ Element MoAReader::catenate(CatOp op, ArrayRef<Term> i, unsigned depth) {
   behind[axis] = terms.difference(i[axis], n);
   Term first = terms.below(i[axis], n);
   Element a = at(op.getLhs(), i, depth), b = at(op.getRhs(), behind, depth);
-  return {terms.select(first, a.value, b.value),
-          terms.select(first, a.presence, b.presence)};
+  return {terms.select(first, a.value, b.value), terms.select(first, a.presence, b.presence)};
 }
 
 /// A scalar function on values of one type.
@@ -254,56 +253,86 @@ Term MoAReader::function(ScalarFn fn, ArrayRef<Term> x, Type type) {
     return terms.scalar(name, terms.boolType(), {a, b});
   };
   switch (fn) {
-  case ScalarFn::id: return x[0];
-  case ScalarFn::neg: return isFloat ? real("negf") : terms.scaled(x[0], -1);
+  case ScalarFn::id:
+    return x[0];
+  case ScalarFn::neg:
+    return isFloat ? real("negf") : terms.scaled(x[0], -1);
   case ScalarFn::abs:
     return isFloat ? real("absf") : terms.integer("max", x[0], terms.scaled(x[0], -1));
-  case ScalarFn::exp: return real("exp");
-  case ScalarFn::exp2: return real("exp2");
-  case ScalarFn::log: return real("log");
-  case ScalarFn::log2: return real("log2");
-  case ScalarFn::sqrt: return real("sqrt");
-  case ScalarFn::rsqrt: return real("rsqrt");
-  case ScalarFn::tanh: return real("tanh");
-  case ScalarFn::sin: return real("sin");
-  case ScalarFn::cos: return real("cos");
-  case ScalarFn::erf: return real("erf");
-  case ScalarFn::floor: return real("floor");
-  case ScalarFn::ceil: return real("ceil");
+  case ScalarFn::exp:
+    return real("exp");
+  case ScalarFn::exp2:
+    return real("exp2");
+  case ScalarFn::log:
+    return real("log");
+  case ScalarFn::log2:
+    return real("log2");
+  case ScalarFn::sqrt:
+    return real("sqrt");
+  case ScalarFn::rsqrt:
+    return real("rsqrt");
+  case ScalarFn::tanh:
+    return real("tanh");
+  case ScalarFn::sin:
+    return real("sin");
+  case ScalarFn::cos:
+    return real("cos");
+  case ScalarFn::erf:
+    return real("erf");
+  case ScalarFn::floor:
+    return real("floor");
+  case ScalarFn::ceil:
+    return real("ceil");
   case ScalarFn::not_:
     return isBool ? terms.negate(x[0]) : terms.integer("xor", x[0], terms.number(-1));
-  case ScalarFn::add: return isFloat ? real("addf") : terms.sum(x[0], x[1]);
-  case ScalarFn::sub: return isFloat ? real("subf") : terms.difference(x[0], x[1]);
-  case ScalarFn::mul: return isFloat ? real("mulf") : terms.product(x[0], x[1]);
-  case ScalarFn::div: return isFloat ? real("divf") : terms.quotient(x[0], x[1]);
+  case ScalarFn::add:
+    return isFloat ? real("addf") : terms.sum(x[0], x[1]);
+  case ScalarFn::sub:
+    return isFloat ? real("subf") : terms.difference(x[0], x[1]);
+  case ScalarFn::mul:
+    return isFloat ? real("mulf") : terms.product(x[0], x[1]);
+  case ScalarFn::div:
+    return isFloat ? real("divf") : terms.quotient(x[0], x[1]);
   case ScalarFn::mod: {
     if (!isFloat)
       return terms.remainder(x[0], x[1]);
     Term floor = terms.scalar("floor", type, terms.scalar("divf", type, x));
     return terms.scalar("subf", type, {x[0], terms.scalar("mulf", type, {x[1], floor})});
   }
-  case ScalarFn::min: return isFloat ? real("minf") : terms.integer("min", x[0], x[1]);
-  case ScalarFn::max: return isFloat ? real("maxf") : terms.integer("max", x[0], x[1]);
-  case ScalarFn::pow: return real("pow");
+  case ScalarFn::min:
+    return isFloat ? real("minf") : terms.integer("min", x[0], x[1]);
+  case ScalarFn::max:
+    return isFloat ? real("maxf") : terms.integer("max", x[0], x[1]);
+  case ScalarFn::pow:
+    return real("pow");
   case ScalarFn::eq:
     return isFloat  ? compare("eqf", x[0], x[1])
            : isBool ? terms.same(x[0], x[1])
                     : terms.equal(x[0], x[1]);
-  case ScalarFn::ne: return terms.negate(function(ScalarFn::eq, x, type));
-  case ScalarFn::lt: return isFloat ? compare("ltf", x[0], x[1]) : terms.below(x[0], x[1]);
-  case ScalarFn::le: return isFloat ? compare("lef", x[0], x[1]) : terms.atMost(x[0], x[1]);
-  case ScalarFn::gt: return isFloat ? compare("ltf", x[1], x[0]) : terms.below(x[1], x[0]);
-  case ScalarFn::ge: return isFloat ? compare("lef", x[1], x[0]) : terms.atMost(x[1], x[0]);
+  case ScalarFn::ne:
+    return terms.negate(function(ScalarFn::eq, x, type));
+  case ScalarFn::lt:
+    return isFloat ? compare("ltf", x[0], x[1]) : terms.below(x[0], x[1]);
+  case ScalarFn::le:
+    return isFloat ? compare("lef", x[0], x[1]) : terms.atMost(x[0], x[1]);
+  case ScalarFn::gt:
+    return isFloat ? compare("ltf", x[1], x[0]) : terms.below(x[1], x[0]);
+  case ScalarFn::ge:
+    return isFloat ? compare("lef", x[1], x[0]) : terms.atMost(x[1], x[0]);
   case ScalarFn::and_:
     return isBool ? terms.both(x[0], x[1]) : terms.integer("and", x[0], x[1]);
   case ScalarFn::or_:
     return isBool ? terms.either(x[0], x[1]) : terms.integer("or", x[0], x[1]);
   case ScalarFn::xor_:
     return isBool ? terms.negate(terms.same(x[0], x[1])) : terms.integer("xor", x[0], x[1]);
-  case ScalarFn::shl: return terms.integer("shl", x[0], x[1]);
-  case ScalarFn::shr: return terms.integer("shr", x[0], x[1]);
-  case ScalarFn::select: return terms.select(x[0], x[1], x[2]);
-  case ScalarFn::otherwise: break;
+  case ScalarFn::shl:
+    return terms.integer("shl", x[0], x[1]);
+  case ScalarFn::shr:
+    return terms.integer("shr", x[0], x[1]);
+  case ScalarFn::select:
+    return terms.select(x[0], x[1], x[2]);
+  case ScalarFn::otherwise:
+    break;
   }
   llvm_unreachable("unknown function");
 }

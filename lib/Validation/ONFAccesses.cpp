@@ -1,6 +1,6 @@
 //===- ONFAccesses.cpp - multi-indices read back from addresses -----------===//
-#include "lib/Validation/Accesses.h"
 #include "dialects/ONF/IR/Hints.h"
+#include "lib/Validation/Accesses.h"
 #include "lib/Validation/Readers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -97,8 +97,7 @@ static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, T
 }
 
 /// Σ coefficient · term + constant as one index per axis: what stands at its stride.
-template <typename OpT>
-FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
+template <typename OpT> FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
   StringRef name = kernel.getArrayName(cast<BlockArgument>(op.getArray()).getArgNumber());
   SmallVector<Term> strides, index;
   for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis) {
@@ -115,8 +114,8 @@ FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
       auto taken = takeStride(terms, part, strides);
       if (!taken)
         return false;
-      index[taken->first] = terms.sum(index[taken->first],
-                                      terms.product(factor, terms.scaled(taken->second, scale)));
+      index[taken->first] =
+          terms.sum(index[taken->first], terms.product(factor, terms.scaled(taken->second, scale)));
     }
     return true;
   };
@@ -170,7 +169,8 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   // A store that never runs reads nothing.
   if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
     return std::vector<Access>();
-  need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(), isComputed ? whereRun(write.op) : terms.truth(true));
+  need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(),
+       isComputed ? whereRun(write.op) : terms.truth(true));
   while (!agenda.isEmpty()) {
     Agenda::Item item = agenda.next();
     for (Term condition : item.conditions)
@@ -183,7 +183,8 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   return inOrder(accesses);
 }
 
-FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write, const DenseMap<Term, Term> &names) {
+FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write,
+                                                       const DenseMap<Term, Term> &names) {
   isComputed = true;
   auto result = of(write, names);
   isComputed = false;
@@ -197,7 +198,8 @@ Term ONFAccesses::whereRun(Operation *store) {
     if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
       SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
       for (size_t k = 0; k + 1 < texts.size(); k += 2)
-        condition = terms.both(condition, terms.below(terms.extent(texts[k + 1]), terms.extent(texts[k])));
+        condition =
+            terms.both(condition, terms.below(terms.extent(texts[k + 1]), terms.extent(texts[k])));
     }
   return condition;
 }
@@ -207,11 +209,12 @@ bool ONFAccesses::computesArrays() {
          kernel.walk([](onf::AtOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// R4 by a condition: L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉ holds for one p of every j < M, so that where p
-/// is of no other use the part matters no more.
+/// R4 by a condition: L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉ holds for one p of every j < M, so that
+/// where p is of no other use the part matters no more.
 void ONFAccesses::dropParts(Access &access) {
-  ArrayRef<Term> conditions =
-      access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
+  ArrayRef<Term> conditions = access.condition->is(TermKind::And)
+                                  ? access.condition->operands
+                                  : ArrayRef<Term>(access.condition);
   for (Term condition : conditions) {
     if (!condition->is(TermKind::NotNegative))
       continue;
@@ -225,18 +228,21 @@ void ONFAccesses::dropParts(Access &access) {
       auto [part, factor] = sum[1 - first];
       Term range = variables.extentOf(j), count = variables.extentOf(part);
       if (one != 1 || factor >= -1 || !range || !count ||
-          count != terms.quotient(terms.sum(range, terms.number(-factor - 1)), terms.number(-factor)))
+          count !=
+              terms.quotient(terms.sum(range, terms.number(-factor - 1)), terms.number(-factor)))
         continue;
       // The other end: L·p + L − 1 − j ≥ 0.
-      Term other = terms.notNegative(
-          terms.sum(terms.sum(terms.scaled(part, -factor), terms.scaled(j, -1)), terms.number(-factor - 1)));
+      Term other = terms.notNegative(terms.sum(
+          terms.sum(terms.scaled(part, -factor), terms.scaled(j, -1)), terms.number(-factor - 1)));
       if (!llvm::is_contained(conditions, other))
         continue;
       Term rest = terms.truth(true);
       for (Term kept : conditions)
         if (kept != condition && kept != other)
           rest = terms.both(rest, kept);
-      auto knows = [&](Term term) { return terms.substitute(term, {{part, terms.number(0)}}) != term; };
+      auto knows = [&](Term term) {
+        return terms.substitute(term, {{part, terms.number(0)}}) != term;
+      };
       bool isUsed = knows(rest) || llvm::any_of(access.index, knows);
       if (isUsed)
         continue;
@@ -247,11 +253,13 @@ void ONFAccesses::dropParts(Access &access) {
 }
 
 /// R4 reads element L·p + q of a range of M where that is below M, for every p < ⌈M/L⌉ and
-/// q < L: each element of the range once, so that L·p + q is one index below M. Parts may be read from the last one on. An index of the
-/// loops is no part: block sums as Σ_q x[16·p + q] for each p read one part.
+/// q < L: each element of the range once, so that L·p + q is one index below M. Parts may be read
+/// from the last one on. An index of the loops is no part: block sums as Σ_q x[16·p + q] for each p
+/// read one part.
 void ONFAccesses::joinParts(Access &access) {
-  ArrayRef<Term> conditions =
-      access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
+  ArrayRef<Term> conditions = access.condition->is(TermKind::And)
+                                  ? access.condition->operands
+                                  : ArrayRef<Term>(access.condition);
   for (Term condition : conditions) {
     if (!condition->is(TermKind::NotNegative))
       continue;
@@ -263,10 +271,13 @@ void ONFAccesses::joinParts(Access &access) {
         if (ownLoops.contains(place) || ownLoops.contains(part))
           continue;
         Term size = variables.extentOf(place), count = variables.extentOf(part);
-        if (one == -1 && place != part && size && count && factor > 1 && size == terms.number(factor)) {
-          DenseMap<Term, Term> mirrored{{part, terms.difference(terms.sum(count, terms.number(-1)), part)}};
-          Term range = terms.sum(terms.sum(terms.substitute(condition->operands[0], mirrored), terms.number(1)),
-                                 terms.sum(place, terms.scaled(part, factor)));
+        if (one == -1 && place != part && size && count && factor > 1 &&
+            size == terms.number(factor)) {
+          DenseMap<Term, Term> mirrored{
+              {part, terms.difference(terms.sum(count, terms.number(-1)), part)}};
+          Term range = terms.sum(
+              terms.sum(terms.substitute(condition->operands[0], mirrored), terms.number(1)),
+              terms.sum(place, terms.scaled(part, factor)));
           if (count != terms.quotient(terms.sum(range, terms.number(factor - 1)), size))
             continue;
           for (Term &index : access.index)
@@ -284,8 +295,8 @@ void ONFAccesses::joinParts(Access &access) {
         DenseMap<Term, Term> with{{place, terms.sum(joined, terms.scaled(part, factor))}};
         for (Term &index : access.index)
           index = terms.substitute(index, with);
-        access.condition = terms.under(terms.substitute(access.condition, with),
-                                       terms.below(joined, range));
+        access.condition =
+            terms.under(terms.substitute(access.condition, with), terms.below(joined, range));
         return joinParts(access);
       }
   }
@@ -307,7 +318,8 @@ ONFAccesses::Env &ONFAccesses::stored(onf::StoreOp store, Env &reader, ArrayRef<
   entry->level = reader.level + 1;
   // Its address is the index of a loop on every axis, which onf-verify has seen.
   auto array = cast<BlockArgument>(store.getArray());
-  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+  for (auto [term, text] :
+       llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
     for (unsigned axis = 0; axis < indices.size(); ++axis)
       if (text == (kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)).str())
         entry->values[term] = indices[axis];
@@ -356,7 +368,8 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
       failed = true;
       return;
     }
-    Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition, load.getLoc()};
+    Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition,
+                  load.getLoc()};
     if (onf::StoreOp store = storeOf(load)) {
       if (!isComputed)
         need(store.getValue(), stored(store, env, *index), condition);
@@ -367,8 +380,9 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
   }
 }
 
-/// Visits an element of a state that carries axes. Where arrays are computed as a whole it is every one: the index of the element that
-/// is read is any index of the axis, and the conditions that know it say nothing.
+/// Visits an element of a state that carries axes. Where arrays are computed as a whole it is every
+/// one: the index of the element that is read is any index of the axis, and the conditions that
+/// know it say nothing.
 void ONFAccesses::visitAt(onf::AtOp at, Env &env, Term condition) {
   auto fold = at.getState().getDefiningOp<onf::FoldOp>();
   unsigned number = cast<OpResult>(at.getState()).getResultNumber();
@@ -383,8 +397,9 @@ void ONFAccesses::visitAt(onf::AtOp at, Env &env, Term condition) {
   if (isComputed) {
     condition = without(terms, condition, known);
     for (auto [axis, extent] : llvm::enumerate(acc.getExtents().getAsValueRange<StringAttr>()))
-      indices[axis] = variables.get((1u << 19) + depthOf(acc) + axis + (env.level << 8), terms.extent(extent),
-                                    cast<StringAttr>(acc.getNames()[axis]).getValue());
+      indices[axis] =
+          variables.get((1u << 19) + depthOf(acc) + axis + (env.level << 8), terms.extent(extent),
+                        cast<StringAttr>(acc.getNames()[axis]).getValue());
   }
   visitState(fold, number, carried(acc, env, indices), condition);
 }
@@ -473,8 +488,8 @@ Term ONFAccesses::compute(Value value, Env &env) {
     if (mlir::succeeded(index) && store)
       result = terms.cast(termOf(store.getValue(), stored(store, env, *index)), value.getType());
     else if (mlir::succeeded(index))
-      result = terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index,
-                          value.getType());
+      result =
+          terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index, value.getType());
     failed |= !result;
   } else if (auto acc = dyn_cast<onf::AccOp>(op)) {
     if (acc.getExtents().empty())

@@ -87,12 +87,11 @@ static bool isSum(Term term) {
   int64_t constant = 0;
   splitSum(term, parts, constant);
   return constant >= 0 && llvm::all_of(parts, [](auto &part) {
-    ArrayRef<Term> factors =
-        part.first->is(TermKind::Product) ? part.first->operands : ArrayRef<Term>(part.first);
-    return part.second >= 0 && llvm::all_of(factors, [](Term x) {
-      return x->is(TermKind::Index) || isSize(x);
-    });
-  });
+           ArrayRef<Term> factors = part.first->is(TermKind::Product) ? part.first->operands
+                                                                      : ArrayRef<Term>(part.first);
+           return part.second >= 0 &&
+                  llvm::all_of(factors, [](Term x) { return x->is(TermKind::Index) || isSize(x); });
+         });
 }
 
 /// Of a fact x − P ≥ 0, x a symbol, x is P + y for a y ≥ 0; a polynomial without negative
@@ -179,8 +178,8 @@ bool Prover::isSumOfDistances(Term e, Term condition, std::set<std::string> &lem
   return true;
 }
 
-Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas,
-                           bool ofSymbols, bool bySearch) {
+Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas, bool ofSymbols,
+                           bool bySearch) {
   enum Effort { Sight, Distances, Search };
   auto isNeverNegative = [&](Term c, Effort effort) {
     if (effort < Search)
@@ -228,7 +227,8 @@ Proof Prover::attemptCorner(Term goal, Term condition, bool bySearch) {
     inner = attempt(least, condition, {}, 0);
   // Symbols are not negative, either.
   if (!inner.holds)
-    if (Term other = leastAtCorner(least, condition, proof.lemmas, /*ofSymbols=*/true); other != least)
+    if (Term other = leastAtCorner(least, condition, proof.lemmas, /*ofSymbols=*/true);
+        other != least)
       inner = attempt(other, condition, {}, 0);
   proof.holds = inner.holds;
   proof.lemmas.insert(inner.lemmas.begin(), inner.lemmas.end());
@@ -366,7 +366,8 @@ bool Prover::Parts::nameQuotient(Term quotient) {
     with[e] = digits;
     truth = terms.both(truth, terms.both(terms.below(rest, b), terms.below(digits, whole)));
   } else {
-    truth = terms.both(truth, terms.both(terms.atMost(least, e), terms.below(e, terms.sum(least, b))));
+    truth =
+        terms.both(truth, terms.both(terms.atMost(least, e), terms.below(e, terms.sum(least, b))));
   }
   replace(with, truth);
   return true;

@@ -70,8 +70,8 @@ Term validation::tightened(TermContext &terms, Term goal) {
   return common > 1 ? terms.quotient(goal, terms.number(common)) : goal;
 }
 
-Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> used,
-                     unsigned depth, bool harder, bool &hasProducts) {
+Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> used, unsigned depth,
+                     bool harder, bool &hasProducts) {
   Proof proof;
   hasProducts = false;
   if (goal->is(TermKind::Number)) {

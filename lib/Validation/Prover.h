@@ -78,8 +78,8 @@ private:
   Proof withoutQuotients(Term goal, Term condition, unsigned depth);
   /// What e is not below where the condition holds: indices whose coefficient has a known sign
   /// are at an end of their range.
-  Term leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas,
-                     bool ofSymbols = false, bool bySearch = true);
+  Term leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas, bool ofSymbols = false,
+                     bool bySearch = true);
   /// The index that stands for a term, below an extent if one is given.
   Term indexOf(Term term, Term extent, llvm::StringRef name);
   /// An index at which a reduction's term is the extreme, if there is any; of a sum, any index.
@@ -93,10 +93,9 @@ private:
   Proof attemptCorner(Term goal, Term condition, bool bySearch = true);
   bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used,
                   unsigned depth, std::set<std::string> &lemmas);
-  Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
-                unsigned depth);
-  Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
-               unsigned depth, bool harder, bool &hasProducts);
+  Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth);
+  Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth,
+               bool harder, bool &hasProducts);
 
   TermContext &terms;
   const Variables &variables;

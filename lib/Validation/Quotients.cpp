@@ -10,14 +10,14 @@ bool validation::isSize(Term term) {
   int64_t constant = 0;
   splitSum(term, parts, constant);
   return constant >= 0 && llvm::all_of(parts, [](auto &part) {
-    ArrayRef<Term> factors =
-        part.first->is(TermKind::Product) ? part.first->operands : ArrayRef<Term>(part.first);
-    return part.second >= 0 && llvm::all_of(factors, [](Term x) {
-      return x->is(TermKind::Symbol) ||
-             (x->is(TermKind::Quotient) && x->operands[1]->is(TermKind::Number) &&
-              x->operands[1]->value > 0 && isSize(x->operands[0]));
-    });
-  });
+           ArrayRef<Term> factors = part.first->is(TermKind::Product) ? part.first->operands
+                                                                      : ArrayRef<Term>(part.first);
+           return part.second >= 0 && llvm::all_of(factors, [](Term x) {
+                    return x->is(TermKind::Symbol) ||
+                           (x->is(TermKind::Quotient) && x->operands[1]->is(TermKind::Number) &&
+                            x->operands[1]->value > 0 && isSize(x->operands[0]));
+                  });
+         });
 }
 
 /// Whether a divisor is a size whatever the indices are.

@@ -15,17 +15,19 @@ static RealRange widened(RealRange x) {
 static double timesBound(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
 
 static RealRange times(RealRange x, RealRange y) {
-  double parts[] = {timesBound(x.low, y.low), timesBound(x.low, y.high),
-                    timesBound(x.high, y.low), timesBound(x.high, y.high)};
+  double parts[] = {timesBound(x.low, y.low), timesBound(x.low, y.high), timesBound(x.high, y.low),
+                    timesBound(x.high, y.high)};
   return {*std::min_element(parts, parts + 4), *std::max_element(parts, parts + 4)};
 }
 
 RealRange validation::rangeOfInteger(Term term) {
   RealRange any;
   switch (term->kind) {
-  case TermKind::Number: return {double(term->value), double(term->value)};
+  case TermKind::Number:
+    return {double(term->value), double(term->value)};
   case TermKind::Symbol:
-  case TermKind::Index: return {0, INFINITY};
+  case TermKind::Index:
+    return {0, INFINITY};
   case TermKind::Sum: {
     RealRange sum{double(term->value), double(term->value)};
     for (auto [part, coefficient] : llvm::zip_equal(term->operands, term->coefficients)) {
@@ -45,7 +47,8 @@ RealRange validation::rangeOfInteger(Term term) {
     return term->name == "min" ? RealRange{std::min(a.low, b.low), std::min(a.high, b.high)}
                                : RealRange{std::max(a.low, b.low), std::max(a.high, b.high)};
   }
-  default: return any;
+  default:
+    return any;
   }
 }
 

@@ -19,8 +19,8 @@ class Refusal {
 public:
   Refusal(TermContext &terms, const Prover &prover, const Variables &variables,
           const Access &access, unsigned axis, Term extent, Term condition)
-      : terms(terms), prover(prover), variables(variables), access(access), axis(axis), index(access.index[axis]),
-        extent(extent), condition(condition),
+      : terms(terms), prover(prover), variables(variables), access(access), axis(axis),
+        index(access.index[axis]), extent(extent), condition(condition),
         remedies(terms, prover, variables, index, extent, condition) {}
 
   void emit(Operation *kernel);
@@ -48,7 +48,7 @@ private:
   Remedies remedies;
   StringRef written;
   bool isAsWritten = false; ///< the index is that of the subscript's own array
-  bool isReached = false; ///< through an index of another array
+  bool isReached = false;   ///< through an index of another array
   bool below = false, above = false;
 };
 } // namespace
@@ -73,13 +73,15 @@ bool Refusal::isReadable(Term term) {
   switch (term->kind) {
   case TermKind::Constant:
   case TermKind::Reduce:
-  case TermKind::Apply: return false;
+  case TermKind::Apply:
+    return false;
   case TermKind::Scalar:
     if (!term->type.isIntOrIndex() || term->operands.empty() || term->name == "fptosi" ||
         term->name == "same")
       return false;
     break;
-  default: break;
+  default:
+    break;
   }
   return llvm::all_of(term->operands, [&](Term operand) { return isReadable(operand); });
 }
@@ -120,7 +122,8 @@ std::string Refusal::conditionText() {
     llvm::SetVector<Term> theirs;
     collectIndices(part, theirs);
     std::string own = text(part);
-    if (own.empty() || part->isTrue() || !llvm::any_of(theirs, [&](Term k) { return mine.contains(k); }))
+    if (own.empty() || part->isTrue() ||
+        !llvm::any_of(theirs, [&](Term k) { return mine.contains(k); }))
       continue;
     result += (result.empty() ? " where " : " and ") + own;
   }
@@ -183,7 +186,8 @@ std::string Refusal::remedyText(Term load) {
   }
   // Of what was computed in another way than from parameters, nothing can be said.
   std::string own = written.empty() ? "e" : written.str();
-  std::optional<bool> clamped = remedies.isMendedByClamp(), wrapped = remedies.isMendedByRemainder();
+  std::optional<bool> clamped = remedies.isMendedByClamp(),
+                      wrapped = remedies.isMendedByRemainder();
   if (clamped)
     add("clamp it, as in 'min(max(" + own + ", 0), " + end + " - 1)'");
   if (wrapped)
@@ -242,9 +246,11 @@ void Refusal::emit(Operation *kernel) {
 
 void Validator::State::refuse(const Access &access, unsigned axis, Term extent, Term condition) {
   if (isOfRules) {
-    emitError(access.place) << "the loops read " << terms.inputNames[access.input] << " at " << terms.str(access.index[axis])
-                            << " of axis " << axis << ", whose extent is " << terms.str(extent)
-                            << ", under no condition that keeps it inside; this is an error of the compiler: report it";
+    emitError(access.place)
+        << "the loops read " << terms.inputNames[access.input] << " at "
+        << terms.str(access.index[axis]) << " of axis " << axis << ", whose extent is "
+        << terms.str(extent)
+        << ", under no condition that keeps it inside; this is an error of the compiler: report it";
     return;
   }
   const Access *shown = &access;

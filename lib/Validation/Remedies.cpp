@@ -28,15 +28,19 @@ static Trend joined(Trend a, Trend b) {
 /// Symbols and indices, and what is made of them without a difference.
 static bool isNeverNegative(Term term) {
   switch (term->kind) {
-  case TermKind::Number: return term->value >= 0;
+  case TermKind::Number:
+    return term->value >= 0;
   case TermKind::Symbol:
-  case TermKind::Index: return true;
+  case TermKind::Index:
+    return true;
   case TermKind::Sum:
     return term->value >= 0 && llvm::all_of(term->coefficients, [](int64_t c) { return c >= 0; }) &&
            llvm::all_of(term->operands, isNeverNegative);
   case TermKind::Product:
-  case TermKind::Quotient: return llvm::all_of(term->operands, isNeverNegative);
-  default: return false;
+  case TermKind::Quotient:
+    return llvm::all_of(term->operands, isNeverNegative);
+  default:
+    return false;
   }
 }
 
@@ -56,7 +60,7 @@ static Trend trendOf(Term term, Term variable) {
     for (Term factor : term->operands)
       trend = joined(trend, trendOf(factor, variable));
     return trend == Trend::None || llvm::all_of(term->operands, isNeverNegative) ? trend
-                                                                                : Trend::Unknown;
+                                                                                 : Trend::Unknown;
   case TermKind::Quotient:
     if (trendOf(term->operands[1], variable) != Trend::None || !isNeverNegative(term->operands[1]))
       return Trend::Unknown;
@@ -205,8 +209,10 @@ std::string Remedies::findConstraint() {
 
 /// The low bits of an element, which the specification calls the element.
 static bool isUnsignedElement(TermContext &terms, Term term) {
-  return term->is(TermKind::Scalar) && term->name == "and" && term->operands[0]->is(TermKind::Load) &&
-         terms.unsignedInputs.count(term->operands[0]->value) && terms.valueOf(term->operands[0]) == term;
+  return term->is(TermKind::Scalar) && term->name == "and" &&
+         term->operands[0]->is(TermKind::Load) &&
+         terms.unsignedInputs.count(term->operands[0]->value) &&
+         terms.valueOf(term->operands[0]) == term;
 }
 
 /// Whether an assumption can be about an integer: arithmetic on symbols and elements.
@@ -217,7 +223,8 @@ static bool isStatable(TermContext &terms, Term term) {
                       term->is(TermKind::Load);
   if (isUnsignedElement(terms, term))
     return isStatable(terms, term->operands[0]);
-  return isArithmetic && llvm::all_of(term->operands, [&](Term operand) { return isStatable(terms, operand); });
+  return isArithmetic &&
+         llvm::all_of(term->operands, [&](Term operand) { return isStatable(terms, operand); });
 }
 
 std::string Remedies::findRange(Term load) {
@@ -239,8 +246,7 @@ std::string Remedies::findRange(Term load) {
   symbols(extent);
   symbols(index);
   for (Term end : ends)
-    if (isOfSymbols(end) &&
-        mends({terms.notNegative(element), terms.below(element, end)}))
+    if (isOfSymbols(end) && mends({terms.notNegative(element), terms.below(element, end)}))
       return terms.str(end);
   return "";
 }
@@ -267,7 +273,8 @@ std::string Remedies::findAssumption(Term load) {
     llvm::SetVector<Term> left;
     if (end)
       collectIndices(end, left);
-    if (!end || !isStatable(terms, end) || !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
+    if (!end || !isStatable(terms, end) ||
+        !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
       return "";
     everywhere.push_back(terms.notNegative(end));
     here.push_back(terms.substitute(everywhere.back(), {{element, given}}));

@@ -16,8 +16,10 @@ bool Prover::Search::assume(Term truth) {
   switch (truth->kind) {
   case TermKind::And:
     return llvm::all_of(truth->operands, [&](Term part) { return assume(part); });
-  case TermKind::NotNegative: return system.add(truth->operands[0]), true;
-  case TermKind::Zero: return system.add(truth->operands[0], true), true;
+  case TermKind::NotNegative:
+    return system.add(truth->operands[0]), true;
+  case TermKind::Zero:
+    return system.add(truth->operands[0], true), true;
   case TermKind::Or: {
     Cases cases;
     for (Term part : truth->operands)
@@ -25,13 +27,15 @@ bool Prover::Search::assume(Term truth) {
     choices.push_back(std::move(cases));
     return true;
   }
-  case TermKind::Not: return assumeNot(truth->operands[0]);
+  case TermKind::Not:
+    return assumeNot(truth->operands[0]);
   case TermKind::Select: {
     Term p = truth->operands[0];
     choices.push_back({{p, truth->operands[1]}, {terms.negate(p), truth->operands[2]}});
     return true;
   }
-  default: return true;
+  default:
+    return true;
   }
 }
 
@@ -45,8 +49,7 @@ bool Prover::Search::assumeNot(Term truth) {
     return true;
   }
   case TermKind::Or:
-    return llvm::all_of(truth->operands,
-                        [&](Term part) { return assume(terms.negate(part)); });
+    return llvm::all_of(truth->operands, [&](Term part) { return assume(terms.negate(part)); });
   case TermKind::Zero: {
     Term a = truth->operands[0], one = terms.number(1);
     choices.push_back({{terms.notNegative(terms.difference(a, one))},
@@ -59,7 +62,8 @@ bool Prover::Search::assumeNot(Term truth) {
                        {terms.negate(p), terms.negate(truth->operands[2])}});
     return true;
   }
-  default: return true;
+  default:
+    return true;
   }
 }
 

@@ -32,7 +32,8 @@ struct Validator::State {
   std::set<std::tuple<int64_t, unsigned, validation::Term, validation::Term>> inside;
   std::set<std::tuple<int64_t, unsigned, validation::Term>> insideAlways;
   std::map<std::vector<int64_t>, bool> bijective;
-  /// Whether accesses are checked that rules have moved: the specification is right if one is refused.
+  /// Whether accesses are checked that rules have moved: the specification is right if one is
+  /// refused.
   bool isOfRules = false;
 
 private:

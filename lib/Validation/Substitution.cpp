@@ -8,7 +8,8 @@ using namespace moa::validation;
 
 Substitution::Substitution(TermContext &terms, const DenseMap<Term, Term> &with)
     : terms(&terms), memo(with), isIdentity(with.empty()),
-      grows(llvm::any_of(with, [](auto &entry) { return entry.second->height > entry.first->height; })) {}
+      grows(llvm::any_of(with,
+                         [](auto &entry) { return entry.second->height > entry.first->height; })) {}
 
 Term Substitution::of(Term term) {
   if (isIdentity)
@@ -67,11 +68,16 @@ Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
       result = terms->product(result, factor);
     return result;
   }
-  case TermKind::Quotient: return terms->quotient(x[0], x[1]);
-  case TermKind::Load: return terms->load(term->value, x, term->type);
-  case TermKind::NotNegative: return terms->notNegative(x[0]);
-  case TermKind::Zero: return terms->isZero(x[0]);
-  case TermKind::Not: return terms->negate(x[0]);
+  case TermKind::Quotient:
+    return terms->quotient(x[0], x[1]);
+  case TermKind::Load:
+    return terms->load(term->value, x, term->type);
+  case TermKind::NotNegative:
+    return terms->notNegative(x[0]);
+  case TermKind::Zero:
+    return terms->isZero(x[0]);
+  case TermKind::Not:
+    return terms->negate(x[0]);
   case TermKind::And:
   case TermKind::Or: {
     Term result = x[0];
@@ -79,7 +85,8 @@ Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
       result = term->is(TermKind::And) ? terms->both(result, part) : terms->either(result, part);
     return result;
   }
-  case TermKind::Select: return terms->select(x[0], x[1], x[2]);
+  case TermKind::Select:
+    return terms->select(x[0], x[1], x[2]);
   case TermKind::Scalar:
     if (term->name == "cast")
       return terms->cast(x[0], term->type);
@@ -87,9 +94,12 @@ Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
       return terms->integer(term->name, x[0], x[1]);
     return terms->scalar(term->name, term->type, x);
   // No reduction inside has become as high as this one, so that its index may stay bound.
-  case TermKind::Reduce: return terms->reduce(term->name, term->type, x[0], x[1], x[2], x[3]);
-  case TermKind::Apply: return terms->apply(term->value, term->type, x);
-  default: return term;
+  case TermKind::Reduce:
+    return terms->reduce(term->name, term->type, x[0], x[1], x[2], x[3]);
+  case TermKind::Apply:
+    return terms->apply(term->value, term->type, x);
+  default:
+    return term;
   }
 }
 

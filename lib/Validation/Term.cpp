@@ -66,9 +66,7 @@ Term TermContext::unique(TermKind kind, int64_t value, Type type, StringRef name
 // Truth values
 //===----------------------------------------------------------------------===//
 
-Term TermContext::truth(bool value) {
-  return unique(TermKind::Truth, value, bool_, "", {}, {});
-}
+Term TermContext::truth(bool value) { return unique(TermKind::Truth, value, bool_, "", {}, {}); }
 
 /// c·select(p, x, y) + d of numbers x and y: p, and the two values.
 static std::optional<std::tuple<Term, int64_t, int64_t>> choiceOfNumbers(Term a) {

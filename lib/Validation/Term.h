@@ -193,8 +193,7 @@ inline int64_t wrapMul(int64_t a, int64_t b) { return uint64_t(a) * uint64_t(b);
 inline int64_t wrapAdd(int64_t a, int64_t b) { return uint64_t(a) + uint64_t(b); }
 
 /// The parts of an integer: coefficients of atoms and products, and a constant.
-void splitSum(Term term, llvm::SmallVectorImpl<std::pair<Term, int64_t>> &parts,
-              int64_t &constant);
+void splitSum(Term term, llvm::SmallVectorImpl<std::pair<Term, int64_t>> &parts, int64_t &constant);
 
 } // namespace moa::validation
 

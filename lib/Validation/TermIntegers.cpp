@@ -167,9 +167,7 @@ Term TermContext::quotient(Term a, Term b) {
   return unique(TermKind::Quotient, 0, index_, "", {}, {a, b});
 }
 
-Term TermContext::remainder(Term a, Term b) {
-  return difference(a, product(b, quotient(a, b)));
-}
+Term TermContext::remainder(Term a, Term b) { return difference(a, product(b, quotient(a, b))); }
 
 /// min, max, shifts and operations on bits.
 Term TermContext::integer(StringRef name, Term a, Term b) {
@@ -179,15 +177,14 @@ Term TermContext::integer(StringRef name, Term a, Term b) {
     if (shifts && y >= 0 && y < 64)
       return number(name == "shl" ? int64_t(uint64_t(x) << y) : x >> y);
     if (!shifts)
-      return number(name == "min"    ? std::min(x, y)
-                    : name == "max"  ? std::max(x, y)
-                    : name == "and"  ? x & y
-                    : name == "or"   ? x | y
-                                     : x ^ y);
+      return number(name == "min"   ? std::min(x, y)
+                    : name == "max" ? std::max(x, y)
+                    : name == "and" ? x & y
+                    : name == "or"  ? x | y
+                                    : x ^ y);
   }
   if (shifts)
-    return b->is(TermKind::Number) && b->value == 0 ? a
-                                                    : scalar(name, index_, {a, b});
+    return b->is(TermKind::Number) && b->value == 0 ? a : scalar(name, index_, {a, b});
   if (a == b)
     return name == "xor" ? number(0) : a;
   if (a->is(TermKind::Number) || (!b->is(TermKind::Number) && b->id < a->id))
@@ -209,8 +206,7 @@ static Term fromAtom(TermContext &terms, const SymExpr::Atom &atom) {
   if (atom.kind == SymExpr::Atom::Kind::Symbol)
     return terms.symbol(atom.text);
   Term a = terms.extent(atom.lhs), b = terms.extent(atom.rhs);
-  return atom.kind == SymExpr::Atom::Kind::FloorDiv ? terms.quotient(a, b)
-                                                    : terms.remainder(a, b);
+  return atom.kind == SymExpr::Atom::Kind::FloorDiv ? terms.quotient(a, b) : terms.remainder(a, b);
 }
 
 Term TermContext::extent(const SymExpr &expr) {

@@ -24,8 +24,7 @@ static bool isReal(Term term, double value) {
 }
 
 /// An operation on numbers of type T, or nothing.
-template <typename T>
-static std::optional<T> evaluate(StringRef name, T a, T b) {
+template <typename T> static std::optional<T> evaluate(StringRef name, T a, T b) {
   using std::isnan;
   if (name == "addf")
     return a + b;
@@ -133,14 +132,10 @@ Term TermContext::scalar(StringRef name, Type type, ArrayRef<Term> operands) {
 // Casts
 //===----------------------------------------------------------------------===//
 
-static unsigned widthOf(Type type) {
-  return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-}
+static unsigned widthOf(Type type) { return type.isIndex() ? 64 : type.getIntOrFloatBitWidth(); }
 
 /// Whether every value of a float type is one of another.
-static bool isWider(Type type, Type than) {
-  return widthOf(type) > widthOf(than);
-}
+static bool isWider(Type type, Type than) { return widthOf(type) > widthOf(than); }
 
 Term TermContext::castReal(Term a, Type type) {
   if (type == bool_)

@@ -158,9 +158,15 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
     os << (closed ? ")" : "");
   };
   switch (term->kind) {
-  case TermKind::Number: os << term->value; return;
-  case TermKind::Symbol: os << term->name; return;
-  case TermKind::Index: os << nameOf(term); return;
+  case TermKind::Number:
+    os << term->value;
+    return;
+  case TermKind::Symbol:
+    os << term->name;
+    return;
+  case TermKind::Index:
+    os << nameOf(term);
+    return;
   case TermKind::Sum: {
     bool closed = SumLevel < least;
     os << (closed ? "(" : "");
@@ -171,15 +177,21 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
     os << (closed ? ")" : "");
     return;
   }
-  case TermKind::Product: return infix(ProductLevel, "*", term->operands);
-  case TermKind::Quotient: return infix(ProductLevel, "/", term->operands);
+  case TermKind::Product:
+    return infix(ProductLevel, "*", term->operands);
+  case TermKind::Quotient:
+    return infix(ProductLevel, "/", term->operands);
   case TermKind::Load:
     os << (size_t(term->value) < inputNames.size() ? inputNames[term->value] : "?");
     if (!term->operands.empty())
       list("[", term->operands, "]");
     return;
-  case TermKind::Constant: os << llvm::cast<FloatAttr>(term->attribute).getValueAsDouble(); return;
-  case TermKind::Truth: os << (term->value ? "true" : "false"); return;
+  case TermKind::Constant:
+    os << llvm::cast<FloatAttr>(term->attribute).getValueAsDouble();
+    return;
+  case TermKind::Truth:
+    os << (term->value ? "true" : "false");
+    return;
   case TermKind::NotNegative:
   case TermKind::Zero: {
     bool closed = CompareLevel < least;
@@ -188,10 +200,15 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
     os << (closed ? ")" : "");
     return;
   }
-  case TermKind::Not: os << "not "; return sub(term->operands[0], Tight);
-  case TermKind::And: return infix(AndLevel, " and ", term->operands);
-  case TermKind::Or: return infix(OrLevel, " or ", term->operands);
-  case TermKind::Select: return list("select(", term->operands, ")");
+  case TermKind::Not:
+    os << "not ";
+    return sub(term->operands[0], Tight);
+  case TermKind::And:
+    return infix(AndLevel, " and ", term->operands);
+  case TermKind::Or:
+    return infix(OrLevel, " or ", term->operands);
+  case TermKind::Select:
+    return list("select(", term->operands, ")");
   case TermKind::Scalar:
     // The low bits of an unsigned element are the element of the specification.
     if (term->name == "and" && term->operands[0]->is(TermKind::Load) &&
@@ -222,7 +239,9 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
     }
     os << "} ";
     return sub(term->operands[2], ProductLevel);
-  case TermKind::Apply: os << "f" << term->value; return list("(", term->operands, ")");
+  case TermKind::Apply:
+    os << "f" << term->value;
+    return list("(", term->operands, ")");
   }
 }
 

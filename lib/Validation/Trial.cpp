@@ -14,8 +14,9 @@ using namespace moa::validation;
 
 using Sizes = std::map<std::string, int64_t>;
 
-/// Operations for one element of each output that take a few hundred microseconds, as many as a kernel
-/// with large extents may take, and as many with whole temporaries at all sizes around numbers.
+/// Operations for one element of each output that take a few hundred microseconds, as many as a
+/// kernel with large extents may take, and as many with whole temporaries at all sizes around
+/// numbers.
 static constexpr double kLittleWork = 5e3, kMostWork = 3e5, kMostWholeWork = 3e6;
 
 //===----------------------------------------------------------------------===//
@@ -69,9 +70,8 @@ private:
     auto yield = cast<onf::YieldOp>(fold.getBody().front().back());
     for (auto [value, result] : llvm::zip(yield.getValues(), fold.getResults()))
       if (value == acc.getResult())
-        return llvm::any_of(result.getUsers(), [](Operation *user) {
-          return isa<onf::FoldOp>(user->getParentOp());
-        });
+        return llvm::any_of(result.getUsers(),
+                            [](Operation *user) { return isa<onf::FoldOp>(user->getParentOp()); });
     return true;
   }
   void add(Region &region, SmallVector<SymExpr> around) {
@@ -147,8 +147,10 @@ struct Hints {
       StringRef(constraint).split(parts, "&&");
       for (StringRef part : parts) {
         auto [left, right] = part.split("==");
-        for (auto [name, text] : {std::pair(left.trim(), right.trim()), std::pair(right.trim(), left.trim())})
-          if (auto value = SymExpr::parse(text); value && !text.empty() && llvm::is_contained(kernel.symbols, name)) {
+        for (auto [name, text] :
+             {std::pair(left.trim(), right.trim()), std::pair(right.trim(), left.trim())})
+          if (auto value = SymExpr::parse(text);
+              value && !text.empty() && llvm::is_contained(kernel.symbols, name)) {
             equal.emplace_back(name.str(), *value);
             break;
           }
@@ -207,7 +209,8 @@ std::optional<Sizes> Trial::pickSizes(uint64_t seed) {
     Sizes sizes;
     for (const std::string &name : description.symbols) {
       int64_t most = cost.isFolded(name) ? 9 - int64_t(attempt / 20) : 4;
-      sizes[name] = attempt % 3 == 2 ? hints.sizes[random.below(hints.sizes.size())] : 1 + random.below(most);
+      sizes[name] =
+          attempt % 3 == 2 ? hints.sizes[random.below(hints.sizes.size())] : 1 + random.below(most);
     }
     hints.apply(sizes);
     double work = cost.of(sizes);
@@ -234,7 +237,8 @@ static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, T
   if (element.isInteger(1))
     return {0, 2};
   auto ranges = kernel->getAttrOfType<ArrayAttr>(kRangesAttr);
-  StringRef text = ranges && number < ranges.size() ? cast<StringAttr>(ranges[number]).getValue() : "";
+  StringRef text =
+      ranges && number < ranges.size() ? cast<StringAttr>(ranges[number]).getValue() : "";
   if (auto [low, high] = text.split(".."); !high.empty()) {
     auto from = interp::evaluate(low, sizes), to = interp::evaluate(high, sizes);
     if (from && to)
@@ -266,8 +270,8 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes)
     // Large arrays repeat themselves, at a distance that divides no extent of interest.
     constexpr size_t period = 1021;
     for (size_t i = 0; i < array.data.size(); ++i)
-      array.data[i] = i >= period  ? array.data[i - period]
-                      : !isFloat   ? double(low + random.below(uint64_t(high) - uint64_t(low)))
+      array.data[i] = i >= period ? array.data[i - period]
+                      : !isFloat  ? double(low + random.below(uint64_t(high) - uint64_t(low)))
                       : isPositive || array.shape.empty() ? 0.25 + random.uniform()
                                                           : 3 * random.uniform() - 1.5;
     inputs.arrays.push_back(std::move(array));
@@ -280,8 +284,9 @@ static llvm::Expected<std::vector<std::vector<double>>>
 valuesAt(Operation *kernel, const Point &point, const InterpretOptions &options = {}) {
   std::vector<std::vector<double>> values;
   for (auto [output, indices] : llvm::enumerate(point.elements)) {
-    auto found = indices.empty() ? std::vector<double>()
-                                 : interpretElements(kernel, point.inputs, output, indices, options);
+    auto found = indices.empty()
+                     ? std::vector<double>()
+                     : interpretElements(kernel, point.inputs, output, indices, options);
     if (!found)
       return found.takeError();
     values.push_back(std::move(*found));
@@ -357,7 +362,8 @@ std::string Trial::getSizes() const { return point ? textOf(point->inputs.symbol
 // Sizes around numbers
 //===----------------------------------------------------------------------===//
 
-/// The numbers in the expressions and the code of a kernel: extents of axes and parts, bounds and constraints.
+/// The numbers in the expressions and the code of a kernel: extents of axes and parts, bounds and
+/// constraints.
 static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> constraints) {
   constexpr int64_t most = 4096;
   std::set<int64_t> numbers;
@@ -368,14 +374,17 @@ static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> c
   auto addText = [&](StringRef text) {
     while (!text.empty()) {
       // Digits of a name are no number.
-      StringRef word = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+      StringRef word =
+          text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
       int64_t number;
       if (!word.empty() && !word.getAsInteger(10, number))
         add(number);
       text = text.drop_front(std::max<size_t>(word.size(), 1));
     }
   };
-  auto addTexts = [&](ArrayAttr texts) { llvm::for_each(texts.getAsValueRange<StringAttr>(), addText); };
+  auto addTexts = [&](ArrayAttr texts) {
+    llvm::for_each(texts.getAsValueRange<StringAttr>(), addText);
+  };
   llvm::for_each(constraints, addText);
   kernel.walk([&](Operation *op) {
     if (auto loop = dyn_cast<onf::ForOp>(op))
@@ -387,14 +396,16 @@ static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> c
     else if (auto extent = dyn_cast<onf::ExtentOp>(op))
       addText(extent.getExpr());
     else if (auto constant = dyn_cast<arith::ConstantOp>(op))
-      if (auto number = dyn_cast<IntegerAttr>(constant.getValue()); number && number.getValue().getSignificantBits() <= 64)
+      if (auto number = dyn_cast<IntegerAttr>(constant.getValue());
+          number && number.getValue().getSignificantBits() <= 64)
         add(number.getInt());
   });
   return numbers;
 }
 
-/// Adds points with sizes 0 and 1 and around the numbers of the kernel: of one symbol, next to the sizes that were picked at random, and
-/// of all. Symbols of ranges of folds come first, then the cheapest, as many as take no longer than one large point.
+/// Adds points with sizes 0 and 1 and around the numbers of the kernel: of one symbol, next to the
+/// sizes that were picked at random, and of all. Symbols of ranges of folds come first, then the
+/// cheapest, as many as take no longer than one large point.
 void Trial::tryEdges() {
   constexpr size_t most = 24;
   auto description = llvm::cantFail(interp::Kernel::of(kernel));
@@ -435,7 +446,8 @@ void Trial::tryEdges() {
   std::string before = reason;
   for (auto &[order, chosen] : sorted) {
     double whole = wholeCost.of(chosen);
-    if (edges.size() >= most || spent + order.second > kMostWork || wholeSpent + whole > kMostWholeWork)
+    if (edges.size() >= most || spent + order.second > kMostWork ||
+        wholeSpent + whole > kMostWholeWork)
       continue;
     spent += order.second;
     wholeSpent += whole;
@@ -458,8 +470,10 @@ static bool comparesForEquality(Operation *kernel) {
         case arith::CmpFPredicate::OEQ:
         case arith::CmpFPredicate::ONE:
         case arith::CmpFPredicate::UEQ:
-        case arith::CmpFPredicate::UNE: return WalkResult::interrupt();
-        default: return WalkResult::advance();
+        case arith::CmpFPredicate::UNE:
+          return WalkResult::interrupt();
+        default:
+          return WalkResult::advance();
         }
       })
       .wasInterrupted();
@@ -479,7 +493,8 @@ bool Trial::isExplained(Operation *other, const Point &at, const Difference &dif
   one.elements.resize(at.elements.size());
   one.elements[difference.output] = {difference.index};
   for (unsigned k = 0; k < samples; ++k)
-    for (auto [op, value] : {std::pair(kernel, difference.expected), std::pair(other, difference.found)}) {
+    for (auto [op, value] :
+         {std::pair(kernel, difference.expected), std::pair(other, difference.found)}) {
       InterpretOptions options;
       options.roundoff = 0x1p-40;
       options.roundoffSeed = k + 1;

@@ -14,15 +14,16 @@ bool validation::isExtreme(Term term) {
 
 /// Symbols, indices and divisors, which are at least 1, are not negative.
 bool Prover::Search::isNotNegative(Term factor) const {
-  return factor->is(TermKind::Symbol) || factor->is(TermKind::Index) ||
-         divisors.contains(factor) || held.contains(terms.notNegative(factor));
+  return factor->is(TermKind::Symbol) || factor->is(TermKind::Index) || divisors.contains(factor) ||
+         held.contains(terms.notNegative(factor));
 }
 
 void Prover::Search::explain(Term unknown) {
   if (!explained.insert(unknown))
     return;
   switch (unknown->kind) {
-  case TermKind::Symbol: return system.add(unknown);
+  case TermKind::Symbol:
+    return system.add(unknown);
   case TermKind::Index:
     system.add(unknown);
     if (Term extent = prover.extentOf(unknown)) {
@@ -33,10 +34,14 @@ void Prover::Search::explain(Term unknown) {
         system.add(below);
     }
     return;
-  case TermKind::Quotient: return explainQuotient(unknown);
-  case TermKind::Product: return explainProduct(unknown);
-  case TermKind::Scalar: return explainScalar(unknown);
-  case TermKind::Load: return explainLoad(unknown);
+  case TermKind::Quotient:
+    return explainQuotient(unknown);
+  case TermKind::Product:
+    return explainProduct(unknown);
+  case TermKind::Scalar:
+    return explainScalar(unknown);
+  case TermKind::Load:
+    return explainLoad(unknown);
   case TermKind::Reduce:
     // What is narrower may have wrapped around.
     if (!unknown->type.isIndex())
@@ -54,7 +59,8 @@ void Prover::Search::explain(Term unknown) {
     choices.push_back({is(p, unknown->operands[1]), is(terms.negate(p), unknown->operands[2])});
     return;
   }
-  default: return;
+  default:
+    return;
   }
 }
 
@@ -142,7 +148,8 @@ void Prover::Search::explainProduct(Term product) {
     lemmas.insert("Lemma 12");
     Term extent = x->is(TermKind::Index) ? prover.extentOf(x) : nullptr;
     if (extent)
-      system.add(terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
+      system.add(
+          terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
     if (isExtreme(x))
       for (Term operand : x->operands) {
         Term gap = terms.difference(x, operand);
@@ -174,8 +181,8 @@ void Prover::Search::explainScalar(Term scalar) {
     // What is assumed of an unsigned input is about the low bits of its elements.
     if (x[0]->is(TermKind::Load) && terms.unsignedInputs.count(x[0]->value))
       instantiate(x[0]);
-  } else if ((name == "shr" || name == "shl") && x[1]->is(TermKind::Number) &&
-             x[1]->value >= 0 && x[1]->value < 62) {
+  } else if ((name == "shr" || name == "shl") && x[1]->is(TermKind::Number) && x[1]->value >= 0 &&
+             x[1]->value < 62) {
     Term power = terms.number(int64_t(1) << x[1]->value);
     Term value = name == "shl" ? terms.product(x[0], power) : terms.quotient(x[0], power);
     system.add(terms.difference(scalar, value), /*isEquality=*/true);

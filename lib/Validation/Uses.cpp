@@ -24,7 +24,9 @@ public:
 
 private:
   /// A let that only renames another value would be found in many arrays.
-  static bool isAlias(Term term) { return term->operands.empty() || term->is(TermKind::Apply) || term->is(TermKind::Load); }
+  static bool isAlias(Term term) {
+    return term->operands.empty() || term->is(TermKind::Apply) || term->is(TermKind::Load);
+  }
 
   TermContext &terms;
   KernelOp moa;
@@ -58,8 +60,7 @@ void Comparison::bindShared() {
     if (value == known.end())
       continue;
     auto presence = known.find(element.presence);
-    reader.bind(op.getResult(0), value->second,
-                presence == known.end() ? -1 : presence->second);
+    reader.bind(op.getResult(0), value->second, presence == known.end() ? -1 : presence->second);
   }
 }
 
@@ -101,8 +102,8 @@ LogicalResult Validator::compareUses(KernelOp moa, dnf::KernelOp dnf) {
     unsigned k = output.getResult();
     auto type = cast<ArrayType>(cast<TypeAttr>(dnf.getResultTypes()[k]).getValue());
     StringRef name = cast<StringAttr>(dnf.getResultNames()[k]).getValue();
-    if (output.getDomain().getValue() != ArrayRef<Attribute>(
-            SmallVector<Attribute>(type.getShape().begin(), type.getShape().end())))
+    if (output.getDomain().getValue() !=
+        ArrayRef<Attribute>(SmallVector<Attribute>(type.getShape().begin(), type.getShape().end())))
       return output.emitError("the domain of output ") << name << " is not its shape";
     for (auto [axis, index] : llvm::enumerate(output.getNames().getAsValueRange<StringAttr>()))
       terms.nameIndex(terms.index(axis), index);
@@ -128,10 +129,14 @@ LogicalResult Validator::compareUses(KernelOp moa, dnf::KernelOp dnf) {
       return error << ": " << (value ? "" : "present where ") << terms.str(a) << " became "
                    << terms.str(b);
     }
-    Fact fact{Fact::Uses, reshapes ? Fact::ByLemma : Fact::Proved, name.str(),
-              "the normal form is i ψ " + name.str() + " of the arrays: the same elements, "
-              "ranges, conditions and operations",
-              {}, output.getLoc()};
+    Fact fact{Fact::Uses,
+              reshapes ? Fact::ByLemma : Fact::Proved,
+              name.str(),
+              "the normal form is i ψ " + name.str() +
+                  " of the arrays: the same elements, "
+                  "ranges, conditions and operations",
+              {},
+              output.getLoc()};
     if (reshapes)
       fact.because.push_back("Lemma 11");
     facts.push_back(std::move(fact));

@@ -12,24 +12,36 @@ using namespace moa;
 
 StringRef moa::getName(Fact::Kind kind) {
   switch (kind) {
-  case Fact::Uses: return "uses";
-  case Fact::Bounds: return "bounds";
-  case Fact::Addresses: return "addresses";
-  case Fact::Writes: return "writes";
-  case Fact::Lifting: return "lifting";
-  case Fact::Values: return "values";
+  case Fact::Uses:
+    return "uses";
+  case Fact::Bounds:
+    return "bounds";
+  case Fact::Addresses:
+    return "addresses";
+  case Fact::Writes:
+    return "writes";
+  case Fact::Lifting:
+    return "lifting";
+  case Fact::Values:
+    return "values";
   }
   llvm_unreachable("unknown kind");
 }
 
 StringRef moa::getName(Fact::Status status) {
   switch (status) {
-  case Fact::Proved: return "proved";
-  case Fact::ByLemma: return "by lemma";
-  case Fact::Assumed: return "assumed";
-  case Fact::Checked: return "checked at run time";
-  case Fact::Tried: return "tried";
-  case Fact::Untried: return "not tried";
+  case Fact::Proved:
+    return "proved";
+  case Fact::ByLemma:
+    return "by lemma";
+  case Fact::Assumed:
+    return "assumed";
+  case Fact::Checked:
+    return "checked at run time";
+  case Fact::Tried:
+    return "tried";
+  case Fact::Untried:
+    return "not tried";
   }
   llvm_unreachable("unknown status");
 }
@@ -91,20 +103,22 @@ LogicalResult Validator::checkLifting(onf::KernelOp onf, onf::KernelOp lifted) {
     if (k >= before.size() || k >= after.size() || !isSameStep(before[k], after[k])) {
       Operation *place = k < after.size() ? after[k] : lifted.getOperation();
       return place->emitError("lifting has changed more than the order of '")
-             << onf.getSymName() << "': step " << k << " of "
-             << before.size() << " is another one";
+             << onf.getSymName() << "': step " << k << " of " << before.size() << " is another one";
     }
   auto add = [&](Operation *op, onf::AxisAttr axis, StringRef name, StringRef extent) {
-    if (failed(checkBijection(state->bijective, op, axis,
-                              "'" + name + "' < " + extent)))
+    if (failed(checkBijection(state->bijective, op, axis, "'" + name + "' < " + extent)))
       return failure();
     std::string digits;
     for (int64_t size : axis.getSizes().drop_front())
       digits += " x " + std::to_string(size);
-    Fact fact{Fact::Lifting, Fact::Proved, name.str(),
+    Fact fact{Fact::Lifting,
+              Fact::Proved,
+              name.str(),
               (name + " < " + extent + " is in bijection with the guarded digits of ⌈" + extent +
-               " / tile⌉" + digits).str(),
-              {}, op->getLoc()};
+               " / tile⌉" + digits)
+                  .str(),
+              {},
+              op->getLoc()};
     facts.push_back(std::move(fact));
     return success();
   };
@@ -152,15 +166,20 @@ LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf:
             << print(difference->expected) << ", but they give " << print(difference->found);
     return error << "; this is an error of the compiler, not of the specification";
   }
-  Fact fact{Fact::Values, Fact::Tried, llvm::join(names, ", "),
-            "the lifted loops give the values of the normal form", {}, lifted.getLoc()};
+  Fact fact{Fact::Values,
+            Fact::Tried,
+            llvm::join(names, ", "),
+            "the lifted loops give the values of the normal form",
+            {},
+            lifted.getLoc()};
   if (!trial.getPoint()) {
     fact.status = Fact::Untried;
     fact.because.push_back(trial.getReason());
   } else if (!sizes.empty()) {
     fact.statement += " at " + sizes;
     if (size_t count = trial.countEdges())
-      fact.statement += " and at " + std::to_string(count) + " sizes around the numbers of the kernel";
+      fact.statement +=
+          " and at " + std::to_string(count) + " sizes around the numbers of the kernel";
   }
   facts.push_back(std::move(fact));
   return success();

@@ -75,7 +75,8 @@ public:
   mlir::LogicalResult checkLifting(onf::KernelOp onf, onf::KernelOp lifted);
   /// `lifted` has the values of `above`, its normal form or, where that was read, the onf
   /// kernel itself, at a point picked at random; `onf` is what was lifted, the folds.
-  mlir::LogicalResult compareValues(mlir::Operation *above, onf::KernelOp onf, onf::KernelOp lifted);
+  mlir::LogicalResult compareValues(mlir::Operation *above, onf::KernelOp onf,
+                                    onf::KernelOp lifted);
 
   const std::vector<Fact> &getFacts() const { return facts; }
 

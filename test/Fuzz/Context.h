@@ -18,8 +18,7 @@ inline mlir::MLIRContext &getContext(void (*addDialects)(mlir::DialectRegistry &
     mlir::DialectRegistry registry;
     addDialects(registry);
     context.reset();
-    context = std::make_unique<mlir::MLIRContext>(registry,
-                                                  mlir::MLIRContext::Threading::DISABLED);
+    context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
     context->loadAllAvailableDialects();
     context->getDiagEngine().registerHandler([](mlir::Diagnostic &) { return mlir::success(); });
   }

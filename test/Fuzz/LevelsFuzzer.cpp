@@ -49,8 +49,7 @@ static Stage getStage(ModuleOp module) {
   return stage.value_or(Unknown);
 }
 
-static bool run(ModuleOp module,
-                void (*build)(OpPassManager &, const PipelineOptions &)) {
+static bool run(ModuleOp module, void (*build)(OpPassManager &, const PipelineOptions &)) {
   PassManager pm(module.getContext());
   build(pm, PipelineOptions());
   return succeeded(pm.run(module));

@@ -37,8 +37,9 @@ public:
 
   Result run() {
     // A refusal because no sizes fit must be right: none is found for it here either.
-    bool isEmpty = !unit.ok() && llvm::StringRef(lastMessage()).starts_with("no sizes satisfy") &&
-                   llvm::none_of(options.rounds, [&](unsigned round) { return chooseSizes(program, round); });
+    bool isEmpty =
+        !unit.ok() && llvm::StringRef(lastMessage()).starts_with("no sizes satisfy") &&
+        llvm::none_of(options.rounds, [&](unsigned round) { return chooseSizes(program, round); });
     if (isEmpty)
       return result;
     if (!unit.ok()) {
@@ -102,7 +103,8 @@ private:
       runCode(round, *shapes, *expected);
   }
 
-  /// Runs the code with all arrays and the workspace at the ends of protected pages and right after such pages.
+  /// Runs the code with all arrays and the workspace at the ends of protected pages and right after
+  /// such pages.
   void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes,
                const Outputs &expected) {
     const KernelInfo &info = unit.kernels()[0];
@@ -115,8 +117,8 @@ private:
         runCode(round, shapes, expected, placement);
   }
 
-  void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes, const Outputs &expected,
-               Placement placement) {
+  void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes,
+               const Outputs &expected, Placement placement) {
     const KernelInfo &info = unit.kernels()[0];
     std::vector<std::unique_ptr<Memory>> memory;
     std::vector<const DLTensor *> arrays;
@@ -125,8 +127,7 @@ private:
     for (auto [k, parameter] : llvm::enumerate(info.parameters)) {
       if (parameter.isScalar()) {
         double value = inputs[k].data[0];
-        scalars.push_back(parameter.elementType[0] == 'i' ? Scalar(int64_t(value))
-                                                          : Scalar(value));
+        scalars.push_back(parameter.elementType[0] == 'i' ? Scalar(int64_t(value)) : Scalar(value));
         continue;
       }
       unsigned gap = (program.seed + k + round) % 3;
@@ -138,12 +139,16 @@ private:
       arrays.push_back(memory.back()->tensor());
     }
     std::string message;
-    // A tolerance for every input may be one that nothing shows, and a sampled one where a warning said so: results are compared all the same.
+    // A tolerance for every input may be one that nothing shows, and a sampled one where a warning
+    // said so: results are compared all the same.
     bool isWarned = llvm::any_of(unit.diagnostics(), [](const auto &said) {
       return llvm::StringRef(said.message).contains("nothing shows before it runs that");
     });
-    bool isPromised = llvm::any_of(info.parameters, [&](const ParameterInfo &p) { return p.within && (!p.within->isSampled || isWarned); });
-    if (int32_t why = call(arrays, scalars, placement, message); why && !(isPromised && why == Kernel::kNotShown))
+    bool isPromised = llvm::any_of(info.parameters, [&](const ParameterInfo &p) {
+      return p.within && (!p.within->isSampled || isWarned);
+    });
+    if (int32_t why = call(arrays, scalars, placement, message);
+        why && !(isPromised && why == Kernel::kNotShown))
       return fail("the code refuses", std::to_string(why) + ": " + message);
     Outputs found;
     for (auto [k, array] : llvm::enumerate(expected)) {
@@ -156,8 +161,8 @@ private:
   }
 
   /// Calls the code as Kernel::operator() does, with a workspace at a protected page.
-  int32_t call(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars, Placement placement,
-               std::string &message) {
+  int32_t call(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
+               Placement placement, std::string &message) {
     if (int32_t why = code->check(arrays, &message))
       return why;
     int64_t bytes = code->workspace(arrays, scalars);
@@ -252,15 +257,14 @@ private:
 
   void disagree(const std::string &what, size_t output, size_t k, double got, double want,
                 double bound) {
-    std::vector<int64_t> shape = unit.shapes(unit.kernels()[0].name, symbols)
-                                     .value()[inputs.size() + output];
+    std::vector<int64_t> shape =
+        unit.shapes(unit.kernels()[0].name, symbols).value()[inputs.size() + output];
     std::string index;
     for (size_t axis = shape.size(), rest = k; axis-- > 0; rest /= shape[axis])
       index = std::to_string(rest % shape[axis]) + (index.empty() ? "" : ", ") + index;
-    fail(what + " differs", llvm::formatv("{0}[{1}]: {2} for {3}{4}",
-                                          program.outputs[output].name, index,
-                                          print(got), print(want),
-                                          isExact(output) ? "" : ", bound " + print(bound)));
+    fail(what + " differs",
+         llvm::formatv("{0}[{1}]: {2} for {3}{4}", program.outputs[output].name, index, print(got),
+                       print(want), isExact(output) ? "" : ", bound " + print(bound)));
   }
   static std::string print(double value) {
     char text[40];
@@ -287,8 +291,7 @@ Result moa::random::check(const Program &program, const CheckOptions &options) {
   return result;
 }
 
-std::string moa::random::printInputs(const Program &program, unsigned round,
-                                     const Sizes &sizes) {
+std::string moa::random::printInputs(const Program &program, unsigned round, const Sizes &sizes) {
   CompilerOptions options;
   options.settings = program.settings();
   Compilation unit = Compiler(options).compileText(program.print(), "random.moa");

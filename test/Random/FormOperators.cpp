@@ -18,10 +18,14 @@ static std::optional<std::string> subscriptText(Generator &g, const Node &variab
   std::string i = variable.text, extent = "(" + axis.str() + ")";
   if (range == axis)
     switch (g.pick(6)) {
-    case 0: return extent + " - 1 - " + i;
-    case 1: return "(" + i + " + " + std::to_string(g.between(1, 3)) + ") % " + extent;
-    case 2: return i + " / 2";
-    default: return i;
+    case 0:
+      return extent + " - 1 - " + i;
+    case 1:
+      return "(" + i + " + " + std::to_string(g.between(1, 3)) + ") % " + extent;
+    case 2:
+      return i + " / 2";
+    default:
+      return i;
     }
   if (auto value = axis.getConstant(); value && *value > 0 && g.chance(1, 2))
     return i + " % " + std::to_string(*value);
@@ -100,8 +104,8 @@ static bool makeIndexForm(Generator &g, Scope &scope) {
   for (unsigned k = 1 + g.pick(3); k > 0; --k) {
     ranges.push_back(g.extent(scope));
     variables.push_back(g.indexVariable(inner, ranges.back()));
-    names += (names.empty() ? "" : ", ") + g.at(variables.back()).text + " < " +
-             ranges.back().str();
+    names +=
+        (names.empty() ? "" : ", ") + g.at(variables.back()).text + " < " + ranges.back().str();
   }
   ++g.depth;
   addElements(g, inner, variables, ranges);
@@ -144,8 +148,7 @@ static bool makePassThrough(Generator &g, Scope &scope) {
   shape.insert(shape.begin() + place, node.shape[axis]);
   for (unsigned k = 0; k < rank; ++k) {
     list += (k ? ", " : "") + (k == axis ? i : std::string("_"));
-    names += (k ? ", " : "") +
-             (k != place ? "_" : g.chance(1, 2) ? i : i + " < " + shape[k].str());
+    names += (k ? ", " : "") + (k != place ? "_" : g.chance(1, 2) ? i : i + " < " + shape[k].str());
   }
   return bool(g.add(scope, "pass through", "[" + names + "] $0[" + list + "]", {*x}, node.kind,
                     shape, node.facts));
@@ -177,10 +180,11 @@ static bool makeOpenForm(Generator &g, Scope &scope) {
   std::string offset = std::to_string(g.between(-2, 4));
   if (g.chance(1, 3))
     offset = "(" + g.extent(scope).str() + ") - (" + g.extent(scope).str() + ")";
-  if (auto w = g.find(scope, [&](const Node &other) {
-        return other.kind == Kind::Int && other.shape == Shape{node.shape[axis]} &&
-               !other.facts.absent;
-      });
+  if (auto w = g.find(scope,
+                      [&](const Node &other) {
+                        return other.kind == Kind::Int && other.shape == Shape{node.shape[axis]} &&
+                               !other.facts.absent;
+                      });
       w && g.chance(1, 2)) {
     offset = "$1[" + name(axis) + "]";
     operands.push_back(*w);
@@ -190,13 +194,18 @@ static bool makeOpenForm(Generator &g, Scope &scope) {
     static const char *const operators[] = {"<=", "<", ">", ">=", "!="};
     std::string predicate;
     switch (g.pick(4)) {
-    case 0: predicate = "abs(" + i + " - " + j + ") <= " + offset; break;
+    case 0:
+      predicate = "abs(" + i + " - " + j + ") <= " + offset;
+      break;
     case 1:
       predicate = j + " <= " + i + " + " + offset + " and " + i + " - " + j + " < " +
                   std::to_string(g.between(1, 4));
       break;
-    case 2: predicate = i + " / 2 == " + j + " / 2 or " + j + " < " + offset; break;
-    default: predicate = j + " " + g.oneOf(operators) + " " + i + " + " + offset;
+    case 2:
+      predicate = i + " / 2 == " + j + " / 2 or " + j + " < " + offset;
+      break;
+    default:
+      predicate = j + " " + g.oneOf(operators) + " " + i + " + " + offset;
     }
     return bool(g.add(scope, "mask", "mask([" + names + "] " + predicate + ", #0)", operands,
                       node.kind, node.shape, facts));
@@ -245,8 +254,8 @@ static bool makeJoin(Generator &g, Scope &scope) {
   facts.infinite |= b.facts.infinite;
   facts.selection = facts.symbolic = false;
   return bool(g.add(scope, "join",
-                    "[" + i + " < " + sum.str() + names + "] select(" + i + " < " + size +
-                        ", $0[" + i + rest + "], $1[" + i + " - " + size + rest + "])",
+                    "[" + i + " < " + sum.str() + names + "] select(" + i + " < " + size + ", $0[" +
+                        i + rest + "], $1[" + i + " - " + size + rest + "])",
                     {*x, *y}, a.kind, shape, facts));
 }
 

@@ -16,13 +16,18 @@ void Generator::chooseTypes() {
   exactLimit = 0x1p22;
   computeRoundoff = 0x1p-24;
   switch (pick(10)) {
-  case 0: case 1: case 2: case 3: case 4:
+  case 0:
+  case 1:
+  case 2:
+  case 3:
+  case 4:
     floatTypes = {"f64"};
     exactLimit = 0x1p50;
     computeRoundoff = 0x1p-53;
     program.wantsDouble = true;
     break;
-  case 5: case 6:
+  case 5:
+  case 6:
     floatTypes = {"f32"};
     break;
   case 7:
@@ -62,13 +67,26 @@ void Generator::chooseExtents(Scope &kernel) {
   }
   SymExpr n = SymExpr::symbol("N"), other = oneOf(kernel.extents);
   switch (pick(9)) {
-  case 0: kernel.extents.push_back(n + other); break;
-  case 1: kernel.extents.push_back(SymExpr(2) * n); break;
-  case 2: kernel.extents.push_back(n + SymExpr(1)); break;
-  case 3: kernel.extents.push_back(SymExpr::floorDiv(n, SymExpr(2))); break;
-  case 4: kernel.extents.push_back(SymExpr::mod(n, SymExpr(3))); break;
-  case 5: kernel.extents.push_back(SymExpr::floorDiv(n + SymExpr(1), SymExpr(2))); break;
-  default: break;
+  case 0:
+    kernel.extents.push_back(n + other);
+    break;
+  case 1:
+    kernel.extents.push_back(SymExpr(2) * n);
+    break;
+  case 2:
+    kernel.extents.push_back(n + SymExpr(1));
+    break;
+  case 3:
+    kernel.extents.push_back(SymExpr::floorDiv(n, SymExpr(2)));
+    break;
+  case 4:
+    kernel.extents.push_back(SymExpr::mod(n, SymExpr(3)));
+    break;
+  case 5:
+    kernel.extents.push_back(SymExpr::floorDiv(n + SymExpr(1), SymExpr(2)));
+    break;
+  default:
+    break;
   }
 }
 
@@ -140,10 +158,9 @@ std::optional<NodeId> Generator::add(Scope &scope, Node node) {
   return id;
 }
 
-std::optional<NodeId> Generator::add(Scope &scope, const std::string &op,
-                                     const std::string &text, std::vector<NodeId> operands,
-                                     Kind kind, Shape shape, Facts facts,
-                                     std::vector<Need> needs) {
+std::optional<NodeId> Generator::add(Scope &scope, const std::string &op, const std::string &text,
+                                     std::vector<NodeId> operands, Kind kind, Shape shape,
+                                     Facts facts, std::vector<Need> needs) {
   Node node;
   node.op = op;
   node.text = text;
@@ -304,8 +321,7 @@ std::optional<NodeId> Generator::findArray(Scope &scope, Kind kind, unsigned min
 }
 
 /// An index form that spreads what there is over the shape.
-static std::optional<NodeId> broadcast(Generator &g, Scope &scope, Kind kind,
-                                       const Shape &shape) {
+static std::optional<NodeId> broadcast(Generator &g, Scope &scope, Kind kind, const Shape &shape) {
   if (shape.empty())
     return std::nullopt;
   Scope inner;
@@ -368,9 +384,8 @@ std::optional<NodeId> Generator::fit(Scope &scope, Kind kind, const Shape &shape
   if (shape.empty())
     return scalar(scope, kind);
   if (!chance(1, 6))
-    if (auto found = find(scope, [&](const Node &node) {
-          return node.kind == kind && node.shape == shape;
-        }))
+    if (auto found =
+            find(scope, [&](const Node &node) { return node.kind == kind && node.shape == shape; }))
       return found;
   if (chance(1, 2))
     if (auto made = input(scope, kind, shape))
@@ -386,9 +401,8 @@ std::optional<NodeId> Generator::fitOrScalar(Scope &scope, Kind kind, const Shap
 
 NodeId Generator::scalar(Scope &scope, Kind kind) {
   if (chance(2, 3))
-    if (auto found = find(scope, [&](const Node &node) {
-          return node.kind == kind && node.shape.empty();
-        }))
+    if (auto found =
+            find(scope, [&](const Node &node) { return node.kind == kind && node.shape.empty(); }))
       return *found;
   if (chance(1, 4))
     if (auto made = input(scope, kind, {}))

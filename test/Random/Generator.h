@@ -45,9 +45,7 @@ public:
   template <typename T> const T &oneOf(const std::vector<T> &list) {
     return list[pick(list.size())];
   }
-  template <typename T, size_t n> const T &oneOf(const T (&list)[n]) {
-    return list[pick(n)];
-  }
+  template <typename T, size_t n> const T &oneOf(const T (&list)[n]) { return list[pick(n)]; }
   int64_t between(int64_t low, int64_t high) { return low + int64_t(pick(high - low + 1)); }
 
   //===--------------------------------------------------------------------===//
@@ -113,8 +111,8 @@ public:
   /// x as float with bounds at most `magnitude`, scaled or clipped where needed.
   std::optional<NodeId> bounded(Scope &scope, NodeId x, double magnitude);
   /// x +.* y and its kin on cells of two axes or one.
-  std::optional<NodeId> contract(Scope &scope, const std::string &monoid,
-                                 const std::string &fn, NodeId x, NodeId y);
+  std::optional<NodeId> contract(Scope &scope, const std::string &monoid, const std::string &fn,
+                                 NodeId x, NodeId y);
   std::optional<NodeId> predicate(Scope &scope, const Shape &shape);
 
   Facts arithmetic(const std::string &op, const Node &x, const Node &y) const;

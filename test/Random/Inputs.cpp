@@ -27,10 +27,9 @@ static std::optional<int64_t> evaluate(const SymExpr &expr, const Sizes &sizes) 
 /// What the elements of all outputs cost at these sizes, in elements that are read or
 /// computed, where every use computes its operand again, as normal forms without
 /// intermediate arrays may. Calls count as one reduction of their arguments.
-static double costOf(const Program &program, const std::vector<NodeId> &nodes,
-                     const Sizes &sizes) {
+static double costOf(const Program &program, const std::vector<NodeId> &nodes, const Sizes &sizes) {
   std::map<NodeId, double> counts, costs; // elements, and the cost of one
-  for (NodeId id : nodes) { // operands first
+  for (NodeId id : nodes) {               // operands first
     const Node &node = program.nodes[id];
     double &count = counts[id] = 1, &cost = costs[id] = 1;
     for (const SymExpr &extent : node.shape)
@@ -45,7 +44,8 @@ static double costOf(const Program &program, const std::vector<NodeId> &nodes,
     if (op.contains('.') || op.starts_with("inner")) {
       const Shape &left = program.nodes[node.operands[0]].shape;
       terms = left.empty() ? 1 : double(evaluate(left.back(), sizes).value_or(1));
-    } else if (op.ends_with("/") || op.starts_with("reduce ") || op == "mean" || op == "logsumexp") {
+    } else if (op.ends_with("/") || op.starts_with("reduce ") || op == "mean" ||
+               op == "logsumexp") {
       terms = std::max(1.0, most / std::max(count, 1.0));
     } else if (op == "softmax" || node.callee) {
       // What a row shares is shared by its elements only where they are asked for by rows.
@@ -110,12 +110,11 @@ std::optional<Sizes> moa::random::chooseSizes(const Program &program, unsigned r
 //===----------------------------------------------------------------------===//
 
 double moa::random::roundToType(double value, const std::string &type) {
-  const llvm::fltSemantics *semantics =
-      llvm::StringSwitch<const llvm::fltSemantics *>(type)
-          .Case("f32", &llvm::APFloat::IEEEsingle())
-          .Case("f16", &llvm::APFloat::IEEEhalf())
-          .Case("bf16", &llvm::APFloat::BFloat())
-          .Default(nullptr);
+  const llvm::fltSemantics *semantics = llvm::StringSwitch<const llvm::fltSemantics *>(type)
+                                            .Case("f32", &llvm::APFloat::IEEEsingle())
+                                            .Case("f16", &llvm::APFloat::IEEEhalf())
+                                            .Case("bf16", &llvm::APFloat::BFloat())
+                                            .Default(nullptr);
   if (!semantics)
     return value;
   llvm::APFloat number(value);
@@ -155,7 +154,8 @@ moa::random::chooseInputs(const Program &program, const KernelInfo &info,
         value = bound && *bound > 0 ? pick(*bound) : 0;
       } else if (parameter) {
         int64_t most = parameter->magnitude;
-        bool whole = parameter->integral || entry.elementType[0] == 'i' || entry.elementType[0] == 'u';
+        bool whole =
+            parameter->integral || entry.elementType[0] == 'i' || entry.elementType[0] == 'u';
         value = whole ? pick(2 * most + 1) - most
                       : roundToType((double(pick(2000001)) / 1e6 - 1) * parameter->magnitude,
                                     entry.elementType);
@@ -173,7 +173,8 @@ moa::random::chooseInputs(const Program &program, const KernelInfo &info,
 
 static constexpr unsigned char kUntouched = 0xA5;
 
-Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsigned gap, Placement placement)
+Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsigned gap,
+               Placement placement)
     : type(type), shape(dims), strides(dims.size()) {
   struct Row {
     const char *name;
@@ -272,7 +273,8 @@ std::vector<double> Memory::read() const {
     } else {
       std::memcpy(&integer, at, width);
       unsigned unused = 64 - 8 * width;
-      value = type[0] == 'u' ? double(integer) : double(int64_t(uint64_t(integer) << unused) >> unused);
+      value =
+          type[0] == 'u' ? double(integer) : double(int64_t(uint64_t(integer) << unused) >> unused);
     }
     values.push_back(value);
   });

@@ -24,11 +24,13 @@ std::vector<ReferenceArray> chooseInputs(const Program &program, const KernelInf
 /// `value` rounded to a float type by name, to nearest even.
 double roundToType(double value, const std::string &type);
 
-/// An argument in memory: row-major with gaps, at a protected page, and bytes around it that nobody may write.
+/// An argument in memory: row-major with gaps, at a protected page, and bytes around it that nobody
+/// may write.
 class Memory {
 public:
   /// Gaps of up to `gap` elements after each axis.
-  Memory(const std::vector<int64_t> &shape, const std::string &type, unsigned gap, Placement placement);
+  Memory(const std::vector<int64_t> &shape, const std::string &type, unsigned gap,
+         Placement placement);
   void fill(const std::vector<double> &values);
   std::vector<double> read() const;
   /// Whether what is not an element is as it was.

@@ -113,8 +113,8 @@ static bool makeRotate(Generator &g, Scope &scope) {
     return false;
   const Node &node = g.at(*x);
   size_t axis = g.pick(node.shape.size());
-  std::string by = g.chance(1, 3) ? "(" + g.extent(scope).str() + ")"
-                                  : std::to_string(g.between(-5, 12));
+  std::string by =
+      g.chance(1, 3) ? "(" + g.extent(scope).str() + ")" : std::to_string(g.between(-5, 12));
   return bool(g.add(scope, "rotate",
                     "rotate(#0, " + by + axisText(g, axis, node.shape.size()) + ")", {*x},
                     node.kind, node.shape, moved(node)));
@@ -147,8 +147,8 @@ static bool makeCat(Generator &g, Scope &scope) {
   facts.selection &= other.facts.selection;
   Shape shape = node.shape;
   shape[axis] = shape[axis] + other.shape[axis];
-  return bool(g.add(scope, "cat", "cat(#0, #1" + axisText(g, axis, rank) + ")", {*x, y},
-                    node.kind, shape, facts));
+  return bool(g.add(scope, "cat", "cat(#0, #1" + axisText(g, axis, rank) + ")", {*x, y}, node.kind,
+                    shape, facts));
 }
 
 static bool makeReshape(Generator &g, Scope &scope) {
@@ -185,8 +185,8 @@ static bool makeReshape(Generator &g, Scope &scope) {
   std::string list;
   for (const SymExpr &extent : shape)
     list += (list.empty() ? "" : ", ") + extent.str();
-  return bool(g.add(scope, "reshape", "reshape(#0, [" + list + "])", {*x}, node.kind, shape,
-                    moved(node)));
+  return bool(
+      g.add(scope, "reshape", "reshape(#0, [" + list + "])", {*x}, node.kind, shape, moved(node)));
 }
 
 static bool makeIota(Generator &g, Scope &scope) {
@@ -215,8 +215,8 @@ static std::optional<NodeId> indexValue(Generator &g, Scope &scope, const SymExp
       if (g.chance(1, 2))
         return g.add(scope, "%", "$0 % (" + extent.str() + ")", {*known}, Kind::Int, shape, facts,
                      needs);
-      return g.add(scope, "clip", "max(min(#0, " + extent.str() + " - 1), 0)", {*known},
-                   Kind::Int, shape, facts, needs);
+      return g.add(scope, "clip", "max(min(#0, " + extent.str() + " - 1), 0)", {*known}, Kind::Int,
+                   shape, facts, needs);
     }
   }
   if (shape.empty())
@@ -280,11 +280,13 @@ static bool makeGather(Generator &g, Scope &scope) {
 }
 
 llvm::ArrayRef<Operator> moa::random::getMovementOperators() {
-  static const Operator table[] = {
-      {"transpose", 10, makeTranspose}, {"take or drop", 10, makeTakeOrDrop},
-      {"reverse", 5, makeReverse},      {"rotate", 5, makeRotate},
-      {"cat", 10, makeCat},             {"reshape", 8, makeReshape},
-      {"iota", 3, makeIota},
-      {"gather", 10, makeGather}};
+  static const Operator table[] = {{"transpose", 10, makeTranspose},
+                                   {"take or drop", 10, makeTakeOrDrop},
+                                   {"reverse", 5, makeReverse},
+                                   {"rotate", 5, makeRotate},
+                                   {"cat", 10, makeCat},
+                                   {"reshape", 8, makeReshape},
+                                   {"iota", 3, makeIota},
+                                   {"gather", 10, makeGather}};
   return table;
 }

@@ -16,8 +16,8 @@ Facts Generator::arithmetic(const std::string &op, const Node &x, const Node &y)
   auto whole = [](const Node &node) { return node.kind != Kind::Float || node.facts.integral; };
   facts.integral = real && whole(x) && whole(y) && op != "/";
   bool chooses = op == "min" || op == "max";
-  facts.copied = real && chooses && (a.copied || x.kind != Kind::Float) &&
-                 (b.copied || y.kind != Kind::Float);
+  facts.copied =
+      real && chooses && (a.copied || x.kind != Kind::Float) && (b.copied || y.kind != Kind::Float);
   facts.absent = a.absent || b.absent;
   facts.infinite = a.infinite || b.infinite;
   facts.symbolic = a.symbolic && b.symbolic;
@@ -53,8 +53,7 @@ static bool meet(const Generator &g, const Node &x, const Node &y) {
   return join(x, y) == Kind::Int || (converts(x) && converts(y));
 }
 
-std::optional<NodeId> Generator::binary(Scope &scope, const std::string &op, NodeId x,
-                                        NodeId y) {
+std::optional<NodeId> Generator::binary(Scope &scope, const std::string &op, NodeId x, NodeId y) {
   const Node &a = at(x), &b = at(y);
   if (!meet(*this, a, b) || (!a.shape.empty() && !b.shape.empty() && a.shape != b.shape))
     return std::nullopt;
@@ -62,11 +61,9 @@ std::optional<NodeId> Generator::binary(Scope &scope, const std::string &op, Nod
              arithmetic(op, a, b));
 }
 
-std::optional<NodeId> Generator::rowwise(Scope &scope, const std::string &op, NodeId x,
-                                         NodeId y) {
+std::optional<NodeId> Generator::rowwise(Scope &scope, const std::string &op, NodeId x, NodeId y) {
   const Node a = at(x), b = at(y);
-  if (a.shape.empty() || !meet(*this, a, b) ||
-      b.shape != Shape(a.shape.begin(), a.shape.end() - 1))
+  if (a.shape.empty() || !meet(*this, a, b) || b.shape != Shape(a.shape.begin(), a.shape.end() - 1))
     return std::nullopt;
   if (b.shape.empty())
     return binary(scope, op, x, y);
@@ -79,8 +76,8 @@ std::optional<NodeId> Generator::rowwise(Scope &scope, const std::string &op, No
     names += "a" + std::to_string(k) + ", ";
   std::string subscripts = names.substr(0, names.size() - 2);
   std::string form = "([" + names + "_] $1[" + subscripts + "])";
-  std::string text = op == "min" || op == "max" ? op + "(#0, " + form + ")"
-                                                : "$0 " + op + " " + form;
+  std::string text =
+      op == "min" || op == "max" ? op + "(#0, " + form + ")" : "$0 " + op + " " + form;
   return add(scope, "open axis", text, {x, y}, join(a, b), a.shape, facts);
 }
 
@@ -123,8 +120,7 @@ std::optional<NodeId> Generator::bounded(Scope &scope, NodeId x, double magnitud
     int64_t modulus = std::max<int64_t>(1, magnitude);
     Facts facts = at(x).facts;
     facts.magnitude = modulus;
-    return add(scope, "%", "$0 % " + std::to_string(modulus), {x}, Kind::Int, at(x).shape,
-               facts);
+    return add(scope, "%", "$0 % " + std::to_string(modulus), {x}, Kind::Int, at(x).shape, facts);
   }
   if (!exact && magnitude >= 1 && chance(1, 2))
     return unary(scope, "tanh", x);
@@ -213,8 +209,8 @@ static bool makeDivision(Generator &g, Scope &scope) {
       return false;
     facts.absent |= g.at(*y).facts.absent;
     facts.magnitude = std::max(facts.magnitude, 5.0);
-    return bool(g.add(scope, op, "$0 " + op + " (abs($1) % 4 + 1)", {*x, *y}, Kind::Int,
-                      node.shape, facts));
+    return bool(g.add(scope, op, "$0 " + op + " (abs($1) % 4 + 1)", {*x, *y}, Kind::Int, node.shape,
+                      facts));
   }
   if (g.chance(1, 3)) {
     SymExpr divisor = g.extent(scope);
@@ -224,8 +220,8 @@ static bool makeDivision(Generator &g, Scope &scope) {
   }
   static const char *const divisors[] = {"2", "3", "(-2)", "7", "(-1)", "16"};
   facts.magnitude = std::max(facts.magnitude, 16.0);
-  return bool(g.add(scope, op, "$0 " + op + " " + g.oneOf(divisors), {*x}, Kind::Int,
-                    node.shape, facts));
+  return bool(
+      g.add(scope, op, "$0 " + op + " " + g.oneOf(divisors), {*x}, Kind::Int, node.shape, facts));
 }
 
 static bool makeBits(Generator &g, Scope &scope) {
@@ -304,8 +300,8 @@ static bool makePrelude(Generator &g, Scope &scope) {
   Facts facts = g.at(*small).facts;
   facts.magnitude = 4;
   facts.integral = facts.copied = facts.selection = false;
-  return bool(g.add(scope, "softcap", "softcap(#0, 4.0)", {*small}, Kind::Float,
-                    g.at(*small).shape, facts));
+  return bool(g.add(scope, "softcap", "softcap(#0, 4.0)", {*small}, Kind::Float, g.at(*small).shape,
+                    facts));
 }
 
 static bool makeRelu(Generator &g, Scope &scope) {
@@ -317,9 +313,7 @@ static bool makeRelu(Generator &g, Scope &scope) {
   return bool(g.add(scope, "relu", "relu(#0)", {*x}, Kind::Float, g.at(*x).shape, facts));
 }
 
-static bool makeComparison(Generator &g, Scope &scope) {
-  return bool(compare(g, scope, nullptr));
-}
+static bool makeComparison(Generator &g, Scope &scope) { return bool(compare(g, scope, nullptr)); }
 
 static bool makeLogic(Generator &g, Scope &scope) {
   auto p = g.findArray(scope, Kind::Bool);
@@ -386,8 +380,8 @@ static bool makeAddMask(Generator &g, Scope &scope) {
   facts.absent = true;
   facts.copied = facts.selection = false;
   facts.magnitude += 1;
-  return bool(g.add(scope, "addmask", "addmask(#0, select(#1, 1, -inf))", {*x, *p},
-                    Kind::Float, g.at(*x).shape, facts));
+  return bool(g.add(scope, "addmask", "addmask(#0, select(#1, 1, -inf))", {*x, *p}, Kind::Float,
+                    g.at(*x).shape, facts));
 }
 
 /// `x - @(2,2) y` with a y that has no frame.
@@ -400,8 +394,8 @@ static bool makeRanked(Generator &g, Scope &scope) {
   const Shape shape = g.at(*x).shape;
   std::string op = g.oneOf(operators);
   bool framed = g.chance(1, 2);
-  Shape other = framed ? Shape(shape.begin(), shape.end() - cell)
-                       : Shape(shape.end() - cell, shape.end());
+  Shape other =
+      framed ? Shape(shape.begin(), shape.end() - cell) : Shape(shape.end() - cell, shape.end());
   auto y = g.fit(scope, Kind::Float, other);
   if (!y)
     return false;
@@ -449,28 +443,27 @@ static bool makeCast(Generator &g, Scope &scope) {
   // Rounding may leave the magnitude by half a unit.
   facts.magnitude *= 1 + (node.kind == Kind::Float ? roundoffs[k] * 2 : 0);
   facts.integral &= facts.magnitude <= limits[k] * 2;
-  return bool(g.add(scope, std::string("cast ") + types[k], std::string(types[k]) + "(#0)",
-                    {*x}, Kind::Float, node.shape, facts));
+  return bool(g.add(scope, std::string("cast ") + types[k], std::string(types[k]) + "(#0)", {*x},
+                    Kind::Float, node.shape, facts));
 }
 
 llvm::ArrayRef<Operator> moa::random::getPointwiseOperators() {
-  static const Operator table[] = {
-      {"arithmetic", 30, makeArithmetic},
-      {"quotient", 6, makeQuotient, true},
-      {"division", 5, makeDivision},
-      {"bits", 5, makeBits},
-      {"unary", 5, makeUnary},
-      {"elementary", 12, makeElementary, true},
-      {"power", 2, makePower, true},
-      {"prelude", 5, makePrelude, true},
-      {"relu", 2, makeRelu},
-      {"comparison", 6, makeComparison},
-      {"logic", 5, makeLogic},
-      {"select", 8, makeSelect},
-      {"absent select", 4, makeAbsentSelect},
-      {"mask", 12, makeMask},
-      {"addmask", 3, makeAddMask},
-      {"ranked", 8, makeRanked},
-      {"cast", 5, makeCast}};
+  static const Operator table[] = {{"arithmetic", 30, makeArithmetic},
+                                   {"quotient", 6, makeQuotient, true},
+                                   {"division", 5, makeDivision},
+                                   {"bits", 5, makeBits},
+                                   {"unary", 5, makeUnary},
+                                   {"elementary", 12, makeElementary, true},
+                                   {"power", 2, makePower, true},
+                                   {"prelude", 5, makePrelude, true},
+                                   {"relu", 2, makeRelu},
+                                   {"comparison", 6, makeComparison},
+                                   {"logic", 5, makeLogic},
+                                   {"select", 8, makeSelect},
+                                   {"absent select", 4, makeAbsentSelect},
+                                   {"mask", 12, makeMask},
+                                   {"addmask", 3, makeAddMask},
+                                   {"ranked", 8, makeRanked},
+                                   {"cast", 5, makeCast}};
   return table;
 }

@@ -94,8 +94,8 @@ std::vector<std::string> Program::unboundSymbols() const {
 std::vector<Need> Program::needs() const {
   std::vector<Need> all;
   auto add = [&](const Need &need) {
-    bool positive = llvm::all_of(need.value.getTerms(),
-                                 [](const auto &term) { return term.second > 0; });
+    bool positive =
+        llvm::all_of(need.value.getTerms(), [](const auto &term) { return term.second > 0; });
     if (need.value.getConstant() || (positive && need.low <= 0))
       return;
     for (Need &other : all)
@@ -206,8 +206,7 @@ static std::string printFunction(const Program &program, Home home) {
   const Function &function = program.functions[home - 1];
   std::string text = "def " + function.name + "(";
   for (auto [k, id] : llvm::enumerate(function.parameters))
-    text += (k ? ", " : "") + program.nodes[id].text + " : " +
-            printShape(program.nodes[id].shape);
+    text += (k ? ", " : "") + program.nodes[id].text + " : " + printShape(program.nodes[id].shape);
   BodyPrinter body(program, home);
   body.count(function.result);
   body.visit(function.result);
@@ -261,7 +260,8 @@ std::string Program::print() const {
     tail.push_back(constant.name + (constant.set ? "" : " = " + std::to_string(constant.value)));
   text += "kernel k";
   if (!names.empty() || !tail.empty())
-    text += "[" + llvm::join(names, ", ") + (tail.empty() ? "" : "; " + llvm::join(tail, ", ")) + "]";
+    text +=
+        "[" + llvm::join(names, ", ") + (tail.empty() ? "" : "; " + llvm::join(tail, ", ")) + "]";
   std::vector<std::string> arrays;
   auto array = [](const std::string &name, const std::string &type, const Shape &shape) {
     return name + " : " + type + (shape.empty() ? "" : printShape(shape));

@@ -10,8 +10,8 @@
 #ifndef MOA_TEST_RANDOM_PROGRAM_H
 #define MOA_TEST_RANDOM_PROGRAM_H
 
-#include "llvm/ADT/ArrayRef.h"
 #include "lib/Support/SymExpr.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <deque>
 #include <map>

@@ -13,8 +13,9 @@ namespace moa::random {
 /// Where bytes stand between the two protected pages.
 enum class Placement { AtEnd, AtBegin };
 
-/// Bytes between two pages that nobody may read or write. They end at the second page or begin right after the first one, so that a
-/// kernel that reads or writes outside of its arrays ends the process.
+/// Bytes between two pages that nobody may read or write. They end at the second page or begin
+/// right after the first one, so that a kernel that reads or writes outside of its arrays ends the
+/// process.
 class ProtectedPages {
 public:
   ProtectedPages(size_t size, Placement placement, unsigned char fill, size_t alignment = 1) {

@@ -12,8 +12,7 @@ Facts Generator::reduced(const std::string &monoid, Kind kind, Facts term, doubl
     facts.magnitude = term.magnitude * std::max(terms, 1.0);
     facts.copied = false;
   } else if (monoid == "*") {
-    facts.magnitude =
-        term.magnitude <= 1 ? 1 : std::pow(term.magnitude, std::max(terms, 1.0));
+    facts.magnitude = term.magnitude <= 1 ? 1 : std::pow(term.magnitude, std::max(terms, 1.0));
     facts.copied = false;
   } else if (kind == Kind::Float) {
     facts.infinite = true;
@@ -262,10 +261,11 @@ static bool makeInner(Generator &g, Scope &scope) {
   Shape result(a.shape.begin(), a.shape.end() - 1);
   result.insert(result.end(), b.shape.begin() + 1, b.shape.end());
   double terms = g.boundOf(shape.back());
-  Facts facts = own ? reducedByOwn(g, *own, fn->facts, terms)
-                    : g.reduced(monoid, fn->to, fn->facts, terms);
-  return bool(g.add(scope, own ? "inner own" : "inner", "inner(" + monoid + ", " + fn->name + ", #0, #1)", {*x, *y},
-                    fn->to, result, facts));
+  Facts facts =
+      own ? reducedByOwn(g, *own, fn->facts, terms) : g.reduced(monoid, fn->to, fn->facts, terms);
+  return bool(g.add(scope, own ? "inner own" : "inner",
+                    "inner(" + monoid + ", " + fn->name + ", #0, #1)", {*x, *y}, fn->to, result,
+                    facts));
 }
 
 static bool makeOuter(Generator &g, Scope &scope) {
@@ -279,8 +279,8 @@ static bool makeOuter(Generator &g, Scope &scope) {
     return false;
   Shape shape = a.shape;
   shape.insert(shape.end(), b.shape.begin(), b.shape.end());
-  return bool(g.add(scope, "outer", "outer(" + fn->name + ", #0, #1)", {*x, *y}, fn->to, shape,
-                    fn->facts));
+  return bool(
+      g.add(scope, "outer", "outer(" + fn->name + ", #0, #1)", {*x, *y}, fn->to, shape, fn->facts));
 }
 
 llvm::ArrayRef<Operator> moa::random::getReductionOperators() {

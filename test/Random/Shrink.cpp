@@ -100,7 +100,7 @@ private:
       parameter.name = leaf.text;
       parameter.integral = node.facts.integral;
       parameter.magnitude = leaf.facts.magnitude;
-      parameter.type = node.kind == Kind::Float  ? floatType()
+      parameter.type = node.kind == Kind::Float ? floatType()
                        : node.kind == Kind::Int ? "i64"
                                                 : "bool";
       candidate.parameters.push_back(parameter);
@@ -152,9 +152,8 @@ private:
           continue;
         values[name] = value;
         bool meets = llvm::all_of(program.needs(), [&](const Need &need) {
-          auto known = need.value.evaluate([&](llvm::StringRef symbol) {
-            return std::optional<int64_t>(values[symbol.str()]);
-          });
+          auto known = need.value.evaluate(
+              [&](llvm::StringRef symbol) { return std::optional<int64_t>(values[symbol.str()]); });
           return known && *known >= need.low;
         });
         if (meets && accept(program, values)) {

@@ -39,7 +39,9 @@ static std::pair<uint64_t, Result> decode(llvm::StringRef text) {
   Result result;
   if (fields.size() < 10)
     return {0, result};
-  auto number = [](llvm::StringRef field) { return std::strtoull(field.str().c_str(), nullptr, 10); };
+  auto number = [](llvm::StringRef field) {
+    return std::strtoull(field.str().c_str(), nullptr, 10);
+  };
   result.failure = fields[1].str();
   result.detail = fields[2].str();
   result.round = number(fields[3]);

@@ -2,9 +2,9 @@
 //
 //   moa-protected FILE.moa …        the kernels of specifications, at sizes around their numbers
 //
-// Every array and the workspace end at a page that nobody may read or write, then begin right after one. A kernel that reads or writes
-// elsewhere ends its process, which is a failure with its sizes. Results are compared with those of the interpreter at the level moa
-// where these take little work.
+// Every array and the workspace end at a page that nobody may read or write, then begin right after
+// one. A kernel that reads or writes elsewhere ends its process, which is a failure with its sizes.
+// Results are compared with those of the interpreter at the level moa where these take little work.
 //
 //===----------------------------------------------------------------------===//
 #include "Inputs.h"
@@ -24,11 +24,17 @@ using namespace moa::random;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("moa-protected");
-static cl::list<std::string> files(cl::Positional, cl::OneOrMore, cl::desc("FILE.moa ..."), cl::cat(category));
-static cl::list<std::string> settings("set", cl::desc("a compile-time constant or type, where a file has it"), cl::cat(category));
-static cl::opt<unsigned> count("count", cl::desc("sizes of each kernel"), cl::init(24), cl::cat(category));
-static cl::opt<unsigned> optimization("O", cl::Prefix, cl::desc("how hard LLVM works, 0 to 3"), cl::init(0), cl::cat(category));
-static cl::opt<bool> verbose("verbose", cl::desc("print the sizes of each call"), cl::cat(category));
+static cl::list<std::string> files(cl::Positional, cl::OneOrMore, cl::desc("FILE.moa ..."),
+                                   cl::cat(category));
+static cl::list<std::string>
+    settings("set", cl::desc("a compile-time constant or type, where a file has it"),
+             cl::cat(category));
+static cl::opt<unsigned> count("count", cl::desc("sizes of each kernel"), cl::init(24),
+                               cl::cat(category));
+static cl::opt<unsigned> optimization("O", cl::Prefix, cl::desc("how hard LLVM works, 0 to 3"),
+                                      cl::init(0), cl::cat(category));
+static cl::opt<bool> verbose("verbose", cl::desc("print the sizes of each call"),
+                             cl::cat(category));
 
 /// Elements of all arrays of a call, operations of one, and of one whose results are compared.
 static constexpr int64_t kMostElements = 1 << 17;
@@ -43,8 +49,10 @@ struct Progress {
 
 class Runner {
 public:
-  Runner(Compilation &unit, const KernelInfo &info, const std::set<int64_t> &numbers, Progress &progress)
-      : unit(unit), info(info), numbers(numbers), progress(progress), random{std::hash<std::string>()(info.name)} {}
+  Runner(Compilation &unit, const KernelInfo &info, const std::set<int64_t> &numbers,
+         Progress &progress)
+      : unit(unit), info(info), numbers(numbers), progress(progress),
+        random{std::hash<std::string>()(info.name)} {}
   void run();
 
 private:
@@ -56,7 +64,8 @@ private:
   std::pair<int64_t, int64_t> rangeOf(const ParameterInfo &parameter, const Sizes &sizes);
   void runAt(const Sizes &sizes, bool isCompared);
   Arrays call(const Shapes &shapes, const std::vector<ReferenceArray> &inputs, Placement placement);
-  void compare(const Arrays &arrays, size_t inputArrays, const std::vector<ReferenceArray> &expected);
+  void compare(const Arrays &arrays, size_t inputArrays,
+               const std::vector<ReferenceArray> &expected);
   void fail(const llvm::Twine &why) {
     llvm::outs() << info.name << " at" << progress.at << ": " << why << "\n";
     llvm::outs().flush();
@@ -93,7 +102,10 @@ std::optional<Runner::Shapes> Runner::shapesAt(const Sizes &sizes) {
     if (!parameter.isOutput)
       inputs.push_back(shape);
   if (elements > kMostElements || !unit.bindSymbols(info.name, inputs, sizes) ||
-      unit.flops(info.name, sizes, std::vector<Scalar>(llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1)))
+      unit.flops(
+              info.name, sizes,
+              std::vector<Scalar>(
+                  llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1)))
               .value_or(0) > kMostRun)
     return std::nullopt;
   return shapes;
@@ -126,7 +138,8 @@ std::pair<int64_t, int64_t> Runner::rangeOf(const ParameterInfo &parameter, cons
     auto value = expr ? expr->evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
       auto it = sizes.find(name.str());
       return it == sizes.end() ? std::nullopt : std::optional(it->second);
-    }) : std::nullopt;
+    })
+                      : std::nullopt;
     return value.value_or(0);
   };
   if (auto [low, high] = llvm::StringRef(parameter.range).split(".."); !high.empty())
@@ -135,13 +148,12 @@ std::pair<int64_t, int64_t> Runner::rangeOf(const ParameterInfo &parameter, cons
   for (const auto &[name, size] : sizes)
     most = std::max(most, size + 2);
   bool isNarrow = parameter.elementType == "i8" || parameter.elementType == "u8";
-  return {parameter.isScalar() || parameter.elementType[0] == 'u' ? 0 : -1, isNarrow ? std::min<int64_t>(most, 100) : most};
+  return {parameter.isScalar() || parameter.elementType[0] == 'u' ? 0 : -1,
+          isNarrow ? std::min<int64_t>(most, 100) : most};
 }
 
 /// Whether elements are integers, with a sign or without.
-static bool isWhole(llvm::StringRef type) {
-  return type.starts_with("i") || type.starts_with("u");
-}
+static bool isWhole(llvm::StringRef type) { return type.starts_with("i") || type.starts_with("u"); }
 
 std::vector<ReferenceArray> Runner::chooseInputs(const Shapes &shapes, const Sizes &sizes) {
   std::vector<ReferenceArray> inputs;
@@ -159,7 +171,9 @@ std::vector<ReferenceArray> Runner::chooseInputs(const Shapes &shapes, const Siz
       else if (isWhole(parameter.elementType))
         array.data.push_back(high > low ? low + random.below(high - low) : 0);
       else
-        array.data.push_back(roundToType(shape.empty() ? 0.25 + random.uniform() : 2 * random.uniform() - 1, parameter.elementType));
+        array.data.push_back(
+            roundToType(shape.empty() ? 0.25 + random.uniform() : 2 * random.uniform() - 1,
+                        parameter.elementType));
     inputs.push_back(std::move(array));
   }
   return inputs;
@@ -170,7 +184,8 @@ std::vector<ReferenceArray> Runner::chooseInputs(const Shapes &shapes, const Siz
 //===----------------------------------------------------------------------===//
 
 /// The arrays after a call, inputs first; none where the code refuses.
-Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArray> &inputs, Placement placement) {
+Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArray> &inputs,
+                            Placement placement) {
   Arrays memory;
   std::vector<const DLTensor *> arrays;
   std::vector<Scalar> scalars;
@@ -180,7 +195,8 @@ Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArr
       scalars.push_back(isWhole(parameter.elementType) ? Scalar(int64_t(value)) : Scalar(value));
       continue;
     }
-    memory.push_back(std::make_unique<Memory>(shapes[k], parameter.elementType, /*gap=*/0, placement));
+    memory.push_back(
+        std::make_unique<Memory>(shapes[k], parameter.elementType, /*gap=*/0, placement));
     if (!parameter.isOutput)
       memory.back()->fill(inputs[k].data);
     arrays.push_back(memory.back()->tensor());
@@ -200,8 +216,10 @@ Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArr
   return {};
 }
 
-/// Compares by the largest difference over the largest value: this finds what is read or left out by mistake, other tests the accuracy.
-void Runner::compare(const Arrays &arrays, size_t inputArrays, const std::vector<ReferenceArray> &expected) {
+/// Compares by the largest difference over the largest value: this finds what is read or left out
+/// by mistake, other tests the accuracy.
+void Runner::compare(const Arrays &arrays, size_t inputArrays,
+                     const std::vector<ReferenceArray> &expected) {
   constexpr double most = 5e-2;
   ++progress.compared;
   for (auto [k, want] : llvm::enumerate(expected)) {
@@ -213,7 +231,8 @@ void Runner::compare(const Arrays &arrays, size_t inputArrays, const std::vector
         off = std::max(off, std::isnan(x) ? INFINITY : std::fabs(x - y));
       }
     if (!(off <= most * largest))
-      fail("result " + llvm::Twine(k) + " is off by " + std::to_string(off) + " of values up to " + std::to_string(largest));
+      fail("result " + llvm::Twine(k) + " is off by " + std::to_string(off) + " of values up to " +
+           std::to_string(largest));
   }
 }
 
@@ -230,7 +249,8 @@ void Runner::runAt(const Sizes &sizes, bool isCompared) {
   std::optional<std::vector<ReferenceArray>> expected;
   if (isCompared)
     expected = unit.evaluate(info.name, Level::MoA, inputs, 0, sizes);
-  size_t inputArrays = llvm::count_if(info.parameters, [](auto &p) { return !p.isOutput && !p.isScalar(); });
+  size_t inputArrays =
+      llvm::count_if(info.parameters, [](auto &p) { return !p.isOutput && !p.isScalar(); });
   for (Placement placement : {Placement::AtEnd, Placement::AtBegin}) {
     Arrays arrays = call(*shapes, inputs, placement);
     for (auto [k, array] : llvm::enumerate(arrays))
@@ -245,7 +265,8 @@ void Runner::run() {
   code = unit.load(info.name);
   if (!code)
     return fail("no code: " + unit.renderDiagnostics());
-  auto ones = std::vector<Scalar>(llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1));
+  auto ones = std::vector<Scalar>(
+      llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1));
   for (const Sizes &sizes : chooseSizes())
     runAt(sizes, unit.flops(info.name, sizes, ones).value_or(0) <= kMostCompared);
 }
@@ -254,11 +275,13 @@ void Runner::run() {
 // Files
 //===----------------------------------------------------------------------===//
 
-/// The numbers of a specification, without those that are too large for a size here or part of a name or a real.
+/// The numbers of a specification, without those that are too large for a size here or part of a
+/// name or a real.
 static std::set<int64_t> numbersOf(llvm::StringRef text) {
   std::set<int64_t> numbers{16};
   while (!text.empty()) {
-    llvm::StringRef word = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+    llvm::StringRef word =
+        text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
     int64_t number;
     if (!word.empty() && !word.getAsInteger(10, number) && number > 1 && number <= 256)
       numbers.insert(number);
@@ -311,7 +334,8 @@ static void runApart(const std::string &path, Progress &progress) {
     again = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     if (!again)
       continue;
-    llvm::outs() << path << ": kernel " << progress.kernel << " at" << progress.at << " ends the process: "
+    llvm::outs() << path << ": kernel " << progress.kernel << " at" << progress.at
+                 << " ends the process: "
                  << (WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit code") << "\n";
     ++progress.failures;
     ++progress.kernel;
@@ -322,13 +346,14 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Runs kernels whose arrays stand at protected pages\n");
   setenv("OMP_NUM_THREADS", "1", /*overwrite=*/0);
-  void *memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void *memory =
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return 2;
   Progress &progress = *new (memory) Progress();
   for (const std::string &path : files)
     runApart(path, progress);
-  llvm::outs() << files.size() << " files, " << progress.calls << " calls, " << progress.compared << " compared, "
-               << progress.failures << " failures\n";
+  llvm::outs() << files.size() << " files, " << progress.calls << " calls, " << progress.compared
+               << " compared, " << progress.failures << " failures\n";
   return progress.failures != 0;
 }

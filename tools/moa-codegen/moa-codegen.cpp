@@ -7,8 +7,8 @@
 
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
-#include "tools/CommandLine.h"
 #include "tools/Accuracy.h"
+#include "tools/CommandLine.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,8 +23,7 @@ using namespace llvm;
 
 static cl::OptionCategory category("moa-codegen options");
 
-static cl::list<std::string> inputs(cl::Positional, cl::desc("<specification>"),
-                                    cl::cat(category));
+static cl::list<std::string> inputs(cl::Positional, cl::desc("<specification>"), cl::cat(category));
 static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::desc("Where the code goes; - for "
                                             "standard output"),
@@ -36,12 +35,10 @@ static cl::opt<std::string>
                     "machine code of a GPU"),
            cl::cat(category));
 static cl::opt<std::string> arch("arch", cl::value_desc("name"),
-                                 cl::desc("The GPU architecture: sm_90a"),
-                                 cl::cat(category));
+                                 cl::desc("The GPU architecture: sm_90a"), cl::cat(category));
 static cl::opt<std::string>
     processor("mcpu", cl::value_desc("name"),
-              cl::desc("The processor, by its LLVM name; default: this one"),
-              cl::cat(category));
+              cl::desc("The processor, by its LLVM name; default: this one"), cl::cat(category));
 static cl::opt<std::string>
     emit("emit", cl::value_desc("level"),
          cl::desc("Stop at a level and write its text: moa, dnf, onf, lifted, "
@@ -56,7 +53,8 @@ static cl::opt<std::string>
                     "output"),
            cl::cat(category));
 static cl::opt<bool>
-    explain("explain", cl::desc("Write the derivation of the kernels to standard output, law by law"),
+    explain("explain",
+            cl::desc("Write the derivation of the kernels to standard output, law by law"),
             cl::cat(category));
 static cl::list<std::string>
     atList("at", cl::value_desc("symbol=value"),
@@ -68,20 +66,18 @@ static cl::opt<std::string>
                       "a file"),
              cl::cat(category));
 static moa::AccuracyOptions accuracy(category);
-static cl::list<std::string>
-    disabled("disable-rule", cl::value_desc("name"),
-             cl::desc("Leave a law or a rule out (for tests)"),
-             cl::cat(category));
-static cl::opt<std::string>
-    dumpDirectory("dump-dir", cl::value_desc("directory"),
-                  cl::desc("Write every level into a directory"),
-                  cl::cat(category));
-static cl::opt<bool> decisions("decisions",
-                               cl::desc("Give kernels that may spend accuracy further results: what "
-                                        "they decide, and what they estimate for that"),
-                               cl::cat(category));
-static cl::opt<bool> remarks("remarks",
-                             cl::desc("Show what the passes remark on standard error"),
+static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
+                                      cl::desc("Leave a law or a rule out (for tests)"),
+                                      cl::cat(category));
+static cl::opt<std::string> dumpDirectory("dump-dir", cl::value_desc("directory"),
+                                          cl::desc("Write every level into a directory"),
+                                          cl::cat(category));
+static cl::opt<bool>
+    decisions("decisions",
+              cl::desc("Give kernels that may spend accuracy further results: what "
+                       "they decide, and what they estimate for that"),
+              cl::cat(category));
+static cl::opt<bool> remarks("remarks", cl::desc("Show what the passes remark on standard error"),
                              cl::cat(category));
 static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage on standard error"),
                             cl::cat(category));
@@ -128,10 +124,11 @@ static std::optional<std::string> checkFlags() {
                         .Cases({".o", ".obj"}, "cpu")
                         .Default(target);
   if (emit.empty() && named != target)
-    return "-o " + output + " names a file of --target=" + named.str() + ", but the target is " + target +
-           (target.getNumOccurrences() ? "" : ", the default") + "; give that target or another name";
-  if (output.empty() && header.empty() && emit.empty() && report.empty() &&
-      schedule != "print" && !explain)
+    return "-o " + output + " names a file of --target=" + named.str() + ", but the target is " +
+           target + (target.getNumOccurrences() ? "" : ", the default") +
+           "; give that target or another name";
+  if (output.empty() && header.empty() && emit.empty() && report.empty() && schedule != "print" &&
+      !explain)
     return std::string("nothing to write; give -o, --header, --emit, --explain, --report "
                        "or --schedule=print");
   return std::nullopt;
@@ -186,13 +183,11 @@ static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
 }
 
 /// Everything the flags ask for; false after an error.
-static bool makeArtefacts(moa::Compilation &unit,
-                          std::vector<Artefact> &artefacts) {
+static bool makeArtefacts(moa::Compilation &unit, std::vector<Artefact> &artefacts) {
   StringRef textPath = output.empty() ? "-" : StringRef(output);
   if (emit == "math" && !add(artefacts, textPath, unit.mathematics()))
     return false;
-  if (auto level = moa::parseLevel(emit);
-      level && !add(artefacts, textPath, unit.print(*level)))
+  if (auto level = moa::parseLevel(emit); level && !add(artefacts, textPath, unit.print(*level)))
     return false;
   if (schedule == "print" && !add(artefacts, "-", unit.schedule()))
     return false;
@@ -201,8 +196,7 @@ static bool makeArtefacts(moa::Compilation &unit,
     return false;
   if (!report.empty() &&
       !add(artefacts, "-",
-           unit.report(report == "json" ? moa::ReportFormat::JSON
-                                        : moa::ReportFormat::Text,
+           unit.report(report == "json" ? moa::ReportFormat::JSON : moa::ReportFormat::Text,
                        symbols)))
     return false;
   if (explain && !add(artefacts, "-", unit.explain()))
@@ -216,8 +210,7 @@ static bool makeArtefacts(moa::Compilation &unit,
   if (target == "ptx")
     return addPTX(artefacts, unit);
   std::optional<std::vector<char>> object = target == "cubin" ? unit.cubin() : unit.object();
-  return object &&
-         add(artefacts, output, std::string(object->begin(), object->end()));
+  return object && add(artefacts, output, std::string(object->begin(), object->end()));
 }
 
 static Error write(const std::vector<Artefact> &artefacts) {
@@ -247,8 +240,7 @@ int main(int argc, char **argv) {
   moa::setVersionPrinter();
   if (moa::refuseWrongFlag(argc, argv, "moa-codegen"))
     return 1;
-  cl::ParseCommandLineOptions(argc, argv,
-                              "Compiles array specifications to kernels\n");
+  cl::ParseCommandLineOptions(argc, argv, "Compiles array specifications to kernels\n");
   if (std::optional<std::string> wrong = checkFlags())
     return fail(*wrong);
   moa::CompilerOptions options;

@@ -11,15 +11,15 @@
 #include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Pipelines/Tolerances.h"
-#include "tools/CommandLine.h"
-#include "tools/Version.h"
-#include "tools/moa-opt/PassFlags.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/ToolUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "tools/CommandLine.h"
+#include "tools/Version.h"
+#include "tools/moa-opt/PassFlags.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -35,9 +35,9 @@ static llvm::cl::list<std::string>
                llvm::cl::desc("The error that a result may have (.moa input only)"));
 
 /// The moa module of a specification as text that keeps the user's locations.
-static std::unique_ptr<llvm::MemoryBuffer>
-elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
-          const mlir::DialectRegistry &registry) {
+static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &source,
+                                                     llvm::StringRef name,
+                                                     const mlir::DialectRegistry &registry) {
   moa::FrontendOptions options;
   for (const std::string &setting : settings) {
     auto [key, value] = llvm::StringRef(setting).split('=');
@@ -81,7 +81,8 @@ static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name,
   size_t at = 0;
   auto read = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &) {
     // Empty lines in front, so that places are those in the whole file.
-    if (size_t found = buffer.getBuffer().find(chunk->getBuffer(), at); found != llvm::StringRef::npos)
+    if (size_t found = buffer.getBuffer().find(chunk->getBuffer(), at);
+        found != llvm::StringRef::npos)
       at = found;
     std::string text(buffer.getBuffer().take_front(at).count('\n'), '\n');
     text += chunk->getBuffer();
@@ -92,9 +93,9 @@ static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name,
     return mlir::success(bool(moa::readModule(text, name, &context)));
   };
   auto whole = llvm::MemoryBuffer::getMemBuffer(buffer.getMemBufferRef());
-  return mlir::succeeded(mlir::splitAndProcessBuffer(
-      std::move(whole), mlir::NoSourceChunkBufferHandler(read), llvm::nulls(),
-      config.inputSplitMarker()));
+  return mlir::succeeded(mlir::splitAndProcessBuffer(std::move(whole),
+                                                     mlir::NoSourceChunkBufferHandler(read),
+                                                     llvm::nulls(), config.inputSplitMarker()));
 }
 
 int main(int argc, char **argv) {
@@ -120,7 +121,8 @@ int main(int argc, char **argv) {
   bool isText = buffer && !llvm::StringRef(input).ends_with(".moa");
   if (isText && !tolerances.empty()) {
     llvm::errs() << "moa-opt: error: --within is for specifications; write the attribute 'within' "
-                    "into " << input << '\n';
+                    "into "
+                 << input << '\n';
     return 1;
   }
   // Tests of MLIR's own messages compare these.

@@ -23,8 +23,7 @@ std::vector<const DLTensor *> Arguments::getTensors() {
   return pointers;
 }
 
-std::vector<ReferenceArray>
-Arguments::getReferences(const KernelInfo &info) const {
+std::vector<ReferenceArray> Arguments::getReferences(const KernelInfo &info) const {
   std::vector<ReferenceArray> references;
   size_t array = 0, scalar = 0;
   for (const ParameterInfo &parameter : info.parameters) {
@@ -47,7 +46,8 @@ Error Arguments::checkForInterpreters(const KernelInfo &info) const {
     const ReferenceArray &array = references[next++];
     if (parameter.elementType == "i64" &&
         llvm::any_of(array.data, [](double x) { return std::fabs(x) >= 0x1p53; }))
-      return createStringError(parameter.name + " holds an integer of 2^53 or more in size, which " +
+      return createStringError(parameter.name +
+                               " holds an integer of 2^53 or more in size, which " +
                                "the interpreters, whose numbers are float64, do not have; run it " +
                                "for the CPU without --check");
   }
@@ -63,8 +63,7 @@ static int64_t getBytes(const std::vector<Value> &values) {
 int64_t Arguments::getInputBytes() const { return getBytes(arrays); }
 int64_t Arguments::getOutputBytes() const { return getBytes(outputs); }
 
-Expected<Words> splitWords(const std::vector<std::string> &words,
-                           const Twine &expectation) {
+Expected<Words> splitWords(const std::vector<std::string> &words, const Twine &expectation) {
   Words result;
   for (const std::string &word : words) {
     auto [name, value] = StringRef(word).split('=');
@@ -114,8 +113,7 @@ private:
   static std::string hintAtSetting(StringRef name, StringRef value) {
     if (!all_of(value, [](char c) { return isAlnum(c); }))
       return "";
-    return ("; a compile-time constant or an element type is set by --set " +
-            name + "=" + value)
+    return ("; a compile-time constant or an element type is set by --set " + name + "=" + value)
         .str();
   }
 
@@ -125,9 +123,8 @@ private:
       for (const ParameterInfo &parameter : info.parameters)
         known |= parameter.name == name && !parameter.isOutput;
       if (!known)
-        return createStringError(
-            "kernel '" + info.name + "' has no input or run-time symbol '" +
-            name + "': " + info.text + hintAtSetting(name, value));
+        return createStringError("kernel '" + info.name + "' has no input or run-time symbol '" +
+                                 name + "': " + info.text + hintAtSetting(name, value));
     }
     return Error::success();
   }
@@ -139,8 +136,7 @@ private:
         continue;
       int64_t value = 0;
       if (StringRef(word->second).getAsInteger(10, value) || value < 0)
-        return createStringError("'" + word->second +
-                                 "' is no value of the symbol " + symbol +
+        return createStringError("'" + word->second + "' is no value of the symbol " + symbol +
                                  "; a size is an integer from 0 to 2^63 - 1");
       given[symbol] = value;
       origins[symbol] = "as given";
@@ -205,10 +201,10 @@ private:
       std::string rest = std::to_string(lacks.size() - texts.size());
       return join(texts, separator) + (lacks.size() > shown ? " and " + rest + " more" : "");
     };
-    return createStringError(list(&Lack::what, ", ") +
-                             (lacks.size() == 1 ? " has no value; give " : " have no value; give ") +
-                             list(&Lack::remedy, " ") +
-                             (needsFiles ? ", or --random SEED for arrays" : ""));
+    return createStringError(
+        list(&Lack::what, ", ") +
+        (lacks.size() == 1 ? " has no value; give " : " have no value; give ") +
+        list(&Lack::remedy, " ") + (needsFiles ? ", or --random SEED for arrays" : ""));
   }
 
   /// Extents of arrays from files agree with the symbols, as far as they are known, and with
@@ -230,13 +226,15 @@ private:
           return createStringError(message + "is " + std::to_string(*expected) + ", " +
                                    origins[extent]);
         if (StringRef(extent).getAsInteger(10, *expected))
-          return createStringError(message + "is " + std::to_string(*expected) + getOrigins(extent));
+          return createStringError(message + "is " + std::to_string(*expected) +
+                                   getOrigins(extent));
         const std::string constant =
             axis < parameter.constants.size() ? parameter.constants[axis] : "";
         if (constant.empty())
           return createStringError(message + "is declared");
-        return createStringError(message + "is declared by the constant " + constant + "; set it, --set " +
-                                 constant + "=" + std::to_string(input->getShape()[axis]));
+        return createStringError(message + "is declared by the constant " + constant +
+                                 "; set it, --set " + constant + "=" +
+                                 std::to_string(input->getShape()[axis]));
       }
     }
     return Error::success();
@@ -419,8 +417,7 @@ private:
 };
 } // namespace
 
-Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info,
-                                  const Words &words,
+Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info, const Words &words,
                                   std::optional<uint64_t> seed) {
   return ArgumentReader(unit, info, words, seed).read();
 }

@@ -37,10 +37,8 @@ llvm::Expected<Words> splitWords(const std::vector<std::string> &words,
 
 /// Reads files, makes what is missing from `seed` if there is one, and binds
 /// the symbols. Empty after an error of the unit, which is in its diagnostics.
-llvm::Expected<Arguments> makeArguments(Compilation &unit,
-                                        const KernelInfo &info,
-                                        const Words &words,
-                                        std::optional<uint64_t> seed);
+llvm::Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info,
+                                        const Words &words, std::optional<uint64_t> seed);
 
 } // namespace moa
 

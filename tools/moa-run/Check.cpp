@@ -70,8 +70,7 @@ static double getRoundoff(const KernelInfo &info) {
 }
 
 /// The rows to compare, ascending.
-static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows,
-                                       std::mt19937_64 &generator) {
+static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows, std::mt19937_64 &generator) {
   std::set<int64_t> chosen;
   if (rows >= allRows) {
     for (int64_t row = 0; row < allRows; ++row)
@@ -204,8 +203,8 @@ std::optional<std::vector<double>> OutputCheck::evaluate(Level level, const Roun
     std::vector<std::vector<int64_t>> indices;
     for (int64_t element : some)
       indices.push_back(output.getIndex(element));
-    auto got = unit.evaluateElements(info.name, level, inputs, position, indices, roundings,
-                                     symbols);
+    auto got =
+        unit.evaluateElements(info.name, level, inputs, position, indices, roundings, symbols);
     if (!got)
       return std::nullopt;
     llvm::append_range(values, *got);
@@ -321,7 +320,8 @@ bool OutputCheck::explainMismatch() {
     if (found == expected[k] || (std::isfinite(found) && std::isfinite(expected[k])) ||
         (std::isnan(found) && std::isnan(expected[k])))
       continue;
-    leavesRange &= !std::isfinite((*limited)[k]) && std::isfinite((*exact)[k]) && std::isfinite(expected[k]);
+    leavesRange &=
+        !std::isfinite((*limited)[k]) && std::isfinite((*exact)[k]) && std::isfinite(expected[k]);
     if (!error.note.empty())
       continue;
     std::string index;
@@ -354,8 +354,7 @@ bool OutputCheck::measureDelivered() {
     return true;
   }
   Progress progress("magnitudes of " + error.name);
-  auto magnitudes =
-      unit.evaluateMagnitudes(info.name, inputs, position, compared.indices, symbols);
+  auto magnitudes = unit.evaluateMagnitudes(info.name, inputs, position, compared.indices, symbols);
   if (!magnitudes)
     return false;
   error.delivered = getComponentwiseError(compared, *magnitudes, least);
@@ -397,10 +396,11 @@ std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &gener
   return error;
 }
 
-std::optional<std::vector<OutputError>>
-checkOutputs(Compilation &unit, const KernelInfo &info,
-             const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
-             const std::vector<Value> &outputs, int64_t rows, uint64_t seed) {
+std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const KernelInfo &info,
+                                                     const std::vector<ReferenceArray> &inputs,
+                                                     const SymbolValues &symbols,
+                                                     const std::vector<Value> &outputs,
+                                                     int64_t rows, uint64_t seed) {
   std::mt19937_64 generator(seed);
   std::vector<OutputError> errors;
   for (size_t k = 0; k < outputs.size(); ++k) {

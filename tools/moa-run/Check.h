@@ -44,7 +44,9 @@ struct OutputError {
   /// Where the language's own roundings move a result by more than a sixteenth, nothing
   /// can be said of it, and the bound stays there.
   static constexpr double kMostOfOperands = 1.0 / 16;
-  double getBound() const { return std::max(tolerance + std::min(operands, kMostOfOperands), spendable); }
+  double getBound() const {
+    return std::max(tolerance + std::min(operands, kMostOfOperands), spendable);
+  }
   /// True where an error beyond the tolerance is within four roundings per
   /// operation: the problem amplifies rounding so far that no evaluation in that
   /// type does better. It fails nevertheless; this says where to look.
@@ -65,10 +67,11 @@ double getTolerance(const KernelInfo &info, const ParameterInfo &output);
 /// an output misses its tolerance, the interpreter runs again with rounded operands, and in
 /// Monte Carlo arithmetic to tell the kernel's error from the problem's conditioning. Empty
 /// after an error of the interpreter, which is in the unit's diagnostics.
-std::optional<std::vector<OutputError>>
-checkOutputs(Compilation &unit, const KernelInfo &info,
-             const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
-             const std::vector<Value> &outputs, int64_t rows, uint64_t seed);
+std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const KernelInfo &info,
+                                                     const std::vector<ReferenceArray> &inputs,
+                                                     const SymbolValues &symbols,
+                                                     const std::vector<Value> &outputs,
+                                                     int64_t rows, uint64_t seed);
 
 } // namespace moa
 

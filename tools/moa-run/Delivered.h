@@ -26,7 +26,8 @@ struct DeliveredError {
 /// two, or as many as there are.
 inline size_t getErrorAxes(size_t rank) { return rank < 2 ? rank : 2; }
 
-/// The relative L2 error per index of the leading axes. Differences of at most `least`, as below, are none.
+/// The relative L2 error per index of the leading axes. Differences of at most `least`, as below,
+/// are none.
 DeliveredError getRelativeError(const ComparedElements &elements, double least);
 
 /// The error of the elements relative to their magnitudes. A difference of at most

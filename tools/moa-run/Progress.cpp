@@ -6,8 +6,7 @@
 
 namespace moa {
 
-Progress::Progress(std::string what)
-    : what(std::move(what)), thread([this] { watch(); }) {}
+Progress::Progress(std::string what) : what(std::move(what)), thread([this] { watch(); }) {}
 
 Progress::~Progress() {
   {
@@ -25,8 +24,8 @@ void Progress::advance(int64_t newDone, int64_t newTotal) {
 
 void Progress::watch() {
   std::unique_lock<std::mutex> lock(mutex);
-  for (int seconds = 2; !changed.wait_for(lock, std::chrono::seconds(2),
-                                          [this] { return finished; });
+  for (int seconds = 2;
+       !changed.wait_for(lock, std::chrono::seconds(2), [this] { return finished; });
        seconds += 2) {
     llvm::errs() << "  " << what << " … " << seconds << " s";
     if (total)

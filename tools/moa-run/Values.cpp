@@ -120,19 +120,16 @@ static void storeElement(StringRef npy, char *to, double value) {
 }
 
 std::string getTypeText(const ParameterInfo &info) {
-  return info.elementType +
-         (info.extents.empty() ? "" : "[" + join(info.extents, ", ") + "]");
+  return info.elementType + (info.extents.empty() ? "" : "[" + join(info.extents, ", ") + "]");
 }
 
 std::string formatBytes(double bytes) {
-  static const char *const units[] = {"B",   "KiB", "MiB", "GiB",
-                                      "TiB", "PiB", "EiB"};
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   unsigned unit = 0;
   for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
     bytes /= 1024;
   std::string text;
-  raw_string_ostream(text) << format(unit ? "%.1f " : "%.0f ", bytes)
-                           << units[unit];
+  raw_string_ostream(text) << format(unit ? "%.1f " : "%.0f ", bytes) << units[unit];
   return text;
 }
 
@@ -147,8 +144,7 @@ static double getPhysicalMemory() {
   return double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
 }
 
-Expected<Value> Value::make(const ParameterInfo &info,
-                            std::vector<int64_t> shape) {
+Expected<Value> Value::make(const ParameterInfo &info, std::vector<int64_t> shape) {
   double bytes = double(getStorage(info.elementType).size);
   for (int64_t extent : shape)
     bytes *= double(extent);
@@ -167,15 +163,12 @@ Expected<Value> Value::make(const ParameterInfo &info,
   std::vector<std::string> extents;
   for (int64_t extent : value.shape)
     extents.push_back(std::to_string(extent));
-  return createStringError(info.name + " : " + getTypeText(info) +
-                           ": an array of shape [" + join(extents, ", ") +
-                           "] takes " + formatBytes(bytes) +
+  return createStringError(info.name + " : " + getTypeText(info) + ": an array of shape [" +
+                           join(extents, ", ") + "] takes " + formatBytes(bytes) +
                            ", which this machine's memory cannot hold");
 }
 
-int64_t Value::getNumBytes() const {
-  return numElements * getStorage(info.elementType).size;
-}
+int64_t Value::getNumBytes() const { return numElements * getStorage(info.elementType).size; }
 
 double Value::get(int64_t index) const {
   Storage storage = getStorage(info.elementType);
@@ -222,8 +215,7 @@ ReferenceArray Value::getReference() const {
 }
 
 std::string Value::getNpy() const {
-  return writeNpy(getStorage(info.elementType).npy, shape,
-                  ArrayRef(data.get(), getNumBytes()));
+  return writeNpy(getStorage(info.elementType).npy, shape, ArrayRef(data.get(), getNumBytes()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -274,15 +266,15 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
   if (!file)
     return createStringError(info.name + ": " + toString(file.takeError()));
   auto refuse = [&](const Twine &why) {
-    return createStringError(info.name + ": " + path + ": expects " +
-                             getTypeText(info) + ", but " + why);
+    return createStringError(info.name + ": " + path + ": expects " + getTypeText(info) + ", but " +
+                             why);
   };
   if (file->shape.size() != info.extents.size())
     return refuse("the array has rank " + Twine(file->shape.size()));
   std::optional<StringRef> type = getReadType(info.elementType, file->type);
   if (!type)
-    return refuse("the elements are of type " + getTypeName(file->type) +
-                  "; save x.astype(" + getDType(info.elementType) + ")");
+    return refuse("the elements are of type " + getTypeName(file->type) + "; save x.astype(" +
+                  getDType(info.elementType) + ")");
   auto made = Value::make(info, file->shape);
   if (!made)
     return made.takeError();
@@ -345,8 +337,8 @@ void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
 
 Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
   auto refuse = [&] {
-    return createStringError(info.name + " : " + info.elementType + ": '" +
-                             text + "' is not a value of this type");
+    return createStringError(info.name + " : " + info.elementType + ": '" + text +
+                             "' is not a value of this type");
   };
   if (info.elementType == "bool") {
     if (text == "true" || text == "1")

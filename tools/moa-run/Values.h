@@ -14,8 +14,7 @@ class Value {
 public:
   /// An array of the parameter's element type, all bits set: floats are NaN. An
   /// error with the size when this machine's memory cannot hold it.
-  static llvm::Expected<Value> make(const ParameterInfo &info,
-                                    std::vector<int64_t> shape);
+  static llvm::Expected<Value> make(const ParameterInfo &info, std::vector<int64_t> shape);
 
   const ParameterInfo &getInfo() const { return info; }
   const std::vector<int64_t> &getShape() const { return shape; }
@@ -60,8 +59,7 @@ std::string formatBytes(double bytes);
 /// The elements of a .npy file as the parameter takes them. Types must agree,
 /// but: bf16 is read from V2 and u2 (its bits) and rounded from f4 and f8; f16
 /// is rounded from f4 and f8; booleans are read from u1 too.
-llvm::Expected<Value> readValue(const ParameterInfo &info,
-                                llvm::StringRef path);
+llvm::Expected<Value> readValue(const ParameterInfo &info, llvm::StringRef path);
 
 /// Seeded elements: floats are standard normal, booleans even odds, integers uniform in
 /// `low` ≤ element < `high`.
@@ -74,8 +72,7 @@ void fillUniform(Value &value, uint64_t seed, double low, double high);
 bool isInteger(llvm::StringRef type);
 
 /// The value of a scalar parameter from its text.
-llvm::Expected<Scalar> parseScalar(const ParameterInfo &info,
-                                   llvm::StringRef text);
+llvm::Expected<Scalar> parseScalar(const ParameterInfo &info, llvm::StringRef text);
 /// What the kernel sees of a scalar after rounding to its type.
 double getRounded(const ParameterInfo &info, const Scalar &scalar);
 

@@ -9,9 +9,9 @@
 #include "Decisions.h"
 #include "lib/Support/OutputFiles.h"
 #include "lib/Support/Tolerance.h"
+#include "tools/Accuracy.h"
 #include "tools/CommandLine.h"
 #include "tools/Numbers.h"
-#include "tools/Accuracy.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,43 +29,38 @@ using namespace llvm;
 
 static cl::OptionCategory category("moa-run options");
 
-static cl::opt<std::string> input(cl::Positional,
-                                  cl::desc("<specification>"),
-                                  cl::cat(category));
+static cl::opt<std::string> input(cl::Positional, cl::desc("<specification>"), cl::cat(category));
 static cl::list<std::string>
     wordList(cl::Positional,
              cl::desc("<NAME=VALUE>...: a .npy file for an array, a number for "
                       "a scalar or a symbol"),
              cl::cat(category));
 static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"),
-                                        cl::desc("Write an output"),
-                                        cl::cat(category));
+                                        cl::desc("Write an output"), cl::cat(category));
 static moa::AccuracyOptions accuracy(category);
-static cl::opt<bool> decisions("decisions",
-                               cl::desc("Show what a kernel decides that may spend accuracy, and what "
-                                        "it estimates for that"),
-                               cl::cat(category));
-static cl::opt<bool> remarks("remarks",
-                             cl::desc("Show what the passes remark on standard error"),
+static cl::opt<bool>
+    decisions("decisions",
+              cl::desc("Show what a kernel decides that may spend accuracy, and what "
+                       "it estimates for that"),
+              cl::cat(category));
+static cl::opt<bool> remarks("remarks", cl::desc("Show what the passes remark on standard error"),
                              cl::cat(category));
 static cl::opt<std::string>
     calibrate("calibrate", cl::value_desc("file"),
               cl::desc("Write the decisions of this run to a file, for --plans"),
               cl::cat(category));
-static cl::opt<std::string>
-    kernelName("kernel", cl::value_desc("name"),
-               cl::desc("The kernel to run, where there are several"),
-               cl::cat(category));
+static cl::opt<std::string> kernelName("kernel", cl::value_desc("name"),
+                                       cl::desc("The kernel to run, where there are several"),
+                                       cl::cat(category));
 static cl::opt<std::string>
     randomSeed("random", cl::value_desc("seed"),
                cl::desc("Make the arrays that are not given: floats are "
                         "standard normal, integers in their declared range, or 0 to 7"),
                cl::cat(category));
-static cl::opt<std::string>
-    check("check", cl::ValueOptional, cl::value_desc("rows|all"),
-          cl::desc("Compare sampled rows (16) or all with the interpreter; "
-                   "fail beyond the tolerance of the element types"),
-          cl::cat(category));
+static cl::opt<std::string> check("check", cl::ValueOptional, cl::value_desc("rows|all"),
+                                  cl::desc("Compare sampled rows (16) or all with the interpreter; "
+                                           "fail beyond the tolerance of the element types"),
+                                  cl::cat(category));
 static cl::opt<std::string> repeat("repeat", cl::init("1"), cl::value_desc("n"),
                                    cl::desc("Time n runs after one to warm up, "
                                             "show their median; default: one "
@@ -76,20 +71,19 @@ static cl::opt<std::string>
            cl::desc("Run compiled code, the interpreter of the specification, or "
                     "the program for a GPU on this CPU, with checks"),
            cl::cat(category));
-static cl::opt<std::string>
-    interleaving("interleaving", cl::init("0"), cl::value_desc("seed"),
-                 cl::desc("With --target=device: run blocks, and let the warpgroups and copies of a "
-                          "block take turns, in a random order; 0: by their numbers, and each as far as it "
-                          "gets"),
-                 cl::cat(category));
+static cl::opt<std::string> interleaving(
+    "interleaving", cl::init("0"), cl::value_desc("seed"),
+    cl::desc("With --target=device: run blocks, and let the warpgroups and copies of a "
+             "block take turns, in a random order; 0: by their numbers, and each as far as it "
+             "gets"),
+    cl::cat(category));
 static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),
                                      cl::desc("Read the schedule from a file, as "
                                               "moa-codegen --schedule=print writes it"),
                                      cl::cat(category));
-static cl::list<std::string>
-    disabled("disable-rule", cl::value_desc("name"),
-             cl::desc("Leave a law or a rule out (for tests)"),
-             cl::cat(category));
+static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
+                                      cl::desc("Leave a law or a rule out (for tests)"),
+                                      cl::cat(category));
 
 namespace {
 using Clock = std::chrono::steady_clock;
@@ -201,21 +195,18 @@ Error Run::choose() {
   std::vector<std::string> names;
   for (const moa::KernelInfo &kernel : unit.kernels()) {
     names.push_back(kernel.name);
-    if (kernel.name == kernelName ||
-        (kernelName.empty() && unit.kernels().size() == 1)) {
+    if (kernel.name == kernelName || (kernelName.empty() && unit.kernels().size() == 1)) {
       info = kernel;
       return Error::success();
     }
   }
-  return createStringError((kernelName.empty()
-                                ? std::string("choose a kernel")
-                                : "no kernel '" + kernelName + "'") +
-                           "; there are " + join(names, ", "));
+  return createStringError(
+      (kernelName.empty() ? std::string("choose a kernel") : "no kernel '" + kernelName + "'") +
+      "; there are " + join(names, ", "));
 }
 
 Error Run::checkOutputNames() {
-  auto words = moa::splitWords({outputList.begin(), outputList.end()},
-                               "-o takes NAME=FILE.npy");
+  auto words = moa::splitWords({outputList.begin(), outputList.end()}, "-o takes NAME=FILE.npy");
   if (!words)
     return words.takeError();
   files = std::move(*words);
@@ -223,8 +214,8 @@ Error Run::checkOutputNames() {
     if (none_of(info.parameters, [&name = name](const moa::ParameterInfo &p) {
           return p.isOutput && p.name == name;
         }))
-      return createStringError("kernel '" + info.name + "' has no output '" +
-                               name + "': " + info.text);
+      return createStringError("kernel '" + info.name + "' has no output '" + name +
+                               "': " + info.text);
   return Error::success();
 }
 
@@ -233,8 +224,7 @@ void Run::printCompileTimes(double load) {
   double lowered = 0, jit = 0;
   for (const moa::StageTime &time : unit.times()) {
     outs() << time.stage << format(" %.1f, ", 1e3 * time.seconds);
-    bool late = time.stage == "optimise" || time.stage == "codegen" ||
-                time.stage == "load";
+    bool late = time.stage == "optimise" || time.stage == "codegen" || time.stage == "load";
     (late ? jit : lowered) += time.seconds;
   }
   outs() << format("ms: specification to lowered code %.3f s, machine code "
@@ -245,19 +235,17 @@ void Run::printCompileTimes(double load) {
 void Run::printSpeed(double first, std::vector<double> times) {
   double median = first;
   if (!times.empty()) {
-    std::nth_element(times.begin(), times.begin() + times.size() / 2,
-                     times.end());
+    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
     median = times[times.size() / 2];
   }
   outs() << format("run      %.3f ms", 1e3 * median);
   if (!times.empty())
-    outs() << format(" (median of %zu; first %.3f ms)", times.size(),
-                     1e3 * first);
+    outs() << format(" (median of %zu; first %.3f ms)", times.size(), 1e3 * first);
   if (auto flops = unit.flops(info.name, arguments.symbols, arguments.scalars))
     outs() << format(", %.1f GFLOP/s", *flops / median * 1e-9);
   double bytes = arguments.getInputBytes() + arguments.getOutputBytes();
-  outs() << "\nbytes    " << moa::formatBytes(arguments.getInputBytes())
-         << " in, " << moa::formatBytes(arguments.getOutputBytes()) << " out"
+  outs() << "\nbytes    " << moa::formatBytes(arguments.getInputBytes()) << " in, "
+         << moa::formatBytes(arguments.getOutputBytes()) << " out"
          << format(", %.2f GB/s\n", bytes / median * 1e-9);
 }
 
@@ -287,7 +275,8 @@ Error Run::runCompiled() {
     if (bytes < 0)
       return refused(-bytes);
     auto release = [bytes](void *memory) { deallocate_buffer(memory, bytes, 64); };
-    std::unique_ptr<void, decltype(release)> workspace(bytes ? allocate_buffer(bytes, 64) : nullptr, release);
+    std::unique_ptr<void, decltype(release)> workspace(bytes ? allocate_buffer(bytes, 64) : nullptr,
+                                                       release);
     for (unsigned k = 0; k <= more; ++k) {
       start = Clock::now();
       int32_t code = kernel->run(tensors, arguments.scalars, workspace.get(), bytes);
@@ -296,7 +285,8 @@ Error Run::runCompiled() {
         return refused(code);
       progress.advance(k + 1, more + 1);
     }
-    if (int32_t code = kernel->shown(tensors, arguments.scalars, workspace.get(), bytes, &message)) {
+    if (int32_t code =
+            kernel->shown(tensors, arguments.scalars, workspace.get(), bytes, &message)) {
       if (code != moa::Kernel::kNotShown)
         return refused(code);
       notShown = message;
@@ -315,9 +305,9 @@ Error Run::runInterpreter() {
     moa::Progress progress("running the interpreter");
     std::vector<moa::ReferenceArray> inputs = arguments.getReferences(info);
     results = target == "device"
-                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving, &tiles, &notShown)
-                  : unit.evaluate(info.name, moa::Level::MoA, inputs,
-                                  {}, arguments.symbols);
+                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving,
+                                   &tiles, &notShown)
+                  : unit.evaluate(info.name, moa::Level::MoA, inputs, {}, arguments.symbols);
   }
   if (!results)
     return unitError();
@@ -379,25 +369,25 @@ std::string Run::getRangeHint() {
 }
 
 Error Run::checkResults(bool &good) {
-  auto errors =
-      moa::checkOutputs(unit, info, arguments.getReferences(info),
-                                  arguments.symbols, arguments.outputs,
-                                  checkedRows, numbers.seed + 1);
+  auto errors = moa::checkOutputs(unit, info, arguments.getReferences(info), arguments.symbols,
+                                  arguments.outputs, checkedRows, numbers.seed + 1);
   if (!errors)
     return unitError();
   for (const moa::OutputError &error : *errors) {
     good &= error.ok();
-    outs() << "check    " << error.name << ": " << error.rows << " of "
-           << error.allRows << " rows, largest error "
-           << format("%.2e, relative L2 error %.2e (bound %.0e", error.maximum,
-                     error.relative, error.tolerance);
+    outs() << "check    " << error.name << ": " << error.rows << " of " << error.allRows
+           << " rows, largest error "
+           << format("%.2e, relative L2 error %.2e (bound %.0e", error.maximum, error.relative,
+                     error.tolerance);
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
     if (error.operands > error.kMostOfOperands)
       outs() << format(", of which %.1e count", error.kMostOfOperands);
     if (error.spendable > 0)
       outs() << ", and " << moa::getNumberText(error.spendable, 3) << " that may be spent"
-             << (error.allowed->isRelative ? "" : ", " + moa::getNumberText(error.allowed->epsilon) + " of each component's magnitude");
+             << (error.allowed->isRelative ? ""
+                                           : ", " + moa::getNumberText(error.allowed->epsilon) +
+                                                 " of each component's magnitude");
     outs() << ")";
     if (error.ties > 0)
       outs() << "; " << error.ties << " more where a rounding decides";
@@ -441,17 +431,20 @@ Error Run::run() {
   if (Error error = choose())
     return error;
   if (!calibrate.empty() && unit.inputLevel() > moa::Level::ONF)
-    return createStringError("--calibrate: " + input + " is at the level " + moa::getLevelName(unit.inputLevel()) +
+    return createStringError("--calibrate: " + input + " is at the level " +
+                             moa::getLevelName(unit.inputLevel()) +
                              ", before which plans are taken; calibrate the specification");
-  if (!calibrate.empty() && none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
-    return createStringError("--calibrate: kernel '" + info.name + "' decides nothing, as no result has a tolerance (within) "
+  if (!calibrate.empty() &&
+      none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
+    return createStringError("--calibrate: kernel '" + info.name +
+                             "' decides nothing, as no result has a tolerance (within) "
                              "that a plan may spend; --remarks says why");
   if (Error error = checkOutputNames())
     return error;
-  auto words =
-      moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");
+  auto words = moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");
   if (!words)
-    return createStringError(toString(words.takeError()) + accuracy.explainNumber({wordList.begin(), wordList.end()}));
+    return createStringError(toString(words.takeError()) +
+                             accuracy.explainNumber({wordList.begin(), wordList.end()}));
   {
     moa::OutputFiles none;
     if (Error error = addOutputs(none, /*exist=*/false))
@@ -486,8 +479,11 @@ Error Run::run() {
   outs().flush();
   if (!good)
     return createStringError("the result is not within the bound");
-  return notShown.empty() ? Error::success()
-                          : createStringError(notShown + ". It was computed all the same; --no-tolerance-check takes it as it is");
+  return notShown.empty()
+             ? Error::success()
+             : createStringError(
+                   notShown +
+                   ". It was computed all the same; --no-tolerance-check takes it as it is");
 }
 
 int Run::execute() {
@@ -506,11 +502,9 @@ int main(int argc, char **argv) {
   moa::setVersionPrinter();
   if (moa::refuseWrongFlag(argc, argv, "moa-run"))
     return 1;
-  cl::ParseCommandLineOptions(argc, argv,
-                              "Runs an array specification on this CPU\n");
+  cl::ParseCommandLineOptions(argc, argv, "Runs an array specification on this CPU\n");
   if (target != "cpu" && target != "reference" && target != "device")
-    return fail("there is no target '" + target +
-                "'; there are cpu, reference and device");
+    return fail("there is no target '" + target + "'; there are cpu, reference and device");
   if (interleaving.getNumOccurrences() && target != "device")
     return fail("--interleaving applies to --target=device only");
   if (!schedule.empty() && target == "reference")
@@ -532,9 +526,11 @@ int main(int argc, char **argv) {
   options.plansForGpu = target == "device" || !calibrate.empty();
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));
-  bool isAsked = options.decisions || options.lowRankFrom > 0 || accuracy.spend.getNumOccurrences() > 0;
+  bool isAsked =
+      options.decisions || options.lowRankFrom > 0 || accuracy.spend.getNumOccurrences() > 0;
   if (target == "reference" && (isAsked || !accuracy.plans.empty()))
-    return fail("--decisions, --calibrate, --low-rank, --plans and --spend apply to compiled code and to --target=device; "
+    return fail("--decisions, --calibrate, --low-rank, --plans and --spend apply to compiled code "
+                "and to --target=device; "
                 "--target=reference spends no accuracy");
   if (schedule == "print")
     return fail("--schedule takes a file; moa-codegen --schedule=print writes one");

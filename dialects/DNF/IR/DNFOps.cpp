@@ -9,8 +9,7 @@ using namespace mlir;
 
 namespace moa::dnf {
 
-static void nameArguments(Region &region, ArrayAttr names,
-                          OpAsmSetValueNameFn setName) {
+static void nameArguments(Region &region, ArrayAttr names, OpAsmSetValueNameFn setName) {
   if (region.empty())
     return;
   for (auto [arg, name] : llvm::zip(region.getArguments(), names))
@@ -24,12 +23,11 @@ template <typename OpTy> static LogicalResult verifyDefinition(OpTy op) {
   if (block.getNumArguments() != op.getDomain().size() ||
       op.getNames().size() != op.getDomain().size())
     return op.emitOpError("expects one index and one name per extent (C1), but got ")
-           << block.getNumArguments() << " indices and " << op.getNames().size()
-           << " names for " << op.getDomain().size();
+           << block.getNumArguments() << " indices and " << op.getNames().size() << " names for "
+           << op.getDomain().size();
   for (BlockArgument arg : block.getArguments())
     if (!arg.getType().isIndex())
-      return op.emitOpError("expects arguments of type index (C1), but got ")
-             << arg.getType();
+      return op.emitOpError("expects arguments of type index (C1), but got ") << arg.getType();
   auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
   if (!yield)
     return op.emitOpError("expects dnf.yield at its end (C2)");
@@ -39,8 +37,7 @@ template <typename OpTy> static LogicalResult verifyDefinition(OpTy op) {
   return success();
 }
 
-void KernelOp::getAsmBlockArgumentNames(Region &region,
-                                        OpAsmSetValueNameFn setName) {
+void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   nameArguments(region, getArgNames(), setName);
 }
 
@@ -50,8 +47,7 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expects one name per parameter (C1), but got ")
            << getArgNames().size() << " for " << block.getNumArguments();
   if (!llvm::all_of(block.getArgumentTypes(), llvm::IsaPred<ArrayType>) ||
-      !llvm::all_of(getResultTypes().getAsValueRange<TypeAttr>(),
-                    llvm::IsaPred<ArrayType>))
+      !llvm::all_of(getResultTypes().getAsValueRange<TypeAttr>(), llvm::IsaPred<ArrayType>))
     return emitOpError("expects parameters and results of array type (C5)");
   SmallVector<bool> defined(getResultTypes().size(), false);
   if (getResultNames().size() != defined.size())
@@ -75,8 +71,7 @@ void LetOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName
 }
 LogicalResult LetOp::verify() { return verifyDefinition(*this); }
 
-void OutputOp::getAsmBlockArgumentNames(Region &region,
-                                        OpAsmSetValueNameFn setName) {
+void OutputOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   nameArguments(region, getNames(), setName);
 }
 LogicalResult OutputOp::verify() { return verifyDefinition(*this); }
@@ -87,8 +82,7 @@ LogicalResult PsiOp::verify() {
     return emitOpError("expects a full index (C1), but got ")
            << getIndices().size() << " indices for rank " << type.getRank();
   if (getResult().getType() != type.getElementType())
-    return emitOpError("expects the element type (C2), but got ")
-           << getResult().getType();
+    return emitOpError("expects the element type (C2), but got ") << getResult().getType();
   auto arg = dyn_cast<BlockArgument>(getArray());
   if (!arg || !isa<KernelOp>(arg.getOwner()->getParentOp()))
     return emitOpError("expects an input array (C3)");
@@ -103,8 +97,7 @@ LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("expects one index per axis of the let (C2), but got ")
            << getIndices().size() << " for " << let.getDomain().size();
   if (let.getType() != getResult().getType())
-    return emitOpError("expects the type of the let (C3), but got ")
-           << getResult().getType();
+    return emitOpError("expects the type of the let (C3), but got ") << getResult().getType();
   Operation *owner = *this;
   while (owner && !isa<KernelOp>(owner->getParentOp()))
     owner = owner->getParentOp();
@@ -113,8 +106,7 @@ LogicalResult ApplyOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-void ReduceOp::getAsmBlockArgumentNames(Region &region,
-                                        OpAsmSetValueNameFn setName) {
+void ReduceOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   if (!region.empty() && region.getNumArguments() == 1)
     setName(region.getArgument(0), getName());
 }
@@ -140,8 +132,7 @@ LogicalResult ReduceOp::verify() {
   if (!isDefinedOn(getMonoid(), getResult().getType()))
     return emitOpError("expects ")
            << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
-           << stringifyMonoid(getMonoid()) << "' (C4), but got "
-           << getResult().getType();
+           << stringifyMonoid(getMonoid()) << "' (C4), but got " << getResult().getType();
   return success();
 }
 

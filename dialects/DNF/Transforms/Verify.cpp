@@ -23,14 +23,13 @@ struct DNFVerify final : impl::DNFVerifyBase<DNFVerify> {
   }
 
   static LogicalResult verify(KernelOp kernel) {
-    if (failed(verifyInterface(kernel, kernel.getSymbols(),
-                               kernel.getRequires(), kernel.getArgNames(),
-                               kernel.getResultNames(),
+    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(),
+                               kernel.getArgNames(), kernel.getResultNames(),
                                kernel.getResultTypes())))
       return failure();
     DeclaredSymbols symbols(kernel.getSymbols());
-    WalkResult walked = kernel.getBody().walk(
-        [&](Operation *op) { return WalkResult(verify(op, symbols)); });
+    WalkResult walked =
+        kernel.getBody().walk([&](Operation *op) { return WalkResult(verify(op, symbols)); });
     return failure(walked.wasInterrupted() || failed(verifyOutputs(kernel)));
   }
 
@@ -58,10 +57,8 @@ struct DNFVerify final : impl::DNFVerifyBase<DNFVerify> {
     for (OutputOp output : kernel.getBody().getOps<OutputOp>()) {
       uint64_t k = output.getResult();
       defined.set(k);
-      auto type = cast<ArrayType>(
-          cast<TypeAttr>(kernel.getResultTypes()[k]).getValue());
-      SmallVector<Attribute> shape(type.getShape().begin(),
-                                   type.getShape().end());
+      auto type = cast<ArrayType>(cast<TypeAttr>(kernel.getResultTypes()[k]).getValue());
+      SmallVector<Attribute> shape(type.getShape().begin(), type.getShape().end());
       if (output.getDomain().getValue() != ArrayRef<Attribute>(shape))
         return output.emitOpError("expects the extents of the result (D5), ")
                << type << ", but got " << output.getDomain();

@@ -17,8 +17,8 @@
 namespace moa::device {
 /// Elements of the array of `device.stages`, whose first and last one are counters.
 inline constexpr int64_t kTurns = 33;
-/// Whether an operation of the dialect uses nothing but registers of its thread and its warp, the arrays, and what is the same
-/// for all threads of the grid.
+/// Whether an operation of the dialect uses nothing but registers of its thread and its warp, the
+/// arrays, and what is the same for all threads of the grid.
 bool isPlainOp(mlir::Operation *op);
 } // namespace moa::device
 

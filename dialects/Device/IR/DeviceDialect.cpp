@@ -50,14 +50,12 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     std::string word;
     int64_t size = 0, stride = 0;
     SMLoc loc = parser.getCurrentLocation();
-    if (parser.parseKeywordOrString(&word) || parser.parseColon() ||
-        parser.parseInteger(size) || parser.parseKeyword("by") ||
-        parser.parseInteger(stride))
+    if (parser.parseKeywordOrString(&word) || parser.parseColon() || parser.parseInteger(size) ||
+        parser.parseKeyword("by") || parser.parseInteger(stride))
       return failure();
     auto place = symbolizePlace(word);
     if (!place)
-      return parser.emitError(loc) << "expects warp, lane or register, but got '" << word
-                                   << "'";
+      return parser.emitError(loc) << "expects warp, lane or register, but got '" << word << "'";
     places.push_back(static_cast<int64_t>(*place));
     sizes.push_back(size);
     strides.push_back(stride);
@@ -88,8 +86,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
   auto list = [&](unsigned axis) {
     printer << '[';
     llvm::interleaveComma(getDigits(axis), printer, [&](const Digit &digit) {
-      printer << stringifyPlace(digit.place) << ": " << digit.size << " by "
-              << digit.stride;
+      printer << stringifyPlace(digit.place) << ": " << digit.size << " by " << digit.stride;
     });
     printer << ']';
   };
@@ -113,8 +110,8 @@ SmallVector<LayoutAttr::Digit> LayoutAttr::getDigits(unsigned axis) const {
   SmallVector<Digit> digits;
   int64_t weight = 1;
   for (int64_t k = first + getRanks()[axis] - 1; k >= first; --k) {
-    digits.insert(digits.begin(), {static_cast<Place>(getPlaces()[k]), getSizes()[k],
-                                   getStrides()[k], weight});
+    digits.insert(digits.begin(),
+                  {static_cast<Place>(getPlaces()[k]), getSizes()[k], getStrides()[k], weight});
     weight *= getSizes()[k];
   }
   return digits;
@@ -148,8 +145,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     for (auto [stride, size] : digits) {
       if (size < 1 || stride != count)
         return emitError() << "expects the digits of " << stringifyPlace(place)
-                           << " to count without a gap (C1), but got stride " << stride
-                           << " where " << count << " numbers stand below it";
+                           << " to count without a gap (C1), but got stride " << stride << " where "
+                           << count << " numbers stand below it";
       count *= size;
     }
     int64_t expected = place == Place::warp ? 4 : 32;
@@ -220,15 +217,13 @@ LayoutAttr LayoutAttr::getThreadPart(unsigned axis) const {
 
 LayoutAttr LayoutAttr::getAccumulator(MLIRContext *context, int64_t columns) {
   auto place = [](Place p) { return static_cast<int64_t>(p); };
-  int64_t warp = place(Place::warp), lane = place(Place::lane),
-          reg = place(Place::register_);
+  int64_t warp = place(Place::warp), lane = place(Place::lane), reg = place(Place::register_);
   return LayoutAttr::get(context, {3, 3, 0}, {warp, reg, lane, reg, lane, reg},
                          {4, 2, 8, columns / 8, 4, 2}, {1, 2, 4, 4, 1, 1});
 }
 
 LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   ArrayRef<int64_t> shape, Type elementType,
-                                   LayoutAttr layout) {
+                                   ArrayRef<int64_t> shape, Type elementType, LayoutAttr layout) {
   bool same = layout.getRank() == shape.size();
   for (unsigned axis = 0; same && axis < shape.size(); ++axis)
     same = layout.getExtent(axis) == shape[axis];
@@ -243,17 +238,17 @@ LogicalResult MembersType::verify(function_ref<InFlightDiagnostic()> emitError, 
   return success();
 }
 
-LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t stages, ArrayRef<int64_t> shape,
-                               Type elementType) {
+LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages,
+                               ArrayRef<int64_t> shape, Type elementType) {
   bool isHalf = elementType.isIntOrFloat() && elementType.getIntOrFloatBitWidth() == 16;
   if (!isHalf && !elementType.isInteger(8) && !isa<Float8E4M3FNType>(elementType))
-    return emitError() << "expects elements of 16 bits, i8 or f8E4M3FN (C3), but got " << elementType;
+    return emitError() << "expects elements of 16 bits, i8 or f8E4M3FN (C3), but got "
+                       << elementType;
   int64_t piece = isHalf ? 64 : 128;
   if (shape.size() != 2 || shape[1] % piece != 0 || shape[1] < piece)
     return emitError() << "expects rows and a multiple of " << piece << " columns (C1)";
   if (shape[0] % 8 != 0 || shape[0] < 8 || stages < 1)
-    return emitError() << "expects a multiple of 8 rows and a stage (C2), but got "
-                       << shape[0] << " and " << stages;
+    return emitError() << "expects a multiple of 8 rows and a stage (C2), but got " << shape[0]
+                       << " and " << stages;
   return success();
 }

@@ -33,7 +33,9 @@ bool ProgramOp::isWorkspace(Value array) {
 }
 
 bool ProgramOp::hasTiles(Value array) {
-  return !isWorkspace(array) && llvm::any_of(array.getUsers(), [](Operation *user) { return isa<CopyOp, StoreTileOp>(user); });
+  return !isWorkspace(array) && llvm::any_of(array.getUsers(), [](Operation *user) {
+    return isa<CopyOp, StoreTileOp>(user);
+  });
 }
 
 Value ProgramOp::addWorkspace(StringRef name, ArrayType type) {
@@ -74,7 +76,8 @@ LogicalResult ProgramOp::verify() {
     Type element = cast<ArrayType>(arg.getType()).getElementType();
     if (!element.isInteger(64) && !element.isInteger(32) && !element.isInteger(8) &&
         !isa<FloatType>(element))
-      return emitOpError("expects elements of i64, i32, i8 or a float in the workspace (C4), but got ")
+      return emitOpError(
+                 "expects elements of i64, i32, i8 or a float in the workspace (C4), but got ")
              << arg.getType();
   }
   for (Operation &op : block)
@@ -133,21 +136,20 @@ LogicalResult ScalarOp::verify() {
     return emitOpError("expects an array of rank 0 (C4), but got rank ")
            << getArray().getType().getRank();
   return failure(failed(verifyParameter(*this, getArray(), false)) ||
-                 failed(verifyElement(*this, getResult().getType(),
-                                      getArray().getType())));
+                 failed(verifyElement(*this, getResult().getType(), getArray().getType())));
 }
 
 LogicalResult LoadOp::verify() {
   return failure(failed(verifyParameter(*this, getArray(), false, /*orWorkspace=*/true)) ||
-                 failed(verifyElement(*this, getResult().getType(),
-                                      getArray().getType())));
+                 failed(verifyElement(*this, getResult().getType(), getArray().getType())));
 }
 
-/// Whether a thread's registers 2k and 2k + 1 are neighbours along the columns: the last digit of a column's number is that of a
-/// register's.
+/// Whether a thread's registers 2k and 2k + 1 are neighbours along the columns: the last digit of a
+/// column's number is that of a register's.
 static bool hasPairs(LayoutAttr layout) {
   auto digits = layout.getDigits(1);
-  return !digits.empty() && digits.back().place == Place::register_ && digits.back().stride == 1 && digits.back().size == 2;
+  return !digits.empty() && digits.back().place == Place::register_ && digits.back().stride == 1 &&
+         digits.back().size == 2;
 }
 
 LogicalResult StoreOp::verify() {
@@ -159,16 +161,22 @@ LogicalResult StoreOp::verify() {
   auto map = (*this)->getParentOfType<MapOp>();
   auto argument = dyn_cast<BlockArgument>(getValue());
   auto program = (*this)->getParentOfType<ProgramOp>();
-  bool isOfMap = map && argument && argument.getOwner() == &map.getBody().front() &&
-                 argument.getArgNumber() < map.getInputs().size() && map.getLayout().getRank() == 2 &&
-                 cast<FragmentType>(map.getInputs()[argument.getArgNumber()].getType()).getLayout() == map.getLayout();
-  bool areAll = isOfMap && map.getNumResults() == 0 && !map.walk([](StoreOp store) {
-    return store.getPairs() ? WalkResult::advance() : WalkResult::interrupt();
-  }).wasInterrupted();
+  bool isOfMap =
+      map && argument && argument.getOwner() == &map.getBody().front() &&
+      argument.getArgNumber() < map.getInputs().size() && map.getLayout().getRank() == 2 &&
+      cast<FragmentType>(map.getInputs()[argument.getArgNumber()].getType()).getLayout() ==
+          map.getLayout();
+  bool areAll = isOfMap && map.getNumResults() == 0 &&
+                !map.walk([](StoreOp store) {
+                      return store.getPairs() ? WalkResult::advance() : WalkResult::interrupt();
+                    })
+                     .wasInterrupted();
   if (!areAll || !getValue().getType().isF32() || !hasPairs(map.getLayout()) ||
       !(program && program.isWorkspace(getArray())))
-    return emitOpError("expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose "
-                       "neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)");
+    return emitOpError("expects pairs of the workspace, and what a map over rows and columns takes "
+                       "of a fragment of f32 whose "
+                       "neighbours are in two registers of a thread, where all that the map does "
+                       "is to store pairs (C4)");
   return success();
 }
 
@@ -196,7 +204,8 @@ LogicalResult RaiseOp::verify() {
 }
 
 bool isPlainOp(Operation *op) {
-  return isa<ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, RaiseOp, LoadRunOp, StoreRunOp, ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
+  return isa<ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, RaiseOp, LoadRunOp, StoreRunOp,
+             ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
 }
 
 LogicalResult StagesOp::verify() {
@@ -205,12 +214,17 @@ LogicalResult StagesOp::verify() {
   ArrayType type = getArray().getType();
   if (type.getRank() != 1 || type.getExtent(0).getConstant() != kTurns)
     return emitOpError("expects an array of ") << kTurns << " elements (C4), but got " << type;
-  auto hasNumber = [](Region &stage) { return stage.getNumArguments() == 1 && stage.getArgument(0).getType().isIndex(); };
-  if (getCounts().size() < 2 || getCounts().size() != getStages().size() || !llvm::all_of(getStages(), hasNumber))
-    return emitOpError("expects two stages or more, as many counts, and an index of each (C5), but got ")
+  auto hasNumber = [](Region &stage) {
+    return stage.getNumArguments() == 1 && stage.getArgument(0).getType().isIndex();
+  };
+  if (getCounts().size() < 2 || getCounts().size() != getStages().size() ||
+      !llvm::all_of(getStages(), hasNumber))
+    return emitOpError(
+               "expects two stages or more, as many counts, and an index of each (C5), but got ")
            << getStages().size() << " stages and " << getCounts().size() << " counts";
   if (static_cast<int64_t>(getResidents()) < 1)
-    return emitOpError("expects at least one block in the grid (C6), but got ") << static_cast<int64_t>(getResidents());
+    return emitOpError("expects at least one block in the grid (C6), but got ")
+           << static_cast<int64_t>(getResidents());
   if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()) || (*this)->getNextNode())
     return emitOpError("expects to stand in a kernel's own block, as the last operation (C7)");
   Operation *found = nullptr;
@@ -221,7 +235,8 @@ LogicalResult StagesOp::verify() {
     });
   if (!found)
     return success();
-  InFlightDiagnostic error = emitOpError("expects neither shared memory and roles nor numbers of blocks inside (C8)");
+  InFlightDiagnostic error =
+      emitOpError("expects neither shared memory and roles nor numbers of blocks inside (C8)");
   error.attachNote(found->getLoc()) << "this stands there";
   return error;
 }
@@ -234,13 +249,17 @@ LogicalResult NextBlockOp::verify() {
   if (kernel)
     for (auto found : kernel.getBody().front().getOps<SpecializeOp>())
       roles = found;
-  if (!roles || !(*this)->isBeforeInBlock(roles) || roles.getProducer().front().getOps<AwaitConsumersOp>().empty() ||
+  if (!roles || !(*this)->isBeforeInBlock(roles) ||
+      roles.getProducer().front().getOps<AwaitConsumersOp>().empty() ||
       !llvm::hasSingleElement(kernel.getBody().front().getOps<NextBlockOp>()))
-    return emitOpError("expects to stand alone of its kind in a kernel's own block, in front of roles whose producer awaits "
+    return emitOpError("expects to stand alone of its kind in a kernel's own block, in front of "
+                       "roles whose producer awaits "
                        "consumers (C4)");
   if (static_cast<int64_t>(getResidents()) < 1)
-    return emitOpError("expects at least one block in the grid (C5), but got ") << static_cast<int64_t>(getResidents());
-  for (Operation &front : llvm::make_range(kernel.getBody().front().begin(), roles->getIterator())) {
+    return emitOpError("expects at least one block in the grid (C5), but got ")
+           << static_cast<int64_t>(getResidents());
+  for (Operation &front :
+       llvm::make_range(kernel.getBody().front().begin(), roles->getIterator())) {
     Operation *found = nullptr;
     front.walk([&](Operation *op) {
       if (isa<CollectOp, StoreOp, StoreRunOp, BlockOp, ThreadOp, SignalOp, RaiseOp, ExchangeOp>(op))
@@ -248,8 +267,8 @@ LogicalResult NextBlockOp::verify() {
     });
     if (!found)
       continue;
-    InFlightDiagnostic error =
-        emitOpError("expects in front of roles neither lists and stores nor what is of one thread or of the grid (C6)");
+    InFlightDiagnostic error = emitOpError("expects in front of roles neither lists and stores nor "
+                                           "what is of one thread or of the grid (C6)");
     error.attachNote(found->getLoc()) << "this stands there";
     return error;
   }
@@ -261,7 +280,8 @@ LogicalResult ExitIfOp::verify() {
     return emitOpError("expects to stand in a kernel's own block (C1)");
   for (Operation &op : llvm::make_range((*this)->getBlock()->begin(), (*this)->getIterator()))
     if (!isa<LoadOp>(op) && !isMemoryEffectFree(&op)) {
-      InFlightDiagnostic error = emitOpError("expects nothing in front of it but loads and what has no effect (C2)");
+      InFlightDiagnostic error =
+          emitOpError("expects nothing in front of it but loads and what has no effect (C2)");
       error.attachNote(op.getLoc()) << "this stands in front of it";
       return error;
     }
@@ -278,16 +298,18 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool
   unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
   if (bits < 8 || bits > 64)
     return op.emitOpError("expects elements of 8 to 64 bits (C4), but got ") << element;
-  if (!buffer.hasStaticShape() || buffer.getRank() != static_cast<int64_t>(op.getAt().size()) + 1 + hasStep)
+  if (!buffer.hasStaticShape() ||
+      buffer.getRank() != static_cast<int64_t>(op.getAt().size()) + 1 + hasStep)
     return op.emitOpError("expects constant extents, ")
-           << (hasStep ? "two" : "one") << " more than indices (C5), but got "
-           << op.getAt().size() << " for " << buffer;
+           << (hasStep ? "two" : "one") << " more than indices (C5), but got " << op.getAt().size()
+           << " for " << buffer;
   int64_t bytes = buffer.getShape().back() * (bits / 8);
   if (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0)
     return op.emitOpError("expects rows of 4 to 64 bytes, a power of two (C6), but got ") << bytes;
   auto program = op->template getParentOfType<ProgramOp>();
   if (op.getAligned() && !program.isWorkspace(op.getArray()) && !program.hasTiles(op.getArray()))
-    return op.emitOpError("expects that what is aligned is of the workspace or of an array with tiles (C8)");
+    return op.emitOpError(
+        "expects that what is aligned is of the workspace or of an array with tiles (C8)");
   return success();
 }
 
@@ -299,9 +321,11 @@ int64_t countAligned(MemRefType buffer) {
 LogicalResult LoadRunOp::verify() {
   if (failed(verifyRun(*this, /*output=*/false, getStep().has_value())))
     return failure();
-  int64_t width = cast<MemRefType>(getBuffer().getType()).getShape().back(), step = getStep().value_or(width);
+  int64_t width = cast<MemRefType>(getBuffer().getType()).getShape().back(),
+          step = getStep().value_or(width);
   if (step <= 0 || step % width != 0)
-    return emitOpError("expects a step of a multiple of ") << width << " elements (C7), but got " << step;
+    return emitOpError("expects a step of a multiple of ")
+           << width << " elements (C7), but got " << step;
   return success();
 }
 
@@ -336,7 +360,8 @@ LogicalResult AwaitConsumersOp::verify() {
   if (!roles || (*this)->getBlock() != &roles.getProducer().front() ||
       !llvm::hasSingleElement(roles.getProducer().front().getOps<AwaitConsumersOp>()) || !kernel ||
       kernel.getBody().front().getOps<NextBlockOp>().empty())
-    return emitOpError("expects to stand once in the producer's own block, of a kernel with device.next_block (C1)");
+    return emitOpError("expects to stand once in the producer's own block, of a kernel with "
+                       "device.next_block (C1)");
   for (Operation &front : llvm::make_range((*this)->getBlock()->begin(), (*this)->getIterator())) {
     CopyOp early;
     front.walk([&](CopyOp copy) {
@@ -345,7 +370,8 @@ LogicalResult AwaitConsumersOp::verify() {
     });
     if (!early)
       continue;
-    InFlightDiagnostic error = emitOpError("expects no copy that completes odd barriers in front of it (C2)");
+    InFlightDiagnostic error =
+        emitOpError("expects no copy that completes odd barriers in front of it (C2)");
     error.attachNote(early.getLoc()) << "this stands there";
     return error;
   }
@@ -364,8 +390,9 @@ LogicalResult KeptOp::verify() {
 
 LogicalResult CollectOp::verify() {
   auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
-  bool isBehind = kernel && llvm::any_of(kernel.getBody().front().getOps<SpecializeOp>(),
-                                         [&](SpecializeOp roles) { return roles->isBeforeInBlock(*this); });
+  bool isBehind =
+      kernel && llvm::any_of(kernel.getBody().front().getOps<SpecializeOp>(),
+                             [&](SpecializeOp roles) { return roles->isBeforeInBlock(*this); });
   if (!kernel || isBehind)
     return emitOpError("expects to stand in a kernel's own block, in front of its roles (C1)");
   Block &block = getBody().front();
@@ -406,7 +433,8 @@ LogicalResult CopyOp::verify() {
   auto step = SymExpr::parse(getStep().value_or("1"));
   auto number = step ? step->getConstant() : std::nullopt;
   if (!step || (number && *number < 1))
-    return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '") << *getStep() << "'";
+    return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '")
+           << *getStep() << "'";
   return verifyParameter(*this, getArray(), /*output=*/false, /*orWorkspace=*/true);
 }
 
@@ -451,8 +479,8 @@ LogicalResult ContractOp::verify() {
   if (!isAccumulator(result) || (getC() && getC().getType() != result))
     return emitOpError("expects c and the result in the accumulator's layout (C2)");
   bool isInteger = isa<IntegerType>(element);
-  if (element != b.getElementType() || (isInteger ? !result.getElementType().isInteger(32)
-                                                  : !result.getElementType().isF32()))
+  if (element != b.getElementType() ||
+      (isInteger ? !result.getElementType().isInteger(32) : !result.getElementType().isF32()))
     return emitOpError("expects a and b of one type and a result of ")
            << (isInteger ? "i32" : "f32") << " (C3), but got " << element << " by "
            << b.getElementType() << " into " << result.getElementType();
@@ -464,11 +492,14 @@ LogicalResult ContractOp::verify() {
              << unit << " up to " << depth << " (C5), but got " << most;
   }
   if (getC() && getC().getDefiningOp<ContractOp>() && !getC().hasOneUse())
-    return emitOpError("expects that nothing else reads the sum of another contraction that it continues (C6)");
+    return emitOpError(
+        "expects that nothing else reads the sum of another contraction that it continues (C6)");
   bool inRegisters = isa<FragmentType>(getA().getType());
-  if (b.getElementBytes() == 1 && (!getTransposed() || (inRegisters && (isInteger || inner % 32 != 0))))
-    return emitOpError("expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 "
-                       "columns (C4), but got ")
+  if (b.getElementBytes() == 1 &&
+      (!getTransposed() || (inRegisters && (isInteger || inner % 32 != 0))))
+    return emitOpError(
+               "expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 "
+               "columns (C4), but got ")
            << getA().getType() << (getTransposed() ? "" : " by rows of b");
   return success();
 }
@@ -487,9 +518,8 @@ LogicalResult ContractFragmentsOp::verify() {
   if (a.getShape()[1] != b.getShape()[0] ||
       result.getShape() != ArrayRef<int64_t>({a.getShape()[0], b.getShape()[1]}))
     return emitOpError("expects extents that agree (C1), but got ")
-           << a.getShape()[0] << " x " << a.getShape()[1] << " by " << b.getShape()[0]
-           << " x " << b.getShape()[1] << " into " << result.getShape()[0] << " x "
-           << result.getShape()[1];
+           << a.getShape()[0] << " x " << a.getShape()[1] << " by " << b.getShape()[0] << " x "
+           << b.getShape()[1] << " into " << result.getShape()[0] << " x " << result.getShape()[1];
   if (getC() && getC().getType() != result)
     return emitOpError("expects c of the result's type (C2), but got ") << getC().getType();
   Type element = a.getElementType();
@@ -497,8 +527,7 @@ LogicalResult ContractFragmentsOp::verify() {
   if (element != b.getElementType() || !(isHalf || element.isF64()) ||
       !(isHalf ? result.getElementType().isF32() : result.getElementType().isF64()))
     return emitOpError("expects f16 or bf16 into f32, or f64 into f64 (C3), but got ")
-           << element << " by " << b.getElementType() << " into "
-           << result.getElementType();
+           << element << " by " << b.getElementType() << " into " << result.getElementType();
   std::string why;
   if (!getTileContraction(a, b, result, why))
     return emitOpError(why);
@@ -521,8 +550,7 @@ LogicalResult LoadFragmentOp::verify() {
   int64_t rows = shape[getTransposed()], columns = shape[!getTransposed()];
   if (rows > ring.getRows() || columns > ring.getColumns())
     return emitOpError("expects no more rows and columns than the tile has (C3), but got ")
-           << rows << " x " << columns << " of " << ring.getRows() << " x "
-           << ring.getColumns();
+           << rows << " x " << columns << " of " << ring.getRows() << " x " << ring.getColumns();
   return success();
 }
 
@@ -535,8 +563,7 @@ static bool isPacked(FragmentType fragment) {
 LogicalResult ConvertLayoutOp::verify() {
   FragmentType from = getFragment().getType(), to = getResult().getType();
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
-    return emitOpError("expects one shape and element type (C1), but got ")
-           << from << " to " << to;
+    return emitOpError("expects one shape and element type (C1), but got ") << from << " to " << to;
   std::string why;
   if (!getConversion(from.getLayout(), to.getLayout(), isPacked(from), why))
     return emitOpError("expects every warp to keep its elements (C2), but ")
@@ -557,7 +584,8 @@ LogicalResult ClearUnseenOp::verify() {
   bool isKnown = getInterleaved() ? ring.getElementBytes() == 1 && count == 128 : count <= 128;
   if (!seen.getElementType().isInteger(1) || !isKnown ||
       seen.getLayout() != LayoutAttr::getAccumulator(getContext(), count))
-    return emitOpError("expects booleans for up to 128 rows of the ring, or 128 interleaved columns of 8 bits "
+    return emitOpError("expects booleans for up to 128 rows of the ring, or 128 interleaved "
+                       "columns of 8 bits "
                        "(C1), but got ")
            << seen << " for " << count << (getInterleaved() ? " columns" : " rows");
   return success();
@@ -590,8 +618,7 @@ LogicalResult MapOp::verify() {
   };
   auto isWhole = [&](Type type) { return cast<FragmentType>(type).getLayout() == whole; };
   auto elementOf = [](Type type) { return cast<FragmentType>(type).getElementType(); };
-  if (!llvm::all_of(getInputs().getTypes(), fits) ||
-      !llvm::all_of(getResultTypes(), isWhole))
+  if (!llvm::all_of(getInputs().getTypes(), fits) || !llvm::all_of(getResultTypes(), isWhole))
     return emitOpError("expects inputs in its layout, its rows' or its threads' parts, and "
                        "results in its layout (C1)");
   Block &block = getBody().front();
@@ -604,8 +631,7 @@ LogicalResult MapOp::verify() {
              << arg.getType() << " for " << elementOf(input);
   for (BlockArgument arg : block.getArguments().drop_front(getInputs().size()))
     if (!arg.getType().isIndex())
-      return emitOpError("expects indices after the elements (C2), but got ")
-             << arg.getType();
+      return emitOpError("expects indices after the elements (C2), but got ") << arg.getType();
   auto yield = dyn_cast<YieldOp>(block.back());
   if (!yield || yield.getValues().size() != getNumResults())
     return emitOpError("expects one value per result (C3)");
@@ -626,15 +652,13 @@ LogicalResult ThreadOffsetOp::verify() {
 
 LogicalResult AnyOp::verify() {
   if (!getCondition().getType().getElementType().isInteger(1))
-    return emitOpError("expects a fragment of booleans (C1), but got ")
-           << getCondition().getType();
+    return emitOpError("expects a fragment of booleans (C1), but got ") << getCondition().getType();
   return success();
 }
 
 LogicalResult IfAnyOp::verify() {
   if (!getCondition().getType().getElementType().isInteger(1))
-    return emitOpError("expects a fragment of booleans (C1), but got ")
-           << getCondition().getType();
+    return emitOpError("expects a fragment of booleans (C1), but got ") << getCondition().getType();
   if (getOtherwise().getTypes() != getResultTypes())
     return emitOpError("expects results of the types of the other values (C2)");
   auto yield = dyn_cast<YieldOp>(getBody().front().back());
@@ -652,11 +676,13 @@ LogicalResult ReduceOp::verify() {
       to.getLayout() != from.getLayout().getThreadPart(1))
     return emitOpError("expects the layout of the fragment's rows, or of the threads' "
                        "parts of them (C1)");
-  bool isOfHalves = getMonoid() == Monoid::add && from.getElementType().isF16() && to.getElementType().isF32() &&
-                    to.getLayout() == from.getLayout().getThreadPart(1) && hasPairs(from.getLayout());
+  bool isOfHalves =
+      getMonoid() == Monoid::add && from.getElementType().isF16() && to.getElementType().isF32() &&
+      to.getLayout() == from.getLayout().getThreadPart(1) && hasPairs(from.getLayout());
   if (to.getElementType() != from.getElementType() && !isOfHalves)
     return emitOpError("expects the fragment's element type ")
-           << from.getElementType() << ", or f32 for a thread's sums of pairs of f16 (C2), but got " << to.getElementType();
+           << from.getElementType() << ", or f32 for a thread's sums of pairs of f16 (C2), but got "
+           << to.getElementType();
   if (getMonoid() == Monoid::user)
     return emitOpError("expects a named monoid (C4)");
   return success();

@@ -52,27 +52,33 @@ using At = std::array<int64_t, 2>;
 
 /// The larger depth first: both may fit.
 static const TileInstruction kHalfInstructions[] = {
-    {16, 8, 16,
-     {16, 16, 8, [](int64_t lane, int64_t i) -> At {
+    {16,
+     8,
+     16,
+     {16, 16, 8,
+      [](int64_t lane, int64_t i) -> At {
         return {lane / 4 + 8 * (i / 2 % 2), lane % 4 * 2 + i % 2 + 8 * (i / 4)};
       }},
-     {16, 8, 4, [](int64_t lane, int64_t i) -> At {
-        return {lane % 4 * 2 + i % 2 + 8 * (i / 2), lane / 4};
-      }},
-     {16, 8, 4, [](int64_t lane, int64_t i) -> At {
+     {16, 8, 4,
+      [](int64_t lane, int64_t i) -> At { return {lane % 4 * 2 + i % 2 + 8 * (i / 2), lane / 4}; }},
+     {16, 8, 4,
+      [](int64_t lane, int64_t i) -> At {
         return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2};
       }}},
-    {16, 8, 8,
-     {16, 8, 4, [](int64_t lane, int64_t i) -> At {
-        return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2};
-      }},
+    {16,
+     8,
+     8,
+     {16, 8, 4,
+      [](int64_t lane, int64_t i) -> At { return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2}; }},
      {8, 8, 2, [](int64_t lane, int64_t i) -> At { return {lane % 4 * 2 + i, lane / 4}; }},
      {16, 8, 4, [](int64_t lane, int64_t i) -> At {
         return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2};
       }}}};
 
 static const TileInstruction kDoubleInstructions[] = {
-    {8, 8, 4,
+    {8,
+     8,
+     4,
      {8, 4, 1, [](int64_t lane, int64_t) -> At { return {lane / 4, lane % 4}; }},
      {4, 8, 1, [](int64_t lane, int64_t) -> At { return {lane % 4, lane / 4}; }},
      {8, 8, 2, [](int64_t lane, int64_t i) -> At { return {lane / 4, lane % 4 * 2 + i}; }}}};
@@ -144,9 +150,8 @@ static std::string compareWarps(LayoutAttr a, LayoutAttr b, LayoutAttr c) {
   auto depthA = getWarpStarts(a, 1), depthB = getWarpStarts(b, 0);
   auto differ = [](int64_t warp, const char *what, int64_t first, const char *of,
                    int64_t expected) {
-    return "warp " + std::to_string(warp) + " holds " + what + " from " +
-           std::to_string(first) + " of " + of + ", and of the result those from " +
-           std::to_string(expected);
+    return "warp " + std::to_string(warp) + " holds " + what + " from " + std::to_string(first) +
+           " of " + of + ", and of the result those from " + std::to_string(expected);
   };
   for (int64_t warp = 0; warp < kWarps; ++warp) {
     if (rows[warp] != resultRows[warp])
@@ -160,8 +165,8 @@ static std::string compareWarps(LayoutAttr a, LayoutAttr b, LayoutAttr c) {
   return "";
 }
 
-std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b,
-                                                  FragmentType c, std::string &why) {
+std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b, FragmentType c,
+                                                  std::string &why) {
   bool isDouble = a.getElementType().isF64();
   ArrayRef<TileInstruction> candidates =
       isDouble ? ArrayRef(kDoubleInstructions) : ArrayRef(kHalfInstructions);
@@ -176,10 +181,9 @@ std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b
       if (!tiles[k] && why.empty()) {
         static const char *const names[] = {"a", "b", "the result"};
         why = "expects tiles of " + std::to_string(operands[k]->rows) + " by " +
-              std::to_string(operands[k]->columns) + " in " + names[k] +
-              ", as mma.sync m" + std::to_string(instruction.m) + "n" +
-              std::to_string(instruction.n) + "k" + std::to_string(instruction.k) +
-              " has them (C2)";
+              std::to_string(operands[k]->columns) + " in " + names[k] + ", as mma.sync m" +
+              std::to_string(instruction.m) + "n" + std::to_string(instruction.n) + "k" +
+              std::to_string(instruction.k) + " has them (C2)";
       }
     }
     if (!tiles[0] || !tiles[1] || !tiles[2])
@@ -291,8 +295,8 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
           std::string element;
           for (int64_t index : indices)
             element += (element.empty() ? "[" : ", ") + std::to_string(index);
-          why = "element " + element + "] of warp " + std::to_string(warp) +
-                " stands in warp " + std::to_string(source.warp);
+          why = "element " + element + "] of warp " + std::to_string(warp) + " stands in warp " +
+                std::to_string(source.warp);
           return std::nullopt;
         }
         asked[reg].insert(source.reg);
@@ -300,8 +304,8 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
         if (reg % 2 == 0)
           first = source;
         else
-          keepsPairs &= first.reg % 2 == 0 && source.lane == first.lane &&
-                        source.reg == first.reg + 1;
+          keepsPairs &=
+              first.reg % 2 == 0 && source.lane == first.lane && source.reg == first.reg + 1;
       }
     }
   result.width = keepsPairs ? 2 : 1;
@@ -321,11 +325,14 @@ bool isReadByWarps(Value ring) {
   return llvm::any_of(ring.getUsers(), llvm::IsaPred<LoadFragmentOp>);
 }
 
-AwaitStoresOp findWait(StoreTileOp store) { return dyn_cast_or_null<AwaitStoresOp>(store->getNextNode()); }
+AwaitStoresOp findWait(StoreTileOp store) {
+  return dyn_cast_or_null<AwaitStoresOp>(store->getNextNode());
+}
 
 bool usesLanes(KernelOp kernel) {
   WalkResult found = kernel.walk([](Operation *op) {
-    bool uses = isa<ArriveOp>(op) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<FragmentType>);
+    bool uses =
+        isa<ArriveOp>(op) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<FragmentType>);
     return uses ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();

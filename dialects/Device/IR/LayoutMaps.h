@@ -79,8 +79,8 @@ struct TileContraction {
 };
 
 /// The largest instruction that the layouts hold tiles of; else what a verifier says.
-std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b,
-                                                  FragmentType c, std::string &why);
+std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b, FragmentType c,
+                                                  std::string &why);
 
 //===----------------------------------------------------------------------===//
 // Reading tiles
@@ -93,7 +93,7 @@ struct MatrixLoads {
   /// Rows and columns of the tile between the matrices 0 and 1, and 0 and 2.
   std::array<Indices, 2> steps = {Indices{0, 0}, Indices{0, 0}};
   struct Load {
-    int64_t row = 0, column = 0;       ///< of the first matrix
+    int64_t row = 0, column = 0;         ///< of the first matrix
     llvm::SmallVector<int64_t, 4> pairs; ///< of registers, by their numbers
   };
   std::vector<Load> loads;
@@ -128,10 +128,11 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
 /// Whether warps read stages of a ring by themselves (`device.load_fragment`).
 bool isReadByWarps(mlir::Value ring);
 
-/// Returns the wait that directly follows a store, so that one branch of a thread does both; null if there is none.
+/// Returns the wait that directly follows a store, so that one branch of a thread does both; null
+/// if there is none.
 AwaitStoresOp findWait(StoreTileOp store);
-/// The elements of one access of a run that is read into such a private array: what the offset of an aligned run is a
-/// multiple of.
+/// The elements of one access of a run that is read into such a private array: what the offset of
+/// an aligned run is a multiple of.
 int64_t countAligned(mlir::MemRefType buffer);
 /// Whether a kernel's text needs the number of a thread's warp or lane.
 bool usesLanes(KernelOp kernel);

@@ -10,13 +10,15 @@
 
 namespace moa::device {
 
-/// Whether two choices (kChosenAttr) are never taken at the same index: one array has different values, or the one is a
-/// choice where it has another value.
+/// Whether two choices (kChosenAttr) are never taken at the same index: one array has different
+/// values, or the one is a choice where it has another value.
 inline bool areExclusive(mlir::DictionaryAttr a, mlir::DictionaryAttr b) {
   auto differ = [](mlir::DictionaryAttr x, mlir::DictionaryAttr y) {
     return x && y && x.get("by") == y.get("by") && x.get("is") != y.get("is");
   };
-  auto where = [](mlir::DictionaryAttr choice) { return choice ? choice.getAs<mlir::DictionaryAttr>("where") : nullptr; };
+  auto where = [](mlir::DictionaryAttr choice) {
+    return choice ? choice.getAs<mlir::DictionaryAttr>("where") : nullptr;
+  };
   return differ(a, b) || differ(where(a), b) || differ(a, where(b)) || differ(where(a), where(b));
 }
 
@@ -26,22 +28,26 @@ struct Accesses : onf::ReadAndWritten {
       : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),
         program(kernel->getParentOfType<ProgramOp>()) {
     kernel.walk([&](mlir::Operation *op) {
-      bool isStore = llvm::isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp, RaiseOp, NextBlockOp, StagesOp>(op);
+      bool isStore =
+          llvm::isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp, RaiseOp, NextBlockOp, StagesOp>(op);
       for (mlir::Value operand : op->getOperands())
         if (auto array = llvm::dyn_cast<mlir::BlockArgument>(operand);
             array && llvm::isa<ProgramOp>(array.getOwner()->getParentOp()))
           (isStore ? written : read).insert(array);
     });
   }
-  /// Whether one of both writes what the other one reads or writes. What one array chooses to be stored by the one or by
-  /// the other (D4), they do not both write.
+  /// Whether one of both writes what the other one reads or writes. What one array chooses to be
+  /// stored by the one or by the other (D4), they do not both write.
   bool interferes(const Accesses &other) const {
-    auto meets = [&](const llvm::DenseSet<mlir::Value> &a, const llvm::DenseSet<mlir::Value> &b, bool areStores) {
+    auto meets = [&](const llvm::DenseSet<mlir::Value> &a, const llvm::DenseSet<mlir::Value> &b,
+                     bool areStores) {
       return llvm::any_of(a, [&](mlir::Value array) {
-        return b.contains(array) && !(areStores && areExclusive(choice, other.choice) && !program.isWorkspace(array));
+        return b.contains(array) &&
+               !(areStores && areExclusive(choice, other.choice) && !program.isWorkspace(array));
       });
     };
-    return meets(written, other.read, false) || meets(written, other.written, true) || meets(read, other.written, false);
+    return meets(written, other.read, false) || meets(written, other.written, true) ||
+           meets(read, other.written, false);
   }
 
 private:
@@ -49,12 +55,13 @@ private:
   mutable ProgramOp program;
 };
 
-/// The kernels that nothing needs but what is told of results (onf::kShownAttr): of all that they write, the program's results need
-/// nothing. Hosts launch them in NAME_shown alone.
+/// The kernels that nothing needs but what is told of results (onf::kShownAttr): of all that they
+/// write, the program's results need nothing. Hosts launch them in NAME_shown alone.
 inline llvm::SetVector<KernelOp> findTelling(ProgramOp program) {
   llvm::SetVector<KernelOp> telling;
   auto shown = program->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
-  if (!shown || llvm::none_of(shown.getAsRange<mlir::DictionaryAttr>(), [](auto entry) { return entry.get("bound"); }))
+  if (!shown || llvm::none_of(shown.getAsRange<mlir::DictionaryAttr>(),
+                              [](auto entry) { return entry.get("bound"); }))
     return telling;
   llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
   llvm::SmallVector<onf::ReadAndWritten> accesses;

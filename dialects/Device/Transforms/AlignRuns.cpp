@@ -1,9 +1,10 @@
 //===- AlignRuns.cpp - runs that begin where wide accesses may -------------===//
 //
-// A run is read by wide accesses if its first element is aligned to them, which a thread asks, and else element by element:
-// code that stands in a kernel for every run, and that a device fetches before it has seen that it jumps over it. Arrays of
-// the workspace are aligned, and often an offset is a multiple of the access whatever sizes are. So are inputs and outputs
-// with tiles, as hosts launch nothing where the copy engine does not take them.
+// A run is read by wide accesses if its first element is aligned to them, which a thread asks, and
+// else element by element: code that stands in a kernel for every run, and that a device fetches
+// before it has seen that it jumps over it. Arrays of the workspace are aligned, and often an
+// offset is a multiple of the access whatever sizes are. So are inputs and outputs with tiles, as
+// hosts launch nothing where the copy engine does not take them.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/IR/LayoutMaps.h"
@@ -27,9 +28,7 @@ namespace {
 constexpr int64_t kMost = 64;
 
 /// The largest power of two, up to kMost, that divides a number.
-int64_t powerOf(int64_t number) {
-  return number == 0 ? kMost : std::min(kMost, number & -number);
-}
+int64_t powerOf(int64_t number) { return number == 0 ? kMost : std::min(kMost, number & -number); }
 
 /// The same of what an expression is for all values of its symbols.
 int64_t powerOf(const SymExpr &expr) {
@@ -39,7 +38,8 @@ int64_t powerOf(const SymExpr &expr) {
   return power;
 }
 
-/// What hosts have checked of the strides of arrays with tiles: that of the last axis is 1, others are whole 16 bytes.
+/// What hosts have checked of the strides of arrays with tiles: that of the last axis is 1, others
+/// are whole 16 bytes.
 class Strides {
 public:
   explicit Strides(ProgramOp program) {
@@ -112,19 +112,25 @@ private:
     }
     Operation *op = value.getDefiningOp();
     return llvm::TypeSwitch<Operation *, int64_t>(op)
-        .Case<arith::MulIOp>([&](auto product) { return std::min(kMost, of(product.getLhs()) * of(product.getRhs())); })
+        .Case<arith::MulIOp>([&](auto product) {
+          return std::min(kMost, of(product.getLhs()) * of(product.getRhs()));
+        })
         // Of a number of fewer bits the low ones are left, which tell.
-        .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp, arith::RemSIOp, arith::IndexCastOp,
-              arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>([&](auto) { return least(op->getOperands()); })
+        .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp,
+              arith::RemSIOp, arith::IndexCastOp, arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>(
+            [&](auto) { return least(op->getOperands()); })
         .Case<arith::AndIOp>([&](auto both) { return ofBits(both.getLhs(), both.getRhs()); })
         // What the divisor divides, it divides without a rest.
         .Case<arith::DivUIOp, arith::DivSIOp>([&](auto quotient) {
           APInt divisor;
-          bool isKnown = matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) && divisor.isPowerOf2();
+          bool isKnown =
+              matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) && divisor.isPowerOf2();
           return isKnown ? std::max<int64_t>(of(quotient.getLhs()) / divisor.getSExtValue(), 1) : 1;
         })
-        .Case<arith::SelectOp>([&](auto select) { return least({select.getTrueValue(), select.getFalseValue()}); })
-        .Case<SymbolOp>([&](auto symbol) { return powerOf(strides.over(*SymExpr::parse(symbol.getExpr()))); })
+        .Case<arith::SelectOp>(
+            [&](auto select) { return least({select.getTrueValue(), select.getFalseValue()}); })
+        .Case<SymbolOp>(
+            [&](auto symbol) { return powerOf(strides.over(*SymExpr::parse(symbol.getExpr()))); })
         .Case<KeptOp>([&](auto kept) { return of(kept.getOperand()); })
         .Default(int64_t(1));
   }
@@ -142,10 +148,12 @@ void dropOnes(ProgramOp program, const Strides &strides) {
       ones.push_back(symbol);
   });
   for (SymbolOp symbol : ones) {
-    llvm::SmallSetVector<Operation *, 8> users(symbol->getUsers().begin(), symbol->getUsers().end());
+    llvm::SmallSetVector<Operation *, 8> users(symbol->getUsers().begin(),
+                                               symbol->getUsers().end());
     for (Operation *user : users)
       if (auto product = dyn_cast<arith::MulIOp>(user)) {
-        product.replaceAllUsesWith(product.getLhs() == symbol ? product.getRhs() : product.getLhs());
+        product.replaceAllUsesWith(product.getLhs() == symbol ? product.getRhs()
+                                                              : product.getLhs());
         product.erase();
       }
     OpBuilder b(symbol);
@@ -164,8 +172,11 @@ struct DeviceAlignRuns final : impl::DeviceAlignRunsBase<DeviceAlignRuns> {
         dropOnes(program, strides);
       Divisors divisors(strides);
       auto align = [&](auto run) {
-        if ((program.isWorkspace(run.getArray()) || program.hasTiles(run.getArray())) && matchPattern(run.getStride(), m_One()) &&
-            divisors.of(run.getOffset()) % countAligned(cast<MemRefType>(run.getBuffer().getType())) == 0)
+        if ((program.isWorkspace(run.getArray()) || program.hasTiles(run.getArray())) &&
+            matchPattern(run.getStride(), m_One()) &&
+            divisors.of(run.getOffset()) %
+                    countAligned(cast<MemRefType>(run.getBuffer().getType())) ==
+                0)
           run.setAligned(true);
       };
       program.walk([&](Operation *op) {

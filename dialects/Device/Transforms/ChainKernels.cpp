@@ -1,7 +1,8 @@
 //===- ChainKernels.cpp - launches that have little to do as one ----------===//
 //
-// A launch costs a device a few microseconds, also where it has nothing to do. Kernels one behind the other, each of which may
-// need what the one in front of it writes, are one launch whose blocks wait for each other instead (device.stages).
+// A launch costs a device a few microseconds, also where it has nothing to do. Kernels one behind
+// the other, each of which may need what the one in front of it writes, are one launch whose blocks
+// wait for each other instead (device.stages).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -14,18 +15,21 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
-/// Whether a kernel may be a stage: it has few blocks and may have nothing to do, writes for other kernels alone, and none asks
-/// whether it has ended but by waiting for all.
+/// Whether a kernel may be a stage: it has few blocks and may have nothing to do, writes for other
+/// kernels alone, and none asks whether it has ended but by waiting for all.
 bool canChain(KernelOp kernel, unsigned degree) {
   auto program = kernel->getParentOfType<ProgramOp>();
-  if (!llvm::all_of(Accesses(kernel).written, [&](Value array) { return program.isWorkspace(array); }))
+  if (!llvm::all_of(Accesses(kernel).written,
+                    [&](Value array) { return program.isWorkspace(array); }))
     return false;
-  return isPlain(kernel) && getIdleFlag(kernel) && degreeOf(kernel) < degree && kernel.getBody().getOps<ExitIfOp>().empty() &&
+  return isPlain(kernel) && getIdleFlag(kernel) && degreeOf(kernel) < degree &&
+         kernel.getBody().getOps<ExitIfOp>().empty() &&
          !kernel.walk([](RaiseOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 bool haveSameLaunch(KernelOp a, KernelOp b) {
-  return a->getAttr(kIdleAttr) == b->getAttr(kIdleAttr) && a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
+  return a->getAttr(kIdleAttr) == b->getAttr(kIdleAttr) &&
+         a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
 }
 
 /// Kernels one behind the other, so many or more each.
@@ -42,7 +46,9 @@ SmallVector<SmallVector<KernelOp>> findChains(ProgramOp program, size_t fewest) 
     if (isStage)
       chains.back().push_back(kernel);
   }
-  llvm::erase_if(chains, [&](ArrayRef<KernelOp> chain) { return chain.size() < fewest || !isFirstOver(program, chain.front()); });
+  llvm::erase_if(chains, [&](ArrayRef<KernelOp> chain) {
+    return chain.size() < fewest || !isFirstOver(program, chain.front());
+  });
   return chains;
 }
 
@@ -51,15 +57,17 @@ KernelOp chain(ArrayRef<KernelOp> kernels, FirstStores &stores, int64_t resident
   KernelOp first = kernels.front();
   auto program = first->getParentOfType<ProgramOp>();
   OpBuilder b(first);
-  Location loc = b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
+  Location loc =
+      b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
   SymExpr blocks;
   int64_t threads = 0;
   for (KernelOp kernel : kernels) {
     blocks = blocks + *SymExpr::parse(kernel.getBlocks());
     threads = std::max<int64_t>(threads, kernel.getThreads());
   }
-  Value turns = program.addWorkspace(freshArrayName(program, (first.getSymName() + "_turns").str()),
-                                     ArrayType::get(b.getContext(), {SymExpr(kTurns)}, b.getI32Type()));
+  Value turns =
+      program.addWorkspace(freshArrayName(program, (first.getSymName() + "_turns").str()),
+                           ArrayType::get(b.getContext(), {SymExpr(kTurns)}, b.getI32Type()));
   for (int64_t element : {int64_t(0), kTurns - 1})
     stores.clear(turns, element);
   auto made = KernelOp::create(b, loc, first.getSymName(), blocks.str(), threads);
@@ -77,7 +85,8 @@ KernelOp chain(ArrayRef<KernelOp> kernels, FirstStores &stores, int64_t resident
     Value number = stage.addArgument(b.getIndexType(), own);
     if (static_cast<int64_t>(kernel.getThreads()) < threads) {
       Value count = arith::ConstantIndexOp::create(b, own, kernel.getThreads());
-      Value isOne = arith::CmpIOp::create(b, own, arith::CmpIPredicate::slt, ThreadOp::create(b, own), count);
+      Value isOne =
+          arith::CmpIOp::create(b, own, arith::CmpIPredicate::slt, ThreadOp::create(b, own), count);
       b.setInsertionPoint(scf::IfOp::create(b, own, isOne, /*withElseRegion=*/false).thenYield());
     }
     moveBody(kernel, b, number);
@@ -100,7 +109,8 @@ struct DeviceChainKernels final : impl::DeviceChainKernelsBase<DeviceChainKernel
         KernelOp made = chain(kernels, stores, residents);
         // What may run beside the last stage may need another one.
         auto next = dyn_cast_or_null<KernelOp>(made->getNextNode());
-        for (Accesses all(made); next && next->hasAttr(kBesideAttr); next = dyn_cast_or_null<KernelOp>(next->getNextNode()))
+        for (Accesses all(made); next && next->hasAttr(kBesideAttr);
+             next = dyn_cast_or_null<KernelOp>(next->getNextNode()))
           if (Accesses(next).interferes(all)) {
             next->removeAttr(kBesideAttr);
             break;

@@ -1,8 +1,9 @@
 //===- CombineKernels.cpp - kernels side by side in one launch ------------===//
 //
-// A launch costs a device a few microseconds, and at its end multiprocessors wait for its last blocks. Kernels of
-// which none reads or writes what another one writes need no order, so that their blocks may be those of one grid; nor do
-// those that store an output each where one array chooses it.
+// A launch costs a device a few microseconds, and at its end multiprocessors wait for its last
+// blocks. Kernels of which none reads or writes what another one writes need no order, so that
+// their blocks may be those of one grid; nor do those that store an output each where one array
+// chooses it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -30,11 +31,13 @@ struct Group {
 /// Whether a kernel stores in what is no workspace.
 bool storesOutput(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
-  return llvm::any_of(Accesses(kernel).written, [&](Value array) { return !program.isWorkspace(array); });
+  return llvm::any_of(Accesses(kernel).written,
+                      [&](Value array) { return !program.isWorkspace(array); });
 }
 
-/// Whether hosts launch both with as many threads, and one wherever they launch the other. A launch of both asks for what each asks
-/// for. Blocks of different choices make no difference but for outputs, which D4 is about.
+/// Whether hosts launch both with as many threads, and one wherever they launch the other. A launch
+/// of both asks for what each asks for. Blocks of different choices make no difference but for
+/// outputs, which D4 is about.
 bool haveSameLaunch(KernelOp a, KernelOp b) {
   auto of = conditionsOf(a), others = conditionsOf(b);
   if (of.size() > others.size())
@@ -45,10 +48,12 @@ bool haveSameLaunch(KernelOp a, KernelOp b) {
          llvm::all_of(of, [&](const auto &pair) { return llvm::is_contained(others, pair); });
 }
 
-/// Whether a kernel may be of the same launch as each of the group. What only tells of results is launched by itself.
+/// Whether a kernel may be of the same launch as each of the group. What only tells of results is
+/// launched by itself.
 bool canJoin(const Group &group, KernelOp kernel, const llvm::SetVector<KernelOp> &telling) {
   return llvm::all_of(group.kernels, [&](KernelOp other) {
-    return isPlain(other) && haveSameLaunch(other, kernel) && telling.contains(other) == telling.contains(kernel);
+    return isPlain(other) && haveSameLaunch(other, kernel) &&
+           telling.contains(other) == telling.contains(kernel);
   });
 }
 
@@ -59,8 +64,9 @@ SmallVector<Group> findGroups(ProgramOp program) {
   for (auto kernel : program.getBody().getOps<KernelOp>()) {
     Accesses accesses(kernel);
     size_t place = groups.size();
-    while (place > 0 && llvm::none_of(groups[place - 1].accesses,
-                                      [&](const Accesses &other) { return accesses.interferes(other); }))
+    while (place > 0 && llvm::none_of(groups[place - 1].accesses, [&](const Accesses &other) {
+             return accesses.interferes(other);
+           }))
       --place;
     if (isPlain(kernel))
       while (place < groups.size() && !canJoin(groups[place], kernel, telling))
@@ -83,17 +89,19 @@ void put(Group &from, unsigned which, Group &to) {
   from.accesses.erase(from.accesses.begin() + which);
 }
 
-/// Moves what interferes with a kernel, in the launches from `place` to `last`, to the latest launches behind these that it may be in,
-/// if that has at most so many blocks each. False: not possible, and the groups are of no use.
-bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last, double most,
-                const llvm::SetVector<KernelOp> &telling) {
+/// Moves what interferes with a kernel, in the launches from `place` to `last`, to the latest
+/// launches behind these that it may be in, if that has at most so many blocks each. False: not
+/// possible, and the groups are of no use.
+bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last,
+                double most, const llvm::SetVector<KernelOp> &telling) {
   for (; place <= last; ++place)
     for (unsigned k = groups[place].kernels.size(); k-- > 0;) {
       if (!accesses.interferes(groups[place].accesses[k]))
         continue;
       KernelOp kernel = groups[place].kernels[k];
       const Accesses own = groups[place].accesses[k];
-      if (!isPlain(kernel) || countBlocks(kernel) > most || !pushBehind(groups, own, place + 1, last, most, telling))
+      if (!isPlain(kernel) || countBlocks(kernel) > most ||
+          !pushBehind(groups, own, place + 1, last, most, telling))
         return false;
       size_t next = last + 1, latest = 0;
       auto needsIt = [&](const Accesses &other) { return own.interferes(other); };
@@ -107,9 +115,11 @@ bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t pla
   return true;
 }
 
-/// Moves a kernel to the first later launch that it may be in and `fits` says yes to, if there is one.
+/// Moves a kernel to the first later launch that it may be in and `fits` says yes to, if there is
+/// one.
 bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double most,
-                 const llvm::SetVector<KernelOp> &telling, llvm::function_ref<bool(const Group &)> fits) {
+                 const llvm::SetVector<KernelOp> &telling,
+                 llvm::function_ref<bool(const Group &)> fits) {
   const Accesses &own = groups[from].accesses[which];
   auto staysBehind = [&](auto pair) { // what no move of others changes
     auto &[other, accesses] = pair;
@@ -118,11 +128,12 @@ bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double
   for (size_t place = from + 1; place < groups.size(); ++place) {
     if (llvm::any_of(llvm::zip_equal(groups[place].kernels, groups[place].accesses), staysBehind))
       return false;
-    if (groups[place].kernels.empty() || !canJoin(groups[place], groups[from].kernels[which], telling) ||
-        !fits(groups[place]))
+    if (groups[place].kernels.empty() ||
+        !canJoin(groups[place], groups[from].kernels[which], telling) || !fits(groups[place]))
       continue;
     SmallVector<Group> moved(groups);
-    if (!pushBehind(moved, groups[from].accesses[which], from + 1, place, most, telling) || moved[place].kernels.empty())
+    if (!pushBehind(moved, groups[from].accesses[which], from + 1, place, most, telling) ||
+        moved[place].kernels.empty())
       continue;
     put(moved[from], which, moved[place]);
     groups = std::move(moved);
@@ -131,8 +142,9 @@ bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double
   return false;
 }
 
-/// Kernels that may wait: one that is alone, which saves its launch, and of several whose blocks grow with all sizes the last ones,
-/// each of which hides what has few blocks elsewhere. Others of few blocks that need them wait for them.
+/// Kernels that may wait: one that is alone, which saves its launch, and of several whose blocks
+/// grow with all sizes the last ones, each of which hides what has few blocks elsewhere. Others of
+/// few blocks that need them wait for them.
 void delay(SmallVector<Group> &groups, const llvm::SetVector<KernelOp> &telling) {
   auto blocksOf = [](const Group &group) {
     double sum = 0;
@@ -153,9 +165,8 @@ void delay(SmallVector<Group> &groups, const llvm::SetVector<KernelOp> &telling)
       bool isAlone = groups[place].kernels.size() == 1;
       bool isLong = degreeOf(kernel) == degree && 2 * own <= blocksOf(groups[place]);
       if (isAlone || isLong)
-        moveToLater(groups, place, which, isAlone ? 0 : own / kLonger, telling, [&](const Group &other) {
-          return isAlone || own > kLonger * blocksOf(other);
-        });
+        moveToLater(groups, place, which, isAlone ? 0 : own / kLonger, telling,
+                    [&](const Group &other) { return isAlone || own > kLonger * blocksOf(other); });
     }
   llvm::erase_if(groups, [](const Group &group) { return group.kernels.empty(); });
 }
@@ -164,7 +175,8 @@ void delay(SmallVector<Group> &groups, const llvm::SetVector<KernelOp> &telling)
 KernelOp combine(ArrayRef<KernelOp> kernels) {
   KernelOp first = kernels.front();
   OpBuilder b(first);
-  Location loc = b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
+  Location loc =
+      b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
   SymExpr blocks;
   for (KernelOp kernel : kernels)
     blocks = blocks + *SymExpr::parse(kernel.getBlocks());

@@ -9,8 +9,8 @@
 
 namespace moa::device {
 
-/// Whether there are blocks, whose threads use nothing but registers, the arrays, and each other's registers: shared
-/// memory and the registers of roles are divided for a whole launch.
+/// Whether there are blocks, whose threads use nothing but registers, the arrays, and each other's
+/// registers: shared memory and the registers of roles are divided for a whole launch.
 inline bool isPlain(KernelOp kernel) {
   if (SymExpr::parse(kernel.getBlocks())->isZero())
     return false;
@@ -18,24 +18,28 @@ inline bool isPlain(KernelOp kernel) {
               .walk([](mlir::Operation *op) {
                 bool isDevice = op->getName().getDialectNamespace() == "device";
                 bool isKnown = llvm::isa<KernelOp, BlockOp>(op) || isPlainOp(op);
-                return isDevice && !isKnown ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+                return isDevice && !isKnown ? mlir::WalkResult::interrupt()
+                                            : mlir::WalkResult::advance();
               })
               .wasInterrupted();
 }
 
-/// What one launch of several kernels has of the first one's attributes: conditions that all of them ask for, and the choice
-/// if it is one.
+/// What one launch of several kernels has of the first one's attributes: conditions that all of
+/// them ask for, and the choice if it is one.
 inline void setAttributesOfAll(KernelOp made, llvm::ArrayRef<KernelOp> kernels) {
   KernelOp first = kernels.front();
   made->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   llvm::SmallVector<mlir::Attribute> runs;
   for (const auto &pair : conditionsOf(first))
-    if (llvm::all_of(kernels, [&](KernelOp kernel) { return llvm::is_contained(conditionsOf(kernel), pair); }))
+    if (llvm::all_of(kernels, [&](KernelOp kernel) {
+          return llvm::is_contained(conditionsOf(kernel), pair);
+        }))
       runs.append({pair.first, pair.second});
   made->removeAttr(onf::kRunsAttr);
   if (!runs.empty())
     made->setAttr(onf::kRunsAttr, mlir::ArrayAttr::get(made.getContext(), runs));
-  if (!llvm::all_equal(llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))
+  if (!llvm::all_equal(
+          llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))
     made->removeAttr(kChosenAttr);
 }
 
@@ -64,13 +68,15 @@ public:
         mlir::Value zero = mlir::arith::ConstantIndexOp::create(b, loc, 0);
         return mlir::arith::CmpIOp::create(b, loc, mlir::arith::CmpIPredicate::eq, number, zero);
       };
-      mlir::Value ofBlock = isFirst(BlockOp::create(b, loc)), ofThread = isFirst(ThreadOp::create(b, loc));
+      mlir::Value ofBlock = isFirst(BlockOp::create(b, loc)),
+                  ofThread = isFirst(ThreadOp::create(b, loc));
       mlir::Value one = mlir::arith::AndIOp::create(b, loc, ofBlock, ofThread);
       branch = mlir::scf::IfOp::create(b, loc, one, /*withElseRegion=*/false);
     }
     b.setInsertionPoint(branch.thenYield());
     mlir::Value zero = mlir::arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-    StoreOp::create(b, loc, zero, array, mlir::arith::ConstantIndexOp::create(b, loc, element), /*pairs=*/false);
+    StoreOp::create(b, loc, zero, array, mlir::arith::ConstantIndexOp::create(b, loc, element),
+                    /*pairs=*/false);
   }
 
 private:

@@ -12,7 +12,8 @@
 namespace moa::device {
 
 /// What a host launches a kernel for, pair by pair.
-inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> conditionsOf(KernelOp kernel) {
+inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>>
+conditionsOf(KernelOp kernel) {
   llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> pairs;
   if (auto runs = kernel->getAttrOfType<mlir::ArrayAttr>(onf::kRunsAttr))
     for (size_t k = 0; k + 1 < runs.size(); k += 2)
@@ -21,7 +22,9 @@ inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> conditions
 }
 
 /// With how many sizes the number of a kernel's blocks grows.
-inline unsigned degreeOf(KernelOp kernel) { return SymExpr::parse(kernel.getBlocks())->getDegree(); }
+inline unsigned degreeOf(KernelOp kernel) {
+  return SymExpr::parse(kernel.getBlocks())->getDegree();
+}
 
 /// What sizes are taken to be where blocks of kernels are compared that grow alike.
 inline constexpr int64_t kLarge = 4096;
@@ -38,7 +41,8 @@ inline bool isFirstOver(ProgramOp program, KernelOp kernel) {
   llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
   KernelOp first = kernels.front();
   auto blocks = SymExpr::parse(first.getBlocks())->getConstant();
-  if (!conditionsOf(first).empty() || !blocks || *blocks <= 0 || !first.getBody().getOps<ExitIfOp>().empty())
+  if (!conditionsOf(first).empty() || !blocks || *blocks <= 0 ||
+      !first.getBody().getOps<ExitIfOp>().empty())
     return false;
   for (KernelOp other : llvm::ArrayRef(kernels).drop_front())
     if (!other->hasAttr(kBesideAttr)) // this one has waited for the first
@@ -52,7 +56,8 @@ inline mlir::Value getIdleFlag(KernelOp kernel) {
   auto name = kernel->getAttrOfType<mlir::StringAttr>(kIdleAttr);
   llvm::SmallVector<llvm::StringRef> names = program.getAllNames();
   auto found = name ? llvm::find(names, name.getValue()) : names.end();
-  return found == names.end() ? mlir::Value() : program.getBody().getArgument(found - names.begin());
+  return found == names.end() ? mlir::Value()
+                              : program.getBody().getArgument(found - names.begin());
 }
 
 /// The kernels that raise a flag.
@@ -64,8 +69,8 @@ inline llvm::SetVector<KernelOp> raisersOf(mlir::Value flag) {
   return raisers;
 }
 
-/// Whether a flag stays 0 where another one does: it is that one, or only kernels raise it that have nothing to do by a flag for
-/// which this holds, which kernels in front of them raise.
+/// Whether a flag stays 0 where another one does: it is that one, or only kernels raise it that
+/// have nothing to do by a flag for which this holds, which kernels in front of them raise.
 inline bool isWithin(mlir::Value flag, mlir::Value other) {
   llvm::SetVector<mlir::Value> flags;
   flags.insert(flag);
@@ -74,7 +79,9 @@ inline bool isWithin(mlir::Value flag, mlir::Value other) {
       continue;
     for (KernelOp raiser : raisersOf(flags[k])) {
       mlir::Value of = getIdleFlag(raiser);
-      if (!of || (of != other && !llvm::all_of(raisersOf(of), [&](KernelOp first) { return first->isBeforeInBlock(raiser); })))
+      if (!of || (of != other && !llvm::all_of(raisersOf(of), [&](KernelOp first) {
+                    return first->isBeforeInBlock(raiser);
+                  })))
         return false;
       flags.insert(of);
     }
@@ -82,8 +89,9 @@ inline bool isWithin(mlir::Value flag, mlir::Value other) {
   return true;
 }
 
-/// Whether a kernel waits for all before it wherever one that it stands behind does something: it does not run beside another
-/// one, and ends early, if at all, by the flag that this one has nothing to do by.
+/// Whether a kernel waits for all before it wherever one that it stands behind does something: it
+/// does not run beside another one, and ends early, if at all, by the flag that this one has
+/// nothing to do by.
 inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
   return !kernel->hasAttr(kBesideAttr) &&
          (!kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr));
@@ -92,23 +100,28 @@ inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
 /// Whether hosts launch a kernel wherever they launch another one.
 inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
   auto pairs = conditionsOf(other);
-  return llvm::all_of(conditionsOf(kernel), [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
+  return llvm::all_of(conditionsOf(kernel),
+                      [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
 }
 
-/// Whether a kernel that waits has done so wherever another one behind it overlaps with what is in front of that: it is launched
-/// wherever that one is, or wherever any kernel between them is, as without one of these hosts do not let it overlap.
-/// A kernel without blocks is not launched either: hosts forget the launches before it then (gpu::Launch::isCountedOn).
+/// Whether a kernel that waits has done so wherever another one behind it overlaps with what is in
+/// front of that: it is launched wherever that one is, or wherever any kernel between them is, as
+/// without one of these hosts do not let it overlap. A kernel without blocks is not launched
+/// either: hosts forget the launches before it then (gpu::Launch::isCountedOn).
 inline bool hasWaitedFor(KernelOp waiting, KernelOp reader) {
   if (isLaunchedWith(waiting, reader))
     return true;
-  for (mlir::Operation *between = waiting->getNextNode(); between != reader; between = between->getNextNode())
-    if (auto kernel = llvm::dyn_cast_or_null<KernelOp>(between); !between || (kernel && !isLaunchedWith(waiting, kernel)))
+  for (mlir::Operation *between = waiting->getNextNode(); between != reader;
+       between = between->getNextNode())
+    if (auto kernel = llvm::dyn_cast_or_null<KernelOp>(between);
+        !between || (kernel && !isLaunchedWith(waiting, kernel)))
       return false;
   return true;
 }
 
-/// The kernel in front of another one that waits until a flag is what it stays, and behind which that one reads it without
-/// waiting: the first behind all that raise it that waits wherever they do something (hasWaitedFor). Null if there is none.
+/// The kernel in front of another one that waits until a flag is what it stays, and behind which
+/// that one reads it without waiting: the first behind all that raise it that waits wherever they
+/// do something (hasWaitedFor). Null if there is none.
 inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
   llvm::SetVector<KernelOp> raisers = raisersOf(flag);
   for (auto kernel : reader->getParentOfType<ProgramOp>().getBody().getOps<KernelOp>()) {
@@ -123,7 +136,8 @@ inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
   return nullptr;
 }
 
-/// The kernel that runs beside another one and would not have waited where that one has nothing to do by a flag; null if there is none.
+/// The kernel that runs beside another one and would not have waited where that one has nothing to
+/// do by a flag; null if there is none.
 inline KernelOp findUnsafeBeside(KernelOp kernel, mlir::Value flag) {
   auto next = llvm::dyn_cast_or_null<KernelOp>(kernel->getNextNode());
   if (!next || !next->hasAttr(kBesideAttr))

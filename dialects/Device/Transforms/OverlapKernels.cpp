@@ -1,7 +1,8 @@
 //===- OverlapKernels.cpp - launches that need not wait for each other -----===//
 //
-// While the last blocks of a launch run, multiprocessors have nothing to do but what the next launch brings. A kernel
-// that does not need what the one in front of it writes may start there, though it cannot be one launch with it.
+// While the last blocks of a launch run, multiprocessors have nothing to do but what the next
+// launch brings. A kernel that does not need what the one in front of it writes may start there,
+// though it cannot be one launch with it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -19,9 +20,11 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
 
   void runOnOperation() override {
     getOperation()->walk([&](ProgramOp program) {
-      // Those that may still run when the next one starts: one that has waited for all before it, and those beside it.
+      // Those that may still run when the next one starts: one that has waited for all before it,
+      // and those beside it.
       SmallVector<Accesses> running;
-      const llvm::SetVector<KernelOp> telling = findTelling(program); // which hosts launch by themselves
+      const llvm::SetVector<KernelOp> telling =
+          findTelling(program); // which hosts launch by themselves
       KernelOp before;
       for (auto kernel : program.getBody().getOps<KernelOp>()) {
         Accesses accesses(kernel);

@@ -1,10 +1,12 @@
 //===- SkipUnchosen.cpp - blocks that have nothing to do end at once ------===//
 //
-// Blocks of a kernel that an array chooses look up whether it chooses them, behind the arithmetic of their
-// indices. Where it chooses none, thousands of them do so, wave after wave. What stores the array knows that first.
+// Blocks of a kernel that an array chooses look up whether it chooses them, behind the arithmetic
+// of their indices. Where it chooses none, thousands of them do so, wave after wave. What stores
+// the array knows that first.
 //
-// Where a kernel in between has waited for what stores it, they need not wait for that kernel to learn that they have
-// nothing to do, so that they, and those that write for them alone, end beside its last blocks.
+// Where a kernel in between has waited for what stores it, they need not wait for that kernel to
+// learn that they have nothing to do, so that they, and those that write for them alone, end beside
+// its last blocks.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -76,7 +78,9 @@ public:
         continue;
       llvm::erase_if(list, [&](KernelOp kernel) {
         auto ends = idle.find(choice);
-        return !isLaunchedFor(kernel, choices->writer) || (ends != idle.end() && kernel->hasAttr(kIdleAttr) && llvm::is_contained(ends->second, kernel));
+        return !isLaunchedFor(kernel, choices->writer) ||
+               (ends != idle.end() && kernel->hasAttr(kIdleAttr) &&
+                llvm::is_contained(ends->second, kernel));
       });
       if (list.empty())
         continue;
@@ -87,17 +91,19 @@ public:
   }
 
 private:
-  /// Whether a kernel has so many blocks that it pays to end them. One that runs beside the one in front of it hides
-  /// them there, and has a last block that waits.
+  /// Whether a kernel has so many blocks that it pays to end them. One that runs beside the one in
+  /// front of it hides them there, and has a last block that waits.
   bool hasMany(KernelOp kernel) {
-    return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most && !kernel->hasAttr(kBesideAttr);
+    return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most &&
+           !kernel->hasAttr(kBesideAttr);
   }
 
   /// What blocks are chosen by, and what that is a choice where.
   SmallVector<Choice> choicesOf(KernelOp kernel) {
     SmallVector<Choice> list;
     SmallVector<StringRef> names = program.getAllNames();
-    for (auto at = kernel->getAttrOfType<DictionaryAttr>(kChosenAttr); at; at = at.getAs<DictionaryAttr>("where")) {
+    for (auto at = kernel->getAttrOfType<DictionaryAttr>(kChosenAttr); at;
+         at = at.getAs<DictionaryAttr>("where")) {
       auto by = at.getAs<StringAttr>("by");
       auto is = at.getAs<IntegerAttr>("is");
       auto found = by && is ? llvm::find(names, by.getValue()) : names.end();
@@ -110,7 +116,8 @@ private:
 
   /// Whether it pays to end a kernel's blocks behind its wait, and none ends early yet.
   bool isEnded(KernelOp kernel) {
-    return hasMany(kernel) && !kernel->hasAttr(kIdleAttr) && kernel.getBody().getOps<ExitIfOp>().empty();
+    return hasMany(kernel) && !kernel->hasAttr(kIdleAttr) &&
+           kernel.getBody().getOps<ExitIfOp>().empty();
   }
 
   /// Where choices are stored, if a flag can tell of them.
@@ -119,8 +126,8 @@ private:
     return choices && isFirstOver(program, choices->writer) ? choices : std::nullopt;
   }
 
-  /// Kernels behind the one that waits for the writer that have nothing to do where nobody has stored the value: they are
-  /// chosen for it, or write for such ones alone.
+  /// Kernels behind the one that waits for the writer that have nothing to do where nobody has
+  /// stored the value: they are chosen for it, or write for such ones alone.
   SmallVector<KernelOp> findIdle(const Choice &choice, KernelOp writer) {
     SmallVector<KernelOp> list;
     SmallVector<KernelOp> waiting;
@@ -128,8 +135,10 @@ private:
       if (!writer->isBeforeInBlock(kernel))
         continue;
       // Where the writer has nothing to do, neither has who waits for its choices.
-      bool isFree = !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
-      bool hasWaited = llvm::any_of(waiting, [&](KernelOp other) { return hasWaitedFor(other, kernel); });
+      bool isFree =
+          !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
+      bool hasWaited =
+          llvm::any_of(waiting, [&](KernelOp other) { return hasWaitedFor(other, kernel); });
       if (hasWaited && isFree && isLaunchedFor(kernel, writer))
         list.push_back(kernel);
       if (waitsBehind(kernel, writer))
@@ -145,9 +154,9 @@ private:
       Accesses own(kernel);
       return llvm::all_of(own.written, [&](Value array) {
         return program.isWorkspace(array) && llvm::all_of(array.getUsers(), [&](Operation *user) {
-          auto reader = user->getParentOfType<KernelOp>();
-          return reader == kernel || llvm::is_contained(list, reader);
-        });
+                 auto reader = user->getParentOfType<KernelOp>();
+                 return reader == kernel || llvm::is_contained(list, reader);
+               });
       });
     };
     while (true) {
@@ -158,10 +167,12 @@ private:
     }
   }
 
-  /// The stores of an array of the workspace if one kernel has them all, outside of maps over tiles.
+  /// The stores of an array of the workspace if one kernel has them all, outside of maps over
+  /// tiles.
   std::optional<Choices> findStores(BlockArgument array) {
     Choices choices;
-    if (!program.isWorkspace(array) || !isa<IntegerType>(cast<ArrayType>(array.getType()).getElementType()))
+    if (!program.isWorkspace(array) ||
+        !isa<IntegerType>(cast<ArrayType>(array.getType()).getElementType()))
       return std::nullopt;
     for (Operation *user : array.getUsers()) {
       if (isa<LoadOp, LoadRunOp>(user))
@@ -170,7 +181,8 @@ private:
       while (isa<scf::IfOp, scf::ForOp>(around))
         around = around->getParentOp();
       auto kernel = dyn_cast<KernelOp>(around);
-      if (!isa<StoreOp, StoreRunOp>(user) || !kernel || (choices.writer && choices.writer != kernel))
+      if (!isa<StoreOp, StoreRunOp>(user) || !kernel ||
+          (choices.writer && choices.writer != kernel))
         return std::nullopt;
       choices.writer = kernel;
       choices.stores.push_back(user);
@@ -183,13 +195,15 @@ private:
     return writer->isBeforeInBlock(kernel) && isLaunchedWith(writer, kernel);
   }
 
-  /// Who waits for one choice may have nothing to do by a later one: then others that counted on it wait themselves.
+  /// Who waits for one choice may have nothing to do by a later one: then others that counted on it
+  /// wait themselves.
   void dropUnsafe() {
     auto isUnsafe = [](KernelOp kernel) {
       Value flag = getIdleFlag(kernel);
       return flag && (!findWaiting(flag, kernel) || findUnsafeBeside(kernel, flag));
     };
-    for (auto found = llvm::find_if(kernels, isUnsafe); found != kernels.end(); found = llvm::find_if(kernels, isUnsafe))
+    for (auto found = llvm::find_if(kernels, isUnsafe); found != kernels.end();
+         found = llvm::find_if(kernels, isUnsafe))
       (*found)->removeAttr(kIdleAttr);
   }
 
@@ -198,7 +212,9 @@ private:
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
   }
 
-  StringRef nameOf(Value array) { return program.getAllNames()[cast<BlockArgument>(array).getArgNumber()]; }
+  StringRef nameOf(Value array) {
+    return program.getAllNames()[cast<BlockArgument>(array).getArgNumber()];
+  }
 
   /// The flag that is raised where the value is stored.
   Value addFlag(const Choice &choice) {
@@ -206,7 +222,8 @@ private:
     if (Value known = flags.lookup(choice))
       return known;
     std::string name = freshArrayName(program, (nameOf(array) + "_any" + Twine(value)).str());
-    Value flag = program.addWorkspace(name, ArrayType::get(b.getContext(), {SymExpr(1)}, b.getI32Type()));
+    Value flag =
+        program.addWorkspace(name, ArrayType::get(b.getContext(), {SymExpr(1)}, b.getI32Type()));
     stores.clear(flag);
     const Choices choices = *findStores(array);
     for (Operation *store : choices.stores) {
@@ -222,7 +239,8 @@ private:
   /// Whoever has stored the value raises the flag.
   void raise(Value flag, Value stored, int64_t value) {
     Location loc = stored.getLoc();
-    Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stored, numberOf(loc, stored.getType(), value));
+    Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stored,
+                                       numberOf(loc, stored.getType(), value));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(scf::IfOp::create(b, loc, isIt, /*withElseRegion=*/false).thenYield());
     RaiseOp::create(b, loc, flag);
@@ -234,7 +252,8 @@ private:
     int64_t length = cast<MemRefType>(run.getBuffer().getType()).getShape().back();
     for (int64_t k = 0; k < length; ++k) {
       Value place = arith::ConstantIndexOp::create(b, loc, k);
-      Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, place, run.getCount());
+      Value exists =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, place, run.getCount());
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false).thenYield());
       SmallVector<Value> at(run.getAt());
@@ -248,7 +267,8 @@ private:
     Location loc = kernel.getLoc();
     b.setInsertionPointToStart(&kernel.getBody().front());
     Value any = LoadOp::create(b, loc, b.getI32Type(), flag, zeroOf(loc));
-    Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, any, numberOf(loc, b.getI32Type(), 0));
+    Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, any,
+                                       numberOf(loc, b.getI32Type(), 0));
     ExitIfOp::create(b, loc, none);
   }
 

@@ -28,8 +28,8 @@ public:
                                program.getArgNames(), program.getResultNames(),
                                program.getResultTypes())))
       return failure();
-    WalkResult walked = program.getBody().walk(
-        [&](Operation *op) { return WalkResult(verify(op)); });
+    WalkResult walked =
+        program.getBody().walk([&](Operation *op) { return WalkResult(verify(op)); });
     if (walked.wasInterrupted() || failed(verifyOrder()) || failed(verifyIdle()))
       return failure();
     for (BlockArgument output :
@@ -45,23 +45,24 @@ public:
   }
 
 private:
-  StringRef nameOf(BlockArgument arg) {
-    return program.getAllNames()[arg.getArgNumber()];
-  }
+  StringRef nameOf(BlockArgument arg) { return program.getAllNames()[arg.getArgNumber()]; }
 
-  /// Whether several kernels store the output, once each, and arrays choose one of them for an index.
+  /// Whether several kernels store the output, once each, and arrays choose one of them for an
+  /// index.
   static bool isStoredByChoice(BlockArgument output) {
     SmallVector<DictionaryAttr> choices;
     for (Operation *user : output.getUsers()) {
       auto choice = user->getParentOfType<KernelOp>()->getAttrOfType<DictionaryAttr>(kChosenAttr);
-      if (!choice || !llvm::all_of(choices, [&](DictionaryAttr other) { return areExclusive(choice, other); }))
+      if (!choice ||
+          !llvm::all_of(choices, [&](DictionaryAttr other) { return areExclusive(choice, other); }))
         return false;
       choices.push_back(choice);
     }
     return !choices.empty();
   }
 
-  /// Whether blocks of a kernel pass something on to others: they signal by a counter that they read.
+  /// Whether blocks of a kernel pass something on to others: they signal by a counter that they
+  /// read.
   static bool passesOn(KernelOp kernel) {
     llvm::SmallPtrSet<Value, 2> signalled, read;
     kernel.walk([&](Operation *op) {
@@ -84,7 +85,8 @@ private:
     return std::nullopt;
   }
 
-  /// One kernel stores the array, and only those behind it load it, or blocks of the same one that read signals, or later stages.
+  /// One kernel stores the array, and only those behind it load it, or blocks of the same one that
+  /// read signals, or later stages.
   LogicalResult verifyWorkspace(BlockArgument array) {
     KernelOp writer;
     std::optional<unsigned> last; // stage that stores
@@ -105,7 +107,8 @@ private:
         return WalkResult::advance();
       }
       store->emitOpError("expects one kernel to store array '")
-          << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName() << "' does too";
+          << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName()
+          << "' does too";
       return WalkResult::interrupt();
     });
     if (written.wasInterrupted())
@@ -116,13 +119,15 @@ private:
         raisers.insert(user->getParentOfType<KernelOp>());
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
-      bool isPassed = writer == kernel && !isa<SignalOp, SignalsOp>(user) && (passesOn(kernel) || (last && stageOf(user) > last));
+      bool isPassed = writer == kernel && !isa<SignalOp, SignalsOp>(user) &&
+                      (passesOn(kernel) || (last && stageOf(user) > last));
       bool isBehind = writer && (writer->isBeforeInBlock(kernel) || isPassed);
       if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";
       if (!isa<RaiseOp>(user) && raisers.contains(kernel))
-        return user->emitOpError("expects another kernel than this to raise flag '") << nameOf(array) << "' (D5)";
+        return user->emitOpError("expects another kernel than this to raise flag '")
+               << nameOf(array) << "' (D5)";
     }
     return success();
   }
@@ -139,7 +144,9 @@ private:
       for (auto &[other, others] : running)
         if (accesses.interferes(others))
           return kernel.emitOpError("expects no order between this and '")
-                 << other.getSymName() << "', which it may run beside (D6), but one reads or writes what the other writes";
+                 << other.getSymName()
+                 << "', which it may run beside (D6), but one reads or writes what the other "
+                    "writes";
       running.push_back({kernel, std::move(accesses)});
     }
     return success();
@@ -152,15 +159,17 @@ private:
         continue;
       Value flag = getIdleFlag(kernel);
       auto type = flag ? cast<ArrayType>(flag.getType()) : ArrayType();
-      if (!flag || !program.isWorkspace(flag) || !type.getElementType().isInteger(32) || type.getRank() != 1 ||
-          type.getExtent(0).getConstant() != 1)
-        return kernel.emitOpError("expects a flag of the workspace (D7), but got ") << kernel->getAttr(kIdleAttr);
+      if (!flag || !program.isWorkspace(flag) || !type.getElementType().isInteger(32) ||
+          type.getRank() != 1 || type.getExtent(0).getConstant() != 1)
+        return kernel.emitOpError("expects a flag of the workspace (D7), but got ")
+               << kernel->getAttr(kIdleAttr);
       if (!findWaiting(flag, kernel))
         return kernel.emitOpError("expects a kernel that waits between those that raise flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' and this one (D7)";
       if (KernelOp next = findUnsafeBeside(kernel, flag))
         return next.emitOpError("expects flag '")
-               << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName() << "', which it may run beside (D7)";
+               << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName()
+               << "', which it may run beside (D7)";
     }
     return success();
   }
@@ -176,11 +185,9 @@ private:
       return extended.check(op, symbol.getExpr(), "D2");
     if (auto copy = dyn_cast<CopyOp>(op); copy && copy.getStep())
       return symbols.check(op, *copy.getStep(), "D2");
-    if (dialect == "memref" &&
-        !isa<memref::AllocaOp, memref::LoadOp, memref::StoreOp>(op))
+    if (dialect == "memref" && !isa<memref::AllocaOp, memref::LoadOp, memref::StoreOp>(op))
       return op->emitOpError("expects private arrays only (D3)");
-    if (auto local = dyn_cast<memref::AllocaOp>(op);
-        local && !local.getType().hasStaticShape())
+    if (auto local = dyn_cast<memref::AllocaOp>(op); local && !local.getType().hasStaticShape())
       return op->emitOpError("expects a constant shape (D3), but got ") << local.getType();
     return success();
   }
@@ -194,9 +201,8 @@ struct DeviceVerify final : impl::DeviceVerifyBase<DeviceVerify> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    WalkResult walked = getOperation()->walk([&](ProgramOp program) {
-      return WalkResult(ProgramVerifier(program).verify());
-    });
+    WalkResult walked = getOperation()->walk(
+        [&](ProgramOp program) { return WalkResult(ProgramVerifier(program).verify()); });
     if (walked.wasInterrupted())
       signalPassFailure();
   }

@@ -58,8 +58,7 @@ static bool isPlainExtent(StringRef text) {
          llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-static ParseResult parseExtent(AsmParser &parser,
-                               SmallVectorImpl<StringAttr> &shape) {
+static ParseResult parseExtent(AsmParser &parser, SmallVectorImpl<StringAttr> &shape) {
   MLIRContext *context = parser.getContext();
   std::string text;
   int64_t number = 0;
@@ -85,11 +84,9 @@ Type ArrayType::parse(AsmParser &parser) {
   SmallVector<StringAttr> shape;
   Type elementType;
   if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-        return parseExtent(parser, shape);
-      }) ||
-      parser.parseComma() || parser.parseType(elementType) ||
-      parser.parseGreater())
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     [&] { return parseExtent(parser, shape); }) ||
+      parser.parseComma() || parser.parseType(elementType) || parser.parseGreater())
     return Type();
   return parser.getChecked<ArrayType>(parser.getContext(), shape, elementType);
 }
@@ -110,11 +107,10 @@ LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
   for (StringAttr extent : shape) {
     auto expr = SymExpr::parse(extent.getValue());
     if (!expr || expr->str() != extent.getValue())
-      return emitError() << "expects extents in canonical form (C1), but got '"
-                         << extent.getValue() << "'";
+      return emitError() << "expects extents in canonical form (C1), but got '" << extent.getValue()
+                         << "'";
     if (auto value = expr->getConstant(); value && *value < 0)
-      return emitError() << "expects extents that are not negative (C2), but got "
-                         << *value;
+      return emitError() << "expects extents that are not negative (C2), but got " << *value;
   }
   if (!isa<FloatType, IntegerType, IndexType>(elementType))
     return emitError() << "expects a float, integer or index element type "
@@ -123,12 +119,9 @@ LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-SymExpr ArrayType::getExtent(unsigned axis) const {
-  return getSymExpr(getShape()[axis]);
-}
+SymExpr ArrayType::getExtent(unsigned axis) const { return getSymExpr(getShape()[axis]); }
 
-ArrayType ArrayType::get(MLIRContext *context, ArrayRef<SymExpr> extents,
-                         Type elementType) {
+ArrayType ArrayType::get(MLIRContext *context, ArrayRef<SymExpr> extents, Type elementType) {
   SmallVector<StringAttr> shape;
   for (const SymExpr &extent : extents)
     shape.push_back(StringAttr::get(context, extent.str()));
@@ -167,8 +160,8 @@ TypedAttr moa::getIdentity(Monoid monoid, Type type) {
     return FloatAttr::get(floatType, value);
   if (std::isinf(value)) {
     unsigned width = isa<IndexType>(type) ? 64 : type.getIntOrFloatBitWidth();
-    APInt extreme = monoid == Monoid::max ? APInt::getSignedMinValue(width)
-                                          : APInt::getSignedMaxValue(width);
+    APInt extreme =
+        monoid == Monoid::max ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width);
     return IntegerAttr::get(type, extreme);
   }
   return IntegerAttr::get(type, static_cast<int64_t>(value));
@@ -194,8 +187,7 @@ double moa::applyMonoid(Monoid monoid, double x, double y) {
   llvm_unreachable("not a named monoid");
 }
 
-Value moa::buildMonoid(OpBuilder &b, Location loc, Monoid monoid, Value x,
-                       Value y) {
+Value moa::buildMonoid(OpBuilder &b, Location loc, Monoid monoid, Value x, Value y) {
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(x.getType()));
   switch (monoid) {
   case Monoid::add:
@@ -232,8 +224,7 @@ MonoidOp moa::lookupMonoid(Operation *op) {
 }
 
 LogicalResult moa::verifyMonoidUse(Operation *op, Monoid monoid, FlatSymbolRefAttr function,
-                                   Type element, StringRef rule,
-                                   SymbolTableCollection &symbols) {
+                                   Type element, StringRef rule, SymbolTableCollection &symbols) {
   if ((monoid == Monoid::user) != bool(function))
     return op->emitOpError("expects a function exactly for the monoid 'user' (")
            << rule << "), but got '" << stringifyMonoid(monoid) << "' "

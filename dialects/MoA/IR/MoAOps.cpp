@@ -18,13 +18,11 @@ using namespace moa;
 static ArrayType arrayOf(Value value) { return cast<ArrayType>(value.getType()); }
 
 /// C: operand axes placed at `axes` of the result have the result's extents.
-static LogicalResult verifyPlacement(Operation *op, ArrayType operand,
-                                     ArrayRef<int64_t> axes, ArrayType result,
-                                     StringRef what) {
+static LogicalResult verifyPlacement(Operation *op, ArrayType operand, ArrayRef<int64_t> axes,
+                                     ArrayType result, StringRef what) {
   if (axes.size() != operand.getRank())
     return op->emitOpError("expects one axis per axis of ")
-           << what << " (C1), but got " << axes.size() << " for rank "
-           << operand.getRank();
+           << what << " (C1), but got " << axes.size() << " for rank " << operand.getRank();
   for (auto [k, axis] : llvm::enumerate(axes)) {
     if (axis < 0 || axis >= static_cast<int64_t>(result.getRank()) ||
         (k > 0 && axes[k - 1] >= axis))
@@ -32,9 +30,8 @@ static LogicalResult verifyPlacement(Operation *op, ArrayType operand,
              << what << " (C1), but got " << axis;
     if (operand.getShape()[k] != result.getShape()[axis])
       return op->emitOpError("expects equal extents (C2), but got ")
-             << operand.getShape()[k] << " for axis " << k << " of " << what
-             << " and " << result.getShape()[axis] << " for axis " << axis
-             << " of the result";
+             << operand.getShape()[k] << " for axis " << k << " of " << what << " and "
+             << result.getShape()[axis] << " for axis " << axis << " of the result";
   }
   return success();
 }
@@ -51,8 +48,7 @@ static LogicalResult verifyAxesList(Operation *op, ArrayAttr axes, unsigned n) {
   return success();
 }
 
-static LogicalResult verifyShape(Operation *op, ArrayType got,
-                                 ArrayRef<StringAttr> expected) {
+static LogicalResult verifyShape(Operation *op, ArrayType got, ArrayRef<StringAttr> expected) {
   if (got.getShape() == expected)
     return success();
   return op->emitOpError("expects a result of shape <")
@@ -69,9 +65,8 @@ static LogicalResult verifySameElement(Operation *op, ArrayType a, ArrayType b) 
 static LogicalResult verifyMonoid(Operation *op, Monoid monoid, Type element) {
   if (isDefinedOn(monoid, element))
     return success();
-  return op->emitOpError("expects ")
-         << (isLogical(monoid) ? "booleans" : "numbers") << " for '"
-         << stringifyMonoid(monoid) << "' (C5), but got " << element;
+  return op->emitOpError("expects ") << (isLogical(monoid) ? "booleans" : "numbers") << " for '"
+                                     << stringifyMonoid(monoid) << "' (C5), but got " << element;
 }
 
 /// C: 0 ≤ axis < rank.
@@ -86,8 +81,7 @@ static LogicalResult verifyAxis(Operation *op, int64_t axis, ArrayType type) {
 // Kernel and return
 //===----------------------------------------------------------------------===//
 
-void KernelOp::getAsmBlockArgumentNames(Region &region,
-                                        OpAsmSetValueNameFn setName) {
+void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   if (region.empty())
     return;
   for (auto [arg, name] : llvm::zip(region.getArguments(), getArgNames()))
@@ -133,8 +127,7 @@ LogicalResult ReturnOp::verify() {
 LogicalResult ConstantOp::verify() {
   ArrayType type = getResult().getType();
   if (type.getRank() != 0)
-    return emitOpError("expects a scalar result (C1), but got rank ")
-           << type.getRank();
+    return emitOpError("expects a scalar result (C1), but got rank ") << type.getRank();
   if (getValue().getType() != type.getElementType())
     return emitOpError("expects the result's element type (C2), but got ")
            << getValue().getType() << " for " << type.getElementType();
@@ -145,16 +138,14 @@ static LogicalResult verifyIndexExpr(Operation *op, StringRef text) {
   std::string why;
   auto expr = SymExpr::parse(text, &why);
   if (!expr)
-    return op->emitOpError("expects an integer expression (C1), but got '")
-           << text << "': " << why;
+    return op->emitOpError("expects an integer expression (C1), but got '") << text << "': " << why;
   return success();
 }
 
 LogicalResult ExtentOp::verify() {
   ArrayType type = getResult().getType();
   if (type.getRank() != 0 || !type.getElementType().isIndex())
-    return emitOpError("expects a scalar result of type index (C2), but got ")
-           << type;
+    return emitOpError("expects a scalar result of type index (C2), but got ") << type;
   return verifyIndexExpr(*this, getExpr());
 }
 
@@ -179,8 +170,7 @@ static Type getResultElementType(ScalarFn fn, Type element) {
 static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
   auto refuse = [&](StringRef wanted) {
     return op->emitOpError("expects a ")
-           << wanted << " operand for '" << stringifyScalarFn(fn)
-           << "' (C4), but got " << element;
+           << wanted << " operand for '" << stringifyScalarFn(fn) << "' (C4), but got " << element;
   };
   bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::ceil) || fn == ScalarFn::pow;
   if (floatOnly && !isa<FloatType>(element))
@@ -188,9 +178,8 @@ static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
   bool bits = fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr);
   if (bits && isa<FloatType>(element))
     return refuse("boolean or integer");
-  bool anyType = bits || fn == ScalarFn::id || fn == ScalarFn::eq ||
-                 fn == ScalarFn::ne || fn == ScalarFn::select ||
-                 fn == ScalarFn::otherwise;
+  bool anyType = bits || fn == ScalarFn::id || fn == ScalarFn::eq || fn == ScalarFn::ne ||
+                 fn == ScalarFn::select || fn == ScalarFn::otherwise;
   if (!anyType && element.isInteger(1))
     return refuse("number");
   return success();
@@ -199,15 +188,14 @@ static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
 LogicalResult MapOp::verify() {
   ScalarFn fn = getFn();
   if (getInputs().size() != getArity(fn))
-    return emitOpError("expects ")
-           << getArity(fn) << " operands for '" << stringifyScalarFn(fn)
-           << "' (C3), but got " << getInputs().size();
+    return emitOpError("expects ") << getArity(fn) << " operands for '" << stringifyScalarFn(fn)
+                                   << "' (C3), but got " << getInputs().size();
   if (failed(verifyAxesList(*this, getAxes(), getInputs().size())))
     return failure();
   ArrayType result = getResult().getType();
   for (auto [k, input] : llvm::enumerate(getInputs()))
-    if (failed(verifyPlacement(*this, arrayOf(input), axesOf(getAxes(), k),
-                               result, "operand " + std::to_string(k))))
+    if (failed(verifyPlacement(*this, arrayOf(input), axesOf(getAxes(), k), result,
+                               "operand " + std::to_string(k))))
       return failure();
   unsigned first = fn == ScalarFn::select ? 1 : 0;
   Type element = arrayOf(getInputs()[first]).getElementType();
@@ -237,8 +225,8 @@ LogicalResult MaskOp::verify() {
     return emitOpError("expects the result to have the type of the input (C2), "
                        "but got ")
            << getResult().getType();
-  return verifyPlacement(*this, arrayOf(getPredicate()), getAxes(),
-                         getResult().getType(), "the predicate");
+  return verifyPlacement(*this, arrayOf(getPredicate()), getAxes(), getResult().getType(),
+                         "the predicate");
 }
 
 Value MonoidOp::getReturned() {
@@ -286,7 +274,8 @@ LogicalResult InnerOp::verify() {
   ArrayType lhs = arrayOf(getLhs()), rhs = arrayOf(getRhs());
   uint64_t frame = getFrame();
   uint64_t lf = getLhsFramed() ? frame : 0, rf = getRhsFramed() ? frame : 0;
-  if (frame > std::max(lhs.getRank(), rhs.getRank()) || lhs.getRank() < lf + 1 || rhs.getRank() < rf + 1)
+  if (frame > std::max(lhs.getRank(), rhs.getRank()) || lhs.getRank() < lf + 1 ||
+      rhs.getRank() < rf + 1)
     return emitOpError("expects cells of rank 1 or more (C1), but got ranks ")
            << lhs.getRank() << " and " << rhs.getRank() << " with frame "
            << static_cast<int64_t>(frame);
@@ -312,8 +301,7 @@ LogicalResult InnerOp::verify() {
   if (getResult().getType().getElementType() != term)
     return emitOpError("expects a result of element type ")
            << term << " (C6), but got " << getResult().getType().getElementType();
-  SmallVector<StringAttr> shape(
-      (getLhsFramed() ? lhs : rhs).getShape().take_front(frame));
+  SmallVector<StringAttr> shape((getLhsFramed() ? lhs : rhs).getShape().take_front(frame));
   llvm::append_range(shape, lhs.getShape().drop_front(lf).drop_back());
   llvm::append_range(shape, rhs.getShape().drop_front(rf + 1));
   return verifyShape(*this, getResult().getType(), shape);
@@ -331,10 +319,10 @@ LogicalResult PsiOp::verify() {
       result.getRank() != frame + input.getRank() - n)
     return emitOpError("expects the frame and the axes of the input that no index "
                        "selects as result (C2), but got rank ")
-           << result.getRank() << " with frame " << static_cast<int64_t>(frame)
-           << " and " << n << " of " << input.getRank() << " axes selected";
-  auto frameType = ArrayType::get(getContext(), result.getShape().take_front(frame),
-                                  result.getElementType());
+           << result.getRank() << " with frame " << static_cast<int64_t>(frame) << " and " << n
+           << " of " << input.getRank() << " axes selected";
+  auto frameType =
+      ArrayType::get(getContext(), result.getShape().take_front(frame), result.getElementType());
   SmallVector<StringAttr> rest(input.getShape());
   for (int64_t k = n; k-- > 0;) {
     int64_t dim = getDims()[k];
@@ -344,8 +332,7 @@ LogicalResult PsiOp::verify() {
       return emitOpError("expects increasing selected axes (C1), but got ") << dim;
     ArrayType index = arrayOf(getIndices()[k]);
     if (!index.getElementType().isIndex())
-      return emitOpError("expects indices of type index (C3), but got ")
-             << index.getElementType();
+      return emitOpError("expects indices of type index (C3), but got ") << index.getElementType();
     if (failed(verifyPlacement(*this, index, axesOf(getAxes(), k), frameType,
                                "index " + std::to_string(k))))
       return failure();
@@ -366,8 +353,7 @@ LogicalResult TransposeOp::verify() {
     if (failed(verifyAxis(*this, axis, input)))
       return failure();
     if (seen[axis])
-      return emitOpError("expects a permutation (C2), but got axis ")
-             << axis << " twice";
+      return emitOpError("expects a permutation (C2), but got axis ") << axis << " twice";
     seen[axis] = true;
     shape.push_back(input.getShape()[axis]);
   }
@@ -394,8 +380,7 @@ LogicalResult ReshapeOp::verify() {
 
 LogicalResult SliceOp::verify() {
   ArrayType input = arrayOf(getInput());
-  if (failed(verifyAxis(*this, getAxis(), input)) ||
-      failed(verifyIndexExpr(*this, getStart())) ||
+  if (failed(verifyAxis(*this, getAxis(), input)) || failed(verifyIndexExpr(*this, getStart())) ||
       failed(verifyIndexExpr(*this, getCount())) ||
       failed(verifySameElement(*this, input, getResult().getType())))
     return failure();
@@ -421,13 +406,11 @@ LogicalResult CatOp::verify() {
   return verifyShape(*this, getResult().getType(), left);
 }
 
-static LogicalResult verifySameType(Operation *op, Value input, Value result,
-                                    int64_t axis) {
+static LogicalResult verifySameType(Operation *op, Value input, Value result, int64_t axis) {
   if (failed(verifyAxis(op, axis, arrayOf(input))))
     return failure();
   if (input.getType() != result.getType())
-    return op->emitOpError("expects the type of the input (C2), but got ")
-           << result.getType();
+    return op->emitOpError("expects the type of the input (C2), but got ") << result.getType();
   return success();
 }
 

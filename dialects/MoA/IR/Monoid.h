@@ -20,12 +20,10 @@ double getIdentityValue(Monoid monoid);
 /// x ⊕ y on float64 values.
 double applyMonoid(Monoid monoid, double x, double y);
 /// x ⊕ y as scalar IR (arith ops) on values of one type.
-mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc,
-                        Monoid monoid, mlir::Value x, mlir::Value y);
+mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc, Monoid monoid, mlir::Value x,
+                        mlir::Value y);
 /// True for the named monoids of booleans.
-inline bool isLogical(Monoid monoid) {
-  return monoid == Monoid::and_ || monoid == Monoid::or_;
-}
+inline bool isLogical(Monoid monoid) { return monoid == Monoid::and_ || monoid == Monoid::or_; }
 /// Whether the monoid is one of the type: `and` and `or` of booleans, the
 /// other named ones of numbers, the user's of any scalars.
 bool isDefinedOn(Monoid monoid, mlir::Type type);
@@ -42,8 +40,7 @@ MonoidOp lookupMonoid(mlir::Operation *op);
 /// C: exactly the monoid `user` has a function, a `moa.monoid` on `element`.
 mlir::LogicalResult verifyMonoidUse(mlir::Operation *op, Monoid monoid,
                                     mlir::FlatSymbolRefAttr function, mlir::Type element,
-                                    llvm::StringRef rule,
-                                    mlir::SymbolTableCollection &symbols);
+                                    llvm::StringRef rule, mlir::SymbolTableCollection &symbols);
 /// As getIdentity, of the monoid of `op`, the user's included.
 mlir::TypedAttr getIdentityOf(mlir::Operation *op, Monoid monoid, mlir::Type type);
 

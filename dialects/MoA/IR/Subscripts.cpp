@@ -39,8 +39,8 @@ Location moa::withSubscripts(Location place, ArrayRef<LocationAttr> subscripts,
     indices.push_back(subscript ? Attribute(subscript) : UnitAttr::get(context));
   for (StringRef name : names)
     axes.push_back(StringAttr::get(context, name));
-  auto entries = ArrayAttr::get(
-      context, {ArrayAttr::get(context, indices), ArrayAttr::get(context, axes)});
+  auto entries =
+      ArrayAttr::get(context, {ArrayAttr::get(context, indices), ArrayAttr::get(context, axes)});
   return FusedLoc::get({withoutSubscripts(place)}, entries, context);
 }
 

@@ -22,9 +22,9 @@ inline constexpr llvm::StringLiteral kUnsignedAttr = "moa.unsigned";
 inline bool isUnsigned(mlir::Operation *kernel, llvm::StringRef name) {
   auto names = kernel->getAttrOfType<mlir::ArrayAttr>(kUnsignedAttr);
   return names && llvm::any_of(names, [&](mlir::Attribute entry) {
-    auto text = llvm::dyn_cast<mlir::StringAttr>(entry);
-    return text && text.getValue() == name;
-  });
+           auto text = llvm::dyn_cast<mlir::StringAttr>(entry);
+           return text && text.getValue() == name;
+         });
 }
 
 } // namespace moa

@@ -11,8 +11,7 @@ DeclaredSymbols::DeclaredSymbols(ArrayAttr symbols) {
     names.insert(name);
 }
 
-LogicalResult DeclaredSymbols::check(Operation *op, StringRef text,
-                                     StringRef rule) const {
+LogicalResult DeclaredSymbols::check(Operation *op, StringRef text, StringRef rule) const {
   std::string error;
   std::optional<SymExpr> expr = SymExpr::parse(text, &error);
   if (!expr)
@@ -27,16 +26,14 @@ LogicalResult DeclaredSymbols::check(Operation *op, StringRef text,
   return success();
 }
 
-LogicalResult DeclaredSymbols::check(Operation *op, ArrayAttr texts,
-                                     StringRef rule) const {
+LogicalResult DeclaredSymbols::check(Operation *op, ArrayAttr texts, StringRef rule) const {
   for (auto text : texts.getAsValueRange<StringAttr>())
     if (failed(check(op, text, rule)))
       return failure();
   return success();
 }
 
-LogicalResult DeclaredSymbols::check(Operation *op, Type type,
-                                     StringRef rule) const {
+LogicalResult DeclaredSymbols::check(Operation *op, Type type, StringRef rule) const {
   if (auto array = dyn_cast<ArrayType>(type))
     for (StringAttr extent : array.getShape())
       if (failed(check(op, extent.getValue(), rule)))
@@ -60,9 +57,8 @@ static LogicalResult verifyConstraint(Operation *kernel, StringRef text,
   return symbols.check(kernel, text.drop_front(end).trim(), "K3");
 }
 
-LogicalResult verifyInterface(Operation *kernel, ArrayAttr symbols,
-                              ArrayAttr constraints, ArrayAttr argNames,
-                              ArrayAttr resultNames, ArrayAttr resultTypes) {
+LogicalResult verifyInterface(Operation *kernel, ArrayAttr symbols, ArrayAttr constraints,
+                              ArrayAttr argNames, ArrayAttr resultNames, ArrayAttr resultTypes) {
   llvm::StringSet<> seen;
   for (ArrayAttr names : {symbols, argNames, resultNames})
     for (auto name : names.getAsValueRange<StringAttr>())

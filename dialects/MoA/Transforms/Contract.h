@@ -19,12 +19,9 @@ public:
   void add(llvm::StringRef name) { names.insert(name); }
   /// Emits an error at `op` when `text` is malformed or uses another symbol.
   /// `rule` is the number of the constraint in the message.
-  mlir::LogicalResult check(mlir::Operation *op, llvm::StringRef text,
-                            llvm::StringRef rule) const;
-  mlir::LogicalResult check(mlir::Operation *op, mlir::ArrayAttr texts,
-                            llvm::StringRef rule) const;
-  mlir::LogicalResult check(mlir::Operation *op, mlir::Type type,
-                            llvm::StringRef rule) const;
+  mlir::LogicalResult check(mlir::Operation *op, llvm::StringRef text, llvm::StringRef rule) const;
+  mlir::LogicalResult check(mlir::Operation *op, mlir::ArrayAttr texts, llvm::StringRef rule) const;
+  mlir::LogicalResult check(mlir::Operation *op, mlir::Type type, llvm::StringRef rule) const;
 
 private:
   llvm::StringSet<> names;
@@ -32,10 +29,9 @@ private:
 
 /// The parts of a kernel's interface that every level keeps: distinct names,
 /// extents and constraints over declared symbols.
-mlir::LogicalResult
-verifyInterface(mlir::Operation *kernel, mlir::ArrayAttr symbols,
-                mlir::ArrayAttr constraints, mlir::ArrayAttr argNames,
-                mlir::ArrayAttr resultNames, mlir::ArrayAttr resultTypes);
+mlir::LogicalResult verifyInterface(mlir::Operation *kernel, mlir::ArrayAttr symbols,
+                                    mlir::ArrayAttr constraints, mlir::ArrayAttr argNames,
+                                    mlir::ArrayAttr resultNames, mlir::ArrayAttr resultTypes);
 
 } // namespace moa
 

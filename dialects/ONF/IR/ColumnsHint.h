@@ -10,8 +10,9 @@
 
 namespace moa::onf {
 
-/// On a nest, an integer: its last two axes are columns and rows of sums of products, which a CPU adds up for so many columns at
-/// once, or on a loop in a nest, over columns of its rows (lib/Conversion/ONFToVector/Columns.h).
+/// On a nest, an integer: its last two axes are columns and rows of sums of products, which a CPU
+/// adds up for so many columns at once, or on a loop in a nest, over columns of its rows
+/// (lib/Conversion/ONFToVector/Columns.h).
 inline constexpr llvm::StringLiteral kColumnsAttr = "moa.columns";
 
 } // namespace moa::onf

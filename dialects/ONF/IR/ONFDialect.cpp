@@ -44,8 +44,7 @@ Attribute AxisAttr::parse(AsmParser &parser, Type) {
     std::string keyword;
     int64_t size = 0;
     SMLoc loc = parser.getCurrentLocation();
-    if (parser.parseKeywordOrString(&keyword) || parser.parseColon() ||
-        parser.parseInteger(size))
+    if (parser.parseKeywordOrString(&keyword) || parser.parseColon() || parser.parseInteger(size))
       return failure();
     auto resource = symbolizeResource(keyword);
     if (!resource)
@@ -61,18 +60,15 @@ Attribute AxisAttr::parse(AsmParser &parser, Type) {
 
 void AxisAttr::print(AsmPrinter &printer) const {
   printer << '<';
-  llvm::interleaveComma(llvm::zip(getResources(), getSizes()), printer,
-                        [&](auto factor) {
-                          auto [resource, size] = factor;
-                          printer << stringifyResource(static_cast<Resource>(resource))
-                                  << ": " << size;
-                        });
+  llvm::interleaveComma(llvm::zip(getResources(), getSizes()), printer, [&](auto factor) {
+    auto [resource, size] = factor;
+    printer << stringifyResource(static_cast<Resource>(resource)) << ": " << size;
+  });
   printer << '>';
 }
 
 LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               ArrayRef<int64_t> resources,
-                               ArrayRef<int64_t> sizes) {
+                               ArrayRef<int64_t> resources, ArrayRef<int64_t> sizes) {
   if (resources.empty() || resources.size() != sizes.size())
     return emitError() << "expects one size per factor, and a factor (C1)";
   if (sizes.front() != 0)
@@ -87,18 +83,19 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t consumer, int64_t producer, bool, bool,
-                                   int64_t group, int64_t lazy, bool, bool, int64_t shares) {
+LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t consumer,
+                                   int64_t producer, bool, bool, int64_t group, int64_t lazy, bool,
+                                   bool, int64_t shares) {
   if (consumer < 1 || producer < 1)
-    return emitError() << "expects registers per thread of at least 1 (C1), but got "
-                       << consumer << " and " << producer;
+    return emitError() << "expects registers per thread of at least 1 (C1), but got " << consumer
+                       << " and " << producer;
   if (group < 0)
     return emitError() << "expects a group of at least 0 bytes (C2), but got " << group;
   if (lazy < 0)
     return emitError() << "expects a bound of repairs of at least 0 (C3), but got " << lazy;
   if (shares < 0)
-    return emitError() << "expects shares among at least 0 multiprocessors (C4), but got " << shares;
+    return emitError() << "expects shares among at least 0 multiprocessors (C4), but got "
+                       << shares;
   return success();
 }
 

@@ -1,6 +1,6 @@
 //===- ONFOps.cpp - verifiers of the onf ops ------------------------------===//
-#include "dialects/ONF/IR/ONF.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "dialects/ONF/IR/ONF.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include <algorithm>
@@ -13,8 +13,7 @@ using namespace mlir;
 
 namespace moa::onf {
 
-static void nameArguments(Region &region, ArrayAttr names,
-                          OpAsmSetValueNameFn setName) {
+static void nameArguments(Region &region, ArrayAttr names, OpAsmSetValueNameFn setName) {
   if (region.empty())
     return;
   for (auto [arg, name] : llvm::zip(region.getArguments(), names))
@@ -87,23 +86,24 @@ std::optional<Refinement> getRefinement(StoreOp store) {
       !matchPattern(select.getFalseValue(), m_ConstantInt(&outside)))
     return std::nullopt;
   ArrayType type = load.getArray().getType(), own = store.getArray().getType();
-  if (load.getTerms() != store.getTerms() || type.getShape() != own.getShape() || load.getConstant() != "0" ||
-      store.getConstant() != "0")
+  if (load.getTerms() != store.getTerms() || type.getShape() != own.getShape() ||
+      load.getConstant() != "0" || store.getConstant() != "0")
     return std::nullopt;
   // The strides of the one where the other has its own.
   StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
   StringRef ownName = kernel.getArrayName(cast<BlockArgument>(store.getArray()).getArgNumber());
-  for (auto [text, ownText] : llvm::zip_equal(load.getCoefficients().getAsValueRange<StringAttr>(),
-                                              store.getCoefficients().getAsValueRange<StringAttr>())) {
+  for (auto [text, ownText] :
+       llvm::zip_equal(load.getCoefficients().getAsValueRange<StringAttr>(),
+                       store.getCoefficients().getAsValueRange<StringAttr>())) {
     StringRef axis = text, ownAxis = ownText;
     if (!axis.consume_front(name) || !ownAxis.consume_front(ownName) || axis != ownAxis)
       return std::nullopt;
   }
-  return Refinement{load.getArray(), value.getSExtValue(), select.getTrueValue(), outside.getSExtValue()};
+  return Refinement{load.getArray(), value.getSExtValue(), select.getTrueValue(),
+                    outside.getSExtValue()};
 }
 
-void KernelOp::getAsmBlockArgumentNames(Region &region,
-                                        OpAsmSetValueNameFn setName) {
+void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   if (region.empty())
     return;
   size_t named = getNumInputs() + getResultNames().size() + getNumTemporaries();
@@ -235,8 +235,8 @@ LogicalResult FoldOp::verify() {
       auto piece = dyn_cast<PieceAttr>(attr);
       if (!piece)
         return emitOpError("expects #onf.piece attributes (C6), but got ") << attr;
-      for (AffineMap map : {piece.getVisitLower(), piece.getVisitUpper(),
-                            piece.getFullLower(), piece.getFullUpper()})
+      for (AffineMap map : {piece.getVisitLower(), piece.getVisitUpper(), piece.getFullLower(),
+                            piece.getFullUpper()})
         if (map.getNumDims() != 2 || map.getNumSymbols() != getBounds().size())
           return emitOpError("expects bounds over two tile indices and ")
                  << getBounds().size() << " operands (C7), but got " << AffineMapAttr::get(map);
@@ -256,8 +256,8 @@ static Type elementOf(Type type) {
 }
 
 LogicalResult AccOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(),
-                         elementOf(getResult().getType()), "C9", symbols);
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), elementOf(getResult().getType()),
+                         "C9", symbols);
 }
 
 LogicalResult AccOp::verify() {
@@ -269,14 +269,13 @@ LogicalResult AccOp::verify() {
   Type type = getResult().getType(), element = type;
   if (auto array = dyn_cast<ArrayType>(type)) {
     element = array.getElementType();
-    if (ArrayAttr::get(getContext(), SmallVector<Attribute>(
-            array.getShape().begin(), array.getShape().end())) != getExtents())
-      return emitOpError("expects the carried extents as result shape (C3), but got ")
-             << type;
+    if (ArrayAttr::get(getContext(),
+                       SmallVector<Attribute>(array.getShape().begin(), array.getShape().end())) !=
+        getExtents())
+      return emitOpError("expects the carried extents as result shape (C3), but got ") << type;
   }
   if (isa<ArrayType>(type) != !getExtents().empty())
-    return emitOpError("expects an array result exactly for carried axes (C3), but got ")
-           << type;
+    return emitOpError("expects an array result exactly for carried axes (C3), but got ") << type;
   auto yieldsElement = [](Region &region, Type element, size_t count = 1) {
     if (!region.hasOneBlock() || region.front().empty())
       return false;
@@ -287,9 +286,8 @@ LogicalResult AccOp::verify() {
   if (!yieldsElement(getValue(), element))
     return emitOpError("expects a value of type ") << element << " (C4)";
   if (!isDefinedOn(getMonoid(), element))
-    return emitOpError("expects ")
-           << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
-           << stringifyMonoid(getMonoid()) << "' (C9), but got " << element;
+    return emitOpError("expects ") << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
+                                   << stringifyMonoid(getMonoid()) << "' (C9), but got " << element;
   auto isScalarState = [&](Value value) {
     auto acc = value.getDefiningOp<AccOp>();
     return acc && acc->getParentOp() == (*this)->getParentOp() && acc.getExtents().empty();
@@ -314,9 +312,9 @@ LogicalResult AccOp::verify() {
   SmallVector<Type> pairs;
   for (Type type : getRefs().getTypes())
     pairs.append(2, type);
-  if (!getRepair().empty() && (getRepair().getArgumentTypes() != TypeRange(pairs) ||
-                               !yieldsElement(getRepair(), keeps ? truth : element,
-                                              1 + getOthers().size())))
+  if (!getRepair().empty() &&
+      (getRepair().getArgumentTypes() != TypeRange(pairs) ||
+       !yieldsElement(getRepair(), keeps ? truth : element, 1 + getOthers().size())))
     return emitOpError("expects a repair of an old and a new value per ref")
            << (getOthers().empty() ? "" : " that yields a factor and a value per other") << " (C7)";
   if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add && !keeps)
@@ -331,8 +329,7 @@ template <typename OpTy> static LogicalResult verifyAddress(OpTy op) {
            << op.getCoefficients().size() << " for " << op.getTerms().size();
   for (Attribute text : op.getCoefficients())
     if (!SymExpr::parse(cast<StringAttr>(text).getValue()))
-      return op.emitOpError("expects polynomials as coefficients (C1), but got ")
-             << text;
+      return op.emitOpError("expects polynomials as coefficients (C1), but got ") << text;
   if (!SymExpr::parse(op.getConstant()))
     return op.emitOpError("expects a polynomial as constant (C1), but got '")
            << op.getConstant() << "'";
@@ -341,15 +338,13 @@ template <typename OpTy> static LogicalResult verifyAddress(OpTy op) {
 
 LogicalResult LoadOp::verify() {
   if (getResult().getType() != getArray().getType().getElementType())
-    return emitOpError("expects the element type (C2), but got ")
-           << getResult().getType();
+    return emitOpError("expects the element type (C2), but got ") << getResult().getType();
   return verifyAddress(*this);
 }
 
 LogicalResult StoreOp::verify() {
   Type from = getValue().getType(), to = getArray().getType().getElementType();
-  if (isa<FloatType>(from) != isa<FloatType>(to) ||
-      from.isInteger(1) != to.isInteger(1))
+  if (isa<FloatType>(from) != isa<FloatType>(to) || from.isInteger(1) != to.isInteger(1))
     return emitOpError("expects a value of the kind of the elements (C2), but got ")
            << from << " for " << to;
   return verifyAddress(*this);
@@ -360,17 +355,18 @@ LogicalResult AtOp::verify() {
     return emitOpError("expects a full index (C1), but got ")
            << getIndices().size() << " for rank " << getState().getType().getRank();
   if (getResult().getType() != getState().getType().getElementType())
-    return emitOpError("expects the element type (C2), but got ")
-           << getResult().getType();
+    return emitOpError("expects the element type (C2), but got ") << getResult().getType();
   return success();
 }
 
-/// A float of 16 bits is the exponential of its bits, by lines: 16 of 1,024 times y + 15 are rounded.
+/// A float of 16 bits is the exponential of its bits, by lines: 16 of 1,024 times y + 15 are
+/// rounded.
 double PiecewiseExp2Op::evaluate(double y) {
   if (std::isnan(y))
     return y;
   double bits = 16 * std::nearbyint(std::clamp(64 * (y + 15), 0.0, 31.0 * 64));
-  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits))).convertToDouble();
+  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits)))
+      .convertToDouble();
 }
 
 } // namespace moa::onf

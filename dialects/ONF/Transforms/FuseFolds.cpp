@@ -1,9 +1,9 @@
 //===- FuseFolds.cpp - folds over one range in one ------------------------===//
 //
-// Tupling: (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩, the banana-split law of Meijer, Fokkinga and Paterson (1991). Two folds over the
-// same indices, of which neither needs the other's result, are one whose states are those of both: what both read is
-// read once, and loads of the second wait beside those of the first. Equal values that a nest computes or loads in one
-// place are one.
+// Tupling: (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩, the banana-split law of Meijer, Fokkinga and Paterson (1991).
+// Two folds over the same indices, of which neither needs the other's result, are one whose states
+// are those of both: what both read is read once, and loads of the second wait beside those of the
+// first. Equal values that a nest computes or loads in one place are one.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
@@ -28,12 +28,13 @@ Value guardOf(FoldOp fold) {
   return guards.empty() ? Value() : (*guards.begin()).getCondition();
 }
 
-/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard that differs from
-/// index to index.
+/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard
+/// that differs from index to index.
 bool isPlain(FoldOp fold) {
   Value guard = guardOf(fold);
   return !fold.getPieces() && !fold.getLift() && fold->getDiscardableAttrs().empty() &&
-         fold.getBody().getOps<FoldOp>().empty() && (!guard || guard.getParentBlock() == fold->getBlock());
+         fold.getBody().getOps<FoldOp>().empty() &&
+         (!guard || guard.getParentBlock() == fold->getBlock());
 }
 
 /// The axes of the nest that an address follows from, by number.
@@ -50,8 +51,8 @@ llvm::SmallBitVector axesOf(LoadOp load, ForOp nest) {
   return axes;
 }
 
-/// Whether what one fold reads is the same along an axis of the nest, and what the other one reads along another:
-/// together they would be taken for a product of matrices.
+/// Whether what one fold reads is the same along an axis of the nest, and what the other one reads
+/// along another: together they would be taken for a product of matrices.
 bool readAcross(FoldOp fold, FoldOp other) {
   auto nest = cast<ForOp>(fold->getParentOp());
   auto collect = [&](FoldOp of) {
@@ -61,16 +62,19 @@ bool readAcross(FoldOp fold, FoldOp other) {
   };
   auto theirs = collect(other);
   return llvm::any_of(collect(fold), [&](const llvm::SmallBitVector &own) {
-    return llvm::any_of(theirs, [&](const llvm::SmallBitVector &axes) { return own.test(axes) && axes.test(own); });
+    return llvm::any_of(
+        theirs, [&](const llvm::SmallBitVector &axes) { return own.test(axes) && axes.test(own); });
   });
 }
 
-/// Whether an operation in front of a fold may stand further in front: nothing but the nest's own stores
-/// stands between, and no nest loads what it stores.
-bool canMove(Operation *op) { return op->getNumRegions() == 0 && (isa<LoadOp>(op) || isMemoryEffectFree(op)); }
+/// Whether an operation in front of a fold may stand further in front: nothing but the nest's own
+/// stores stands between, and no nest loads what it stores.
+bool canMove(Operation *op) {
+  return op->getNumRegions() == 0 && (isa<LoadOp>(op) || isMemoryEffectFree(op));
+}
 
-/// What a fold needs that stands behind `place` in its block, in order; none where some of it cannot stand in front of
-/// `place`.
+/// What a fold needs that stands behind `place` in its block, in order; none where some of it
+/// cannot stand in front of `place`.
 std::optional<SmallVector<Operation *>> findNeeded(FoldOp fold, Operation *place) {
   llvm::SetVector<Operation *> needed;
   auto add = [&](Operation *user) {
@@ -99,8 +103,8 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   SmallVector<Type> types(first.getResultTypes());
   llvm::append_range(types, second.getResultTypes());
   auto loc = b.getFusedLoc({first.getLoc(), second.getLoc()});
-  auto made = FoldOp::create(b, loc, types, first.getNameAttr(), first.getExtentAttr(), AxisAttr(), ArrayAttr(),
-                             ValueRange{});
+  auto made = FoldOp::create(b, loc, types, first.getNameAttr(), first.getExtentAttr(), AxisAttr(),
+                             ArrayAttr(), ValueRange{});
   made.getBody().takeBody(first.getBody());
   Block &body = made.getBody().front(), &other = second.getBody().front();
   other.getArgument(0).replaceAllUsesWith(body.getArgument(0));
@@ -109,7 +113,8 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   llvm::append_range(states, last.getValues());
   yield.erase();
   last.erase();
-  for (GuardOp guard : llvm::make_early_inc_range(other.getOps<GuardOp>())) // the same as of the first one
+  for (GuardOp guard :
+       llvm::make_early_inc_range(other.getOps<GuardOp>())) // the same as of the first one
     guard.erase();
   body.getOperations().splice(body.end(), other.getOperations());
   b.setInsertionPointToEnd(&body);
@@ -129,7 +134,8 @@ void dropEqual(Block &block) {
     if (!canMove(&op) || op.getNumResults() != 1)
       continue;
     auto isEqual = [&](Operation *other) {
-      return OperationEquivalence::isEquivalentTo(other, &op, OperationEquivalence::IgnoreLocations);
+      return OperationEquivalence::isEquivalentTo(other, &op,
+                                                  OperationEquivalence::IgnoreLocations);
     };
     auto &kept = known[OperationEquivalence::computeHash(&op, OperationEquivalence::directHashValue,
                                                          OperationEquivalence::ignoreHashValue,
@@ -164,8 +170,8 @@ struct ONFFuseFolds final : impl::ONFFuseFoldsBase<ONFFuseFolds> {
     for (size_t k = 0; k < folds.size(); ++k) {
       for (size_t other = k + 1; other < folds.size();) {
         std::optional<SmallVector<Operation *>> needed;
-        if (folds[k].getExtentAttr() == folds[other].getExtentAttr() && guardOf(folds[k]) == guardOf(folds[other]) &&
-            !readAcross(folds[k], folds[other]))
+        if (folds[k].getExtentAttr() == folds[other].getExtentAttr() &&
+            guardOf(folds[k]) == guardOf(folds[other]) && !readAcross(folds[k], folds[other]))
           needed = findNeeded(folds[other], folds[k]);
         if (!needed) {
           ++other;

@@ -25,8 +25,8 @@ static SmallVector<AccOp> accsOf(FoldOp fold) {
   return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
 }
 
-/// Whether a part without elements, as under a mask, has a state that its repairs have no value for: one that refers to others of which
-/// no value says that there were none.
+/// Whether a part without elements, as under a mask, has a state that its repairs have no value
+/// for: one that refers to others of which no value says that there were none.
 static bool asksForElements(FoldOp fold) {
   return !fold.getBody().getOps<GuardOp>().empty() && llvm::any_of(accsOf(fold), [](AccOp acc) {
     return !acc.getRefs().empty() && llvm::all_of(acc.getSingular(), [](Attribute limit) {
@@ -39,7 +39,8 @@ static bool asksForElements(FoldOp fold) {
 static std::optional<unsigned> findPresence(FoldOp fold) {
   for (auto [k, acc] : llvm::enumerate(accsOf(fold))) {
     auto truth = acc.getValue().front().getTerminator()->getOperand(0);
-    if (acc.getMonoid() == Monoid::or_ && acc.getExtents().empty() && acc.getRefs().empty() && matchPattern(truth, m_One()))
+    if (acc.getMonoid() == Monoid::or_ && acc.getExtents().empty() && acc.getRefs().empty() &&
+        matchPattern(truth, m_One()))
       return k;
   }
   return std::nullopt;
@@ -48,8 +49,8 @@ static std::optional<unsigned> findPresence(FoldOp fold) {
 bool canSplitFold(ForOp nest) {
   Block &body = nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
-  if (!isa<KernelOp>(nest->getParentOp()) || nest.getLift() || folds.size() != 1 || folds[0].getPieces() ||
-      folds[0].getLift())
+  if (!isa<KernelOp>(nest->getParentOp()) || nest.getLift() || folds.size() != 1 ||
+      folds[0].getPieces() || folds[0].getLift())
     return false;
   auto areKnown = [](ArrayAttr extents) {
     return llvm::all_of(extents.getAsValueRange<StringAttr>(),
@@ -61,7 +62,8 @@ bool canSplitFold(ForOp nest) {
     if (!storedType(elementOf(acc)) || !areKnown(acc.getExtents()))
       return false;
   for (auto loop : body.getOps<ForOp>()) {
-    bool isFlat = llvm::none_of(loop.getBody().front(), [](Operation &op) { return isa<ForOp, FoldOp>(op); });
+    bool isFlat =
+        llvm::none_of(loop.getBody().front(), [](Operation &op) { return isa<ForOp, FoldOp>(op); });
     if (!isFlat || !areKnown(loop.getExtents()))
       return false;
   }
@@ -84,7 +86,8 @@ class Splitter {
 public:
   Splitter(ForOp nest, int64_t length)
       : nest(nest), fold(*nest.getBody().getOps<FoldOp>().begin()), length(length),
-        kernel(nest->getParentOfType<KernelOp>()), accs(accsOf(fold)), b(nest), loc(fold.getLoc()) {}
+        kernel(nest->getParentOfType<KernelOp>()), accs(accsOf(fold)), b(nest), loc(fold.getLoc()) {
+  }
   SplitNest run();
 
 private:
@@ -92,7 +95,9 @@ private:
   struct Read {
     unsigned acc = 0;
     SmallVector<Value> indices;
-    bool operator==(const Read &other) const { return acc == other.acc && indices == other.indices; }
+    bool operator==(const Read &other) const {
+      return acc == other.acc && indices == other.indices;
+    }
   };
   ForOp makeNest(ArrayAttr names, ArrayAttr extents);
   ArrayAttr with(ArrayAttr list, StringRef text);
@@ -104,12 +109,14 @@ private:
   Value merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states,
               const IRMapping &front);
   llvm::BitVector findFirst(ArrayRef<Read> reads);
-  void mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made, const IRMapping &map,
-                 MutableArrayRef<Value> states);
+  void mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made,
+                 const IRMapping &map, MutableArrayRef<Value> states);
   void removeUnused(ForOp made);
   unsigned partAxis() { return std::max<size_t>(nest.getExtents().size(), 1) - 1; }
   std::string numParts() {
-    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(length - 1), SymExpr(length)).str();
+    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(length - 1),
+                             SymExpr(length))
+        .str();
   }
 
   ForOp nest;
@@ -150,7 +157,8 @@ BlockArgument Splitter::addTemporary(AccOp acc) {
   for (ArrayAttr list : {with(nest.getExtents(), numParts()), acc.getExtents()})
     for (StringRef extent : list.getAsValueRange<StringAttr>())
       shape.push_back(*SymExpr::parse(extent));
-  return onf::addTemporary(kernel, (acc.getName() + "_parts").str(), shape, storedType(elementOf(acc)), acc.getLoc());
+  return onf::addTemporary(kernel, (acc.getName() + "_parts").str(), shape,
+                           storedType(elementOf(acc)), acc.getLoc());
 }
 
 /// The nest with an axis of parts: what stands in front of the fold, the fold where its indices are
@@ -261,19 +269,21 @@ static Value differs(OpBuilder &b, Location loc, Value x, Value y) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
 }
 
-/// What a part adds to a state: its own state, repaired from the part's references to the merged ones.
-/// It stays as it is where these are the same, and where the part's were singular: it had no element
-/// then and is the identity. That is a choice of factors, so that reading the state waits for nothing.
-/// `front` maps what stands in front of the fold, which repairs may read, to its copies.
-Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states,
-                      const IRMapping &front) {
+/// What a part adds to a state: its own state, repaired from the part's references to the merged
+/// ones. It stays as it is where these are the same, and where the part's were singular: it had no
+/// element then and is the identity. That is a choice of factors, so that reading the state waits
+/// for nothing. `front` maps what stands in front of the fold, which repairs may read, to its
+/// copies.
+Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts,
+                      ArrayRef<Value> states, const IRMapping &front) {
   AccOp acc = accs[reads[k].acc];
   Value part = parts[k];
   if (acc.getRefs().empty())
     return part;
   auto numberOf = [&](Value state) {
     unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
-    return llvm::find_if(reads, [&](const Read &read) { return read.acc == number; }) - reads.begin();
+    return llvm::find_if(reads, [&](const Read &read) { return read.acc == number; }) -
+           reads.begin();
   };
   IRMapping map = front;
   Value stays, changed;
@@ -298,31 +308,37 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, A
     b.clone(op, map);
   auto yielded = [&](unsigned n, TypedAttr neutral) -> Value {
     Value value = map.lookupOrDefault(repair.getTerminator()->getOperand(n));
-    return arith::SelectOp::create(b, loc, stays, arith::ConstantOp::create(b, loc, neutral), value);
+    return arith::SelectOp::create(b, loc, stays, arith::ConstantOp::create(b, loc, neutral),
+                                   value);
   };
   if (acc.getCombine() == ScalarFn::select) {
-    Value identity = arith::ConstantOp::create(b, loc, getIdentityOf(acc, acc.getMonoid(), part.getType()));
+    Value identity =
+        arith::ConstantOp::create(b, loc, getIdentityOf(acc, acc.getMonoid(), part.getType()));
     return arith::SelectOp::create(b, loc, yielded(0, b.getBoolAttr(true)), part, identity);
   }
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-  Value moved = buildMonoid(b, loc, combine, part, yielded(0, getIdentity(combine, part.getType())));
+  Value moved =
+      buildMonoid(b, loc, combine, part, yielded(0, getIdentity(combine, part.getType())));
   for (auto [n, other] : llvm::enumerate(acc.getOthers())) {
     Value coefficient = yielded(n + 1, cast<TypedAttr>(b.getZeroAttr(part.getType())));
-    moved = arith::AddFOp::create(b, loc, moved,
-                                  arith::MulFOp::create(b, loc, coefficient, parts[numberOf(other)]));
+    moved = arith::AddFOp::create(
+        b, loc, moved, arith::MulFOp::create(b, loc, coefficient, parts[numberOf(other)]));
   }
   return moved;
 }
 
-/// Which states a fold of their own merges in front of the others: those that are referred to, where none of them refers to
-/// any. Each part of the others is repaired to what they are in the end then, once, and no sum while it grows.
+/// Which states a fold of their own merges in front of the others: those that are referred to,
+/// where none of them refers to any. Each part of the others is repaired to what they are in the
+/// end then, once, and no sum while it grows.
 llvm::BitVector Splitter::findFirst(ArrayRef<Read> reads) {
   llvm::BitVector first(reads.size());
   for (const Read &read : reads)
-    for (ValueRange list : {ValueRange(accs[read.acc].getRefs()), ValueRange(accs[read.acc].getOthers())})
+    for (ValueRange list :
+         {ValueRange(accs[read.acc].getRefs()), ValueRange(accs[read.acc].getOthers())})
       for (Value other : list) {
         unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
-        first.set(llvm::find_if(reads, [&](const Read &each) { return each.acc == number; }) - reads.begin());
+        first.set(llvm::find_if(reads, [&](const Read &each) { return each.acc == number; }) -
+                  reads.begin());
       }
   for (unsigned k : first.set_bits())
     if (!accs[reads[k].acc].getRefs().empty() || !accs[reads[k].acc].getOthers().empty())
@@ -330,29 +346,31 @@ llvm::BitVector Splitter::findFirst(ArrayRef<Read> reads) {
   return first;
 }
 
-/// A fold over the parts, without axes, for the chosen states that are read: one per element. `states` has those that are
-/// merged in front of it, and gets the others.
-void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made, const IRMapping &map,
-                         MutableArrayRef<Value> states) {
+/// A fold over the parts, without axes, for the chosen states that are read: one per element.
+/// `states` has those that are merged in front of it, and gets the others.
+void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made,
+                         const IRMapping &map, MutableArrayRef<Value> states) {
   SmallVector<Type> types;
   for (unsigned k : chosen.set_bits())
     types.push_back(elementOf(accs[reads[k].acc]));
-  auto merged = FoldOp::create(b, loc, types, b.getStringAttr("part"), b.getStringAttr(numParts()), AxisAttr(),
-                               ArrayAttr(), ValueRange{});
+  auto merged = FoldOp::create(b, loc, types, b.getStringAttr("part"), b.getStringAttr(numParts()),
+                               AxisAttr(), ArrayAttr(), ValueRange{});
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&merged.getBody(), {}, b.getIndexType(), loc);
   ValueRange rows = made.getBody().getArguments().take_front(nest.getExtents().size());
   SmallVector<Value> parts, inside(states.begin(), states.end()), yielded;
   for (const Read &read : reads) {
-    auto indices = llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
+    auto indices =
+        llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
     parts.push_back(loadPart(read.acc, rows, block->getArgument(0), indices));
   }
   // Parts without elements are left out where nothing else says that they have none.
   if (asksForElements(fold)) {
     unsigned presence = *findPresence(fold);
     auto known = llvm::find_if(reads, [&](const Read &read) { return read.acc == presence; });
-    GuardOp::create(b, loc, known != reads.end() ? parts[known - reads.begin()]
-                                                 : loadPart(presence, rows, block->getArgument(0), {}));
+    GuardOp::create(b, loc,
+                    known != reads.end() ? parts[known - reads.begin()]
+                                         : loadPart(presence, rows, block->getArgument(0), {}));
   }
   for (unsigned k : chosen.set_bits()) {
     AccOp acc = accs[reads[k].acc];
@@ -362,7 +380,9 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
     auto mapped = [&](ValueRange list) {
       return llvm::map_to_vector(list, [&](Value state) {
         unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
-        unsigned which = llvm::find_if(reads, [&](const Read &other) { return other.acc == number; }) - reads.begin();
+        unsigned which =
+            llvm::find_if(reads, [&](const Read &other) { return other.acc == number; }) -
+            reads.begin();
         changes &= chosen.test(which);
         return inside[which];
       });
@@ -371,8 +391,9 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
     if (!changes)
       refs.clear(), others.clear();
     auto copy = AccOp::create(b, acc.getLoc(), value.getType(), acc.getMonoid(), acc.getNameAttr(),
-                              b.getArrayAttr({}), b.getArrayAttr({}), refs, others, acc.getCombine(),
-                              changes ? acc.getSingular() : b.getArrayAttr({}), TypeAttr(), acc.getFunctionAttr());
+                              b.getArrayAttr({}), b.getArrayAttr({}), refs, others,
+                              acc.getCombine(), changes ? acc.getSingular() : b.getArrayAttr({}),
+                              TypeAttr(), acc.getFunctionAttr());
     OpBuilder::InsertionGuard inner(b);
     b.createBlock(&copy.getValue());
     YieldOp::create(b, loc, value);
@@ -488,8 +509,8 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     auto range = constantOf(folds[0].getExtent());
     if (range && *range <= length)
       return false;
-    // Nests that store temporaries have parts, and a fold over parts merges them. What is stored of whole rows is read as an
-    // array is.
+    // Nests that store temporaries have parts, and a fold over parts merges them. What is stored of
+    // whole rows is read as an array is.
     bool merges = folds[0].getExtent().contains('/');
     auto kernel = nest->getParentOfType<KernelOp>();
     auto isTemporary = [&](Value array) {

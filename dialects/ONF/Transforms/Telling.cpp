@@ -8,13 +8,16 @@ using namespace mlir;
 
 namespace moa::onf {
 
-SmallVector<bool> findUnneeded(ArrayRef<ReadAndWritten> parts, llvm::function_ref<bool(Value)> isRoot) {
+SmallVector<bool> findUnneeded(ArrayRef<ReadAndWritten> parts,
+                               llvm::function_ref<bool(Value)> isRoot) {
   SmallVector<bool> unneeded(parts.size(), true);
   llvm::DenseSet<Value> needed;
   for (bool changes = true; changes;) {
     changes = false;
     for (auto [isUnneeded, part] : llvm::zip_equal(unneeded, parts)) {
-      if (!isUnneeded || llvm::none_of(part.written, [&](Value array) { return isRoot(array) || needed.contains(array); }))
+      if (!isUnneeded || llvm::none_of(part.written, [&](Value array) {
+            return isRoot(array) || needed.contains(array);
+          }))
         continue;
       isUnneeded = false;
       needed.insert(part.read.begin(), part.read.end());
@@ -47,8 +50,10 @@ llvm::SetVector<ForOp> findTelling(KernelOp kernel) {
   for (auto [nest, part] : llvm::zip_equal(nests, parts)) {
     nest->walk([&](Operation *op) {
       for (Value operand : op->getOperands())
-        if (auto array = dyn_cast<BlockArgument>(operand); array && array.getOwner() == &kernel.getBody().front())
-          (isa<StoreOp>(op) && operand == cast<StoreOp>(op).getArray() ? part.written : part.read).insert(array);
+        if (auto array = dyn_cast<BlockArgument>(operand);
+            array && array.getOwner() == &kernel.getBody().front())
+          (isa<StoreOp>(op) && operand == cast<StoreOp>(op).getArray() ? part.written : part.read)
+              .insert(array);
     });
   }
   SmallVector<bool> unneeded = findUnneeded(parts, [&](Value array) {

@@ -13,11 +13,14 @@ struct ReadAndWritten {
   llvm::DenseSet<mlir::Value> read, written;
 };
 
-/// Whether each part is unneeded: of all that it writes neither `isRoot` is nor what parts read or write that are needed.
-llvm::SmallVector<bool> findUnneeded(llvm::ArrayRef<ReadAndWritten> parts, llvm::function_ref<bool(mlir::Value)> isRoot);
+/// Whether each part is unneeded: of all that it writes neither `isRoot` is nor what parts read or
+/// write that are needed.
+llvm::SmallVector<bool> findUnneeded(llvm::ArrayRef<ReadAndWritten> parts,
+                                     llvm::function_ref<bool(mlir::Value)> isRoot);
 
-/// The nests of a kernel that nothing needs but what `NAME_shown` alone tells of results (kShownAttr), which is that of sampled
-/// tolerances where something is known: of what tolerances for every input ask for calls tell themselves.
+/// The nests of a kernel that nothing needs but what `NAME_shown` alone tells of results
+/// (kShownAttr), which is that of sampled tolerances where something is known: of what tolerances
+/// for every input ask for calls tell themselves.
 llvm::SetVector<ForOp> findTelling(KernelOp kernel);
 
 } // namespace moa::onf

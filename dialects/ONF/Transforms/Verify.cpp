@@ -21,14 +21,13 @@ public:
   explicit KernelVerifier(KernelOp kernel) : kernel(kernel), symbols(kernel.getSymbols()) {}
 
   LogicalResult verify() {
-    if (failed(verifyInterface(kernel, kernel.getSymbols(),
-                               kernel.getRequires(), kernel.getArgNames(),
-                               kernel.getResultNames(),
+    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(),
+                               kernel.getArgNames(), kernel.getResultNames(),
                                kernel.getResultTypes())) ||
         failed(verifyTemporaryNames()))
       return failure();
-    WalkResult walked = kernel.getBody().walk(
-        [&](Operation *op) { return WalkResult(verify(op)); });
+    WalkResult walked =
+        kernel.getBody().walk([&](Operation *op) { return WalkResult(verify(op)); });
     if (walked.wasInterrupted() || failed(verifyLift()))
       return failure();
     for (BlockArgument array : kernel.getBody().getArguments().drop_front(kernel.getNumInputs()))
@@ -42,8 +41,7 @@ private:
     StringRef dialect = op->getName().getDialectNamespace();
     if (!llvm::is_contained({"onf", "arith", "math"}, dialect))
       return op->emitOpError("expects loops, folds and scalar operations (O1)");
-    if (!isa<FoldOp, AccOp>(op) &&
-        llvm::any_of(op->getResultTypes(), llvm::IsaPred<ArrayType>))
+    if (!isa<FoldOp, AccOp>(op) && llvm::any_of(op->getResultTypes(), llvm::IsaPred<ArrayType>))
       return op->emitOpError("expects no array but parameters and states (O1)");
     if (auto nest = dyn_cast<ForOp>(op); nest && nest.getChoices()) {
       auto array = dyn_cast<BlockArgument>(nest.getChoices());
@@ -126,8 +124,7 @@ private:
   }
 
   /// The axis whose stride a coefficient is, or nothing.
-  static std::optional<unsigned> getAxis(StringRef array, unsigned rank,
-                                         StringRef coefficient) {
+  static std::optional<unsigned> getAxis(StringRef array, unsigned rank, StringRef coefficient) {
     for (unsigned axis = 0; axis < rank; ++axis)
       if (coefficient == getStride(array, axis))
         return axis;
@@ -159,7 +156,8 @@ private:
     for (StoreOp store : stores)
       if (failed(verifyCovers(store)))
         return failure();
-    llvm::sort(stores, [&](StoreOp x, StoreOp y) { return getNest(x)->isBeforeInBlock(getNest(y)); });
+    llvm::sort(stores,
+               [&](StoreOp x, StoreOp y) { return getNest(x)->isBeforeInBlock(getNest(y)); });
     return hasChoices ? verifyChoices(stores) : success();
   }
 
@@ -188,7 +186,8 @@ private:
 
   using Values = llvm::SmallSet<int64_t, 4>;
 
-  /// The store of an array that chooses; nothing, which has been told of, where a nest with a choice stores it.
+  /// The store of an array that chooses; nothing, which has been told of, where a nest with a
+  /// choice stores it.
   FailureOr<StoreOp> getDecision(Value choices) {
     StoreOp decision = kernel.getStore(cast<BlockArgument>(choices).getArgNumber());
     if (decision && cast<ForOp>(getNest(decision)).getChoices())
@@ -199,14 +198,17 @@ private:
 
   static LogicalResult verifyHeld(StoreOp decision, Value stored, const Values &taken) {
     Values held;
-    if (failed(collectChoices(stored, held)) || !llvm::all_of(held, [&](int64_t value) { return taken.contains(value); }))
-      return decision.emitOpError("expects a selection among the values that nests are chosen for (O4)");
+    if (failed(collectChoices(stored, held)) ||
+        !llvm::all_of(held, [&](int64_t value) { return taken.contains(value); }))
+      return decision.emitOpError(
+          "expects a selection among the values that nests are chosen for (O4)");
     return success();
   }
 
   /// O4 of an output that several nests store: every element by exactly one of them. They are
-  /// chosen by one array along the same axes, for different values, and it holds no others; or by it and another one
-  /// that is a choice where the first has a further value, and no value that is taken elsewhere.
+  /// chosen by one array along the same axes, for different values, and it holds no others; or by
+  /// it and another one that is a choice where the first has a further value, and no value that is
+  /// taken elsewhere.
   LogicalResult verifyChoices(ArrayRef<StoreOp> stores) {
     llvm::MapVector<Value, Values> taken;
     for (StoreOp store : stores) {
@@ -228,10 +230,11 @@ private:
       std::swap(*first, *last);
     Value one = (*first).getArray(), other = (*last).getArray();
     auto refinement = getRefinement(*last);
-    if (taken.size() > 2 || !refinement || refinement->of != one || taken[one].contains(refinement->value) ||
-        taken[other].contains(refinement->outside))
+    if (taken.size() > 2 || !refinement || refinement->of != one ||
+        taken[one].contains(refinement->value) || taken[other].contains(refinement->outside))
       return emitError(StoreOp(stores.back()).getLoc())
-             << "expects the stores of an output in nests chosen by one array, or by it and one that is a choice where it "
+             << "expects the stores of an output in nests chosen by one array, or by it and one "
+                "that is a choice where it "
                 "has another value (O4)";
     taken[one].insert(refinement->value);
     if (failed(verifyHeld(*first, (*first).getValue(), taken[one])))
@@ -250,12 +253,10 @@ private:
       return store.emitOpError("expects the constant 0 (O4), but got '")
              << store.getConstant() << "'";
     for (auto [term, text] :
-         llvm::zip(store.getTerms(),
-                   store.getCoefficients().getAsValueRange<StringAttr>())) {
+         llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
       std::optional<unsigned> axis = getAxis(name, type.getRank(), text);
       if (!axis || covered.test(*axis) || !used.insert(term).second)
-        return store.emitOpError("expects one stride per index (O4), but got '")
-               << text << "'";
+        return store.emitOpError("expects one stride per index (O4), but got '") << text << "'";
       if (getLoopExtent(term, store) != type.getShape()[*axis])
         return store.emitOpError("expects the index of a loop over ")
                << type.getShape()[*axis] << " on axis " << *axis << " (O4)";
@@ -263,21 +264,17 @@ private:
     }
     for (unsigned axis = 0; axis < type.getRank(); ++axis)
       if (!covered.test(axis) && type.getShape()[axis].getValue() != "1")
-        return store.emitOpError("expects an index on axis ")
-               << axis << " (O4)";
+        return store.emitOpError("expects an index on axis ") << axis << " (O4)";
     return verifyNoOtherLoop(store, used);
   }
 
-  static LogicalResult verifyNoOtherLoop(StoreOp store,
-                                         const llvm::DenseSet<Value> &used) {
-    for (auto loop = store->getParentOfType<ForOp>(); loop;
-         loop = loop->getParentOfType<ForOp>())
+  static LogicalResult verifyNoOtherLoop(StoreOp store, const llvm::DenseSet<Value> &used) {
+    for (auto loop = store->getParentOfType<ForOp>(); loop; loop = loop->getParentOfType<ForOp>())
       for (BlockArgument index : loop.getBody().getArguments()) {
         Attribute extent = loop.getExtents()[index.getArgNumber()];
         if (!used.contains(index) && cast<StringAttr>(extent).getValue() != "1")
-          return store.emitOpError(
-                     "expects every enclosing loop's index in the "
-                     "address (O4), but ")
+          return store.emitOpError("expects every enclosing loop's index in the "
+                                   "address (O4), but ")
                  << loop.getNames()[index.getArgNumber()] << " is not used";
       }
     return success();

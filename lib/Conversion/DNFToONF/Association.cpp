@@ -1,7 +1,7 @@
 //===- Association.cpp - R5 and R4 where they lead to sums that rows share ===//
 //
-// R5 and R1 bring a sum of products of sums into the form that R7 stores (Temporaries.cpp), which is
-// the associativity of the inner product:
+// R5 and R1 bring a sum of products of sums into the form that R7 stores (Temporaries.cpp), which
+// is the associativity of the inner product:
 //
 //   Σ_j (Σ_e A_ie · B_ej) · C_jd = Σ_e A_ie · (Σ_j B_ej · C_jd).
 //
@@ -19,11 +19,12 @@ using namespace moa;
 
 /// The fewest and most indices of a part of a range that ends at another index for every row.
 static constexpr int64_t kLeastBlock = 64, kMostBlock = 1024;
-/// Multiply-adds that take as long as what becomes of one element that is stored for a part: it is written,
-/// read and written again where parts are added up, and read by the rows.
+/// Multiply-adds that take as long as what becomes of one element that is stored for a part: it is
+/// written, read and written again where parts are added up, and read by the rows.
 static constexpr int64_t kPerStored = 1024;
-/// Multiply-adds of sums over scores that take as long as one with a stored sum, which reads more for each and has
-/// launches of its own: what is measured where lengths are known, from 1,024 of operands of 64 on.
+/// Multiply-adds of sums over scores that take as long as one with a stored sum, which reads more
+/// for each and has launches of its own: what is measured where lengths are known, from 1,024 of
+/// operands of 64 on.
 static constexpr int64_t kPerStoredSum = 16;
 /// Products that a term is multiplied out to.
 static constexpr unsigned kMostTerms = 8;
@@ -68,23 +69,26 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
       ArrayType type = typeOfArray(kernel, temporaries, node->id);
       for (auto [axis, index] : llvm::enumerate(node->operands))
         if (!reads.isInside(index, type.getExtent(axis).str(), [&](int64_t id) {
-              auto known = llvm::find_if(indices, [&](const auto &entry) { return entry.first == id; });
+              auto known =
+                  llvm::find_if(indices, [&](const auto &entry) { return entry.first == id; });
               return known != indices.end() ? known->second.str() : std::string();
             }))
           return false;
       return llvm::all_of(node->operands, visit);
     }
     // A quotient or a shift has no value for every second operand.
-    bool isPartial = node->isOp("arith.floordivsi") || node->isOp("arith.shli") || node->isOp("arith.shrsi");
-    if (isPartial && node->operands[1]->kind != ExprKind::Const && node->operands[1]->kind != ExprKind::Extent)
+    bool isPartial =
+        node->isOp("arith.floordivsi") || node->isOp("arith.shli") || node->isOp("arith.shrsi");
+    if (isPartial && node->operands[1]->kind != ExprKind::Const &&
+        node->operands[1]->kind != ExprKind::Extent)
       return false;
     return llvm::all_of(node->operands, visit);
   };
   return visit(e);
 }
 
-/// Sorts the conditions of a range: those that know no j, where it ends or begins with a row, and what is left. None where a
-/// row bounds it from both sides, which is short.
+/// Sorts the conditions of a range: those that know no j, where it ends or begins with a row, and
+/// what is left. None where a row bounds it from both sides, which is short.
 bool Derivation::findRange(Association &a, const IndexExtents &rows) {
   struct Other {
     Expr part, bound;
@@ -92,16 +96,20 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
   };
   Expr j = exprs.index(a.j);
   auto both = [&](Expr x, Expr y) { return x ? exprs.op("arith.andi", {x, y}, y->type) : y; };
-  auto meet = [&](Expr x, Expr y) { return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}, y->type); };
+  auto meet = [&](Expr x, Expr y) {
+    return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}, y->type);
+  };
   SmallVector<Other> others;
   for (Expr part : conjunctsOf(a.present)) {
     if (!part->dependsOn(a.j)) {
       a.ofRow = both(a.ofRow, part);
       continue;
     }
-    Expr last = lastOf(exprs, part, j), first = last ? nullptr : firstOf(exprs, part, j), bound = last ? last : first;
+    Expr last = lastOf(exprs, part, j), first = last ? nullptr : firstOf(exprs, part, j),
+         bound = last ? last : first;
     auto row = llvm::find_if(rows, [&](auto &entry) {
-      return bound && growthWith(bound, entry.first).value_or(0) > 0 && (!a.bound || a.row == entry.first);
+      return bound && growthWith(bound, entry.first).value_or(0) > 0 &&
+             (!a.bound || a.row == entry.first);
     });
     if (row == rows.end()) {
       others.push_back({part, bound, bool(first)});
@@ -117,7 +125,8 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
   }
   // A bound of the same direction that the row does not know is one of both.
   for (const Other &other : others) {
-    bool isMet = a.bound && other.bound && other.isFirst == a.isFirst && !other.bound->dependsOn(a.row);
+    bool isMet =
+        a.bound && other.bound && other.isFirst == a.isFirst && !other.bound->dependsOn(a.row);
     if (isMet)
       a.bound = meet(a.bound, other.bound);
     else
@@ -131,9 +140,11 @@ void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &wh
   if (quiet || !remarked.insert(a.sum).second)
     return;
   auto [place, name] = placeAndName(a.sum);
-  emitRemark(place) << "'" << name << "' is summed up over '" << a.sum->extent << "' for each '" << exprs.indexName(row)
-                    << "', as " << why << " '" << exprs.indexName(row) << "' and the index of '" << a.sum->extent
-                    << "' together: the sums of products in it, which rows could share otherwise, are not stored";
+  emitRemark(place)
+      << "'" << name << "' is summed up over '" << a.sum->extent << "' for each '"
+      << exprs.indexName(row) << "', as " << why << " '" << exprs.indexName(row)
+      << "' and the index of '" << a.sum->extent
+      << "' together: the sums of products in it, which rows could share otherwise, are not stored";
 }
 
 /// Whether a factor at j is a sum of products that may come apart for rows.
@@ -141,10 +152,13 @@ static bool isInnerSum(Expr e, int64_t j) {
   return isFloatSum(e) && !e->getPresent() && e->dependsOn(j) && knownExtent(e).value_or(0) > 0;
 }
 
-static bool isAdded(Expr e) { return e->isOp("arith.addf") || e->isOp("arith.subf") || e->isOp("arith.negf"); }
+static bool isAdded(Expr e) {
+  return e->isOp("arith.addf") || e->isOp("arith.subf") || e->isOp("arith.negf");
+}
 
-/// What is added up in `e`, and whether it is subtracted. What has been found may be many times what is written down, of
-/// x + x of x + x: no more than the most, of which the last is what is left.
+/// What is added up in `e`, and whether it is subtracted. What has been found may be many times
+/// what is written down, of x + x of x + x: no more than the most, of which the last is what is
+/// left.
 static void addendsOf(Expr e, bool isNegative, SmallVectorImpl<std::pair<Expr, bool>> &found) {
   if (!isAdded(e) || found.size() >= kMostAddends) {
     found.push_back({e, isNegative});
@@ -156,16 +170,19 @@ static void addendsOf(Expr e, bool isNegative, SmallVectorImpl<std::pair<Expr, b
     addendsOf(e->operands[1], isNegative != e->isOp("arith.subf"), found);
 }
 
-/// Whether a product, or what it adds up, has such a sum for a factor. `known` has the answers for parts that are shared.
+/// Whether a product, or what it adds up, has such a sum for a factor. `known` has the answers for
+/// parts that are shared.
 static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j, llvm::DenseMap<Expr, bool> &known) {
   if (auto [entry, isNew] = known.try_emplace(e, false); !isNew)
     return entry->second;
   bool found = isInnerSum(e, j);
   if (!found && isAdded(e))
-    found = llvm::any_of(e->operands, [&](Expr part) { return hasInnerSum(rules, part, j, known); });
+    found =
+        llvm::any_of(e->operands, [&](Expr part) { return hasInnerSum(rules, part, j, known); });
   else if (!found && (e->isOp("arith.mulf") || e->isOp("arith.divf")))
     found = llvm::any_of(rules.factors(e), [&](const FoldRules::Factor &factor) {
-      return !factor.divides && factor.base != e && factor.base->dependsOn(j) && hasInnerSum(rules, factor.base, j, known);
+      return !factor.divides && factor.base != e && factor.base->dependsOn(j) &&
+             hasInnerSum(rules, factor.base, j, known);
     });
   return known[e] = found;
 }
@@ -175,22 +192,28 @@ static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j) {
   return hasInnerSum(rules, e, j, known);
 }
 
-/// Whether a value reads a maximum or another reduction of the row that is no sum: x − max x is exact where x is.
+/// Whether a value reads a maximum or another reduction of the row that is no sum: x − max x is
+/// exact where x is.
 static bool readsExtreme(Expr e, int64_t j) {
   bool found = false;
-  walk(e, [&](Expr node) { found |= node->kind == ExprKind::Reduce && node->monoid != Monoid::add && !node->dependsOn(j); });
+  walk(e, [&](Expr node) {
+    found |= node->kind == ExprKind::Reduce && node->monoid != Monoid::add && !node->dependsOn(j);
+  });
   return found;
 }
 
-/// (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. What has none stays together: where it cancels, it does
-/// as it is written, and it is no larger than twice the factor or the other addends.
-bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j, SmallVectorImpl<SharedTerm> &terms) {
+/// (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. What has none stays together:
+/// where it cancels, it does as it is written, and it is no larger than twice the factor or the
+/// other addends.
+bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j,
+                             SmallVectorImpl<SharedTerm> &terms) {
   SmallVector<FoldRules::Factor> factors = rules.factors(product);
   for (auto [n, factor] : llvm::enumerate(factors)) {
     if (factor.divides || !isAdded(factor.base) || !hasInnerSum(rules, factor.base, j))
       continue;
     auto with = [&](Expr other) {
-      return rules.rebuildProduct(product, [&](unsigned k, Expr base) { return k == n ? other : base; });
+      return rules.rebuildProduct(product,
+                                  [&](unsigned k, Expr base) { return k == n ? other : base; });
     };
     SmallVector<std::pair<Expr, bool>> addends;
     addendsOf(factor.base, false, addends);
@@ -218,8 +241,8 @@ bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j, SmallVect
   return terms.size() <= kMostTerms;
 }
 
-/// Takes a product apart into what rows know and what j knows, at its factor `number`, a sum of products; without one j knows
-/// all that depends on it.
+/// Takes a product apart into what rows know and what j knows, at its factor `number`, a sum of
+/// products; without one j knows all that depends on it.
 bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional<unsigned> number) {
   int64_t j = a.j;
   SmallVector<FoldRules::Factor> factors = rules.factors(term.body);
@@ -244,9 +267,11 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
   term.term = rules.rebuildProduct(term.body, [&](unsigned n, Expr base) -> Expr {
     if (number && n == *number)
       return term.right;
-    // Where the range ends with a row, weights of the distance from there come apart at the ends of parts.
+    // Where the range ends with a row, weights of the distance from there come apart at the ends of
+    // parts.
     if (factors[n].divides || !base->dependsOn(a.row) || !base->dependsOn(j) ||
-        llvm::none_of(a.ends, [&](Expr end) { return isDistanceWeight(exprs, rules, base, a.row, j, end); }))
+        llvm::none_of(
+            a.ends, [&](Expr end) { return isDistanceWeight(exprs, rules, base, a.row, j, end); }))
       return base;
     term.weights.push_back(base);
     return nullptr;
@@ -259,7 +284,9 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
 /// The factors of a term that know no j.
 void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
   auto part = [&](bool isScale) {
-    return rules.rebuildProduct(term.term, [&](unsigned, Expr base) { return base->dependsOn(j) != isScale ? base : nullptr; });
+    return rules.rebuildProduct(term.term, [&](unsigned, Expr base) {
+      return base->dependsOn(j) != isScale ? base : nullptr;
+    });
   };
   term.scale = part(true);
   if (term.scale)
@@ -275,7 +302,8 @@ static bool knowsRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) 
   });
 }
 
-/// Finds the other side of the law for the sum `t` of a row. `isAlways`: nothing decides whether it is needed.
+/// Finds the other side of the law for the sum `t` of a row. `isAlways`: nothing decides whether it
+/// is needed.
 std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows,
                                                                    bool isAlways) {
   Association found;
@@ -291,7 +319,8 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       e = exprs.renamed(e, {{j, exprs.index(exprs.freshIndex((exprs.indexName(j) + "2").str()))}});
     return shorten(exprs.strAsWritten(e));
   };
-  // In each product, a sum of products comes apart where what j knows does not know a row that the rest knows.
+  // In each product, a sum of products comes apart where what j knows does not know a row that the
+  // rest knows.
   bool isProduct = false;
   for (SharedTerm &term : found.terms) {
     bool isApart = false;
@@ -305,8 +334,9 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
         isApart |= !knowsRow(rules, term.term, j, id);
         // Weights of indices and elements may come apart as they are written otherwise.
         auto blocking = llvm::find_if(factors, [&, n = n, id = id](const FoldRules::Factor &other) {
-          return other.base != factors[n].base && other.base->dependsOn(j) && other.base->dependsOn(id) &&
-                 outermostReductions(other.base).empty() && !llvm::is_contained(term.weights, other.base);
+          return other.base != factors[n].base && other.base->dependsOn(j) &&
+                 other.base->dependsOn(id) && outermostReductions(other.base).empty() &&
+                 !llvm::is_contained(term.weights, other.base);
         });
         if (!isApart && blocking != factors.end())
           remarkOnRows(found, id, textOf(blocking->base, id) + " knows");
@@ -327,17 +357,24 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       shared.push_back(id);
   if (shared.empty())
     return std::nullopt;
-  // ... but for where its range ends or begins, and whether a part of that holds elements must be known without a pass.
-  auto knows = [&](Expr part) { return llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); }); };
-  bool hasWeights = llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
+  // ... but for where its range ends or begins, and whether a part of that holds elements must be
+  // known without a pass.
+  auto knows = [&](Expr part) {
+    return llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); });
+  };
+  bool hasWeights =
+      llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
   if (found.bound ? shared.size() != 1 || found.row != shared[0] : !isProduct || hasWeights)
     return std::nullopt;
-  if (found.range && (knows(found.range) || (found.bound && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)),
-                                                                       conjunctsOf(found.range), exprs.index(j))))) {
+  if (found.range && (knows(found.range) ||
+                      (found.bound && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)),
+                                                 conjunctsOf(found.range), exprs.index(j))))) {
     if (isProduct)
       for (Expr part : conjunctsOf(found.range))
-        if (knows(part) || (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
-          remarkOnRows(found, shared[0], "where " + textOf(found.present, shared[0]) + " holds depends on");
+        if (knows(part) ||
+            (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
+          remarkOnRows(found, shared[0],
+                       "where " + textOf(found.present, shared[0]) + " holds depends on");
     return std::nullopt;
   }
   for (SharedTerm &term : found.terms) {
@@ -349,22 +386,27 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
     if (term.inner)
       indices.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
     auto isInArrays = [&](Expr e) { return !e || readsInside(e, indices); };
-    // Conditions too: what guarded them, another condition or that there is an element, does not where they are asked for a whole part.
-    if (!llvm::all_of(ArrayRef<Expr>{term.term, term.scale, found.range, found.bound, found.ofRow}, isInArrays) ||
+    // Conditions too: what guarded them, another condition or that there is an element, does not
+    // where they are asked for a whole part.
+    if (!llvm::all_of(ArrayRef<Expr>{term.term, term.scale, found.range, found.bound, found.ofRow},
+                      isInArrays) ||
         !llvm::all_of(term.weights, isInArrays))
       return std::nullopt;
   }
   return found;
 }
 
-/// The indices of a part: with x·y elements stored for it, and x + y multiply-adds for each index that rows sum
-/// up as it stands, half a part on average, x·y·w/L + (x + y)·L/2 is least at L = √(2·w·x·y/(x + y)). It is the same
-/// for all sums of a row, so that their last blocks are one fold.
+/// The indices of a part: with x·y elements stored for it, and x + y multiply-adds for each index
+/// that rows sum up as it stands, half a part on average, x·y·w/L + (x + y)·L/2 is least at L =
+/// √(2·w·x·y/(x + y)). It is the same for all sums of a row, so that their last blocks are one
+/// fold.
 void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
   double best = 0;
   for (const Association &a : found) {
     auto columns = a.rows.back().second.getConstant();
-    double y = columns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
+    double y = columns && a.sum->dependsOn(a.rows.back().first)
+                   ? double(std::max<int64_t>(*columns, 1))
+                   : 1;
     for (const SharedTerm &term : a.terms) {
       double x = term.inner ? double(knownExtent(term.inner).value_or(1)) : 1;
       best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));
@@ -374,7 +416,8 @@ void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
     a.block = std::clamp<int64_t>(llvm::PowerOf2Ceil(uint64_t(best)), kLeastBlock, kMostBlock);
 }
 
-void Derivation::addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs) {
+void Derivation::addCosts(const Association &a, const IndexExtents &extents,
+                          AssociationCosts &costs) {
   SymExpr range = *SymExpr::parse(a.sum->extent);
   // Of a range that ends with the row, the last block is summed up as it stands.
   SymExpr block(a.block / 2);
@@ -396,12 +439,14 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents, Ass
     IndexExtents all = extents;
     if (term.inner)
       all.push_back({term.axis, length});
-    costs.after = costs.after + rate * (countOver(stored, all, range) + countOver(a.sum->freeIndices, extents, length));
+    costs.after = costs.after + rate * (countOver(stored, all, range) +
+                                        countOver(a.sum->freeIndices, extents, length));
   }
 }
 
 /// ± scale · Σ over the axis of the left operand times `stored`.
-Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
+Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored,
+                           Expr present) {
   Expr value = stored;
   if (term.inner) {
     Expr product = exprs.op("arith.mulf", {term.left, stored}, a.sum->type);
@@ -452,7 +497,8 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
     any = exprs.op("arith.andi", {any, a.ofRow}, any->type);
   return any == exprs.boolean(true)
              ? value
-             : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
+             : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)},
+                        a.sum->type);
 }
 
 /// What the operands of the outer contraction are rounded to: as a computed operand is, to the
@@ -467,10 +513,10 @@ TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr sum) {
   return rounds && !rounds.getValue().isF16() ? rounds : TypeAttr();
 }
 
-/// Finds the sums of a value that have another side, and those inside of its other reductions, over whose indices they are
-/// as they are over rows: of O_d / √(Σ_e O_e²) both.
-void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
-                                  SmallVectorImpl<Association> &found) {
+/// Finds the sums of a value that have another side, and those inside of its other reductions, over
+/// whose indices they are as they are over rows: of O_d / √(Σ_e O_e²) both.
+void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways,
+                                  llvm::DenseSet<Expr> &seen, SmallVectorImpl<Association> &found) {
   isAlways &= !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
     if (!seen.insert(t).second)
@@ -523,7 +569,9 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   // The columns of a product count once, whoever reads them.
   llvm::DenseSet<Expr> counted;
   for (const Association &a : found)
-    if (counted.insert(exprs.renamed(a.sum, {{a.rows.back().first, exprs.index(rows.back().first)}})).second)
+    if (counted
+            .insert(exprs.renamed(a.sum, {{a.rows.back().first, exprs.index(rows.back().first)}}))
+            .second)
       addCosts(a, a.rows, costs);
   if (found.empty() || !isLess(costs.after, costs.before))
     return value;
@@ -535,7 +583,8 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
     // Beside a product of matrices, what rows have for all of its columns is found before.
     if (hasAxis && a.rows.size() == rows.size() && !a.sum->dependsOn(last) && !a.bound) {
       auto [loc, name] = placeAndName(a.sum);
-      sum = store(nests, sum, indicesOf(sum, rows, last), sum->type, name + "_rows", loc, /*carries=*/false);
+      sum = store(nests, sum, indicesOf(sum, rows, last), sum->type, name + "_rows", loc,
+                  /*carries=*/false);
     }
     after[a.sum] = sum;
     if (observer)
@@ -546,9 +595,11 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
 
 /// Whether a range that bounds of an index restrict holds an element, without a pass over it.
 Expr Derivation::anyOf(Expr e) {
-  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ || e->operands[0] != exprs.boolean(true) || !e->getPresent())
+  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ ||
+      e->operands[0] != exprs.boolean(true) || !e->getPresent())
     return nullptr;
   int64_t j = openings.indexFor(e);
   Expr present = exprs.open(e, j).second;
-  return anyWithin(exprs, exprs.extent(*SymExpr::parse(e->extent)), conjunctsOf(present), exprs.index(j));
+  return anyWithin(exprs, exprs.extent(*SymExpr::parse(e->extent)), conjunctsOf(present),
+                   exprs.index(j));
 }

@@ -18,7 +18,8 @@ namespace {
 
 class Choices {
 public:
-  Choices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
+  Choices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
+          std::map<int64_t, std::string> extents)
       : exprs(exprs), openings(exprs), kernel(kernel), reads(reads), extents(std::move(extents)) {}
 
   Expr restrict(Expr e, Expr condition) {
@@ -36,9 +37,8 @@ public:
       for (unsigned k = 0; k < e->operands.size(); ++k)
         operands.push_back(restrict(e->operands[k], both(condition, choiceOf(e, k, operands))));
       if (operands != e->operands)
-        result = e->kind == ExprKind::Psi
-                     ? exprs.psi(e->id, operands, e->type)
-                     : exprs.op(*e->op, e->attributes, operands, e->type);
+        result = e->kind == ExprKind::Psi ? exprs.psi(e->id, operands, e->type)
+                                          : exprs.op(*e->op, e->attributes, operands, e->type);
     }
     return memo[{e, condition}] = result;
   }
@@ -55,8 +55,8 @@ private:
       Builder b(exprs.getContext());
       if (predicate < 6)
         return exprs.op(*e->op,
-                        b.getDictionaryAttr(b.getNamedAttr(
-                            "predicate", b.getI64IntegerAttr(inverse[predicate]))),
+                        b.getDictionaryAttr(
+                            b.getNamedAttr("predicate", b.getI64IntegerAttr(inverse[predicate]))),
                         e->operands, e->type);
     }
     return exprs.op("arith.xori", {e, exprs.boolean(true)}, e->type);
@@ -88,8 +88,8 @@ private:
       newPresent = both(without(condition, newPresent), newPresent);
     if (newBody == body && newPresent == present)
       return e;
-    return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds,
-                        exprs.boundName(e), e->function);
+    return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds, exprs.boundName(e),
+                        e->function);
   }
 
   /// The conjuncts of a condition that do not depend on j, or null.
@@ -134,8 +134,8 @@ private:
             return known != extents.end() ? known->second : std::string();
           });
       }
-      bool divides = e->kind == ExprKind::Op &&
-                     (e->isOp("arith.floordivsi") || e->isOp("arith.shli") || e->isOp("arith.shrsi"));
+      bool divides = e->kind == ExprKind::Op && (e->isOp("arith.floordivsi") ||
+                                                 e->isOp("arith.shli") || e->isOp("arith.shrsi"));
       result |= divides && e->operands[1]->kind != ExprKind::Const &&
                 e->operands[1]->kind != ExprKind::Extent;
     }
@@ -154,7 +154,6 @@ private:
 } // namespace
 
 Expr moa::restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
-                          const std::map<int64_t, std::string> &extents, Expr e,
-                          Expr present) {
+                          const std::map<int64_t, std::string> &extents, Expr e, Expr present) {
   return Choices(exprs, kernel, reads, extents).restrict(e, present);
 }

@@ -58,8 +58,8 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
 
 } // namespace
 
-std::unique_ptr<Pass>
-moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules, FoldObserver *observer) {
+std::unique_ptr<Pass> moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules,
+                                                     FoldObserver *observer) {
   ConvertDNFToONFOptions options;
   options.disable.assign(disabledRules.begin(), disabledRules.end());
   auto pass = std::make_unique<ConvertDNFToONF>(options);

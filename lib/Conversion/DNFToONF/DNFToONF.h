@@ -21,9 +21,8 @@ class FoldObserver;
 /// is then right but takes more passes. A remark names the subterm that keeps
 /// a reduction from sharing a pass. The `observer`, if any, hears of every step
 /// (Observer.h).
-std::unique_ptr<mlir::Pass>
-createConvertDNFToONFPass(std::vector<std::string> disabledRules = {},
-                          FoldObserver *observer = nullptr);
+std::unique_ptr<mlir::Pass> createConvertDNFToONFPass(std::vector<std::string> disabledRules = {},
+                                                      FoldObserver *observer = nullptr);
 
 } // namespace moa
 

@@ -24,8 +24,8 @@ static bool isCarriable(StringRef extent) {
 
 Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
   if (present)
-    return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present,
-                        TypeAttr(), exprs.indexName(index));
+    return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present, TypeAttr(),
+                        exprs.indexName(index));
   if (auto n = constantExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());
@@ -38,7 +38,8 @@ Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {
   Expr term = exprs.constant(getIdentity(acc.reduce->monoid, type), type);
   for (Expr condition : acc.repair.leftOut)
     term = exprs.op("arith.select", {condition, exprs.floatConstant(0, type), term}, type);
-  return exprs.reduce(acc.reduce->monoid, acc.reduce->extent, index, term, acc.present, TypeAttr(), exprs.indexName(index));
+  return exprs.reduce(acc.reduce->monoid, acc.reduce->extent, index, term, acc.present, TypeAttr(),
+                      exprs.indexName(index));
 }
 
 //===----------------------------------------------------------------------===//
@@ -56,8 +57,8 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   auto readsResult = [&](Expr part) {
     bool found = false;
     walk(part, [&](Expr node) {
-      found |= node->kind == ExprKind::Reduce && node->extent == e->extent &&
-               !node->dependsOn(j) && node->freeIndices.lower_bound(0) == node->freeIndices.begin();
+      found |= node->kind == ExprKind::Reduce && node->extent == e->extent && !node->dependsOn(j) &&
+               node->freeIndices.lower_bound(0) == node->freeIndices.begin();
     });
     return found;
   };
@@ -65,16 +66,15 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   for (unsigned k = 0; k < factors.size(); ++k) {
     Expr sum = factors[k].base;
     if (factors[k].divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf")) ||
-        !sum->dependsOn(j) || !readsResult(sum->operands[0]) ||
-        !readsResult(sum->operands[1]))
+        !sum->dependsOn(j) || !readsResult(sum->operands[0]) || !readsResult(sum->operands[1]))
       continue;
     Expr parts[2];
     for (unsigned side : {0, 1}) {
       Expr term = rules.rebuildProduct(body, [&](unsigned number, Expr base) {
         return number == k ? sum->operands[side] : base;
       });
-      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(),
-                               exprs.boundName(e));
+      Expr part =
+          exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(), exprs.boundName(e));
       exprs.inheritPlace(e, part);
       parts[side] = normaliseReduce(part);
       exprs.inheritPlace(e, parts[side]);
@@ -114,9 +114,7 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
 /// that F may share with them.
 std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, Expr present) {
   Expr range = nullptr, inner = nullptr;
-  auto both = [&](Expr a, Expr b) {
-    return a ? exprs.op("arith.andi", {a, b}, b->type) : b;
-  };
+  auto both = [&](Expr a, Expr b) { return a ? exprs.op("arith.andi", {a, b}, b->type) : b; };
   std::function<void(Expr)> sort = [&](Expr part) {
     if (part->isOp("arith.andi")) {
       sort(part->operands[0]);
@@ -196,8 +194,8 @@ Expr Derivation::normaliseReduce(Expr e) {
   }
   if (Expr apart = hoistFromExtreme(e, j, body, present))
     return apart;
-  return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds,
-                      exprs.boundName(e), e->function);
+  return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds, exprs.boundName(e),
+                      e->function);
 }
 
 Expr Derivation::normalise(Expr e) {
@@ -257,8 +255,7 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
       return axis;
   }
   while (axis-- > 0)
-    if (llvm::any_of(reductions,
-                     [&](Expr reduce) { return !reduce->dependsOn(indices[axis]); }))
+    if (llvm::any_of(reductions, [&](Expr reduce) { return !reduce->dependsOn(indices[axis]); }))
       return axis;
   return std::nullopt;
 }
@@ -272,8 +269,8 @@ int64_t Derivation::rowIndex(size_t axis, StringRef name) {
 }
 
 /// Adds an output, whose value is over the row indices of `domain`, to the nest of its rows.
-void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output,
-                           const AxisList &domain, bool carries) {
+void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
+                           bool carries) {
   size_t rank = domain.size();
   ArrayRef<int64_t> ids = ArrayRef<int64_t>(rowIds).take_front(rank);
   std::optional<size_t> axis;
@@ -319,7 +316,8 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output,
 }
 
 /// The value of an output at the row indices, in normal form, 0 where it is absent.
-Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const AxisList &domain) {
+Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op,
+                         const AxisList &domain) {
   SmallVector<Expr> indices;
   std::map<int64_t, std::string> extents;
   for (auto [k, axis] : llvm::enumerate(domain)) {
@@ -354,8 +352,8 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
   return exprs.op("arith.select", {normalise(present), value, zero}, value->type);
 }
 
-/// Whether an output compares floats of which one is computed from an extreme of floats. What is asked has expressions of
-/// its own: those of a derivation are ordered by when they are made.
+/// Whether an output compares floats of which one is computed from an extreme of floats. What is
+/// asked has expressions of its own: those of a derivation are ordered by when they are made.
 static bool readsComparedExtreme(dnf::OutputOp op) {
   ExprContext exprs(op.getContext());
   ExprImporter importer(exprs, op->getParentOfType<dnf::KernelOp>());
@@ -384,14 +382,14 @@ std::vector<NestPlan> Derivation::run() {
     exprs.inputNames.push_back(name.str());
   std::vector<NestPlan> nests;
   SmallVector<dnf::OutputOp> outputs(kernel.getBody().front().getOps<dnf::OutputOp>());
-  llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) {
-    return a.getResult() < b.getResult();
-  });
+  llvm::sort(outputs,
+             [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
   comparesExtremes = llvm::any_of(outputs, readsComparedExtreme);
   for (dnf::OutputOp op : outputs) {
     AxisList domain;
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
-      domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
+      domain.push_back(
+          {cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
     Expr value = valueOf(nests, importer, op, domain);
     IndexExtents rows;
     for (auto [k, axis] : llvm::enumerate(domain))
@@ -442,12 +440,13 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
   nest.accs.push_back(std::move(acc));
 }
 
-/// Whether conditions on an index decide what is needed of the terms of a reduction over it, at any depth.
+/// Whether conditions on an index decide what is needed of the terms of a reduction over it, at any
+/// depth.
 static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
   bool found = present && present->dependsOn(index);
   walk(term, [&](Expr e) {
     bool isLogic = e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori"));
-    Expr condition = e->kind == ExprKind::Reduce ? e->getPresent()
+    Expr condition = e->kind == ExprKind::Reduce          ? e->getPresent()
                      : isLogic || e->isOp("arith.select") ? e->operands[0]
                                                           : nullptr;
     found |= condition && condition->dependsOn(index);
@@ -455,10 +454,12 @@ static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
   return found;
 }
 
-/// Whether the row may have a reduction inside of another one as a state that carries the axis of the latter, which computes it at
-/// all indices. The terms of the latter need it at each index, or every element that it reads is one of its array. For example, in
-/// Σ over { e < 8 : e < N } of (Σ_j A_j·B_je)² with B of N columns neither holds.
-static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan &nest, Expr t, int64_t axis, Expr sum) {
+/// Whether the row may have a reduction inside of another one as a state that carries the axis of
+/// the latter, which computes it at all indices. The terms of the latter need it at each index, or
+/// every element that it reads is one of its array. For example, in Σ over { e < 8 : e < N } of
+/// (Σ_j A_j·B_je)² with B of N columns neither holds.
+static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan &nest, Expr t,
+                     int64_t axis, Expr sum) {
   auto [term, present] = exprs.open(t, axis);
   if (!hasConditionsOn(axis, term, present))
     return true;
@@ -498,7 +499,8 @@ SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
     for (size_t k = 0; k < found.size(); ++k)
       if (found[k]->extent == nest.carriedExtents.at(id) && !found[k]->dependsOn(id)) {
         auto visitCarried = [&, t = found[k]](Expr node) {
-          if (node->kind != ExprKind::Reduce || !node->dependsOn(id) || mayCarry(exprs, *this, nest, t, id, node))
+          if (node->kind != ExprKind::Reduce || !node->dependsOn(id) ||
+              mayCarry(exprs, *this, nest, t, id, node))
             visit(node);
         };
         auto [term, present] = exprs.open(found[k], id);
@@ -510,8 +512,8 @@ SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
   return found;
 }
 
-/// An axis of a reduction of the row, over whose indices sums inside share factors: the row has their states, and then reads
-/// them, as of Σ_e (Σ_j A_j·B_je)².
+/// An axis of a reduction of the row, over whose indices sums inside share factors: the row has
+/// their states, and then reads them, as of Σ_e (Σ_j A_j·B_je)².
 void Derivation::carryInside(NestPlan &nest) {
   for (Expr t : rowReductions(nest)) {
     auto hasExtent = [&](auto &axis) { return axis.second == t->extent; };
@@ -520,14 +522,19 @@ void Derivation::carryInside(NestPlan &nest) {
     int64_t e = exprs.freshIndex(exprs.boundName(t));
     auto isOfRow = [&](int64_t id) { return id == e || llvm::is_contained(nest.rows, id); };
     bool reads = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
-      if (sum->monoid != Monoid::add || !sum->dependsOn(e) || !llvm::all_of(sum->freeIndices, isOfRow) ||
-          (sum->getPresent() && sum->getPresent()->dependsOn(e)) || !mayCarry(exprs, *this, nest, t, e, sum))
+      if (sum->monoid != Monoid::add || !sum->dependsOn(e) ||
+          !llvm::all_of(sum->freeIndices, isOfRow) ||
+          (sum->getPresent() && sum->getPresent()->dependsOn(e)) ||
+          !mayCarry(exprs, *this, nest, t, e, sum))
         return false;
       // What would be computed again for each e: a reduction that is no state of the row.
       int64_t j = exprs.freshIndex(exprs.boundName(sum));
-      return llvm::any_of(rules.factors(exprs.open(sum, j).first), [&](const FoldRules::Factor &factor) {
-        return !factor.base->dependsOn(e) && llvm::any_of(outermostReductions(factor.base), [&](Expr inner) { return inner->dependsOn(j); });
-      });
+      return llvm::any_of(rules.factors(exprs.open(sum, j).first),
+                          [&](const FoldRules::Factor &factor) {
+                            return !factor.base->dependsOn(e) &&
+                                   llvm::any_of(outermostReductions(factor.base),
+                                                [&](Expr inner) { return inner->dependsOn(j); });
+                          });
     });
     if (!reads)
       continue;
@@ -545,9 +552,8 @@ void Derivation::collectReductions(NestPlan &nest) {
       if (reduce->extent != extent)
         continue;
       isFree &= !reduce->dependsOn(id);
-      walk(exprs.open(reduce, id).first, [&](Expr node) {
-        reads |= node->dependsOn(id) && llvm::is_contained(found, node);
-      });
+      walk(exprs.open(reduce, id).first,
+           [&](Expr node) { reads |= node->dependsOn(id) && llvm::is_contained(found, node); });
     }
     if (isFree && reads)
       nest.foldIndex.try_emplace(extent, id);
@@ -579,7 +585,8 @@ void Derivation::remark(const AccPlan &acc) {
 /// Two passes over one extent that could run at once but for where their terms are.
 void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
   auto rangeOf = [&](const AccPlan &a) {
-    return a.present ? "where " + shorten(exprs.strAsWritten(a.present)) : std::string("everywhere");
+    return a.present ? "where " + shorten(exprs.strAsWritten(a.present))
+                     : std::string("everywhere");
   };
   auto [place, name] = placeOf(acc);
   emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
@@ -600,7 +607,8 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   for (Expr dep : acc.deps) {
     AccPlan &other = planOf(dep);
     // What the state leaves out joins it behind the fold.
-    bool mayShare = enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
+    bool mayShare =
+        enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
     pass = std::max(pass, other.pass + (mayShare ? 0 : 1));
   }
   acc.pass = pass;
@@ -642,14 +650,15 @@ bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
     auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
     return it == nest.accs.end() ? nullptr : it->get();
   };
-  Repair repair = rules.moments(acc.reduce, acc.body, acc.present,
-                                makeAny(acc.reduce->extent, j, acc.present), acc.states, j,
-                                [&](Expr state) { return planOf(state)->body; });
-  bool isOfFold = repair.valid() && llvm::all_of(repair.others, [&](const Repair::Other &other) {
-    AccPlan *plan = planOf(other.sum);
-    return !plan || !isAssigned(nest, *plan, acc) ||
-           (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
-  });
+  Repair repair =
+      rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
+                    acc.states, j, [&](Expr state) { return planOf(state)->body; });
+  bool isOfFold =
+      repair.valid() && llvm::all_of(repair.others, [&](const Repair::Other &other) {
+        AccPlan *plan = planOf(other.sum);
+        return !plan || !isAssigned(nest, *plan, acc) ||
+               (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
+      });
   if (!isOfFold)
     return false;
   if (!quiet)
@@ -778,12 +787,11 @@ void Derivation::planFolds(NestPlan &nest) {
         remarkOnRange(*acc, *other->accs.front());
     }
     if (isNew)
-      fold = nest.folds.insert(nest.folds.end(),
-                               {acc->pass, acc->reduce->extent, acc->present,
-                                nest.foldIndex[acc->reduce->extent], {}});
+      fold = nest.folds.insert(
+          nest.folds.end(),
+          {acc->pass, acc->reduce->extent, acc->present, nest.foldIndex[acc->reduce->extent], {}});
     fold->accs.push_back(acc.get());
   }
-  llvm::stable_sort(nest.folds, [](const FoldPlan &a, const FoldPlan &b) {
-    return a.pass < b.pass;
-  });
+  llvm::stable_sort(nest.folds,
+                    [](const FoldPlan &a, const FoldPlan &b) { return a.pass < b.pass; });
 }

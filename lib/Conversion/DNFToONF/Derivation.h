@@ -94,10 +94,10 @@ class FoldObserver;
 
 class Derivation {
 public:
-  Derivation(ExprContext &exprs, dnf::KernelOp kernel,
-             const llvm::StringSet<> &disabled, FoldObserver *observer = nullptr)
-      : exprs(exprs), rules(exprs), openings(exprs), kernel(kernel), reads(exprs, kernel), disabled(disabled),
-        observer(observer) {}
+  Derivation(ExprContext &exprs, dnf::KernelOp kernel, const llvm::StringSet<> &disabled,
+             FoldObserver *observer = nullptr)
+      : exprs(exprs), rules(exprs), openings(exprs), kernel(kernel), reads(exprs, kernel),
+        disabled(disabled), observer(observer) {}
 
   std::vector<NestPlan> run();
   llvm::ArrayRef<Temporary> getTemporaries() const { return temporaries; }
@@ -106,8 +106,9 @@ public:
   Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
   /// ⊕ of the terms that the state of `acc` leaves out, 0 each: Repair::leftOut.
   Expr makeLeftOut(const AccPlan &acc, int64_t index);
-  /// Whether every element of a parameter that `e` reads is one of its array for all values of these indices. What was proved
-  /// of an index under a condition may not hold where an array is computed as a whole.
+  /// Whether every element of a parameter that `e` reads is one of its array for all values of
+  /// these indices. What was proved of an index under a condition may not hold where an array is
+  /// computed as a whole.
   bool readsInside(Expr e, IndexExtents indices);
 
 private:
@@ -132,34 +133,38 @@ private:
   /// `carries`: an axis may be carried inside of the row.
   void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
                  bool carries = true);
-  Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
+  Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op,
+               const AxisList &domain);
   /// A product of Σ_j of which rows share what knows j: ± scale · Σ_e left · (Σ_j term).
   struct SharedTerm {
-    Expr body = nullptr;                    // the product at j
+    Expr body = nullptr; // the product at j
     bool isNegative = false;
-    Expr inner = nullptr;                   // Σ_e left · right, a factor of it; null where rows know nothing but `scale`
-    unsigned factor = 0;                    // its number in the body
-    int64_t axis = 0;                       // e
-    Expr left = nullptr, right = nullptr;   // at the axis
-    Expr term = nullptr;                    // right · …, at j and the axis
-    Expr scale = nullptr;                   // what knows no j; null: 1
-    llvm::SmallVector<Expr, 1> weights;     // of the distance from j to the last index, at both
+    Expr inner =
+        nullptr; // Σ_e left · right, a factor of it; null where rows know nothing but `scale`
+    unsigned factor = 0;                  // its number in the body
+    int64_t axis = 0;                     // e
+    Expr left = nullptr, right = nullptr; // at the axis
+    Expr term = nullptr;                  // right · …, at j and the axis
+    Expr scale = nullptr;                 // what knows no j; null: 1
+    llvm::SmallVector<Expr, 1> weights;   // of the distance from j to the last index, at both
   };
-  /// A sum over j of such products, over a range that is the same for several rows, but for the index where it ends, or where
-  /// it begins.
+  /// A sum over j of such products, over a range that is the same for several rows, but for the
+  /// index where it ends, or where it begins.
   struct Association {
     Expr sum = nullptr;
     int64_t j = 0;
     Expr body = nullptr, present = nullptr; // of the sum, at j
     llvm::SmallVector<SharedTerm, 0> terms;
-    Expr range = nullptr;                   // the condition on j that rows share
-    Expr ofRow = nullptr;                   // a condition that knows no j
-    Expr bound = nullptr;                   // the last index, or the first one, which grows with `row`
-    bool isFirst = false;                   // the latter
-    llvm::SmallVector<Expr, 2> ends;        // the bounds that `bound` is the least of and that grow with the row
+    Expr range = nullptr; // the condition on j that rows share
+    Expr ofRow = nullptr; // a condition that knows no j
+    Expr bound = nullptr; // the last index, or the first one, which grows with `row`
+    bool isFirst = false; // the latter
+    llvm::SmallVector<Expr, 2>
+        ends; // the bounds that `bound` is the least of and that grow with the row
     int64_t row = 0;
-    int64_t block = 0;                      // indices of a part of such a range
-    IndexExtents rows;                      // that it has elements of, the axes of the result and of reductions around it
+    int64_t block = 0; // indices of a part of such a range
+    IndexExtents
+        rows; // that it has elements of, the axes of the result and of reductions around it
   };
   /// Multiply-adds of the two sides of the law of association; scores that sums share count once.
   struct AssociationCosts {
@@ -169,7 +174,8 @@ private:
   std::optional<Association> findAssociation(Expr t, const IndexExtents &rows, bool isAlways);
   bool findRange(Association &a, const IndexExtents &rows);
   void remarkOnRows(const Association &a, int64_t row, const llvm::Twine &why);
-  bool multiplyOut(Expr product, bool isNegative, int64_t j, llvm::SmallVectorImpl<SharedTerm> &terms);
+  bool multiplyOut(Expr product, bool isNegative, int64_t j,
+                   llvm::SmallVectorImpl<SharedTerm> &terms);
   bool takeApart(SharedTerm &term, const Association &a, std::optional<unsigned> number);
   void takeScaleOut(SharedTerm &term, int64_t j);
   void chooseBlocks(llvm::MutableArrayRef<Association> found);
@@ -177,11 +183,12 @@ private:
   Expr rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present = nullptr);
   Expr added(Expr a, const SharedTerm &term, Expr b);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
-  Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
-                   Expr place, Expr whole);
-  Expr storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
-                   Expr before);
-  Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
+  Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
+                   const IndexExtents &rows, Expr place, Expr whole);
+  Expr storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
+                   const IndexExtents &rows, Expr before);
+  Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a,
+                        const IndexExtents &rows);
   void findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
                         llvm::SmallVectorImpl<Association> &found);
   Expr replaceSums(Expr value, llvm::DenseMap<Expr, Expr> &after);
@@ -192,23 +199,25 @@ private:
   double workOf(Expr value);
   std::optional<IndexExtents> orderAsRead(Expr value, const IndexExtents &all);
   Expr byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at);
-  Expr storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads, mlir::Type type);
-  bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
-                      std::optional<size_t> carried, bool isAlways, std::optional<int64_t> left = std::nullopt);
+  Expr storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last,
+                    bool isOfThreads, mlir::Type type);
+  bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried,
+                      bool isAlways, std::optional<int64_t> left = std::nullopt);
   std::pair<mlir::Location, std::string> placeAndName(Expr sum);
   std::string temporaryName(llvm::StringRef base);
-  Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
-             mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
-  Expr storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, mlir::Type type, llvm::StringRef name,
-                mlir::Location loc);
-  void storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, std::optional<size_t> carried,
-                   llvm::DenseMap<Expr, Expr> &after);
+  Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices, mlir::Type type,
+             llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
+  Expr storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
+                mlir::Type type, llvm::StringRef name, mlir::Location loc);
+  void storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
+                   std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after);
   /// A reduction over the k up to a bound or, where it descends, from the bound on.
   struct Scan {
     int64_t k = 0;
     bool descends = false;
     Expr bound = nullptr;
-    Expr term = nullptr, present = nullptr, others = nullptr; // the term, all conditions and those besides, at k
+    Expr term = nullptr, present = nullptr,
+         others = nullptr; // the term, all conditions and those besides, at k
   };
   std::optional<Scan> findScan(Expr e, const IndexExtents &all);
   Expr storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all);
@@ -220,14 +229,15 @@ private:
   NestOrder sourcesOf(llvm::ArrayRef<NestPlan> nests);
   void joinNests(std::vector<NestPlan> &nests);
   void readStored(std::vector<NestPlan> &nests);
-  Expr readStored(Expr value, const IndexExtents &indices, bool isInside, llvm::function_ref<bool(unsigned, bool)> mayRead,
+  Expr readStored(Expr value, const IndexExtents &indices, bool isInside,
+                  llvm::function_ref<bool(unsigned, bool)> mayRead,
                   std::map<std::pair<Expr, bool>, Expr> &known);
   void orderNests(std::vector<NestPlan> &nests);
   Expr findColumns(Expr sum, const IndexExtents &all, size_t rows);
   void hearStored(Expr sum, Expr element);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
-  Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
-                     llvm::ArrayRef<Expr> own, bool isAlways);
+  Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
+                     const IndexExtents &inside, llvm::ArrayRef<Expr> own, bool isAlways);
   Expr storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
                   llvm::StringRef name, mlir::Location loc);
   Expr storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all, size_t rows,
@@ -277,18 +287,21 @@ private:
   InsideReads reads;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;
-  bool comparesExtremes = false; // of floats, anywhere in the kernel: their bits are to be those of an element
+  bool comparesExtremes =
+      false; // of floats, anywhere in the kernel: their bits are to be those of an element
   llvm::SmallVector<int64_t> rowIds;
   llvm::SmallVector<Temporary> temporaries;
-  /// Reductions, how often they are computed again and whether nothing decides if they are needed, and the same with
-  /// temporaries in them.
+  /// Reductions, how often they are computed again and whether nothing decides if they are needed,
+  /// and the same with temporaries in them.
   std::map<std::tuple<Expr, double, bool, bool>, Expr> withStored;
-  /// The index of the sum in which the sum that is visited next is a factor, if R5 may exchange them.
+  /// The index of the sum in which the sum that is visited next is a factor, if R5 may exchange
+  /// them.
   std::optional<int64_t> exchangedWith;
   llvm::DenseMap<Expr, Expr> withProducts; // the same of storeProducts()
   llvm::DenseMap<Expr, double> work;       // of workOf()
   llvm::DenseSet<Expr> runningValues;      // of storeScan(), at the row indices
-  llvm::DenseMap<Expr, Expr> columns;    // sums that are stored for the rows of a value, and their elements
+  llvm::DenseMap<Expr, Expr>
+      columns; // sums that are stored for the rows of a value, and their elements
   /// Sums of which a remark says that rows do not share them.
   llvm::DenseSet<Expr> remarked;
   /// Axes of the result at hand whose extents are not known.
@@ -306,8 +319,7 @@ Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr b
 /// picked, where their terms may read outside of an array. `extents` are those of
 /// the free indices of `e`, which is needed where `present` holds (null: always).
 Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
-                     const std::map<int64_t, std::string> &extents, Expr e,
-                     Expr present = nullptr);
+                     const std::map<int64_t, std::string> &extents, Expr e, Expr present = nullptr);
 
 /// Writes the plans down as an onf.kernel before `kernel`; null, and an error, where a nest
 /// takes more operations than lib/Conversion/Limits.h allows with `most`.

@@ -7,7 +7,8 @@ using namespace moa;
 
 static bool isExponential(Expr e) { return e->isOp("math.exp") || e->isOp("math.exp2"); }
 
-/// The index expression that a float is, exactly but for its rounding; null for others. Integers of few bits wrap around.
+/// The index expression that a float is, exactly but for its rounding; null for others. Integers of
+/// few bits wrap around.
 static Expr castIndex(Expr e) {
   if (!e->isOp("arith.sitofp"))
     return nullptr;
@@ -46,7 +47,9 @@ public:
   /// Whether all terms that know j are multiples of the distance.
   bool read(Expr e) { return visit(e, nullptr, SymExpr(1)) && areDistances(); }
   /// Whether it is a whole number.
-  bool isWhole() const { return !hasOthers && groups.size() <= 1 && (groups.empty() || !groups.front().first); }
+  bool isWhole() const {
+    return !hasOthers && groups.size() <= 1 && (groups.empty() || !groups.front().first);
+  }
 
 private:
   bool isFree(Expr e) const { return !e->dependsOn(row) && !e->dependsOn(j); }
@@ -75,7 +78,8 @@ std::optional<int64_t> Exponent::beside(LinearForm form) const {
   return rest ? rest->getConstant() : std::nullopt;
 }
 
-/// Adds `sign` · factor · index. A magnitude is its operand, or that with its sign changed, where j ≤ x tells it.
+/// Adds `sign` · factor · index. A magnitude is its operand, or that with its sign changed, where j
+/// ≤ x tells it.
 bool Exponent::addIndex(Expr index, Expr factor, const SymExpr &sign) {
   SymExpr times = sign;
   Expr inside = magnitudeOf(index);
@@ -121,8 +125,11 @@ bool Exponent::areDistances() const {
   bool isAny = false;
   for (auto &[factor, form] : groups) {
     auto times = form.terms.lookup(exprs.index(j)).getConstant();
-    bool knows = llvm::any_of(form.terms, [&](auto &term) { return term.first->dependsOn(j) && !term.second.isZero(); });
-    if (!knows && llvm::all_of(form.terms, [&](auto &term) { return isFree(term.first) || term.second.isZero(); }))
+    bool knows = llvm::any_of(
+        form.terms, [&](auto &term) { return term.first->dependsOn(j) && !term.second.isZero(); });
+    if (!knows && llvm::all_of(form.terms, [&](auto &term) {
+          return isFree(term.first) || term.second.isZero();
+        }))
       continue;
     auto rest = beside(form);
     if (!rest || !times || (*times < 0 ? *rest < 0 : *rest > 0))
@@ -134,7 +141,8 @@ bool Exponent::areDistances() const {
   return known == 1 || (known > 1 && !isAny);
 }
 
-bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t row, int64_t j, Expr last) {
+bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t row, int64_t j,
+                           Expr last) {
   bool isPower = e->isOp("math.powf");
   if (!isPower && !isExponential(e))
     return false;
@@ -143,7 +151,8 @@ bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t
     return false;
   // b^(m + n) = b^m · b^n for whole numbers m and n of one sign, and for all others where b ≥ 0.
   Expr base = e->operands[0];
-  return !isPower || (!base->dependsOn(row) && !base->dependsOn(j) && (exponent.isWhole() || rules.isNonNegative(base)));
+  return !isPower || (!base->dependsOn(row) && !base->dependsOn(j) &&
+                      (exponent.isWhole() || rules.isNonNegative(base)));
 }
 
 Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) {
@@ -151,7 +160,9 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
   std::function<Expr(Expr)> difference = [&](Expr e) -> Expr {
     if (!e->dependsOn(j))
       return nullptr;
-    auto same = [&](ArrayRef<Expr> operands) { return exprs.op(*e->op, e->attributes, operands, e->type); };
+    auto same = [&](ArrayRef<Expr> operands) {
+      return exprs.op(*e->op, e->attributes, operands, e->type);
+    };
     if (e->isOp("arith.sitofp") || e->isOp("arith.index_cast"))
       return same({difference(e->operands[0])});
     if (isa<IndexType>(e->type)) {
@@ -161,7 +172,8 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
       times = inside ? -std::abs(times) : times;
       return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))}, e->type);
     }
-    Expr a = difference(e->operands[0]), b = e->operands.size() > 1 ? difference(e->operands[1]) : nullptr;
+    Expr a = difference(e->operands[0]),
+         b = e->operands.size() > 1 ? difference(e->operands[1]) : nullptr;
     if (e->isOp("arith.negf"))
       return same({a});
     if (e->isOp("arith.mulf") || e->isOp("arith.divf"))

@@ -1,7 +1,7 @@
 //===- Emit.cpp - plans written down as onf -------------------------------===//
+#include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/LinearForm.h"
-#include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/Limits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
@@ -24,10 +24,10 @@ struct Scope {
 
 class Emitter {
 public:
-  Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
-          dnf::KernelOp source, size_t most)
-      : exprs(exprs), rules(rules), derivation(derivation), source(source),
-        loc(source.getLoc()), place(source.getLoc()) {
+  Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp source,
+          size_t most)
+      : exprs(exprs), rules(rules), derivation(derivation), source(source), loc(source.getLoc()),
+        place(source.getLoc()) {
     size_t ops = 0;
     source.walk([&](Operation *) { ++ops; });
     mostWritten = mostOps(ops, most);
@@ -38,7 +38,8 @@ public:
 
 private:
   // Scalar code: every expression is computed once, in the outermost scope
-  // that binds what it reads. An element that is known to be one of its array only where a fold has elements stays in it.
+  // that binds what it reads. An element that is known to be one of its array only where a fold has
+  // elements stays in it.
   Value emit(Expr e);
   unsigned levelOf(Expr e);
   bool mayLeaveFolds(Expr load);
@@ -145,10 +146,11 @@ unsigned Emitter::levelOf(Expr e) {
   return levels[e] = level;
 }
 
-/// Whether an element is known to be one of its array where a fold has none: not at a place that is a number, as g[0], along an
-/// axis that may have none.
+/// Whether an element is known to be one of its array where a fold has none: not at a place that is
+/// a number, as g[0], along an axis that may have none.
 bool Emitter::mayLeaveFolds(Expr load) {
-  bool isAtNumber = llvm::any_of(load->operands, [](Expr index) { return index->freeIndices.empty(); });
+  bool isAtNumber =
+      llvm::any_of(load->operands, [](Expr index) { return index->freeIndices.empty(); });
   return !isAtNumber || derivation.readsInside(load, rows);
 }
 
@@ -209,12 +211,14 @@ SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
     return {e};
   int64_t j = exprs.freshIndex(exprs.boundName(e));
   Expr present = exprs.open(e, j).second;
-  auto isBound = [](Expr node) { return llvm::any_of(node->freeIndices, [](int64_t id) { return id < 0; }); };
+  auto isBound = [](Expr node) {
+    return llvm::any_of(node->freeIndices, [](int64_t id) { return id < 0; });
+  };
   llvm::SetVector<Expr> candidates;
   for (Expr root : scopes[level]->roots)
     walk(root, [&](Expr node) {
-      if (node->kind == ExprKind::Reduce && !isBound(node) && node->extent == e->extent && node != e &&
-          !open.contains(node) && !carried.contains(node) && !find(node) &&
+      if (node->kind == ExprKind::Reduce && !isBound(node) && node->extent == e->extent &&
+          node != e && !open.contains(node) && !carried.contains(node) && !find(node) &&
           levelOf(node) == level && exprs.open(node, j).second == present)
         candidates.insert(node);
     });
@@ -252,8 +256,8 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
   SmallVector<Type> types;
   for (Expr reduce : group)
     types.push_back(reduce->type);
-  auto fold = onf::FoldOp::create(b, placeOf(e), types, str(name), str(e->extent),
-                                  onf::AxisAttr(), ArrayAttr(), ValueRange{});
+  auto fold = onf::FoldOp::create(b, placeOf(e), types, str(name), str(e->extent), onf::AxisAttr(),
+                                  ArrayAttr(), ValueRange{});
   b.setInsertionPoint(fold);
   int64_t j = exprs.freshIndex(name);
   OpBuilder nested(b);
@@ -274,8 +278,8 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
     AccPlan acc;
     acc.reduce = reduce;
     auto it = exprs.reductionNames.find(reduce);
-    acc.name = it != exprs.reductionNames.end() ? it->second
-                                                : stringifyMonoid(reduce->monoid).str();
+    acc.name =
+        it != exprs.reductionNames.end() ? it->second : stringifyMonoid(reduce->monoid).str();
     acc.body = body;
     NestPlan none;
     states.push_back(emitAcc(none, acc));
@@ -348,8 +352,8 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   SmallVector<Attribute> singular;
   for (auto [ref, value] : llvm::zip(acc.repair.refs, acc.repair.singular)) {
     refs.push_back(emit(ref));
-    singular.push_back(FloatAttr::get(
-        isa<FloatType>(ref->type) ? ref->type : Float64Type::get(context), value));
+    singular.push_back(
+        FloatAttr::get(isa<FloatType>(ref->type) ? ref->type : Float64Type::get(context), value));
   }
   OpBuilder &b = scopes.back()->builder;
   auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names),
@@ -358,9 +362,9 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
                                b.getArrayAttr(singular), e->rounds, e->function);
   b.setInsertionPoint(op);
   OpBuilder nested(b);
-  Block *block = nested.createBlock(&op.getValue(), {},
-                                    SmallVector<Type>(names.size(), b.getIndexType()),
-                                    SmallVector<Location>(names.size(), loc));
+  Block *block =
+      nested.createBlock(&op.getValue(), {}, SmallVector<Type>(names.size(), b.getIndexType()),
+                         SmallVector<Location>(names.size(), loc));
   Scope &scope = push(nested);
   if (acc.carried)
     scope.values[exprs.index(*acc.carried)] = block->getArgument(0);
@@ -378,8 +382,8 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   for (Expr ref : acc.repair.refs)
     types.append(2, ref->type);
   OpBuilder nested(op);
-  Block *block = nested.createBlock(&op.getRepair(), {}, types,
-                                    SmallVector<Location>(types.size(), loc));
+  Block *block =
+      nested.createBlock(&op.getRepair(), {}, types, SmallVector<Location>(types.size(), loc));
   Scope &scope = push(nested);
   llvm::DenseMap<Expr, Expr> olds, news;
   StateSet states;
@@ -399,8 +403,8 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   for (Expr h : acc.repair.from)
     by.push_back(rules.difference(h, states, oldOf, newOf));
   for (const Repair::Other &other : acc.repair.others)
-    values.push_back(emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)},
-                                   factor->type)));
+    values.push_back(
+        emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)}, factor->type)));
   onf::YieldOp::create(scopes.back()->builder, loc, values);
   pop();
 }
@@ -423,8 +427,7 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
       if (std::isnan(value))
         continue;
       Value point = arith::ConstantOp::create(b, loc, FloatAttr::get(ref->type, value));
-      Value at = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                       emit(ref), point);
+      Value at = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, emit(ref), point);
       ended = ended ? arith::OrIOp::create(b, loc, ended, at).getResult() : at;
     }
     Value limit;
@@ -442,7 +445,8 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
       carried[acc->reduce] = {result, ended, limit, *acc->carried, leftOut};
       continue;
     }
-    Value value = leftOut ? buildMonoid(b, loc, acc->reduce->monoid, result, emit(leftOut)) : result;
+    Value value =
+        leftOut ? buildMonoid(b, loc, acc->reduce->monoid, result, emit(leftOut)) : result;
     if (ended)
       value = arith::SelectOp::create(b, loc, ended, limit, value);
     row.values[acc->reduce] = value;
@@ -453,15 +457,14 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
 void Emitter::emitFold(NestPlan &nest, FoldPlan &fold) {
   SmallVector<Type> types;
   for (AccPlan *acc : fold.accs)
-    types.push_back(acc->carried
-                        ? ArrayType::get(exprs.getContext(),
-                                         {str(nest.carriedExtents[*acc->carried])},
-                                         acc->reduce->type)
-                        : acc->reduce->type);
+    types.push_back(acc->carried ? ArrayType::get(exprs.getContext(),
+                                                  {str(nest.carriedExtents[*acc->carried])},
+                                                  acc->reduce->type)
+                                 : acc->reduce->type);
   OpBuilder &b = scopes.back()->builder;
-  auto op = onf::FoldOp::create(b, placeOf(fold.accs.front()->reduce), types, str(exprs.indexName(fold.index)),
-                                str(fold.extent), onf::AxisAttr(), ArrayAttr(),
-                                ValueRange{});
+  auto op = onf::FoldOp::create(b, placeOf(fold.accs.front()->reduce), types,
+                                str(exprs.indexName(fold.index)), str(fold.extent), onf::AxisAttr(),
+                                ArrayAttr(), ValueRange{});
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getBody(), {}, b.getIndexType(), loc);
@@ -519,9 +522,8 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
     return emitStore(nest, output);
   OpBuilder &b = scopes.back()->builder;
   std::string extent = nest.carriedExtents[*output.carried];
-  auto loop = onf::ForOp::create(
-      b, output.loc, strings({exprs.indexName(*output.carried).str()}),
-      strings({extent}));
+  auto loop = onf::ForOp::create(b, output.loc, strings({exprs.indexName(*output.carried).str()}),
+                                 strings({extent}));
   b.setInsertionPoint(loop);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&loop.getBody(), {}, b.getIndexType(), output.loc);
@@ -541,7 +543,8 @@ LogicalResult Emitter::checkSize(NestPlan &nest) {
   return emitError(most->first)
          << "the loops of '" << name << "' take more than " << mostWritten
          << " operations, and this reduction is written out in them at least " << most->second
-         << " times: it is computed again in every pass of what reads it, for every index at which it is "
+         << " times: it is computed again in every pass of what reads it, for every index at which "
+            "it is "
             "read; make it, or what is computed from it on the way to '"
          << name << "', a result of a kernel of its own, which the next one takes as a parameter";
 }
@@ -552,8 +555,7 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
   OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
   auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents));
   size_t rank = nest.rows.size();
-  Block *block = b.createBlock(&loop.getBody(), {},
-                               SmallVector<Type>(rank, b.getIndexType()),
+  Block *block = b.createBlock(&loop.getBody(), {}, SmallVector<Type>(rank, b.getIndexType()),
                                SmallVector<Location>(rank, loc));
   carried.clear();
   Scope &row = push(OpBuilder::atBlockEnd(block));
@@ -573,11 +575,10 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
 
 onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   OpBuilder b(source);
-  target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(),
-                                 source.getRequires(), source.getArgNames(),
-                                 source.getResultNames(), source.getResultTypes(),
-                                 /*temporary_names=*/nullptr, /*temporary_types=*/nullptr,
-                                 source.getWithinAttr());
+  target = onf::KernelOp::create(
+      b, loc, source.getSymNameAttr(), source.getSymbols(), source.getRequires(),
+      source.getArgNames(), source.getResultNames(), source.getResultTypes(),
+      /*temporary_names=*/nullptr, /*temporary_types=*/nullptr, source.getWithinAttr());
   target->setDiscardableAttrs(source->getDiscardableAttrDictionary());
   SmallVector<Type> types(source.getBody().getArgumentTypes());
   for (Type type : source.getResultTypes().getAsValueRange<TypeAttr>())

@@ -65,8 +65,8 @@ static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef
 
 /// The sum of `t` with the sum of its factor number `n`, over the axis that `axis`
 /// stands for, outside; null if the row does not compute what then stands inside.
-Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n,
-                                Expr inner, int64_t axis, ArrayRef<Expr> states) {
+Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner,
+                                int64_t axis, ArrayRef<Expr> states) {
   Expr innerBody = exprs.open(inner, axis).first;
   auto part = [&](bool dependent) {
     return rules.rebuildProduct(innerBody, [&](unsigned, Expr factor) {
@@ -74,10 +74,10 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
     });
   };
   Expr inside = part(true), outside = part(false);
-  Expr term = rules.rebuildProduct(
-      body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
-  Expr value = normalise(exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(),
-                                      exprs.boundName(t)));
+  Expr term =
+      rules.rebuildProduct(body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
+  Expr value = normalise(
+      exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(), exprs.boundName(t)));
   // The guard of R1 inside; over nothing the whole is 0 whatever B is.
   Expr any = makeAny(t->extent, k, present), zero = exprs.floatConstant(0, t->type);
   if (value->isOp("arith.select") && value->operands[0] == any && value->operands[2] == zero)
@@ -92,8 +92,7 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
   for (Expr sum : outermostReductions(value))
     if (sum->extent == inner->extent)
       exprs.inheritName(t, sum);
-  return any == exprs.boolean(true) ? value
-                                    : exprs.op("arith.select", {any, value, zero}, t->type);
+  return any == exprs.boolean(true) ? value : exprs.op("arith.select", {any, value, zero}, t->type);
 }
 
 /// R5 where the row computes what stands inside afterwards.
@@ -185,8 +184,7 @@ void Derivation::exchangeReductions(NestPlan &nest) {
     output.value = dropRepeatedChoices(exprs, output.value);
   }
   // What reads the exchanged sum in its own range may lose the pass it shared.
-  bool pays = !exchanged.empty() &&
-              countPasses(nest, after) <= countPasses(nest, nest.outputs);
+  bool pays = !exchanged.empty() && countPasses(nest, after) <= countPasses(nest, nest.outputs);
   observer = listener;
   if (!pays)
     return;
@@ -217,7 +215,8 @@ Expr Derivation::takeSumIn(Expr t) {
       continue;
     // Another sum of the axis would be computed again for each k.
     bool hasOther = llvm::any_of(llvm::enumerate(factors), [&, n = n](const auto &other) {
-      return other.index() != n && llvm::any_of(outermostReductions(other.value().base), [&](Expr sum) { return sum->dependsOn(d); });
+      return other.index() != n && llvm::any_of(outermostReductions(other.value().base),
+                                                [&](Expr sum) { return sum->dependsOn(d); });
     });
     if (hasOther)
       continue;
@@ -227,10 +226,10 @@ Expr Derivation::takeSumIn(Expr t) {
       });
     };
     Expr inside = part(true), outside = part(false);
-    Expr inner = rules.rebuildProduct(
-        body, [&](unsigned m, Expr base) { return m == n ? inside : base; });
-    Expr value = exprs.reduce(Monoid::add, t->extent, d, inner, nullptr, TypeAttr(),
-                              exprs.boundName(t));
+    Expr inner =
+        rules.rebuildProduct(body, [&](unsigned m, Expr base) { return m == n ? inside : base; });
+    Expr value =
+        exprs.reduce(Monoid::add, t->extent, d, inner, nullptr, TypeAttr(), exprs.boundName(t));
     if (outside)
       value = exprs.op("arith.mulf", {outside, value}, t->type);
     value = exprs.reduce(Monoid::add, cascade->extent, k, value, present, TypeAttr(),

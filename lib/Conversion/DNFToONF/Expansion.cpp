@@ -205,8 +205,8 @@ Expr Expansion::firstValue(Expr g) {
     int64_t k = exprs.freshIndex(exprs.boundName(e));
     auto [body, present] = exprs.open(e, k);
     body = exprs.replace(body, atZero);
-    present = present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}, any->type)
-                      : any;
+    present =
+        present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}, any->type) : any;
     return exprs.reduce(e->monoid, e->extent, k, body, present, e->rounds, exprs.boundName(e),
                         e->function);
   };
@@ -253,8 +253,7 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
     }
   }
   if (!negative || !result || !count || result->monoid != Monoid::add ||
-      result->extent != sum->extent || result->getPresent() ||
-      exprs.open(result, j).first != g)
+      result->extent != sum->extent || result->getPresent() || exprs.open(result, j).first != g)
     return std::nullopt;
   // n as a float: a constant, or a conversion of the extent.
   auto extent = SymExpr::parse(sum->extent);
@@ -281,7 +280,8 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
 /// error, so that a difference from them has none of their size, as its expansion has.
 bool Expansion::addsExtremes(const Terms &terms) {
   return llvm::any_of(terms, [&](const Term &term) {
-    SmallVector<Expr> results = term.g.empty() ? outermostReductions(multiply(term.h)) : SmallVector<Expr>();
+    SmallVector<Expr> results =
+        term.g.empty() ? outermostReductions(multiply(term.h)) : SmallVector<Expr>();
     return !results.empty() && llvm::all_of(results, [](Expr result) {
       return result->monoid == Monoid::max || result->monoid == Monoid::min;
     });
@@ -352,9 +352,8 @@ Expr Expansion::run(Expr body) {
   Terms all{Term{}};
   SmallVector<Expr> others;
   bool expanded = false;
-  Expr rest = rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
-    return isMixed(factor) ? nullptr : factor;
-  });
+  Expr rest = rules.rebuildProduct(
+      body, [&](unsigned, Expr factor) -> Expr { return isMixed(factor) ? nullptr : factor; });
   StateSet states;
   for (Expr result : outermostReductions(body))
     if (!result->dependsOn(j))

@@ -183,8 +183,8 @@ Expr ExprContext::inverse(Expr e) {
   return b ? op(isAnd ? "arith.ori" : "arith.andi", {a, b}, e->type) : nullptr;
 }
 
-Expr ExprContext::op(OperationName name, DictionaryAttr attributes,
-                     ArrayRef<Expr> operands, Type type) {
+Expr ExprContext::op(OperationName name, DictionaryAttr attributes, ArrayRef<Expr> operands,
+                     Type type) {
   if (Expr folded = foldOp(name.getStringRef(), operands))
     return folded;
   if (name.getStringRef() == "arith.xori" && operands[1] == boolean(true))
@@ -240,9 +240,8 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
   return go(e);
 }
 
-Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body,
-                         Expr present, TypeAttr rounds, StringRef name,
-                         FlatSymbolRefAttr function) {
+Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body, Expr present,
+                         TypeAttr rounds, StringRef name, FlatSymbolRefAttr function) {
   if (present == boolean(true))
     present = nullptr;
   unsigned height = std::max(body->height, present ? present->height : 0) + 1;
@@ -323,7 +322,8 @@ std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
 }
 
 Expr ExprContext::withBody(Expr of, int64_t free, Expr body, Expr present) {
-  Expr result = reduce(of->monoid, of->extent, free, body, present, of->rounds, boundName(of), of->function);
+  Expr result =
+      reduce(of->monoid, of->extent, free, body, present, of->rounds, boundName(of), of->function);
   inheritName(of, result);
   return result;
 }
@@ -404,18 +404,19 @@ MathTerm ExprContext::makeTerm(Expr e, Terms &terms) const {
     SmallVector<std::string> indices;
     for (Expr operand : e->operands)
       indices.push_back(term(operand, terms).text);
-    return {inputNames[e->id] +
-            (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]")};
+    return {inputNames[e->id] + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]")};
   }
   case ExprKind::Op:
     return termOfOp(e, terms);
   case ExprKind::Reduce:
     if (auto it = reductionNames.find(e); it != reductionNames.end())
       return {it->second};
-    return {((e->function ? e->function.getValue()
-                          : getReductionSymbol(stringifyMonoid(e->monoid))) + "{k" + Twine(e->height) + "<" +
-             e->extent + "} " + term(e->operands[0], terms).at(MathTerm::Product)).str(),
-            MathTerm::Sum};
+    return {
+        ((e->function ? e->function.getValue() : getReductionSymbol(stringifyMonoid(e->monoid))) +
+         "{k" + Twine(e->height) + "<" + e->extent + "} " +
+         term(e->operands[0], terms).at(MathTerm::Product))
+            .str(),
+        MathTerm::Sum};
   }
   llvm_unreachable("unknown expression");
 }
@@ -479,8 +480,7 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
              return llvm::none_of(indices, [&](Expr e) { return e->id == i; });
            }))
     exprs.reductionNames.try_emplace(
-        reductions[0],
-        (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
+        reductions[0], (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
   exprs.definitions.push_back({let.getSymName().str(), std::move(indices), value});
   return applied[key] = value;
 }
@@ -506,9 +506,9 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     int64_t free = index->second;
     env[reduce.getBody().getArgument(0)] = exprs.index(free);
     auto [body, present] = block(reduce.getBody().front(), env);
-    Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
-                               reduce.getOperandTypeAttr(), reduce.getName(),
-                               reduce.getFunctionAttr());
+    Expr result =
+        exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
+                     reduce.getOperandTypeAttr(), reduce.getName(), reduce.getFunctionAttr());
     exprs.places.try_emplace(result, op->getLoc());
     return result;
   }
@@ -517,8 +517,7 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     operands.push_back(env.lookup(operand));
   // Properties (comparison predicates, fast-math flags) and discardable
   // attributes together identify the operation.
-  return exprs.op(op->getName(), op->getAttrDictionary(), operands,
-                  op->getResult(0).getType());
+  return exprs.op(op->getName(), op->getAttrDictionary(), operands, op->getResult(0).getType());
 }
 
 std::pair<Expr, Expr> ExprImporter::block(Block &body, Env &env) {

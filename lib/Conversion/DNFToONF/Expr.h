@@ -37,18 +37,18 @@ struct ExprNode : llvm::FoldingSetNode {
   ExprKind kind;
   mlir::Type type;
   llvm::SmallVector<Expr, 3> operands;
-  int64_t id = 0;                     // Index: number; Psi: input number
-  std::string text;                   // Extent: canonical text
-  mlir::Attribute value;              // Const
+  int64_t id = 0;                        // Index: number; Psi: input number
+  std::string text;                      // Extent: canonical text
+  mlir::Attribute value;                 // Const
   std::optional<mlir::OperationName> op; // Op
-  mlir::DictionaryAttr attributes;    // Op
-  Monoid monoid = Monoid::add;        // Reduce
-  mlir::TypeAttr rounds;              // Reduce
-  mlir::FlatSymbolRefAttr function;   // Reduce: the monoid `user`
-  std::string extent;                 // Reduce: the range
-  unsigned height = 0;                // 1 + the deepest Reduce inside
+  mlir::DictionaryAttr attributes;       // Op
+  Monoid monoid = Monoid::add;           // Reduce
+  mlir::TypeAttr rounds;                 // Reduce
+  mlir::FlatSymbolRefAttr function;      // Reduce: the monoid `user`
+  std::string extent;                    // Reduce: the range
+  unsigned height = 0;                   // 1 + the deepest Reduce inside
   std::set<int64_t> freeIndices;
-  unsigned serial = 0;                // order of creation
+  unsigned serial = 0; // order of creation
 
   bool isOp(llvm::StringRef name) const {
     return kind == ExprKind::Op && op->getStringRef() == name;
@@ -73,17 +73,16 @@ public:
   Expr boolean(bool value);
   Expr psi(int64_t input, llvm::ArrayRef<Expr> indices, mlir::Type type);
   /// A scalar operation; folds integer arithmetic on extents, and ×1 and ÷1.
-  Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes,
-          llvm::ArrayRef<Expr> operands, mlir::Type type);
+  Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes, llvm::ArrayRef<Expr> operands,
+          mlir::Type type);
   Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands, mlir::Type type);
   /// a = b, of floats (false for NaN) or integers; a > b and a ≥ b, of integers.
   Expr equal(Expr a, Expr b);
   Expr greater(Expr a, Expr b);
   Expr notBelow(Expr a, Expr b);
   /// ⊕ over `free` in 0 ≤ free < extent (where `present`) of body.
-  Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body,
-              Expr present, mlir::TypeAttr rounds, llvm::StringRef name,
-              mlir::FlatSymbolRefAttr function = {});
+  Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body, Expr present,
+              mlir::TypeAttr rounds, llvm::StringRef name, mlir::FlatSymbolRefAttr function = {});
   /// The body and condition of a reduction at a free index.
   std::pair<Expr, Expr> open(Expr reduce, int64_t free);
   /// The reduction with another body and condition at a free index, and its name.

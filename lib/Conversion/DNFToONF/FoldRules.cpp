@@ -128,9 +128,7 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
   }
   if (e->isOp("arith.negf")) {
     Split a = parts(0);
-    return a ? Split{exprs.op("arith.negf", {a.g}, type),
-                     exprs.op("arith.negf", {a.h}, type)}
-             : a;
+    return a ? Split{exprs.op("arith.negf", {a.g}, type), exprs.op("arith.negf", {a.h}, type)} : a;
   }
   if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
     // Only by a constant: a factor of unknown sign would lose monotony.
@@ -140,9 +138,7 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     Split a = parts(k);
     if (!a)
       return a;
-    auto scaled = [&](Expr x) {
-      return k ? same(e->operands[0], x) : same(x, e->operands[1]);
-    };
+    auto scaled = [&](Expr x) { return k ? same(e->operands[0], x) : same(x, e->operands[1]); };
     return {scaled(a.g), scaled(a.h)};
   }
   if (e->isOp("math.log")) {
@@ -177,8 +173,8 @@ bool FoldRules::isPositive(Expr e) {
 bool FoldRules::findNonNegative(Expr e) {
   if (auto value = floatValue(e))
     return *value >= 0;
-  if (e->isOp("math.absf") || e->isOp("math.exp") || e->isOp("math.exp2") ||
-      e->isOp("math.sqrt") || e->isOp("math.rsqrt"))
+  if (e->isOp("math.absf") || e->isOp("math.exp") || e->isOp("math.exp2") || e->isOp("math.sqrt") ||
+      e->isOp("math.rsqrt"))
     return true;
   if (e->isOp("arith.mulf") && e->operands[0] == e->operands[1])
     return true;
@@ -220,9 +216,7 @@ static std::optional<int> together(std::optional<int> a, std::optional<int> b) {
   return *a != 0 ? a : b;
 }
 
-static std::optional<int> flip(std::optional<int> a) {
-  return a ? std::optional<int>(-*a) : a;
-}
+static std::optional<int> flip(std::optional<int> a) { return a ? std::optional<int>(-*a) : a; }
 
 FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
   return remember<Trend>(&Memo::trends, e, [&] { return trendOf(e, states); });
@@ -276,9 +270,9 @@ FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
 }
 
 /// The value of one node, whose operands `operand` evaluates.
-static std::optional<double>
-evaluateNode(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf,
-             llvm::function_ref<std::optional<double>(Expr)> operand) {
+static std::optional<double> evaluateNode(Expr e,
+                                          llvm::function_ref<std::optional<double>(Expr)> leaf,
+                                          llvm::function_ref<std::optional<double>(Expr)> operand) {
   if (auto value = leaf(e))
     return value;
   if (auto value = floatValue(e))
@@ -295,25 +289,39 @@ evaluateNode(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf,
     v.push_back(*value);
   }
   StringRef name = e->op->getStringRef();
-  if (name == "arith.addf") return v[0] + v[1];
-  if (name == "arith.subf") return v[0] - v[1];
-  if (name == "arith.mulf") return v[0] * v[1];
-  if (name == "arith.divf") return v[0] / v[1];
-  if (name == "arith.negf") return -v[0];
-  if (name == "arith.extf") return v[0];
-  if (name == "math.exp") return std::exp(v[0]);
-  if (name == "math.exp2") return std::exp2(v[0]);
-  if (name == "math.log") return std::log(v[0]);
-  if (name == "math.sqrt") return std::sqrt(v[0]);
-  if (name == "math.absf") return std::fabs(v[0]);
-  if (name == "math.powf") return std::pow(v[0], v[1]);
-  if (name == "arith.maximumf") return std::max(v[0], v[1]);
-  if (name == "arith.minimumf") return std::min(v[0], v[1]);
+  if (name == "arith.addf")
+    return v[0] + v[1];
+  if (name == "arith.subf")
+    return v[0] - v[1];
+  if (name == "arith.mulf")
+    return v[0] * v[1];
+  if (name == "arith.divf")
+    return v[0] / v[1];
+  if (name == "arith.negf")
+    return -v[0];
+  if (name == "arith.extf")
+    return v[0];
+  if (name == "math.exp")
+    return std::exp(v[0]);
+  if (name == "math.exp2")
+    return std::exp2(v[0]);
+  if (name == "math.log")
+    return std::log(v[0]);
+  if (name == "math.sqrt")
+    return std::sqrt(v[0]);
+  if (name == "math.absf")
+    return std::fabs(v[0]);
+  if (name == "math.powf")
+    return std::pow(v[0], v[1]);
+  if (name == "arith.maximumf")
+    return std::max(v[0], v[1]);
+  if (name == "arith.minimumf")
+    return std::min(v[0], v[1]);
   return std::nullopt;
 }
 
-std::optional<double>
-FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf) {
+std::optional<double> FoldRules::evaluate(Expr e,
+                                          llvm::function_ref<std::optional<double>(Expr)> leaf) {
   // What stands in several places is evaluated once.
   llvm::DenseMap<Expr, std::optional<double>> memo;
   std::function<std::optional<double>(Expr)> go = [&](Expr node) {
@@ -329,8 +337,7 @@ FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf
 /// identity of the state's monoid and 0; what else H reads may be anything, so
 /// it is tried at 1 and at both infinities. To call a harmless value singular
 /// costs nothing but the guard, since terms must vanish there.
-std::optional<double> FoldRules::singularPoint(Expr h, Expr state,
-                                               const StateSet &states) {
+std::optional<double> FoldRules::singularPoint(Expr h, Expr state, const StateSet &states) {
   const double inf = std::numeric_limits<double>::infinity();
   for (double candidate : {getIdentityValue(state->monoid), 0.0})
     for (double other : {1.0, -inf, inf}) {
@@ -353,8 +360,7 @@ std::optional<double> FoldRules::singularPoint(Expr h, Expr state,
 bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
   Type type = stateBody->type;
   Expr value = exprs.floatConstant(singular, type);
-  Expr magnitude =
-      stateBody->isOp("math.absf") && singular == 0 ? stateBody->operands[0] : nullptr;
+  Expr magnitude = stateBody->isOp("math.absf") && singular == 0 ? stateBody->operands[0] : nullptr;
   SmallVector<Expr> known{stateBody};
   for (unsigned k = 0; k != known.size(); ++k)
     if ((known[k]->isOp("arith.maximumf") && singular == -HUGE_VAL) ||
@@ -378,8 +384,7 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
         return false;
       if (base->isOp("arith.select"))
         return !picked && isZero(base->operands[1], true) && isZero(base->operands[2], true);
-      if (base->isOp("math.sqrt") ||
-          (base->isOp("math.powf") && isPositive(base->operands[1])))
+      if (base->isOp("math.sqrt") || (base->isOp("math.powf") && isPositive(base->operands[1])))
         return isZero(base->operands[0], true);
       auto v = evaluate(base, [](Expr) { return std::optional<double>(); });
       return v && *v == 0;
@@ -456,14 +461,12 @@ Expr FoldRules::unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)>
   Expr all = exprs.boolean(true);
   for (Expr state : states) {
     Expr same = exprs.equal(oldState(state), newState(state));
-    all = all == exprs.boolean(true) ? same
-                                     : exprs.op("arith.andi", {all, same}, same->type);
+    all = all == exprs.boolean(true) ? same : exprs.op("arith.andi", {all, same}, same->type);
   }
   return all;
 }
 
-Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
-                         ArrayRef<int64_t> indices,
+Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int64_t> indices,
                          llvm::function_ref<Expr(Expr)> stateBody) {
   Repair result;
   auto fail = [&](Expr blocked, std::string reason) {
@@ -480,8 +483,8 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
   // M1 and M2: over maxima and minima by factors that are not negative, as ratios of
   // factors are of which that is known.
   if (!nonNegativeMulDistributesOver(t->monoid) || !isa<FloatType>(t->type))
-    return fail(body, "multiplication does not distribute over " +
-                          stringifyMonoid(t->monoid).str());
+    return fail(body,
+                "multiplication does not distribute over " + stringifyMonoid(t->monoid).str());
   Split split = splitMul(body, states, indices);
   if (!split)
     return fail(split.blocked, "it does not separate the index from earlier results");
@@ -499,14 +502,15 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
     if (singular && !vanishesAt(split.g, stateBody(state), *singular))
       return fail(split.h, "terms do not vanish where it is singular");
     // 0 ⊕ x = x of sums, and of maxima of terms that are at least 0.
-    if (singular && t->monoid != Monoid::add && !(t->monoid == Monoid::max && isNonNegative(split.g)))
-      result.leftOut.push_back(exprs.equal(stateBody(state), exprs.floatConstant(*singular, state->type)));
+    if (singular && t->monoid != Monoid::add &&
+        !(t->monoid == Monoid::max && isNonNegative(split.g)))
+      result.leftOut.push_back(
+          exprs.equal(stateBody(state), exprs.floatConstant(*singular, state->type)));
   }
   return result;
 }
 
-Expr FoldRules::ratio(Expr h, const StateSet &states,
-                      llvm::function_ref<Expr(Expr)> oldState,
+Expr FoldRules::ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                       llvm::function_ref<Expr(Expr)> newState) {
   Type type = h->type;
   if (!reads(h, states))
@@ -515,9 +519,8 @@ Expr FoldRules::ratio(Expr h, const StateSet &states,
     return exprs.op("arith.divf", {newState(h), oldState(h)}, type);
   auto of = [&](unsigned k) { return ratio(h->operands[k], states, oldState, newState); };
   auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
-    return exprs.replace(e, [&](Expr node) -> Expr {
-      return states.contains(node) ? state(node) : nullptr;
-    });
+    return exprs.replace(
+        e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
   };
   if (h->isOp("arith.mulf") || h->isOp("arith.divf"))
     return exprs.op(*h->op, h->attributes, {of(0), of(1)}, type);
@@ -540,13 +543,11 @@ Expr FoldRules::ratio(Expr h, const StateSet &states,
   return exprs.op("arith.divf", {at(h, newState), at(h, oldState)}, type);
 }
 
-Expr FoldRules::difference(Expr h, const StateSet &states,
-                           llvm::function_ref<Expr(Expr)> oldState,
+Expr FoldRules::difference(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                            llvm::function_ref<Expr(Expr)> newState) {
   auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
-    return exprs.replace(e, [&](Expr node) -> Expr {
-      return states.contains(node) ? state(node) : nullptr;
-    });
+    return exprs.replace(
+        e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
   };
   if (h->isOp("arith.negf")) {
     Expr v = h->operands[0];
@@ -580,9 +581,7 @@ namespace {
 class Product {
 public:
   explicit Product(Expr root) : root(root) {}
-  bool isTaken(Expr e) {
-    return isProduct(e) && (e == root || count(e) <= most);
-  }
+  bool isTaken(Expr e) { return isProduct(e) && (e == root || count(e) <= most); }
 
 private:
   static constexpr unsigned most = 256;

@@ -29,10 +29,11 @@ struct Split {
 
 /// How F is repaired when a state it reads changes.
 struct Repair {
-  llvm::SmallVector<Expr> refs;      // the states H reads, in order
+  llvm::SmallVector<Expr> refs;       // the states H reads, in order
   llvm::SmallVector<double> singular; // per ref; NaN if there is none
   Expr g = nullptr, h = nullptr;      // F = G ⊗ H, the factor H over the states
-  /// Where F is 0 that the state leaves out, its identity being another: the indices whose values are those at which a ref is singular.
+  /// Where F is 0 that the state leaves out, its identity being another: the indices whose values
+  /// are those at which a ref is singular.
   llvm::SmallVector<Expr> leftOut;
   /// The terms of all indices so far vanish when the state changes: the state
   /// starts again, and H is not used.
@@ -86,8 +87,7 @@ public:
 
   /// R3 for the reduction `t`, whose body at index `j` is `body`: the repair
   /// with respect to `states`, whose bodies at `j` are given by `stateBody`.
-  Repair repair(Expr t, Expr body, const StateSet &states,
-                llvm::ArrayRef<int64_t> indices,
+  Repair repair(Expr t, Expr body, const StateSet &states, llvm::ArrayRef<int64_t> indices,
                 llvm::function_ref<Expr(Expr)> stateBody);
 
   /// H(new)/H(old): `h` with each state read as given.

@@ -1,6 +1,6 @@
 //===- Hoist.cpp - R1: what leaves a reduction ----------------------------===//
-#include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 
 using namespace mlir;
@@ -32,8 +32,7 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
   llvm::copy_if(body->freeIndices, std::back_inserter(indices),
                 [&](int64_t index) { return !rows.count(index); });
   return rules
-      .repair(e, body, states, indices,
-              [&](Expr state) { return exprs.open(state, j).first; })
+      .repair(e, body, states, indices, [&](Expr state) { return exprs.open(state, j).first; })
       .valid();
 }
 
@@ -83,8 +82,8 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
     double power = isRoot ? 0.5 : cast<FloatAttr>(factor->operands[1]->value).getValueAsDouble();
     bool leaves = power > 0 && power <= 4, any = false;
     for (const FoldRules::Factor &part : rules.factors(factor->operands[0])) {
-      leaves &= part.divides ? isModerate(part.base)
-                             : isAtMostOne(e->extent, j, part.base, present);
+      leaves &=
+          part.divides ? isModerate(part.base) : isAtMostOne(e->extent, j, part.base, present);
       any |= part.divides;
     }
     if (!leaves || !any)
@@ -110,8 +109,8 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
       repeated |= isAgain;
       isSafe &= !isAgain || isAtMostOne(e->extent, j, base, present);
     } else if (!outermostReductions(base).empty()) {
-      repeatsResult |= !results.insert(base).second || base->isOp("math.powf") ||
-                       readsExtremesOnly(base);
+      repeatsResult |=
+          !results.insert(base).second || base->isOp("math.powf") || readsExtremesOnly(base);
       Expr root = base->isOp("math.powf") || base->isOp("math.sqrt") ? base->operands[0] : base;
       isSafe &= isModerate(root);
     }
@@ -164,16 +163,21 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   outside.insert(outside.begin(), {rest, false});
   Expr value = rules.product(outside, e->type);
   Expr any = makeAny(e->extent, j, present);
-  // One condition for all indices protects what the factors read by what it says, where there is an index.
+  // One condition for all indices protects what the factors read by what it says, where there is an
+  // index.
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> readsArray = [&](Expr node) {
-    return seen.insert(node).second && node->kind != ExprKind::Reduce && ((node->kind == ExprKind::Psi && !node->operands.empty()) ||
-                                              llvm::any_of(node->operands, readsArray));
+    return seen.insert(node).second && node->kind != ExprKind::Reduce &&
+           ((node->kind == ExprKind::Psi && !node->operands.empty()) ||
+            llvm::any_of(node->operands, readsArray));
   };
-  bool reads = llvm::any_of(outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });
+  bool reads = llvm::any_of(
+      outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });
   if (present && reads && !present->dependsOn(j)) {
     Expr some = makeAny(e->extent, j, nullptr), none = exprs.boolean(false);
-    any = some == exprs.boolean(true) ? present : some == none ? none : exprs.op("arith.select", {some, present, none}, present->type);
+    any = some == exprs.boolean(true) ? present
+          : some == none ? none
+                         : exprs.op("arith.select", {some, present, none}, present->type);
   }
   if (!constantsOnly && any != exprs.boolean(true))
     value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
@@ -188,7 +192,8 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   Expr zero = exprs.floatConstant(0, e->type), picked = nullptr;
   SmallVector<FoldRules::Factor> outside;
   auto readsResult = [&](Expr inner) {
-    return llvm::any_of(outermostReductions(inner), [&](Expr result) { return !result->dependsOn(j); });
+    return llvm::any_of(outermostReductions(inner),
+                        [&](Expr result) { return !result->dependsOn(j); });
   };
   auto leaves = [&](Expr inner) {
     return enabled("R1") && !inner->dependsOn(j) && readsResult(inner) && !readsExtremesOnly(inner);
@@ -215,8 +220,8 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   Expr rest = hoistFactors(e, j, term, present);
   exprs.inheritName(e, rest);
   outside.insert(outside.begin(), {rest, false});
-  Expr any = exprs.reduce(Monoid::or_, e->extent, j, picked, present, TypeAttr(),
-                          exprs.boundName(e));
+  Expr any =
+      exprs.reduce(Monoid::or_, e->extent, j, picked, present, TypeAttr(), exprs.boundName(e));
   Expr value = exprs.op("arith.select", {any, rules.product(outside, e->type), zero}, e->type);
   if (observer)
     observer->rewrote("R1", e, j, body, present, value);
@@ -225,9 +230,10 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
 
 /// R1 for maxima and minima: max_j (c + ξ) = c + max_j ξ, max_j (c − ξ) = c − min_j ξ and
 /// max_j σ·ξ = σ·max_j ξ for σ ≥ 0, for the parts free of j that read results over the
-/// range, and for constants beside them. A rounded sum or product is monotone in ξ, so that no bit changes where such
-/// a part is added or multiplied last. Others of a product leave where no extreme is compared: (x·σ)·y and (x·y)·σ
-/// differ by roundings, and no element might equal the maximum. Over nothing the result stays the identity.
+/// range, and for constants beside them. A rounded sum or product is monotone in ξ, so that no bit
+/// changes where such a part is added or multiplied last. Others of a product leave where no
+/// extreme is compared: (x·σ)·y and (x·y)·σ differ by roundings, and no element might equal the
+/// maximum. Over nothing the result stays the identity.
 Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
   bool isExtreme = e->monoid == Monoid::max || e->monoid == Monoid::min;
   if (!enabled("R1") || !isExtreme || !isa<FloatType>(e->type))
@@ -257,7 +263,8 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
       break;
     }
   } else if (comparesExtremes) {
-    SmallVector<std::pair<Expr, unsigned>> last; // products and quotients, and which operand of them stays
+    SmallVector<std::pair<Expr, unsigned>>
+        last; // products and quotients, and which operand of them stays
     Expr rest = body;
     auto goes = [&](Expr factor) { return leaves(factor) && rules.isNonNegative(factor); };
     while (rest->isOp("arith.mulf") || rest->isOp("arith.divf")) {

@@ -7,9 +7,10 @@
 
 namespace moa {
 
-/// Whether subscripts stay inside of their axes for all values of their indices, whatever the conditions are under which the
-/// program reads them: numbers, indices below the axis, and what the validation's prover shows of sums, products, quotients
-/// and extremes of indices and sizes. Nothing is said of elements of arrays.
+/// Whether subscripts stay inside of their axes for all values of their indices, whatever the
+/// conditions are under which the program reads them: numbers, indices below the axis, and what the
+/// validation's prover shows of sums, products, quotients and extremes of indices and sizes.
+/// Nothing is said of elements of arrays.
 class InsideReads {
 public:
   /// The extent that an index is below; empty where none is known.

@@ -103,8 +103,7 @@ bool FoldRules::isExtremeDifference(const Difference &difference, const StateSet
   bool isNegative, isNegativeElement;
   Expr state = stripped(difference.h, isNegative);
   Expr element = stripped(difference.g, isNegativeElement);
-  return states.contains(state) &&
-         (state->monoid == Monoid::max || state->monoid == Monoid::min) &&
+  return states.contains(state) && (state->monoid == Monoid::max || state->monoid == Monoid::min) &&
          isNegative != isNegativeElement && stateBody(state) == element;
 }
 
@@ -139,7 +138,8 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
         break;
       }
   bool isWhole = false;
-  while (count->isOp("arith.sitofp") || count->isOp("arith.index_cast") || count->isOp("arith.extsi")) {
+  while (count->isOp("arith.sitofp") || count->isOp("arith.index_cast") ||
+         count->isOp("arith.extsi")) {
     count = count->operands[0];
     isWhole = true;
   }
@@ -202,13 +202,14 @@ Expr FoldRules::whereAny(Expr e, Expr any) {
     for (Expr operand : node->operands)
       operands.push_back(pick(operand));
     bool isSame = ArrayRef<Expr>(operands) == ArrayRef<Expr>(node->operands);
-    return known[node] = isSame ? node : exprs.op(*node->op, node->attributes, operands, node->type);
+    return known[node] =
+               isSame ? node : exprs.op(*node->op, node->attributes, operands, node->type);
   };
   return pick(e);
 }
 
-Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
-                          llvm::function_ref<Expr(Expr)> stateBody) {
+Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states,
+                          int64_t j, llvm::function_ref<Expr(Expr)> stateBody) {
   Repair none;
   none.blocked = body;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
@@ -257,8 +258,8 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
     others[sum].push_back(lacks);
   }
   for (auto &[sum, lacks] : others)
-    result.others.push_back({sum, lacks, static_cast<unsigned>(differences.size()) -
-                                             llvm::popcount(lacks.front())});
+    result.others.push_back(
+        {sum, lacks, static_cast<unsigned>(differences.size()) - llvm::popcount(lacks.front())});
   result.term = termWithout(0);
   return result;
 }

@@ -1,7 +1,8 @@
 //===- RangeParts.cpp - R4 for sums over ranges that end with the row -----===//
 //
-// Of a sum over j ≤ x(i), rows share what is summed up over whole parts of the range, and sum up the last part as it
-// stands; of one over j ≥ x(i), the same from the other end. A running sum Σ over j ≤ i of C_j is one without anything that only rows know.
+// Of a sum over j ≤ x(i), rows share what is summed up over whole parts of the range, and sum up
+// the last part as it stands; of one over j ≥ x(i), the same from the other end. A running sum Σ
+// over j ≤ i of C_j is one without anything that only rows know.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -21,17 +22,19 @@ static bool readsWith(Expr e, int64_t index) {
   return found;
 }
 
-/// The term of a sum over a part at `whole`, the index `place` of the part, with its weights of the distance to the part's
-/// last index. These are the same for all parts and stored, and so is what a contraction rounds of the operand that
-/// they are multiplied with.
-Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &shared,
-                             const IndexExtents &rows, Expr place, Expr whole) {
+/// The term of a sum over a part at `whole`, the index `place` of the part, with its weights of the
+/// distance to the part's last index. These are the same for all parts and stored, and so is what a
+/// contraction rounds of the operand that they are multiplied with.
+Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
+                             const SharedTerm &shared, const IndexExtents &rows, Expr place,
+                             Expr whole) {
   if (shared.weights.empty())
     return exprs.renamed(shared.term, {{a.j, whole}});
   auto [loc, name] = placeAndName(a.sum);
   SymExpr length(a.block);
   int64_t k = exprs.freshIndex(exprs.boundName(a.sum));
-  Expr distance = exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
+  Expr distance =
+      exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
   Expr weight = nullptr;
   for (Expr each : shared.weights) {
     Expr part = weightOver(exprs, each, a.j, distance);
@@ -39,19 +42,27 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   }
   IndexExtents all = rows;
   all.push_back({k, length});
-  weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type, name + "_weights", loc,
+  weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type,
+                 name + "_weights", loc,
                  /*carries=*/false);
-  auto times = [&](Expr x, Expr at) { return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type); };
+  auto times = [&](Expr x, Expr at) {
+    return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type);
+  };
   if (!a.sum->rounds || !shared.inner)
     return times(exprs.renamed(shared.term, {{a.j, whole}}), place);
-  Expr first = exprs.op("arith.muli", {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type),
-                                       exprs.extent(length)}, place->type);
-  Expr operand = times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
+  Expr first =
+      exprs.op("arith.muli",
+               {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type),
+                exprs.extent(length)},
+               place->type);
+  Expr operand =
+      times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
   all.back() = {a.j, *SymExpr::parse(a.sum->extent)};
   all.push_back({shared.axis, *SymExpr::parse(shared.inner->extent)});
-  operand = store(nests, operand, indicesOf(operand, all, rows.back().first), a.sum->rounds.getValue(), name + "_weighed",
-                  loc, /*carries=*/false);
-  // The product as it is written, so that the contraction has its operands, without what knows no j.
+  operand = store(nests, operand, indicesOf(operand, all, rows.back().first),
+                  a.sum->rounds.getValue(), name + "_weighed", loc, /*carries=*/false);
+  // The product as it is written, so that the contraction has its operands, without what knows no
+  // j.
   Expr term = rules.rebuildProduct(shared.body, [&](unsigned n, Expr base) -> Expr {
     if (n == shared.factor)
       return operand;
@@ -60,10 +71,10 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   return exprs.renamed(term, {{a.j, whole}});
 }
 
-/// The sums over the first parts, or the last ones where the range begins with the row, as an element of an array at their number,
-/// `before`: those of parts and these are stored.
-Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
-                             const IndexExtents &rows, Expr before) {
+/// The sums over the first parts, or the last ones where the range begins with the row, as an
+/// element of an array at their number, `before`: those of parts and these are stored.
+Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
+                             const SharedTerm &term, const IndexExtents &rows, Expr before) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
   Type index = before->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
@@ -71,7 +82,8 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
   auto [loc, name] = placeAndName(a.sum);
   // The sums of parts.
-  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
+  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)),
+                  exprs.index(place));
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (a.range)
     inside = exprs.op("arith.andi", {inside, exprs.renamed(a.range, {{a.j, whole}})}, inside->type);
@@ -94,27 +106,34 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
   if (term.scale && !term.scale->dependsOn(a.row))
     ofPart = exprs.op("arith.mulf", {term.scale, ofPart}, a.sum->type);
   Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
-  // Those of several parts, a running sum, with weights from the end of a part to that of the last one before.
-  Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
+  // Those of several parts, a running sum, with weights from the end of a part to that of the last
+  // one before.
+  Expr partsOn =
+      op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
   Expr distance = op("arith.muli", partsOn, exprs.extent(length));
   for (Expr weight : term.weights)
-    stored = exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
+    stored =
+        exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
   if (a.isFirst)
-    stored = exprs.renamed(stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), exprs.index(part))}});
-  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored, exprs.greater(before, exprs.index(part)), TypeAttr(), "part");
+    stored = exprs.renamed(
+        stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), exprs.index(part))}});
+  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored,
+                           exprs.greater(before, exprs.index(part)), TypeAttr(), "part");
   exprs.inheritName(a.sum, upTo);
   TypeAttr rounds = term.inner ? roundingOf(term.left, term.inner, a.sum) : TypeAttr();
-  return store(nests, upTo, with(before->id, parts + SymExpr(1)), rounds ? rounds.getValue() : a.sum->type,
-               name + (a.isFirst ? "_after" : "_before"), loc, /*carries=*/false);
+  return store(nests, upTo, with(before->id, parts + SymExpr(1)),
+               rounds ? rounds.getValue() : a.sum->type, name + (a.isFirst ? "_after" : "_before"),
+               loc, /*carries=*/false);
 }
 
-/// R4 for a range that ends at an index x(i) which never falls with the row i: with c = ⌊x(i₀) / L⌋, i₀ the
-/// first row of its block of rows,
+/// R4 for a range that ends at an index x(i) which never falls with the row i: with c = ⌊x(i₀) /
+/// L⌋, i₀ the first row of its block of rows,
 ///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x,
 /// and for one that begins there, with c = ⌈x(i₁) / L⌉, i₁ the last row of the block,
 ///   Σ over j ≥ x = Σ_e A_e · (Σ over the parts p ≥ c of the sums of part p) + Σ over x ≤ j < L·c.
-/// Terms may have weights w(i, j) of the distance, w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) ·
-/// w(L·p + L − 1, j) for the j of part p. The sums of parts, those up to each part, and what rows make of them are stored.
+/// Terms may have weights w(i, j) of the distance, w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L −
+/// 1) · w(L·p + L − 1, j) for the j of part p. The sums of parts, those up to each part, and what
+/// rows make of them are stored.
 Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
                                   const IndexExtents &rows) {
   Type index = exprs.index(a.j)->type, type = a.sum->type;
@@ -125,7 +144,8 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   auto both = [&](Expr x, Expr y) { return exprs.op("arith.andi", {x, y}, y->type); };
   auto [loc, name] = placeAndName(a.sum);
   // Rows in blocks that begin with the same part.
-  int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
+  int64_t blockOfRows = exprs.freshIndex("block"),
+          inBlock = exprs.freshIndex(exprs.indexName(a.row));
   Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
   Expr zero = exprs.extent(SymExpr(0));
   // The first part behind those of the rows' own, from the first row of a block on.
@@ -141,8 +161,10 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   // The last block has rows that are none.
   Expr isRow = exprs.greater(exprs.extent(numRows), exprs.index(a.row));
   Expr j = exprs.index(a.j);
-  Expr keys = op("arith.muli", clamped, exprs.extent(length)), end = op("arith.subi", keys, exprs.extent(SymExpr(1)));
-  Expr isNeeded = a.isFirst ? exprs.greater(exprs.extent(parts), partOf(firstRow)) : exprs.greater(partOf(firstRow), zero);
+  Expr keys = op("arith.muli", clamped, exprs.extent(length)),
+       end = op("arith.subi", keys, exprs.extent(SymExpr(1)));
+  Expr isNeeded = a.isFirst ? exprs.greater(exprs.extent(parts), partOf(firstRow))
+                            : exprs.greater(partOf(firstRow), zero);
   if (a.range) {
     SmallVector<Expr> bounds = conjunctsOf(a.range);
     bounds.push_back(a.isFirst ? exprs.notBelow(j, keys) : exprs.greater(keys, j));
@@ -194,15 +216,17 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
       blocked.push_back({blockOfRows, SymExpr::floorDiv(numRows + SymExpr(kRowBlock - 1), size)});
       blocked.push_back({inBlock, size});
     }
-    shared = store(nests, value, indicesOf(value, blocked, rows.back().first), type, name + "_shared", loc,
+    shared = store(nests, value, indicesOf(value, blocked, rows.back().first), type,
+                   name + "_shared", loc,
                    /*carries=*/value->dependsOn(rows.back().first));
-    shared = exprs.renamed(shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
+    shared = exprs.renamed(
+        shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
   }
   // What is left of the range.
   Expr first = op("arith.muli", partOf(start), exprs.extent(length));
   Expr isLeft = a.isFirst ? exprs.greater(first, j) : exprs.notBelow(j, first);
-  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present), a.sum->rounds,
-                           exprs.boundName(a.sum));
+  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present),
+                           a.sum->rounds, exprs.boundName(a.sum));
   exprs.inheritName(a.sum, rest);
   for (Expr part : {shared, always})
     if (part)

@@ -12,8 +12,8 @@
 // square.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/IndexBounds.h"
 
 using namespace mlir;
@@ -45,7 +45,8 @@ static bool readsArrays(Expr value) {
   return found;
 }
 
-/// Finds the condition by which the range of a reduction ends or begins with indices that nothing else in it knows.
+/// Finds the condition by which the range of a reduction ends or begins with indices that nothing
+/// else in it knows.
 std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents &all) {
   if (e->kind != ExprKind::Reduce || !e->getPresent() || e->function || !isa<FloatType>(e->type) ||
       nominal(*SymExpr::parse(e->extent)) < kLeastScan)
@@ -65,10 +66,13 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
     scan.others = nullptr;
     for (Expr condition : conditions)
       if (condition != end)
-        scan.others = scan.others ? exprs.op("arith.andi", {scan.others, condition}, condition->type) : condition;
+        scan.others = scan.others
+                          ? exprs.op("arith.andi", {scan.others, condition}, condition->type)
+                          : condition;
     double ends = 1; // that would be reduced to apart
     for (auto &[j, extent] : all)
-      if (scan.bound && scan.bound->dependsOn(j) && !scan.term->dependsOn(j) && !(scan.others && scan.others->dependsOn(j)))
+      if (scan.bound && scan.bound->dependsOn(j) && !scan.term->dependsOn(j) &&
+          !(scan.others && scan.others->dependsOn(j)))
         ends *= nominal(extent);
     if (ends >= kLeastScan)
       return scan;
@@ -76,15 +80,17 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
   return std::nullopt;
 }
 
-/// Stores a reduction for all indices along which it goes on, and returns its element; null where it does not, or where
-/// that would take too much memory.
+/// Stores a reduction for all indices along which it goes on, and returns its element; null where
+/// it does not, or where that would take too much memory.
 Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all) {
   auto scan = findScan(e, all);
   if (!scan)
     return nullptr;
   Expr term = scan->term;
   if (scan->others)
-    term = exprs.op("arith.select", {scan->others, term, exprs.constant(getIdentity(e->monoid, e->type), e->type)}, e->type);
+    term = exprs.op("arith.select",
+                    {scan->others, term, exprs.constant(getIdentity(e->monoid, e->type), e->type)},
+                    e->type);
   IndexExtents indices;
   SymExpr range = *SymExpr::parse(e->extent);
   SmallVector<SymExpr> extents{range};
@@ -98,7 +104,8 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
   bool isKnown = llvm::all_of(term->freeIndices, [&](int64_t id) {
     return llvm::any_of(inside, [&](auto &index) { return index.first == id; });
   });
-  if (!isKnown || !isAffordable(extents, /*isPower=*/true) || !readsInside(term, inside) || !readsInside(scan->bound, all))
+  if (!isKnown || !isAffordable(extents, /*isPower=*/true) || !readsInside(term, inside) ||
+      !readsInside(scan->bound, all))
     return nullptr;
   // What is stored runs along the axis before the last one, of which there is one.
   if (indices.empty())
@@ -107,7 +114,8 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
   indices.insert(indices.end() - 1, {t, range + SymExpr(1)});
   Expr k = exprs.index(scan->k), bound = exprs.index(t);
   Expr within = scan->descends ? exprs.notBelow(k, bound) : exprs.greater(bound, k);
-  Expr running = exprs.reduce(e->monoid, e->extent, scan->k, term, within, e->rounds, exprs.boundName(e));
+  Expr running =
+      exprs.reduce(e->monoid, e->extent, scan->k, term, within, e->rounds, exprs.boundName(e));
   exprs.inheritName(e, running);
   llvm::DenseMap<int64_t, Expr> toRows;
   for (auto [axis, index] : llvm::enumerate(indices))
@@ -129,10 +137,11 @@ Expr Derivation::scanIndex(const Scan &scan, const IndexExtents &all, const SymE
     bound = exprs.op("arith.addi", {bound, one}, type);
   // j or j + 1 of an index j of the same range is one of those that are stored.
   for (auto &[j, extent] : all)
-    if (auto distance = distanceFrom(bound, j); distance && extent == range && (*distance == 0 || *distance == 1))
-      return *distance == 0 ? exprs.index(j)
-                            : exprs.op("arith.addi", {exprs.index(j), one}, type);
-  // The last index is limited before 1 is added to it: an element of an array may be the largest integer.
+    if (auto distance = distanceFrom(bound, j);
+        distance && extent == range && (*distance == 0 || *distance == 1))
+      return *distance == 0 ? exprs.index(j) : exprs.op("arith.addi", {exprs.index(j), one}, type);
+  // The last index is limited before 1 is added to it: an element of an array may be the largest
+  // integer.
   SymExpr before(scan.descends ? 0 : 1);
   bound = exprs.op("arith.minsi", {scan.bound, exprs.extent(range - before)}, type);
   bound = exprs.op("arith.maxsi", {bound, exprs.extent(SymExpr(0) - before)}, type);

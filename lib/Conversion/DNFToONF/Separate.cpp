@@ -18,7 +18,8 @@ namespace {
 
 class LinearFactor {
 public:
-  LinearFactor(ExprContext &exprs, FoldRules &rules, int64_t j, Expr body) : exprs(exprs), rules(rules), j(j) {
+  LinearFactor(ExprContext &exprs, FoldRules &rules, int64_t j, Expr body)
+      : exprs(exprs), rules(rules), j(j) {
     for (Expr result : outermostReductions(body))
       if (!result->dependsOn(j))
         states.insert(result);
@@ -191,8 +192,8 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
     Expr factor = negative ? term->operands[0] : term;
     Expr whole = rules.rebuildProduct(
         body, [&](unsigned n, Expr base) { return n == *mixed ? factor : base; });
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, whole, present, TypeAttr(),
-                            exprs.boundName(t));
+    Expr sum =
+        exprs.reduce(Monoid::add, t->extent, j, whole, present, TypeAttr(), exprs.boundName(t));
     exprs.inheritPlace(t, sum);
     sum = normalise(sum);
     if (!value)
@@ -300,8 +301,7 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
 }
 
 /// The other forms of a sum: taken apart and, with `withMeans`, about means.
-SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t,
-                                                      bool withMeans) {
+SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t, bool withMeans) {
   SmallVector<Form, 2> forms;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
     return forms;
@@ -320,7 +320,8 @@ SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr 
 }
 
 /// The outputs with other forms of sums.
-SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs, ArrayRef<Form> forms) {
+SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs,
+                                                ArrayRef<Form> forms) {
   SmallVector<OutputPlan> after(outputs);
   for (const Form &form : forms)
     for (OutputPlan &output : after)
@@ -351,8 +352,7 @@ void Derivation::separateReductions(NestPlan &nest) {
   for (Expr t : sums) {
     SmallVector<Form, 2> forms = formsOf(nest, t, isShort);
     auto pays = [&](const Form &form) {
-      return countPasses(nest, outputsWith(nest.outputs, form)) <
-             countPasses(nest, nest.outputs);
+      return countPasses(nest, outputsWith(nest.outputs, form)) < countPasses(nest, nest.outputs);
     };
     auto found = llvm::find_if(forms, pays);
     if (found != forms.end())

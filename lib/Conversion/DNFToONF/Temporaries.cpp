@@ -63,13 +63,15 @@ IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
 
 /// Whether an operation needs some of its operands only where the first one says so.
 static bool isChoice(Expr e) {
-  return e->isOp("arith.select") || (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
+  return e->isOp("arith.select") ||
+         (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
 }
 
 bool moa::hasConditions(Expr value) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> visit = [&](Expr e) {
-    return seen.insert(e).second && e->kind != ExprKind::Reduce && (isChoice(e) || llvm::any_of(e->operands, visit));
+    return seen.insert(e).second && e->kind != ExprKind::Reduce &&
+           (isChoice(e) || llvm::any_of(e->operands, visit));
   };
   return visit(value);
 }
@@ -82,14 +84,15 @@ struct Excess {
 };
 } // namespace
 
-/// Returns Y and X of an extent ⌊Y/X⌋, and none of any other. ⌊(Y + c)/k⌋ with numbers 0 ≤ c < k is at most Y, so that it
-/// counts as ⌊Y/k⌋.
+/// Returns Y and X of an extent ⌊Y/X⌋, and none of any other. ⌊(Y + c)/k⌋ with numbers 0 ≤ c < k is
+/// at most Y, so that it counts as ⌊Y/k⌋.
 static std::optional<std::pair<SymExpr, SymExpr>> asPart(const SymExpr &extent) {
   const SymExpr::Terms &terms = extent.getTerms();
   if (terms.size() != 1 || terms.begin()->second != 1)
     return std::nullopt;
   const SymExpr::Monomial &factors = terms.begin()->first;
-  if (factors.size() != 1 || factors[0].second != 1 || factors[0].first->kind != SymExpr::Atom::Kind::FloorDiv)
+  if (factors.size() != 1 || factors[0].second != 1 ||
+      factors[0].first->kind != SymExpr::Atom::Kind::FloorDiv)
     return std::nullopt;
   SymExpr whole = factors[0].first->lhs;
   const SymExpr &part = factors[0].first->rhs;
@@ -100,8 +103,8 @@ static std::optional<std::pair<SymExpr, SymExpr>> asPart(const SymExpr &extent) 
   return std::make_pair(whole, part);
 }
 
-/// The extents where axes that split one, X indices and ⌊Y/X⌋, are the one of Y indices: X·⌊Y/X⌋ ≤ Y. For example, G groups
-/// of ⌊H/G⌋ heads are H heads. ⌊Y/k⌋ with a number k counts as Y.
+/// The extents where axes that split one, X indices and ⌊Y/X⌋, are the one of Y indices: X·⌊Y/X⌋ ≤
+/// Y. For example, G groups of ⌊H/G⌋ heads are H heads. ⌊Y/k⌋ with a number k counts as Y.
 static SmallVector<SymExpr> joinParts(ArrayRef<SymExpr> extents) {
   SmallVector<SymExpr> joined(extents);
   for (size_t k = 0; k < joined.size(); ++k) {
@@ -121,7 +124,8 @@ static SmallVector<SymExpr> joinParts(ArrayRef<SymExpr> extents) {
   return joined;
 }
 
-/// Returns by what an array of these extents exceeds an array of this type; none where that is more than one axis.
+/// Returns by what an array of these extents exceeds an array of this type; none where that is more
+/// than one axis.
 static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
   SmallVector<SymExpr> shape;
   for (StringAttr extent : cast<ArrayType>(type).getShape())
@@ -143,8 +147,9 @@ static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
 }
 
 /// Whether an array of these extents is no larger than the kernel's own arrays, up to a factor:
-/// a workspace never grows as the product of two ranges that no array has. If an element is computed again for each index
-/// of a long range (`isPower`), the array may have one more axis than another one.
+/// a workspace never grows as the product of two ranges that no array has. If an element is
+/// computed again for each index of a long range (`isPower`), the array may have one more axis than
+/// another one.
 bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
   int64_t known = 1;
   SmallVector<SymExpr> unknown, joined = joinParts(extents);
@@ -163,7 +168,8 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
   };
   // Next to a temporary another one of its size is a factor.
   if (known <= kMostKnown &&
-      (anyArray(holdsAll) || llvm::any_of(temporaries, [&](const Temporary &other) { return holdsAll(other.type); })))
+      (anyArray(holdsAll) ||
+       llvm::any_of(temporaries, [&](const Temporary &other) { return holdsAll(other.type); })))
     return true;
   return isPower && anyArray([&](Type type) {
            auto excess = excessOver(joined, type);
@@ -213,16 +219,19 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     return element;
   value = exprs.renamed(value, toRows);
   auto arrayType = ArrayType::get(exprs.getContext(), extents, type);
-  auto isSame = [&](const Temporary &other) { return other.value == value && other.type == arrayType; };
+  auto isSame = [&](const Temporary &other) {
+    return other.value == value && other.type == arrayType;
+  };
   unsigned number = llvm::find_if(temporaries, isSame) - temporaries.begin();
   if (number == temporaries.size()) {
     // What the value itself reads is stored in front of it.
-    Expr stored = storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
+    Expr stored =
+        storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
     number = temporaries.size();
     temporaries.push_back({temporaryName(name), arrayType, value, value, stored});
     exprs.inputNames.push_back(temporaries.back().name);
-    addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain,
-              carries);
+    addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc},
+              domain, carries);
   }
   unsigned result = kernel.getResultTypes().size() + number;
   Expr element = exprs.psi(kernel.getArgNames().size() + result, at, type);
@@ -265,7 +274,8 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(kPart - 1), length);
   // Parts stand behind the rows and in front of the axes that sums have of their own.
   IndexExtents of = indices;
-  size_t rows = llvm::count_if(indices, [&](auto &index) { return llvm::is_contained(rowIds, index.first); });
+  size_t rows =
+      llvm::count_if(indices, [&](auto &index) { return llvm::is_contained(rowIds, index.first); });
   bool isLastRow = rows && llvm::is_contained(rowIds, indices.back().first);
   of.insert(of.begin() + (rows - isLastRow), {part, parts});
   Expr element = store(nests, ofPart, of, sum->type, (name + "_parts").str(), loc);
@@ -279,14 +289,16 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
 /// Whether a temporary can hold what a reduction gives.
 static bool isStorable(Expr e) {
   auto integer = dyn_cast<IntegerType>(e->type);
-  return e->kind == ExprKind::Reduce && (isa<FloatType>(e->type) || (integer && integer.getWidth() >= 32));
+  return e->kind == ExprKind::Reduce &&
+         (isa<FloatType>(e->type) || (integer && integer.getWidth() >= 32));
 }
 
-/// Returns whether to store a reduction that stands inside others. It must depend on the index of a surrounding reduction, be
-/// independent of another surrounding index, and take more work than a load. The carried axis does not count, because the row
-/// shares the value. A long reduction that nothing recomputes is stored too, if few rows would otherwise share a long range
-/// (threads).
-bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried, bool isAlways,
+/// Returns whether to store a reduction that stands inside others. It must depend on the index of a
+/// surrounding reduction, be independent of another surrounding index, and take more work than a
+/// load. The carried axis does not count, because the row shares the value. A long reduction that
+/// nothing recomputes is stored too, if few rows would otherwise share a long range (threads).
+bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
+                                std::optional<size_t> carried, bool isAlways,
                                 std::optional<int64_t> left) {
   if (!isStorable(sum) || workOf(sum) < kLeastTerms)
     return false;
@@ -307,7 +319,8 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, 
   // How often it is computed, and how often for other indices than the columns of a row.
   double lost = 1, beyond = 1;
   for (auto [k, index] : llvm::enumerate(all)) {
-    if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost) || index.first == left)
+    if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost) ||
+        index.first == left)
       continue;
     lost *= nominal(index.second);
     if (k + 1 != rows)
@@ -320,20 +333,22 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, 
   if (!isInside || !isKnown)
     return false;
   // A row with columns has threads enough.
-  bool forThreads = !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && orderAsRead(sum, all);
+  bool forThreads =
+      !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && orderAsRead(sum, all);
   if (lost < 2 && !forThreads)
     return false;
-  // A temporary has no more unknown extents than the result, unless the reduction would be recomputed `kLeastPower` times or
-  // is stored for threads.
-  size_t grows = llvm::count_if(joinParts(extents), [](const SymExpr &extent) { return !extent.getConstant(); });
+  // A temporary has no more unknown extents than the result, unless the reduction would be
+  // recomputed `kLeastPower` times or is stored for threads.
+  size_t grows = llvm::count_if(joinParts(extents),
+                                [](const SymExpr &extent) { return !extent.getConstant(); });
   bool isPower = beyond >= kLeastPower;
   if (grows > std::max(ofRows, unknownOfResult) && !isPower && !forThreads)
     return false;
   return isAffordable(extents, isPower) && (isAlways || readsInside(sum, all));
 }
 
-/// Returns the indices of a value in the order that they have as axes of an array that it reads and that has more axes; none if
-/// there is no such array.
+/// Returns the indices of a value in the order that they have as axes of an array that it reads and
+/// that has more axes; none if there is no such array.
 std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExtents &all) {
   IndexExtents own;
   for (auto &index : all)
@@ -346,7 +361,8 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
     auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
     IndexExtents left = own, ordered;
     for (StringAttr extent : type.getShape()) {
-      auto it = llvm::find_if(left, [&](auto &index) { return index.second.str() == extent.getValue(); });
+      auto it =
+          llvm::find_if(left, [&](auto &index) { return index.second.str() == extent.getValue(); });
       if (it == left.end())
         continue;
       ordered.push_back(*it);
@@ -358,8 +374,9 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
   return found;
 }
 
-/// Replaces the rows that a reduction knows only by their group, as key heads h / (H/G) of query heads, by the group, at which
-/// it reads an array. `all` has the groups then, and `at` what they are.
+/// Replaces the rows that a reduction knows only by their group, as key heads h / (H/G) of query
+/// heads, by the group, at which it reads an array. `all` has the groups then, and `at` what they
+/// are.
 Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
   for (auto &[id, extent] : all) {
     Expr group = nullptr, row = exprs.index(id);
@@ -370,7 +387,8 @@ Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, E
           return;
         auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
         for (auto [axis, operand] : llvm::enumerate(node->operands))
-          if (operand->isOp("arith.floordivsi") && operand->operands[0] == row && !operand->operands[1]->dependsOn(id)) {
+          if (operand->isOp("arith.floordivsi") && operand->operands[0] == row &&
+              !operand->operands[1]->dependsOn(id)) {
             group = operand;
             groups = type.getExtent(axis).str();
           }
@@ -378,7 +396,8 @@ Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, E
     if (!group)
       continue;
     int64_t index = exprs.freshIndex(exprs.indexName(id));
-    Expr grouped = exprs.replace(sum, [&](Expr node) { return node == group ? exprs.index(index) : nullptr; });
+    Expr grouped =
+        exprs.replace(sum, [&](Expr node) { return node == group ? exprs.index(index) : nullptr; });
     if (grouped->dependsOn(id))
       continue;
     exprs.inheritName(sum, grouped);
@@ -390,10 +409,11 @@ Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, E
   return sum;
 }
 
-/// Stores a reduction over its rows, or the groups of rows that it knows, and returns its element. A long one of threads has the
-/// order of the array that it reads, which the nest of a result may have too.
-Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads,
-                              Type type) {
+/// Stores a reduction over its rows, or the groups of rows that it knows, and returns its element.
+/// A long one of threads has the order of the array that it reads, which the nest of a result may
+/// have too.
+Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all,
+                              int64_t last, bool isOfThreads, Type type) {
   llvm::DenseMap<int64_t, Expr> at;
   auto [loc, name] = placeAndName(sum);
   Expr ofGroups = byGroups(sum, all, at);
@@ -403,10 +423,10 @@ Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExten
   return exprs.renamed(storeSum(nests, ofGroups, indices, type, name, loc), at);
 }
 
-/// Stores a reduction, a sum that is long after those of its parts. What its terms read is stored before it is split: a part has no
-/// axis that other arrays have.
-Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, Type type, StringRef name,
-                          Location loc) {
+/// Stores a reduction, a sum that is long after those of its parts. What its terms read is stored
+/// before it is split: a part has no axis that other arrays have.
+Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
+                          Type type, StringRef name, Location loc) {
   if (Expr element = findStored(sum, indices, type))
     return element;
   Expr value = associate(nests, sum, indices), loaded = sum;
@@ -416,7 +436,9 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
     if (isFloatSum(sum) && isLong && enabled("R4") && !isCascade(exprs, value)) {
       // Parts have other indices, at which nothing is found among what is stored.
       std::map<std::pair<Expr, bool>, Expr> known;
-      loaded = value = readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
+      loaded = value = readStored(
+          value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; },
+          known);
       value = storeParts(nests, value, indices, name, loc);
     }
   }
@@ -425,8 +447,8 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
   return element;
 }
 
-/// Returns the element of a sum that is stored for the row's columns, if a reduction over the same extent reads it. Returns
-/// null otherwise.
+/// Returns the element of a sum that is stored for the row's columns, if a reduction over the same
+/// extent reads it. Returns null otherwise.
 Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
   if (!rows || sum->dependsOn(all[rows - 1].first))
     return nullptr;
@@ -447,8 +469,8 @@ void Derivation::hearStored(Expr sum, Expr element) {
   observer->rewrote("R7", sum, j, term, where, element);
 }
 
-/// Returns the largest values in `root`, outside of reductions, that combine several reductions without further indices. For
-/// example, Σ p·v / Σ p.
+/// Returns the largest values in `root`, outside of reductions, that combine several reductions
+/// without further indices. For example, Σ p·v / Σ p.
 static SmallVector<Expr> valuesOfSums(Expr root) {
   SmallVector<Expr> found;
   llvm::DenseSet<Expr> seen;
@@ -470,7 +492,8 @@ static SmallVector<Expr> valuesOfSums(Expr root) {
 /// `outer` with the reductions in it that are stored as elements of temporaries.
 Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
                              size_t rows, std::optional<size_t> carried, bool isAlways) {
-  // It stands where the innermost index that it depends on does: those inside of that do not compute it again.
+  // It stands where the innermost index that it depends on does: those inside of that do not
+  // compute it again.
   while (all.size() > rows && !outer->dependsOn(all.back().first))
     all.pop_back();
   // What is stored in it depends on its own indices, and on how often it is computed again.
@@ -478,7 +501,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   for (auto [k, index] : llvm::enumerate(all))
     if (!outer->dependsOn(index.first) && k != carried)
       again *= nominal(index.second);
-  // Σ_m y_m·Σ_k x_k·v_mk is Σ_k x_k·Σ_m y_m·v_mk (R5): x is not computed again for each m of a longer range.
+  // Σ_m y_m·Σ_k x_k·v_mk is Σ_k x_k·Σ_m y_m·v_mk (R5): x is not computed again for each m of a
+  // longer range.
   std::optional<int64_t> exchanged = std::exchange(exchangedWith, std::nullopt);
   auto key = std::make_tuple(outer, again, isAlways, exchanged.has_value());
   if (auto known = withStored.find(key); known != withStored.end())
@@ -490,7 +514,9 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   isAlways &= !present && !hasConditions(body);
   // Values of several reductions, and the reductions of what is left with loads of these.
   llvm::DenseMap<Expr, Expr> values, stored;
-  auto withValues = [&](Expr e) { return exprs.replace(e, [&](Expr node) { return values.lookup(node); }); };
+  auto withValues = [&](Expr e) {
+    return exprs.replace(e, [&](Expr node) { return values.lookup(node); });
+  };
   auto isOperandOf = [&](Expr root, Expr e) {
     return llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
       return factor.base == e && !factor.divides;
@@ -498,29 +524,35 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   };
   // The index that a value is not computed again for, as its factor leaves the sum over it.
   auto leftBy = [&](Expr root, Expr value) {
-    bool leaves = exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
-      bool has = false;
-      if (!factor.base->dependsOn(*exchanged))
-        walk(factor.base, [&](Expr node) { has |= node == value; });
-      return has;
-    });
+    bool leaves =
+        exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
+          bool has = false;
+          if (!factor.base->dependsOn(*exchanged))
+            walk(factor.base, [&](Expr node) { has |= node == value; });
+          return has;
+        });
     return leaves ? exchanged : std::nullopt;
   };
   auto isExchangeable = [&](Expr root, Expr inner) {
-    return enabled("R5") && root == body && isFloatSum(outer) && isFloatSum(inner) && knownExtent(inner) && !knownExtent(outer) &&
-           isOperandOf(root, inner);
+    return enabled("R5") && root == body && isFloatSum(outer) && isFloatSum(inner) &&
+           knownExtent(inner) && !knownExtent(outer) && isOperandOf(root, inner);
   };
   auto visit = [&](Expr root) {
     for (Expr value : valuesOfSums(root)) {
       Expr sum = outermostReductions(value).front();
-      if (!llvm::any_of(outermostReductions(value), [&](Expr inner) {
-            return inner->freeIndices == value->freeIndices &&
-                   isWorthStoring(inner, all, rows, carried, isAlways, leftBy(root, inner));
-          }) || !(isAlways || readsInside(value, all)))
+      if (!llvm::any_of(outermostReductions(value),
+                        [&](Expr inner) {
+                          return inner->freeIndices == value->freeIndices &&
+                                 isWorthStoring(inner, all, rows, carried, isAlways,
+                                                leftBy(root, inner));
+                        }) ||
+          !(isAlways || readsInside(value, all)))
         continue;
-      Type type = isOperandOf(root, value) && outer->rounds ? outer->rounds.getValue() : value->type;
+      Type type =
+          isOperandOf(root, value) && outer->rounds ? outer->rounds.getValue() : value->type;
       auto [loc, name] = placeAndName(sum);
-      values[value] = store(nests, value, indicesOf(value, all, rows ? all[rows - 1].first : -1), type, name, loc,
+      values[value] = store(nests, value, indicesOf(value, all, rows ? all[rows - 1].first : -1),
+                            type, name, loc,
                             /*carries=*/true, /*isWritten=*/true);
     }
     for (Expr inner : outermostReductions(withValues(root))) {
@@ -544,8 +576,10 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         hearStored(inner, stored[inner] = element);
         continue;
       }
-      Type type = isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
-      columns[inner] = stored[inner] = storeForRows(nests, inner, all, rows ? all[rows - 1].first : -1, !carried, type);
+      Type type =
+          isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
+      columns[inner] = stored[inner] =
+          storeForRows(nests, inner, all, rows ? all[rows - 1].first : -1, !carried, type);
       hearStored(inner, stored[inner]);
     }
   };
@@ -554,12 +588,15 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
     visit(present);
   if (values.empty() && stored.empty())
     return outer;
-  auto after = [&](Expr e) { return exprs.replace(withValues(e), [&](Expr node) { return stored.lookup(node); }); };
-  return withStored[key] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
+  auto after = [&](Expr e) {
+    return exprs.replace(withValues(e), [&](Expr node) { return stored.lookup(node); });
+  };
+  return withStored[key] =
+             exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
 }
 
-/// Stores the reductions of a value that its rows share, if each row would spend most of its work on them: the maximum of a
-/// column in x_ij − max_k x_kj.
+/// Stores the reductions of a value that its rows share, if each row would spend most of its work
+/// on them: the maximum of a column in x_ij − max_k x_kj.
 void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
                              std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after) {
   SmallVector<Expr> all = outermostReductions(value);
@@ -579,9 +616,9 @@ void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const Ind
       else if (k != carried)
         lost *= nominal(index.second);
     bool isOfRows = extents.size() == e->freeIndices.size();
-    if (after.contains(e) || !isStorable(e) || !isOfRows || lost < kLeastTerms || workOf(e) < kLeastTerms ||
-        workOfRow(e) < kLargerThanRow * (total - workOfRow(e)) || !isAffordable(extents, /*isPower=*/false) ||
-        !(isAlways || readsInside(e, rows)))
+    if (after.contains(e) || !isStorable(e) || !isOfRows || lost < kLeastTerms ||
+        workOf(e) < kLeastTerms || workOfRow(e) < kLargerThanRow * (total - workOfRow(e)) ||
+        !isAffordable(extents, /*isPower=*/false) || !(isAlways || readsInside(e, rows)))
       continue;
     after[e] = storeForRows(nests, e, rows, rows.back().first, /*isOfThreads=*/false, e->type);
     hearStored(e, after[e]);
@@ -603,7 +640,9 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   auto columnsOutside = std::exchange(columns, llvm::DenseMap<Expr, Expr>());
   // A running sum of the row's own is R5's.
   for (Expr outer : outermostReductions(value))
-    if (Expr element = isFloatSum(outer) || runningValues.contains(outer) ? nullptr : storeScan(nests, outer, rows))
+    if (Expr element = isFloatSum(outer) || runningValues.contains(outer)
+                           ? nullptr
+                           : storeScan(nests, outer, rows))
       hearStored(outer, after[outer] = element);
   storeShared(nests, value, rows, carried, after);
   for (Expr outer : outermostReductions(value))
@@ -617,23 +656,26 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
 /// Whether each term of a sum takes a reduction of its own.
 static bool isOfReductions(ExprContext &exprs, Expr sum) {
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
-  return llvm::any_of(outermostReductions(exprs.open(sum, j).first), [&](Expr inner) { return inner->dependsOn(j); });
+  return llvm::any_of(outermostReductions(exprs.open(sum, j).first),
+                      [&](Expr inner) { return inner->dependsOn(j); });
 }
 
-/// Stores sums of reductions inside a reduction over an axis of constant length, unmodified, if some row index does not
-/// change them. For example, in O_ic = Σ_h Σ_d (Σ_j P_hij·V_hjd)·W_hdc, a nest of rows i that carry d computes the inner sum
-/// once, not for every c. Sums that the row computes for its own columns are not stored.
+/// Stores sums of reductions inside a reduction over an axis of constant length, unmodified, if
+/// some row index does not change them. For example, in O_ic = Σ_h Σ_d (Σ_j P_hij·V_hjd)·W_hdc, a
+/// nest of rows i that carry d computes the inner sum once, not for every c. Sums that the row
+/// computes for its own columns are not stored.
 Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
   if (!enabled("R7"))
     return value;
   auto outside = std::exchange(withProducts, llvm::DenseMap<Expr, Expr>());
-  Expr result = storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true);
+  Expr result =
+      storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true);
   withProducts = std::move(outside);
   return result;
 }
 
-Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
-                               ArrayRef<Expr> own, bool isAlways) {
+Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
+                               const IndexExtents &inside, ArrayRef<Expr> own, bool isAlways) {
   isAlways &= !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
     // What is stored in it depends on its own indices alone, wherever it stands.
@@ -649,19 +691,24 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
     all.push_back(outer.back());
     llvm::DenseMap<Expr, Expr> stored;
     for (Expr u : outermostReductions(body)) {
-      bool isLost = llvm::any_of(rows, [&](auto &row) { return !u->dependsOn(row.first) && nominal(row.second) >= 2; });
-      bool isOwn = !rows.empty() && llvm::is_contained(own, exprs.renamed(u, {{e, exprs.index(rows.back().first)}}));
+      bool isLost = llvm::any_of(
+          rows, [&](auto &row) { return !u->dependsOn(row.first) && nominal(row.second) >= 2; });
+      bool isOwn = !rows.empty() &&
+                   llvm::is_contained(own, exprs.renamed(u, {{e, exprs.index(rows.back().first)}}));
       IndexExtents indices = indicesOf(u, all, e);
       SmallVector<SymExpr> extents;
       for (auto &index : indices)
         extents.push_back(index.second);
-      if (!knownExtent(t) || !isFloatSum(u) || !u->dependsOn(e) || !isLost || isOwn || !isOfReductions(exprs, u) ||
-          u->freeIndices.size() != indices.size() || !isAffordable(extents) ||
-          !((isAlways && !present) || readsInside(u, all)))
+      if (!knownExtent(t) || !isFloatSum(u) || !u->dependsOn(e) || !isLost || isOwn ||
+          !isOfReductions(exprs, u) || u->freeIndices.size() != indices.size() ||
+          !isAffordable(extents) || !((isAlways && !present) || readsInside(u, all)))
         continue;
-      bool isOperand = llvm::any_of(rules.factors(body), [&](const FoldRules::Factor &factor) { return factor.base == u && !factor.divides; });
+      bool isOperand = llvm::any_of(rules.factors(body), [&](const FoldRules::Factor &factor) {
+        return factor.base == u && !factor.divides;
+      });
       auto [loc, name] = placeAndName(u);
-      stored[u] = store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type, name, loc, /*carries=*/true,
+      stored[u] = store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type,
+                        name, loc, /*carries=*/true,
                         /*isWritten=*/true);
       hearStored(u, stored[u]);
     }

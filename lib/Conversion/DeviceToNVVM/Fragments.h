@@ -19,8 +19,8 @@ std::vector<RegisterPlace> getPlaces(device::LayoutAttr layout);
 /// Whether registers 2k and 2k + 1 hold neighbours of one row.
 bool hasNeighbours(device::LayoutAttr layout);
 
-/// Fragments of 16-bit floats are packed in pairs of neighbours; those of 8 bits, in the accumulator's
-/// layout, in fours: of every 16 columns the pairs 8 columns apart.
+/// Fragments of 16-bit floats are packed in pairs of neighbours; those of 8 bits, in the
+/// accumulator's layout, in fours: of every 16 columns the pairs 8 columns apart.
 bool isNarrow(mlir::Type fragment);
 /// Elements of a register of 32 bits; 1 where fragments are not packed.
 int64_t countPacked(mlir::Type fragment);

@@ -209,7 +209,8 @@ void lower(OpBuilder &b, scf::WhileOp op) {
   jump(b, *body, head);
   auto condition = cast<scf::ConditionOp>(head->getTerminator());
   b.setInsertionPoint(condition);
-  LLVM::CondBrOp::create(b, loc, condition.getCondition(), body, condition.getArgs(), behind, condition.getArgs());
+  LLVM::CondBrOp::create(b, loc, condition.getCondition(), body, condition.getArgs(), behind,
+                         condition.getArgs());
   condition.erase();
   b.setInsertionPoint(op);
   LLVM::BrOp::create(b, loc, op.getInits(), head);

@@ -42,18 +42,10 @@ Value Instructions::simplify(Operation *op) {
   return cast<Value>(folded[0]);
 }
 
-Value Instructions::i32(int64_t value) {
-  return constant(b.getI32IntegerAttr(value));
-}
-Value Instructions::i64(int64_t value) {
-  return constant(b.getI64IntegerAttr(value));
-}
-Value Instructions::f32(float value) {
-  return constant(b.getF32FloatAttr(value));
-}
-Value Instructions::i1(bool value) {
-  return constant(b.getBoolAttr(value));
-}
+Value Instructions::i32(int64_t value) { return constant(b.getI32IntegerAttr(value)); }
+Value Instructions::i64(int64_t value) { return constant(b.getI64IntegerAttr(value)); }
+Value Instructions::f32(float value) { return constant(b.getF32FloatAttr(value)); }
+Value Instructions::i1(bool value) { return constant(b.getBoolAttr(value)); }
 Value Instructions::add(Value x, Value y) { return make<arith::AddIOp>(x, y); }
 Value Instructions::mul(Value x, Value y) { return make<arith::MulIOp>(x, y); }
 
@@ -75,12 +67,8 @@ Value Instructions::rem(Value x, int64_t y) {
 Value Instructions::equals(Value x, int64_t y) {
   return make<arith::CmpIOp>(arith::CmpIPredicate::eq, x, constantLike(*this, x, y));
 }
-Value Instructions::narrow(Value x) {
-  return make<arith::TruncIOp>(b.getI32Type(), x);
-}
-Value Instructions::widen(Value x) {
-  return make<arith::ExtUIOp>(b.getI64Type(), x);
-}
+Value Instructions::narrow(Value x) { return make<arith::TruncIOp>(b.getI32Type(), x); }
+Value Instructions::widen(Value x) { return make<arith::ExtUIOp>(b.getI64Type(), x); }
 
 //===----------------------------------------------------------------------===//
 // Assembly
@@ -121,8 +109,8 @@ Value Instructions::block() { return NVVM::BlockIdXOp::create(b, loc, b.getI32Ty
 Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Value lanes) {
   Type type = value.getType();
   auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, loc, word.getType(), lanes ? lanes : i32(-1), word, operand, i32(31), kind,
-                                UnitAttr());
+    return NVVM::ShflOp::create(b, loc, word.getType(), lanes ? lanes : i32(-1), word, operand,
+                                i32(31), kind, UnitAttr());
   };
   if (type.isF32() || type.isInteger(32))
     return exchange(value);
@@ -186,54 +174,71 @@ Value Instructions::sharedPointer(Value address) {
 }
 
 void Instructions::initBarrier(Value address, int64_t arrivals) {
-  assembly("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}",
-           {address, i32(arrivals)}, {});
+  assembly("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}", {address, i32(arrivals)},
+           {});
 }
 
 void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc); }
 
 void Instructions::awaitLaunchBeside() {
-  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, %nctaid.x; "
-           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last griddepcontrol.launch_dependents; "
+  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
+           "%nctaid.x; "
+           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
+           "griddepcontrol.launch_dependents; "
            "@last griddepcontrol.wait; @last exit;}",
            "~{memory}", {}, {});
 }
 Value Instructions::hasNothingToDo(Value flag) {
-  return equals(assembly("ld.global.nc.b32 $0, [$1];", "=r,l,~{memory}", flag, b.getI32Type()).front(), 0);
+  return equals(
+      assembly("ld.global.nc.b32 $0, [$1];", "=r,l,~{memory}", flag, b.getI32Type()).front(), 0);
 }
 void Instructions::awaitAsLastBlock() {
-  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, %nctaid.x; "
-           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last griddepcontrol.launch_dependents; "
+  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
+           "%nctaid.x; "
+           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
+           "griddepcontrol.launch_dependents; "
            "@last griddepcontrol.wait;}",
            "~{memory}", {}, {});
 }
-void Instructions::letNextLaunchStart() { assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {}); }
+void Instructions::letNextLaunchStart() {
+  assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {});
+}
 void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }
 
 void Instructions::signal(Value counter) {
-  assembly("{\n\t.reg .pred first;\n\t.reg .b32 lane;\n\tbar.warp.sync 0xffffffff;\n\tmov.u32 lane, %tid.x;\n\t"
+  assembly("{\n\t.reg .pred first;\n\t.reg .b32 lane;\n\tbar.warp.sync 0xffffffff;\n\tmov.u32 "
+           "lane, %tid.x;\n\t"
            "and.b32 lane, lane, 31;\n\tsetp.eq.u32 first, lane, 0;\n\t"
            "@first red.release.gpu.global.add.s32 [$0], 1;\n\t}",
            "l,~{memory}", counter, {});
 }
 
-void Instructions::signalAlone(Value counter) { assembly("red.release.gpu.global.add.s32 [$0], 1;", "l,~{memory}", counter, {}); }
+void Instructions::signalAlone(Value counter) {
+  assembly("red.release.gpu.global.add.s32 [$0], 1;", "l,~{memory}", counter, {});
+}
 
 void Instructions::awaitSignals(Value counter, Value count) {
-  assembly("{\n\t.reg .pred more;\n\t.reg .b32 found;\n\tAGAIN:\n\tld.relaxed.gpu.global.s32 found, [$0];\n\t"
-           "setp.lt.s32 more, found, $1;\n\t@more bra AGAIN;\n\tld.acquire.gpu.global.s32 found, [$0];\n\t}",
+  assembly("{\n\t.reg .pred more;\n\t.reg .b32 found;\n\tAGAIN:\n\tld.relaxed.gpu.global.s32 "
+           "found, [$0];\n\t"
+           "setp.lt.s32 more, found, $1;\n\t@more bra AGAIN;\n\tld.acquire.gpu.global.s32 found, "
+           "[$0];\n\t}",
            "l,r,~{memory}", {counter, count}, {});
 }
 
 Value Instructions::signals(Value counter) {
-  return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type()).front();
+  return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type())
+      .front();
 }
 
 Value Instructions::fetchAndAdd(Value counter) {
-  return assembly("atom.relaxed.gpu.global.add.s32 $0, [$1], 1;", "=r,l,~{memory}", counter, b.getI32Type()).front();
+  return assembly("atom.relaxed.gpu.global.add.s32 $0, [$1], 1;", "=r,l,~{memory}", counter,
+                  b.getI32Type())
+      .front();
 }
 
-void Instructions::raise(Value flag) { assembly("st.relaxed.gpu.global.s32 [$0], 1;", "l,~{memory}", flag, {}); }
+void Instructions::raise(Value flag) {
+  assembly("st.relaxed.gpu.global.s32 [$0], 1;", "l,~{memory}", flag, {});
+}
 
 void Instructions::wait(Value barrier, Value parity) {
   assembly("{\n\t.reg .pred done;\n\tAGAIN:\n\t"
@@ -287,11 +292,14 @@ void Instructions::storeBox(Value from, Value map, ValueRange at) {
 }
 
 void Instructions::commitStores(bool andWait) {
-  const char *text = andWait ? "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" : "cp.async.bulk.commit_group;";
+  const char *text = andWait ? "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;"
+                             : "cp.async.bulk.commit_group;";
   assembly(text, "~{memory}", {}, {});
 }
 
-void Instructions::awaitStores() { assembly("cp.async.bulk.wait_group.read 0;", "~{memory}", {}, {}); }
+void Instructions::awaitStores() {
+  assembly("cp.async.bulk.wait_group.read 0;", "~{memory}", {}, {});
+}
 
 void Instructions::publishShared() {
   assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});
@@ -315,8 +323,7 @@ Value Instructions::descriptor(Value address, int64_t rows) {
 static int64_t rowStep(int64_t rows, int64_t k) { return k / 4 * (rows * 8) + k % 4 * 2; }
 static int64_t columnStep(int64_t k) { return k * 128; }
 
-Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRange a,
-                              Value bTile) {
+Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRange a, Value bTile) {
   unsigned sums = shape.columns / 2;
   bool fromRegisters = shape.aRows == 0;
   bool isInteger = isa<IntegerType>(shape.element);
@@ -337,7 +344,10 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
     list += (k ? ", $" : "$") + std::to_string(k);
   bool isHalf = shape.element.getIntOrFloatBitWidth() == 16;
   std::string type = isInteger ? "s8" : !isHalf ? "e4m3" : shape.element.isBF16() ? "bf16" : "f16";
-  std::string kinds = (isInteger ? "k32.s32." : isHalf ? "k16.f32." : "k32.f32.") + type + "." + type;
+  std::string kinds = (isInteger ? "k32.s32."
+                       : isHalf  ? "k16.f32."
+                                 : "k32.f32.") +
+                      type + "." + type;
   // Signs, which floats have, and transpositions, which those of 16 bits have.
   std::string last = isInteger ? "" : ", 1, 1";
   if (isHalf)
@@ -396,24 +406,22 @@ Values Instructions::multiply(const device::TileInstruction &tile, Type element,
     Values values(words);
     if (element.isF16()) // pairs, as the op has them
       for (Value &word : values)
-        word = LLVM::BitcastOp::create(this->b, loc,
-                                       VectorType::get(2, this->b.getF16Type()), word);
+        word =
+            LLVM::BitcastOp::create(this->b, loc, VectorType::get(2, this->b.getF16Type()), word);
     return values;
   };
   Values left = operand(a), right = operand(b);
-  Type result = LLVM::LLVMStructType::getLiteral(this->b.getContext(),
-                                                 SmallVector<Type>(sum.getTypes()));
-  Value list = NVVM::MmaOp::create(
-      this->b, loc, result, left, right, sum, {tile.m, tile.n, tile.k}, std::nullopt,
-      std::nullopt, std::array{type, type},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  Type result =
+      LLVM::LLVMStructType::getLiteral(this->b.getContext(), SmallVector<Type>(sum.getTypes()));
+  Value list = NVVM::MmaOp::create(this->b, loc, result, left, right, sum, {tile.m, tile.n, tile.k},
+                                   std::nullopt, std::nullopt, std::array{type, type},
+                                   std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return unpack(*this, list, sum.size());
 }
 
 Values Instructions::loadMatrices(Value address, int64_t count, bool transposed) {
   SmallVector<Type> words(count, b.getI32Type());
-  Type type = count == 1 ? words[0]
-                         : Type(LLVM::LLVMStructType::getLiteral(b.getContext(), words));
+  Type type = count == 1 ? words[0] : Type(LLVM::LLVMStructType::getLiteral(b.getContext(), words));
   Value list = NVVM::LdMatrixOp::create(
       b, loc, type, sharedPointer(address), static_cast<uint32_t>(count),
       transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
@@ -425,9 +433,7 @@ Values Instructions::loadMatrices(Value address, int64_t count, bool transposed)
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-Value Instructions::exp2(Value x) {
-  return call("llvm.nvvm.ex2.approx.ftz.f", b.getF32Type(), x);
-}
+Value Instructions::exp2(Value x) { return call("llvm.nvvm.ex2.approx.ftz.f", b.getF32Type(), x); }
 
 Value Instructions::opaque(Value x) {
   Type type = x.getType();
@@ -454,7 +460,8 @@ Value Instructions::packFour(ValueRange x) {
 }
 
 Value Instructions::halvesFromBits(Value low, Value high) {
-  Value bits = assembly("cvt.rn.relu.f16x2.f32 $0, $1, $2;", "=r,f,f", {high, low}, b.getI32Type())[0];
+  Value bits =
+      assembly("cvt.rn.relu.f16x2.f32 $0, $1, $2;", "=r,f,f", {high, low}, b.getI32Type())[0];
   return make<arith::ShLIOp>(bits, i32(4));
 }
 
@@ -485,9 +492,10 @@ Value Instructions::toFloat8(Value x) {
 
 Value Instructions::fromFloat8(Value x) {
   Value bits = make<arith::ExtUIOp>(b.getI32Type(), x);
-  return assembly("{\n\t.reg .b16 pair, low, high;\n\t.reg .b32 both;\n\tcvt.u16.u32 pair, $1;\n\t"
-                  "cvt.rn.f16x2.e4m3x2 both, pair;\n\tmov.b32 {low, high}, both;\n\tcvt.f32.f16 $0, low;\n\t}",
-                  "=f,r", bits, b.getF32Type())[0];
+  return assembly(
+      "{\n\t.reg .b16 pair, low, high;\n\t.reg .b32 both;\n\tcvt.u16.u32 pair, $1;\n\t"
+      "cvt.rn.f16x2.e4m3x2 both, pair;\n\tmov.b32 {low, high}, both;\n\tcvt.f32.f16 $0, low;\n\t}",
+      "=f,r", bits, b.getF32Type())[0];
 }
 
 } // namespace moa::nvvm

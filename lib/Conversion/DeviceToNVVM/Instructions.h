@@ -26,9 +26,9 @@ constexpr unsigned kSharedSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySp
 struct Contraction {
   int64_t columns = 0, steps = 0; // of the result, and of 32 bytes along the contraction
   mlir::Type element;             // of the operands
-  int64_t aRows = 0;        // of the tile a stands in; 0: it is in registers
-  int64_t bRows = 0;        // of b's tile
-  bool byColumns = false;   // b has the contraction along its rows
+  int64_t aRows = 0;              // of the tile a stands in; 0: it is in registers
+  int64_t bRows = 0;              // of b's tile
+  bool byColumns = false;         // b has the contraction along its rows
 };
 
 /// Writes instructions at a builder's insertion point. Shared memory is addressed
@@ -64,8 +64,8 @@ public:
   mlir::Value widen(mlir::Value x);
 
   //===--- Assembly -------------------------------------------------------===//
-  Values assembly(mlir::StringRef text, mlir::StringRef constraints,
-                  mlir::ValueRange operands, mlir::TypeRange results, bool isVolatile = true);
+  Values assembly(mlir::StringRef text, mlir::StringRef constraints, mlir::ValueRange operands,
+                  mlir::TypeRange results, bool isVolatile = true);
   mlir::Value call(mlir::StringRef intrinsic, mlir::Type type, mlir::ValueRange operands);
 
   //===--- Threads --------------------------------------------------------===//
@@ -91,7 +91,8 @@ public:
   void publishBarriers();
   /// Adds one to a counter in global memory, once per warp, behind all that the warp has stored.
   void signal(mlir::Value counter);
-  /// A counter of signals, 32 bits; behind it everything is seen that stands in front of those in it.
+  /// A counter of signals, 32 bits; behind it everything is seen that stands in front of those in
+  /// it.
   mlir::Value signals(mlir::Value counter);
   /// Adds one to a counter of 32 bits in global memory: what it was.
   mlir::Value fetchAndAdd(mlir::Value counter);
@@ -120,7 +121,8 @@ public:
   /// One box of an array; coordinates innermost first.
   void copyBox(mlir::Value to, mlir::Value map, mlir::Value barrier, mlir::ValueRange at);
   void storeBox(mlir::Value from, mlir::Value map, mlir::ValueRange at);
-  /// Makes the boxes stored so far one group, and waits until all groups have been read if asked to.
+  /// Makes the boxes stored so far one group, and waits until all groups have been read if asked
+  /// to.
   void commitStores(bool andWait);
   void awaitStores();
   /// Makes writes to shared memory known to the copy engine and the tensor cores.
@@ -138,8 +140,8 @@ public:
   Values awaitProducts(mlir::ValueRange sum, int64_t pending);
 
   /// sum + a · b of one tile, by a warp.
-  Values multiply(const device::TileInstruction &tile, mlir::Type element,
-                  mlir::ValueRange sum, mlir::ValueRange a, mlir::ValueRange b);
+  Values multiply(const device::TileInstruction &tile, mlir::Type element, mlir::ValueRange sum,
+                  mlir::ValueRange a, mlir::ValueRange b);
   /// Matrices of 8 by 8 elements of 16 bits, whose rows the lanes have the addresses of.
   Values loadMatrices(mlir::Value address, int64_t count, bool transposed);
 
@@ -150,7 +152,8 @@ public:
   mlir::Value opaque(mlir::Value x);
   /// Four floats rounded to f8E4M3FN, the first one in the lowest byte.
   mlir::Value packFour(mlir::ValueRange x);
-  /// Two floats of 16 bits as `device.half_from_bits` makes them of floats, the first one in the low half.
+  /// Two floats of 16 bits as `device.half_from_bits` makes them of floats, the first one in the
+  /// low half.
   mlir::Value halvesFromBits(mlir::Value low, mlir::Value high);
   /// The sums of two pairs of floats of 16 bits, and of one pair as a float.
   mlir::Value addHalves(mlir::Value x, mlir::Value y);
@@ -164,7 +167,8 @@ public:
   mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
 
 private:
-  mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind, mlir::Value lanes = {});
+  mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind,
+                       mlir::Value lanes = {});
 
   mlir::Block *entry = nullptr;
   mlir::Operation *lastConstant = nullptr;

@@ -43,8 +43,8 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(launch.residents)));
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
-    // What an earlier launch writes must not be read as if it were constant: it changes until that is waited for.
-    // Else no output overlaps another array: the host has checked it.
+    // What an earlier launch writes must not be read as if it were constant: it changes until that
+    // is waited for. Else no output overlaps another array: the host has checked it.
     if (launch.isAlone(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     if (!launch.writes(array))
@@ -81,8 +81,7 @@ LogicalResult KernelEmitter::run() {
     b.setInsertionPointToStart(module.getBody());
     auto shared = LLVM::GlobalOp::create(
         b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
-        LLVM::Linkage::External, kShared, Attribute(), /*alignment=*/1024,
-        kSharedSpace);
+        LLVM::Linkage::External, kShared, Attribute(), /*alignment=*/1024, kSharedSpace);
     (void)shared;
   }
   Block *entry = function.addEntryBlock(b);
@@ -90,11 +89,13 @@ LogicalResult KernelEmitter::run() {
   to.setEntry(*entry);
   to.loc = kernel.getLoc();
   bindParameters(function);
-  // What has not waited lets the next one start at once; else that might start before what this one waits for has ended.
+  // What has not waited lets the next one start at once; else that might start before what this one
+  // waits for has ended.
   if (launch.isBeside)
     to.awaitLaunchBeside();
   if (launch.idle) {
-    auto branch = scf::IfOp::create(b, to.loc, to.hasNothingToDo(parameters[*launch.idle]), /*withElseRegion=*/true);
+    auto branch = scf::IfOp::create(b, to.loc, to.hasNothingToDo(parameters[*launch.idle]),
+                                    /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
     to.awaitAsLastBlock();
     b.setInsertionPointToStart(branch.elseBlock());
@@ -103,8 +104,9 @@ LogicalResult KernelEmitter::run() {
     to.awaitEarlierLaunches();
   if (launch.letsNextStart)
     to.letNextLaunchStart();
-  // What is constant from here on, at addresses that are known from here on: nothing there is read before. One address
-  // for all loads, since one for each costs registers where they are loaded in tiles.
+  // What is constant from here on, at addresses that are known from here on: nothing there is read
+  // before. One address for all loads, since one for each costs registers where they are loaded in
+  // tiles.
   for (unsigned array : launch.parameters.arrays)
     if (launch.awaits(array))
       parameters[array] = to.opaque(parameters[array]);

@@ -22,7 +22,8 @@ namespace moa::nvvm {
 
 void KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block)
-    if (!op.hasTrait<OpTrait::IsTerminator>() && !launch.isOfBlock(&op)) { // that by roles, for each of their blocks
+    if (!op.hasTrait<OpTrait::IsTerminator>() &&
+        !launch.isOfBlock(&op)) { // that by roles, for each of their blocks
       if (!failed)
         emit(&op);
       if (failed)
@@ -47,20 +48,26 @@ void KernelEmitter::emit(Operation *op) {
       })
       .Case<device::LoadOp>([&](auto load) { emitLoad(load); })
       .Case<device::StoreOp>([&](auto store) { emitStore(store); })
-      .Case<device::SignalOp>([&](auto signal) { to.signal(address(signal.getArray(), signal.getOffset())); })
+      .Case<device::SignalOp>(
+          [&](auto signal) { to.signal(address(signal.getArray(), signal.getOffset())); })
       .Case<device::SignalsOp>([&](auto signals) {
-        scalars.map(signals.getResult(), to.widen(to.signals(address(signals.getArray(), signals.getOffset()))));
+        scalars.map(signals.getResult(),
+                    to.widen(to.signals(address(signals.getArray(), signals.getOffset()))));
       })
       .Case<device::StagesOp>([&](auto stages) { emitStages(stages); })
-      .Case<device::RaiseOp>([&](auto raise) { to.raise(parameters[cast<BlockArgument>(raise.getArray()).getArgNumber()]); })
+      .Case<device::RaiseOp>([&](auto raise) {
+        to.raise(parameters[cast<BlockArgument>(raise.getArray()).getArgNumber()]);
+      })
       .Case<device::ExitIfOp>([&](auto exit) { emitExit(exit); })
       .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
       .Case<device::StoreRunOp>([&](auto store) { emitStoreRun(store); })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
-            device::KeptOp, device::AwaitConsumersOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
-            device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp, device::AwaitStoresOp, device::SyncWarpgroupOp,
-            device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp,
-            device::CollectOp, device::MemberOp, device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
+            device::KeptOp, device::AwaitConsumersOp, device::CopyOp, device::WaitOp,
+            device::ArriveOp, device::FillOp, device::ContractOp, device::AwaitOp,
+            device::ClearUnseenOp, device::StoreTileOp, device::AwaitStoresOp,
+            device::SyncWarpgroupOp, device::ContractFragmentsOp, device::LoadFragmentOp,
+            device::ConvertLayoutOp, device::CollectOp, device::MemberOp, device::MapOp,
+            device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
       .Default([&](Operation *) { emitScalar(op); });
 }
 
@@ -142,7 +149,8 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.make<arith::BitcastOp>(b.getF16Type(), bits);
   }
   if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type))
-    return to.toFloat8(in[0].getType().isF32() ? in[0] : to.make<arith::ExtFOp>(b.getF32Type(), in[0]));
+    return to.toFloat8(in[0].getType().isF32() ? in[0]
+                                               : to.make<arith::ExtFOp>(b.getF32Type(), in[0]));
   if (isa<arith::ExtFOp>(op) && type.isF32() && isa<Float8E4M3FNType>(op->getOperand(0).getType()))
     return to.fromFloat8(in[0]);
   if (isa<device::OpaqueOp>(op))
@@ -232,8 +240,7 @@ Value KernelEmitter::computeInteger(Operation *op, ValueRange in) {
       .Case<arith::ShRSIOp>([&](auto) { return shift(in[0], in[1], /*left=*/false); })
       .Case<math::AbsIOp>([&](auto) -> Value {
         Value zero = to.constant(b.getIntegerAttr(in[0].getType(), 0));
-        Value negative =
-            to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, in[0], zero);
+        Value negative = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, in[0], zero);
         Value opposite = to.make<arith::SubIOp>(zero, in[0]);
         return to.make<arith::SelectOp>(negative, opposite, in[0]);
       })
@@ -328,8 +335,9 @@ Value KernelEmitter::symbolValue(const SymExpr &expr) {
 /// addresses.
 static bool mustUnroll(scf::ForOp loop) {
   WalkResult found = loop.walk([&](Operation *op) {
-    bool indexes = isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) &&
-                   llvm::is_contained(op->getOperands(), loop.getInductionVar());
+    bool indexes =
+        isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) &&
+        llvm::is_contained(op->getOperands(), loop.getInductionVar());
     return indexes ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
@@ -338,8 +346,8 @@ static bool mustUnroll(scf::ForOp loop) {
 void KernelEmitter::emitFor(scf::ForOp loop) {
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   auto code = scf::ForOp::create(
-      b, to.loc, value(loop.getLowerBound()), value(loop.getUpperBound()),
-      value(loop.getStep()), registers(loop.getInitArgs()),
+      b, to.loc, value(loop.getLowerBound()), value(loop.getUpperBound()), value(loop.getStep()),
+      registers(loop.getInitArgs()),
       [&](OpBuilder &, Location loc, Value index, ValueRange states) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(index.getParentBlock());
@@ -352,9 +360,9 @@ void KernelEmitter::emitFor(scf::ForOp loop) {
         scf::YieldOp::create(b, loc, registers(yield.getOperands()));
       });
   if (mustUnroll(loop))
-    code->setAttr("loop_annotation",
-                  parseAttribute("#llvm.loop_annotation<unroll = <disable = false>>",
-                                 b.getContext()));
+    code->setAttr(
+        "loop_annotation",
+        parseAttribute("#llvm.loop_annotation<unroll = <disable = false>>", b.getContext()));
   bindAll(loop.getResults(), code.getResults());
 }
 
@@ -378,15 +386,18 @@ void KernelEmitter::emitIf(scf::IfOp branch) {
 
 /// What stands behind it in the kernel runs where the condition does not hold.
 void KernelEmitter::emitExit(device::ExitIfOp exit) {
-  Value goesOn = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
-  b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
+  Value goesOn =
+      to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
+  b.setInsertionPointToStart(
+      scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
 }
 
 /// Shares of stages, one behind the other.
 void KernelEmitter::emitStages(device::StagesOp op) {
   Value taken = parameters[cast<BlockArgument>(op.getArray()).getArgNumber()];
-  Value done = LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,
-                                   ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(device::kTurns - 1)});
+  Value done =
+      LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(device::kTurns - 1)});
   Value most = to.i64(op.getResidents()), end = to.i64(0);
   Values counts, ends;
   for (Value count : op.getCounts()) {
@@ -398,49 +409,51 @@ void KernelEmitter::emitStages(device::StagesOp op) {
   scf::WhileOp::create(
       b, to.loc, TypeRange(b.getI64Type()), ValueRange{to.i64(0)},
       [&](OpBuilder &, Location loc, ValueRange args) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(args[0].getParentBlock());
-    when(isFirst(), [&] { LLVM::StoreOp::create(b, loc, to.fetchAndAdd(taken), shared); });
-    to.synchronize();
-    Value turn = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4, /*isVolatile=*/true));
-    scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends.back()), turn);
-  },
-      [&](OpBuilder &, Location loc, ValueRange args) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(args[0].getParentBlock());
-    Value turn = args[0];
-    auto emitShare = [&](size_t k) {
-      Value first = turn;
-      if (k > 0) {
-        when(isFirst(), [&] { to.awaitSignals(done, to.narrow(ends[k - 1])); });
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(args[0].getParentBlock());
+        when(isFirst(), [&] { LLVM::StoreOp::create(b, loc, to.fetchAndAdd(taken), shared); });
         to.synchronize();
-        first = to.make<arith::SubIOp>(turn, ends[k - 1]);
-      }
-      auto loop = scf::ForOp::create(b, loc, first, counts[k], most);
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToStart(loop.getBody());
-      Region &stage = op.getStages()[k];
-      scalars.map(stage.getArgument(0), to.widen(to.narrow(loop.getInductionVar())));
-      emitBlock(stage.front());
-      to.loc = loc;
-    };
-    // Each stage in the other side of the one before.
-    OpBuilder::InsertPoint behind = b.saveInsertionPoint();
-    for (size_t k = 0; k + 1 < ends.size(); ++k) {
-      Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends[k]);
-      auto branch = scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/true);
-      if (k == 0)
-        behind = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
-      b.setInsertionPointToStart(branch.thenBlock());
-      emitShare(k);
-      b.setInsertionPointToStart(branch.elseBlock());
-    }
-    emitShare(ends.size() - 1);
-    b.restoreInsertionPoint(behind);
-    to.synchronize();
-    when(isFirst(), [&] { to.signalAlone(done); });
-    scf::YieldOp::create(b, loc, args);
-  });
+        Value turn = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
+                                                   /*isVolatile=*/true));
+        scf::ConditionOp::create(
+            b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends.back()), turn);
+      },
+      [&](OpBuilder &, Location loc, ValueRange args) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(args[0].getParentBlock());
+        Value turn = args[0];
+        auto emitShare = [&](size_t k) {
+          Value first = turn;
+          if (k > 0) {
+            when(isFirst(), [&] { to.awaitSignals(done, to.narrow(ends[k - 1])); });
+            to.synchronize();
+            first = to.make<arith::SubIOp>(turn, ends[k - 1]);
+          }
+          auto loop = scf::ForOp::create(b, loc, first, counts[k], most);
+          OpBuilder::InsertionGuard inner(b);
+          b.setInsertionPointToStart(loop.getBody());
+          Region &stage = op.getStages()[k];
+          scalars.map(stage.getArgument(0), to.widen(to.narrow(loop.getInductionVar())));
+          emitBlock(stage.front());
+          to.loc = loc;
+        };
+        // Each stage in the other side of the one before.
+        OpBuilder::InsertPoint behind = b.saveInsertionPoint();
+        for (size_t k = 0; k + 1 < ends.size(); ++k) {
+          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends[k]);
+          auto branch = scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/true);
+          if (k == 0)
+            behind = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
+          b.setInsertionPointToStart(branch.thenBlock());
+          emitShare(k);
+          b.setInsertionPointToStart(branch.elseBlock());
+        }
+        emitShare(ends.size() - 1);
+        b.restoreInsertionPoint(behind);
+        to.synchronize();
+        when(isFirst(), [&] { to.signalAlone(done); });
+        scf::YieldOp::create(b, loc, args);
+      });
 }
 
 /// Four bytes of shared memory.
@@ -450,8 +463,9 @@ Value KernelEmitter::sharedWord() {
   if (!module.lookupSymbol(kName)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    LLVM::GlobalOp::create(b, kernel.getLoc(), b.getI32Type(), /*isConstant=*/false, LLVM::Linkage::Internal, kName,
-                           Attribute(), /*alignment=*/4, kSharedSpace);
+    LLVM::GlobalOp::create(b, kernel.getLoc(), b.getI32Type(), /*isConstant=*/false,
+                           LLVM::Linkage::Internal, kName, Attribute(), /*alignment=*/4,
+                           kSharedSpace);
   }
   return LLVM::AddressOfOp::create(b, to.loc, type, kName);
 }
@@ -484,13 +498,15 @@ Value KernelEmitter::element(Value local, ValueRange indices) {
   for (auto [extent, index] : llvm::zip(type.getShape(), indices))
     number = to.add(to.mul(number, extent), value(index));
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  return LLVM::GEPOp::create(b, to.loc, pointer, scalarType(type.getElementType()),
-                             value(local), ValueRange(number));
+  return LLVM::GEPOp::create(b, to.loc, pointer, scalarType(type.getElementType()), value(local),
+                             ValueRange(number));
 }
 
 /// The type of an element in memory: a boolean is a byte, as a float of 8 bits is.
 static Type storageType(Type element) {
-  return element.isInteger(1) || isa<Float8E4M3FNType>(element) ? IntegerType::get(element.getContext(), 8) : element;
+  return element.isInteger(1) || isa<Float8E4M3FNType>(element)
+             ? IntegerType::get(element.getContext(), 8)
+             : element;
 }
 
 Value KernelEmitter::address(Value array, Value offset) {
@@ -501,8 +517,8 @@ Value KernelEmitter::address(Value array, Value offset) {
                              ValueRange(value(offset)));
 }
 
-/// Whether an array has the same elements wherever a kernel reads it: inputs do, and what earlier launches wrote behind
-/// the wait for them.
+/// Whether an array has the same elements wherever a kernel reads it: inputs do, and what earlier
+/// launches wrote behind the wait for them.
 bool KernelEmitter::isInvariant(Value array) {
   auto program = cast<device::ProgramOp>(kernel->getParentOp());
   return program.isInput(array) || launch.awaits(cast<BlockArgument>(array).getArgNumber());
@@ -571,7 +587,8 @@ void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(V
     Value offset = to.mul(value(op.getStride()), k);
     when(exists, [&] {
       auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-      single(e, LLVM::GEPOp::create(b, to.loc, pointer, storageType(buffer.getElementType()), first, ValueRange(offset)));
+      single(e, LLVM::GEPOp::create(b, to.loc, pointer, storageType(buffer.getElementType()), first,
+                                    ValueRange(offset)));
     });
   }
 }
@@ -629,7 +646,8 @@ void KernelEmitter::emitStoreRun(device::StoreRunOp op) {
   auto whole = [&](Value first) {
     for (int64_t k = 0; k < count; k += perUnit) {
       Value to_ = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(to.i64(k)));
-      Value bits = LLVM::LoadOp::create(b, to.loc, unit, rowOf(op.getBuffer(), op.getAt(), k), /*alignment=*/4);
+      Value bits = LLVM::LoadOp::create(b, to.loc, unit, rowOf(op.getBuffer(), op.getAt(), k),
+                                        /*alignment=*/4);
       LLVM::StoreOp::create(b, to.loc, bits, to_, bytes);
     }
   };

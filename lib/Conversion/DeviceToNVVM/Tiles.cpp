@@ -1,6 +1,6 @@
 //===- Tiles.cpp - the work of warpgroups on tiles ------------------------===//
-#include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -23,12 +23,11 @@ void KernelEmitter::emitTile(Operation *op) {
         }
       })
       .Case<device::SpecializeOp>([&](auto roles) { emitSpecialize(roles); })
-      .Case<device::WarpgroupOp>(
-          [&](device::WarpgroupOp number) {
-            bool again = hasRoles() && number.getAgain();
-            scalars.map(number.getResult(),
-                        again ? to.widen(to.broadcast(to.div(to.thread(), 128))) : warpgroup);
-          })
+      .Case<device::WarpgroupOp>([&](device::WarpgroupOp number) {
+        bool again = hasRoles() && number.getAgain();
+        scalars.map(number.getResult(),
+                    again ? to.widen(to.broadcast(to.div(to.thread(), 128))) : warpgroup);
+      })
       .Case<device::AwaitConsumersOp>([&](auto) { giveBlock(); })
       .Case<device::KeptOp>([&](device::KeptOp kept) {
         if (inProducer) // which has found it out
@@ -44,9 +43,8 @@ void KernelEmitter::emitTile(Operation *op) {
           parity = to.make<arith::XOrIOp>(parity, turn);
         to.wait(slot(wait.getBarriers(), wait.getSlot()), parity);
       })
-      .Case<device::ArriveOp>([&](auto arrive) {
-        to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane);
-      })
+      .Case<device::ArriveOp>(
+          [&](auto arrive) { to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane); })
       .Case<device::FillOp>([&](auto fill) { emitFill(fill); })
       .Case<device::ContractOp>([&](auto contract) { emitContract(contract); })
       .Case<device::AwaitOp>([&](auto await) {
@@ -58,7 +56,8 @@ void KernelEmitter::emitTile(Operation *op) {
         if (!isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
           when(to.equals(to.rem(to.thread(), 128), 0), [&] { to.awaitStores(); });
       })
-      .Case<device::SyncWarpgroupOp>([&](auto) { to.synchronize(to.add(to.div(to.thread(), 128), 2), 128); })
+      .Case<device::SyncWarpgroupOp>(
+          [&](auto) { to.synchronize(to.add(to.div(to.thread(), 128), 2), 128); })
       .Case<device::ClearUnseenOp>([&](auto clear) { emitClear(clear); })
       .Case<device::MapOp>([&](auto map) { emitMap(map); })
       .Case<device::AnyOp>([&](auto any) {
@@ -77,9 +76,7 @@ void KernelEmitter::emitTile(Operation *op) {
 // Roles and shared memory
 //===----------------------------------------------------------------------===//
 
-bool KernelEmitter::hasRoles() {
-  return !kernel.getBody().getOps<device::SpecializeOp>().empty();
-}
+bool KernelEmitter::hasRoles() { return !kernel.getBody().getOps<device::SpecializeOp>().empty(); }
 
 void KernelEmitter::bindThread() {
   Value thread = to.thread();
@@ -116,7 +113,8 @@ void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
     emitRoles(op);
   };
   // Whether the block goes on is found out meanwhile.
-  if (Value condition = op.getCondition(); condition && !launch.isOfBlock(condition.getDefiningOp()))
+  if (Value condition = op.getCondition();
+      condition && !launch.isOfBlock(condition.getDefiningOp()))
     return when(value(condition), goOn);
   goOn();
 }
@@ -133,9 +131,8 @@ void KernelEmitter::emitRoles(device::SpecializeOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(roles.thenBlock());
   to.setRegisters(op.getProducerRegisters(), /*more=*/false);
-  when(to.equals(to.rem(thread, 128), 0), [&] {
-    launch.nextBlock ? emitProducerBlocks(op) : emitBlock(op.getProducer().front());
-  });
+  when(to.equals(to.rem(thread, 128), 0),
+       [&] { launch.nextBlock ? emitProducerBlocks(op) : emitBlock(op.getProducer().front()); });
   b.setInsertionPointToStart(roles.elseBlock());
   to.loc = op.getLoc();
   to.setRegisters(op.getConsumerRegisters(), /*more=*/true);
@@ -150,44 +147,47 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
   auto loop = scf::WhileOp::create(
       b, to.loc, types, starts,
       [&](OpBuilder &, Location loc, ValueRange args) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(args[0].getParentBlock());
-    Value isBlock = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, args[0], value(next.getBlocks()));
-    scf::ConditionOp::create(b, loc, isBlock, args);
-  },
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(args[0].getParentBlock());
+        Value isBlock =
+            to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, args[0], value(next.getBlocks()));
+        scf::ConditionOp::create(b, loc, isBlock, args);
+      },
       [&](OpBuilder &, Location loc, ValueRange args) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(args[0].getParentBlock());
-    turn = args[1];
-    scalars.map(next.getResult(), args[0]);
-    for (Operation *ofBlock : launch.ofBlock)
-      if (ofBlock != next && !failed)
-        emit(ofBlock);
-    auto produce = [&] {
-      inProducer = true;
-      emitBlock(op.getProducer().front());
-      inProducer = false;
-    };
-    Value other = to.make<arith::XOrIOp>(turn, to.i32(1));
-    if (Value condition = op.getCondition(); condition && launch.isOfBlock(condition.getDefiningOp())) {
-      auto branch = scf::IfOp::create(b, loc, TypeRange(b.getI32Type()), value(condition), /*withElseRegion=*/true);
-      {
-        OpBuilder::InsertionGuard inner(b);
-        b.setInsertionPointToStart(branch.thenBlock());
-        produce();
-        scf::YieldOp::create(b, loc, other);
-        b.setInsertionPointToStart(branch.elseBlock());
-        scf::YieldOp::create(b, loc, turn);
-      }
-      other = branch.getResult(0);
-    } else {
-      produce();
-    }
-    to.loc = loc;
-    Value count = to.fetchAndAdd(address(next.getArray(), next.getOffset()));
-    Value number = to.add(to.widen(count), to.i64(next.getResidents()));
-    scf::YieldOp::create(b, loc, ValueRange{number, other});
-  });
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(args[0].getParentBlock());
+        turn = args[1];
+        scalars.map(next.getResult(), args[0]);
+        for (Operation *ofBlock : launch.ofBlock)
+          if (ofBlock != next && !failed)
+            emit(ofBlock);
+        auto produce = [&] {
+          inProducer = true;
+          emitBlock(op.getProducer().front());
+          inProducer = false;
+        };
+        Value other = to.make<arith::XOrIOp>(turn, to.i32(1));
+        if (Value condition = op.getCondition();
+            condition && launch.isOfBlock(condition.getDefiningOp())) {
+          auto branch = scf::IfOp::create(b, loc, TypeRange(b.getI32Type()), value(condition),
+                                          /*withElseRegion=*/true);
+          {
+            OpBuilder::InsertionGuard inner(b);
+            b.setInsertionPointToStart(branch.thenBlock());
+            produce();
+            scf::YieldOp::create(b, loc, other);
+            b.setInsertionPointToStart(branch.elseBlock());
+            scf::YieldOp::create(b, loc, turn);
+          }
+          other = branch.getResult(0);
+        } else {
+          produce();
+        }
+        to.loc = loc;
+        Value count = to.fetchAndAdd(address(next.getArray(), next.getOffset()));
+        Value number = to.add(to.widen(count), to.i64(next.getResidents()));
+        scf::YieldOp::create(b, loc, ValueRange{number, other});
+      });
   awaitLeft(loop.getResult(1));
   tellBlock(/*isMore=*/false);
   turn = Value();
@@ -200,31 +200,35 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
   scf::WhileOp::create(
       b, to.loc, types, starts,
       [&](OpBuilder &, Location loc, ValueRange args) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(args[0].getParentBlock());
-    to.wait(sharedAddress(launch.givenBarrier), args[0]);
-    Value isMore = LLVM::LoadOp::create(b, loc, b.getI64Type(), to.sharedPointer(sharedAddress(launch.isMorePlace)),
-                                        /*alignment=*/8, /*isVolatile=*/true);
-    scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, isMore, to.i64(0)), args);
-  },
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(args[0].getParentBlock());
+        to.wait(sharedAddress(launch.givenBarrier), args[0]);
+        Value isMore = LLVM::LoadOp::create(b, loc, b.getI64Type(),
+                                            to.sharedPointer(sharedAddress(launch.isMorePlace)),
+                                            /*alignment=*/8, /*isVolatile=*/true);
+        scf::ConditionOp::create(
+            b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, isMore, to.i64(0)), args);
+      },
       [&](OpBuilder &, Location loc, ValueRange args) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(args[0].getParentBlock());
-    turn = args[0];
-    for (Value given : launch.given)
-      scalars.map(given, loadKept(given));
-    emitBlock(op.getConsumer().front());
-    to.loc = loc;
-    to.arriveAll(sharedAddress(launch.leftBarrier));
-    scf::YieldOp::create(b, loc, ValueRange{to.make<arith::XOrIOp>(turn, to.i32(1))});
-  });
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(args[0].getParentBlock());
+        turn = args[0];
+        for (Value given : launch.given)
+          scalars.map(given, loadKept(given));
+        emitBlock(op.getConsumer().front());
+        to.loc = loc;
+        to.arriveAll(sharedAddress(launch.leftBarrier));
+        scf::YieldOp::create(b, loc, ValueRange{to.make<arith::XOrIOp>(turn, to.i32(1))});
+      });
   turn = Value();
 }
 
-/// A number of the block. Where producers give it, a word is lane 0's, so that it is seen to be the same in all lanes.
+/// A number of the block. Where producers give it, a word is lane 0's, so that it is seen to be the
+/// same in all lanes.
 Value KernelEmitter::loadKept(Value number) {
   Value from = to.sharedPointer(sharedAddress(launch.getKeptPlace(number)));
-  Value bits = LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from, /*alignment=*/8, /*isVolatile=*/true);
+  Value bits =
+      LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from, /*alignment=*/8, /*isVolatile=*/true);
   if (launch.nextBlock && gpu::isWord(number))
     bits = to.widen(to.broadcast(to.narrow(bits)));
   Type type = scalarType(number.getType());
@@ -239,7 +243,8 @@ void KernelEmitter::awaitLeft(Value parity) {
 }
 
 void KernelEmitter::tellBlock(bool isMore) {
-  LLVM::StoreOp::create(b, to.loc, to.i64(isMore), to.sharedPointer(sharedAddress(launch.isMorePlace)));
+  LLVM::StoreOp::create(b, to.loc, to.i64(isMore),
+                        to.sharedPointer(sharedAddress(launch.isMorePlace)));
   to.arrive(sharedAddress(launch.givenBarrier), lane);
 }
 
@@ -249,10 +254,12 @@ void KernelEmitter::giveBlock() {
   for (Value number : launch.getKept()) {
     Value bits = value(number);
     if (!bits.getType().isInteger())
-      bits = to.make<arith::BitcastOp>(b.getIntegerType(bits.getType().getIntOrFloatBitWidth()), bits);
+      bits =
+          to.make<arith::BitcastOp>(b.getIntegerType(bits.getType().getIntOrFloatBitWidth()), bits);
     if (!bits.getType().isInteger(64))
       bits = to.make<arith::ExtUIOp>(b.getI64Type(), bits);
-    LLVM::StoreOp::create(b, to.loc, bits, to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
+    LLVM::StoreOp::create(b, to.loc, bits,
+                          to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
   }
   tellBlock(/*isMore=*/true);
 }
@@ -283,31 +290,31 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
   auto rounds = scf::ForOp::create(
       b, to.loc, lower, upper, to.i64(launch.threads), zeros,
       [&](OpBuilder &, Location loc, Value base, ValueRange counts) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(base.getParentBlock());
-    Value t = to.add(base, to.widen(to.thread()));
-    scalars.map(op.getBody().getArgument(0), t);
-    Value inside = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, upper);
-    SmallVector<Type> types(counts.size(), b.getI1Type());
-    auto branch = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      emitBlock(op.getBody().front());
-      Values flags;
-      for (Value flag : yield.getValues())
-        flags.push_back(value(flag));
-      scf::YieldOp::create(b, loc, flags);
-      b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(b, loc, Values(counts.size(), to.i1(false)));
-    }
-    to.loc = loc;
-    Value number = to.make<arith::SubIOp>(t, lower);
-    Values next;
-    for (auto [list, count, in] : llvm::zip(op.getLists(), counts, branch.getResults()))
-      next.push_back(appendMembers(value(list), count, in, number));
-    scf::YieldOp::create(b, loc, next);
-  });
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(base.getParentBlock());
+        Value t = to.add(base, to.widen(to.thread()));
+        scalars.map(op.getBody().getArgument(0), t);
+        Value inside = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, upper);
+        SmallVector<Type> types(counts.size(), b.getI1Type());
+        auto branch = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(branch.thenBlock());
+          emitBlock(op.getBody().front());
+          Values flags;
+          for (Value flag : yield.getValues())
+            flags.push_back(value(flag));
+          scf::YieldOp::create(b, loc, flags);
+          b.setInsertionPointToStart(branch.elseBlock());
+          scf::YieldOp::create(b, loc, Values(counts.size(), to.i1(false)));
+        }
+        to.loc = loc;
+        Value number = to.make<arith::SubIOp>(t, lower);
+        Values next;
+        for (auto [list, count, in] : llvm::zip(op.getLists(), counts, branch.getResults()))
+          next.push_back(appendMembers(value(list), count, in, number));
+        scf::YieldOp::create(b, loc, next);
+      });
   for (auto [count, result] : llvm::zip(op.getCounts(), rounds.getResults()))
     scalars.map(count, to.widen(result));
 }
@@ -328,7 +335,8 @@ Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value numb
   below = to.make<arith::AndIOp>(bits, to.add(below, -1));
   Value place = to.add(count, ones(below));
   for (int64_t k = 0; k != launch.threads / 32; ++k) {
-    Value members = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), to.sharedPointer(to.add(words, 4 * k)));
+    Value members =
+        LLVM::LoadOp::create(b, to.loc, b.getI32Type(), to.sharedPointer(to.add(words, 4 * k)));
     count = to.add(count, members);
     Value isBefore = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, warp, to.i32(k));
     place = to.add(place, to.make<arith::SelectOp>(isBefore, members, to.i32(0)));
@@ -381,8 +389,8 @@ void KernelEmitter::putFragment(Value tile, int64_t rows, ValueRange packed) {
 
 void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
-  Value tile = to.add(stage(op.getRing(), op.getStage()),
-                      to.mul(to.narrow(value(op.getRow())), 128));
+  Value tile =
+      to.add(stage(op.getRing(), op.getStage()), to.mul(to.narrow(value(op.getRow())), 128));
   putFragment(tile, ring.getRows(), registers(Value(op.getFragment())));
   Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), 64).name];
   when(to.equals(to.rem(to.thread(), 128), 0), [&] {
@@ -409,11 +417,12 @@ Value KernelEmitter::unseenBits(ValueRange seen) {
   return bits;
 }
 
-/// The same for interleaved columns: byte i of 32-bit word q of the 16 bytes of columns 16·g and on is
-/// bit 4·g + i of word q. Every thread clears some of them.
+/// The same for interleaved columns: byte i of 32-bit word q of the 16 bytes of columns 16·g and on
+/// is bit 4·g + i of word q. Every thread clears some of them.
 void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads,
                                  llvm::function_ref<Value(Value)> wordOf) {
-  auto loop = scf::ForOp::create(b, to.loc, to.widen(to.thread()), to.i64(rows * 32), to.i64(threads));
+  auto loop =
+      scf::ForOp::create(b, to.loc, to.widen(to.thread()), to.i64(rows * 32), to.i64(threads));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value number = to.narrow(loop.getInductionVar());
@@ -426,7 +435,8 @@ void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads,
   Value where = to.sharedPointer(
       to.add(to.add(tile, to.mul(row, 128)), to.add(to.mul(unit, 16), to.mul(q, 4))));
   Value held = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), where, 0, true);
-  LLVM::StoreOp::create(b, to.loc, to.make<arith::AndIOp>(held, to.mul(bytes, 255)), where, 0, true);
+  LLVM::StoreOp::create(b, to.loc, to.make<arith::AndIOp>(held, to.mul(bytes, 255)), where, 0,
+                        true);
 }
 
 void KernelEmitter::emitClear(device::ClearUnseenOp op) {
@@ -460,8 +470,7 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
     Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(),
                                       wordOf(to.div(to.rem(thread, 8), 2)), 0, true);
     Value number = to.add(to.mul(to.div(thread, 8), 2), to.rem(thread, 2));
-    Value bit = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(word, number),
-                                      to.i32(1));
+    Value bit = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(word, number), to.i32(1));
     when(to.equals(bit, 0), [&] {
       Value start = to.add(tile, to.mul(thread, 128));
       for (int64_t unit = 0; unit != ring.getColumns() / 8; ++unit)
@@ -500,8 +509,7 @@ void KernelEmitter::emitContract(device::ContractOp op) {
   shape.bRows = ring.getRows();
   shape.byColumns = !op.getTransposed();
   shape.steps = op.getSteps();
-  Value bTile = to.descriptor(stage(op.getB(), op.getBStage()),
-                              shape.byColumns ? shape.bRows : 0);
+  Value bTile = to.descriptor(stage(op.getB(), op.getBStage()), shape.byColumns ? shape.bRows : 0);
   Values sum, a;
   if (op.getC())
     sum = registers(Value(op.getC()));
@@ -534,8 +542,7 @@ Value KernelEmitter::firstReplica(LayoutAttr layout) {
     if (digit.place == Place::register_)
       continue;
     Value number = to.div(digit.place == Place::warp ? warp : lane, digit.stride);
-    first = to.make<arith::AndIOp>(first,
-                                          to.equals(to.rem(number, digit.size), 0));
+    first = to.make<arith::AndIOp>(first, to.equals(to.rem(number, digit.size), 0));
   }
   return first;
 }
@@ -543,12 +550,12 @@ Value KernelEmitter::firstReplica(LayoutAttr layout) {
 /// A map that only rounds to 16 or 8 bits, or makes floats of 16 bits of their bits.
 bool KernelEmitter::emitRounding(device::MapOp op) {
   Block &block = op.getBody().front();
-  if (op.getNumResults() != 1 || op.getInputs().size() != 1 ||
-      !isNarrow(op.getResult(0).getType()))
+  if (op.getNumResults() != 1 || op.getInputs().size() != 1 || !isNarrow(op.getResult(0).getType()))
     return false;
   auto yield = cast<device::YieldOp>(block.getTerminator());
   Operation *rounded = yield.getValues()[0].getDefiningOp();
-  if (!isa_and_nonnull<arith::TruncFOp, device::HalfFromBitsOp>(rounded) || rounded->getOperand(0) != block.getArgument(0))
+  if (!isa_and_nonnull<arith::TruncFOp, device::HalfFromBitsOp>(rounded) ||
+      rounded->getOperand(0) != block.getArgument(0))
     return false;
   Type given = block.getArgument(0).getType();
   bool isOfHalves = given.isF16() && countPacked(op.getResult(0).getType()) == 4;
@@ -573,7 +580,8 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
     // Word 2g + r: rows r of columns 16·g + …, whose registers are 8·g + 4·b + 2·r + e.
     for (size_t word = 0; word != from.size() / 4; ++word) {
       size_t first = word / 2 * 8 + word % 2 * 2;
-      packed.push_back(to.packFour({from[first], from[first + 1], from[first + 4], from[first + 5]}));
+      packed.push_back(
+          to.packFour({from[first], from[first + 1], from[first + 4], from[first + 5]}));
     }
     fragments[op.getResult(0)] = packed;
     return true;
@@ -602,13 +610,12 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
       scalars.map(argument, to.add(threadParts[axis], place.indices[axis]));
   for (Operation &inner : block.without_terminator()) {
     if (auto offset = dyn_cast<device::ThreadOffsetOp>(inner)) {
-      unsigned axis =
-          cast<BlockArgument>(offset.getIndex()).getArgNumber() - op.getInputs().size();
+      unsigned axis = cast<BlockArgument>(offset.getIndex()).getArgNumber() - op.getInputs().size();
       scalars.map(offset.getResult(), to.i64(place.indices[axis]));
       continue;
     }
-    bool isPure = inner.getNumResults() == 1 && inner.getNumRegions() == 0 &&
-                  isMemoryEffectFree(&inner);
+    bool isPure =
+        inner.getNumResults() == 1 && inner.getNumRegions() == 0 && isMemoryEffectFree(&inner);
     if (!isPure) {
       emit(&inner);
       continue;
@@ -632,11 +639,14 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
 
 void KernelEmitter::emitPair(device::StoreOp store) {
   auto argument = cast<BlockArgument>(store.getValue());
-  Value input = cast<device::MapOp>(argument.getOwner()->getParentOp()).getInputs()[argument.getArgNumber()];
+  Value input =
+      cast<device::MapOp>(argument.getOwner()->getParentOp()).getInputs()[argument.getArgNumber()];
   Value pair = LLVM::PoisonOp::create(b, to.loc, VectorType::get(2, b.getF32Type()));
   for (int64_t k = 0; k < 2; ++k)
-    pair = LLVM::InsertElementOp::create(b, to.loc, pair, fragments[input][place->number + k], to.constant(b.getI32IntegerAttr(k)));
-  LLVM::StoreOp::create(b, to.loc, pair, address(store.getArray(), store.getOffset()), /*alignment=*/8);
+    pair = LLVM::InsertElementOp::create(b, to.loc, pair, fragments[input][place->number + k],
+                                         to.constant(b.getI32IntegerAttr(k)));
+  LLVM::StoreOp::create(b, to.loc, pair, address(store.getArray(), store.getOffset()),
+                        /*alignment=*/8);
 }
 
 void KernelEmitter::emitMap(device::MapOp op) {
@@ -743,8 +753,7 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
       SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
       for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
         for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)
-          even[row] = combine(op.getMonoid(), even[row],
-                              to.shuffle(even[row], bit * digit.stride));
+          even[row] = combine(op.getMonoid(), even[row], to.shuffle(even[row], bit * digit.stride));
     }
   }
   fragments[op.getResult()] = even;

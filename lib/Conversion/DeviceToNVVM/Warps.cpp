@@ -123,8 +123,7 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
       if (result) {
         if (!chosen)
           chosen = numberOf(Place::register_);
-        word = to.make<arith::SelectOp>(to.equals(chosen, candidate * plan.width),
-                                       word, result);
+        word = to.make<arith::SelectOp>(to.equals(chosen, candidate * plan.width), word, result);
       }
       result = word;
     }

@@ -7,14 +7,13 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::detail;
 
-Value moa::detail::buildApply(OpBuilder &b, Location loc, dnf::LetOp let,
-                              ValueRange indices, PsiContext &context) {
+Value moa::detail::buildApply(OpBuilder &b, Location loc, dnf::LetOp let, ValueRange indices,
+                              PsiContext &context) {
   Value value = dnf::ApplyOp::create(b, loc, let.getType(),
                                      FlatSymbolRefAttr::get(let.getSymNameAttr()), indices);
   if (dnf::LetOp present = context.present.lookup(let)) {
-    Value condition =
-        dnf::ApplyOp::create(b, loc, b.getI1Type(),
-                             FlatSymbolRefAttr::get(present.getSymNameAttr()), indices);
+    Value condition = dnf::ApplyOp::create(
+        b, loc, b.getI1Type(), FlatSymbolRefAttr::get(present.getSymNameAttr()), indices);
     value = dnf::WhereOp::create(b, loc, condition, value);
   }
   return value;
@@ -33,8 +32,7 @@ Value conjunction(OpBuilder &b, Location loc, Value p, Value q) {
 bool isSettled(dnf::WhereOp where) {
   return llvm::none_of(where->getOperands(), [](Value operand) {
     auto psi = operand.getDefiningOp<dnf::PsiOp>();
-    return operand.getDefiningOp<dnf::WhereOp>() ||
-           (psi && !isa<BlockArgument>(psi.getArray()));
+    return operand.getDefiningOp<dnf::WhereOp>() || (psi && !isa<BlockArgument>(psi.getArray()));
   });
 }
 
@@ -49,10 +47,9 @@ struct AbsentPointwise final : RewritePattern {
   AbsentPointwise(MLIRContext *context, PsiContext &)
       : RewritePattern(MatchAnyOpTypeTag(), 3, context) {}
 
-  LogicalResult matchAndRewrite(Operation *op,
-                                PatternRewriter &rewriter) const final {
-    if (isa<dnf::WhereOp, dnf::JoinOp, dnf::OtherwiseOp>(op) || op->getNumRegions() || op->getNumResults() != 1 ||
-        op->hasTrait<OpTrait::IsTerminator>())
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
+    if (isa<dnf::WhereOp, dnf::JoinOp, dnf::OtherwiseOp>(op) || op->getNumRegions() ||
+        op->getNumResults() != 1 || op->hasTrait<OpTrait::IsTerminator>())
       return failure();
     Value condition;
     SmallVector<Value> operands;
@@ -79,13 +76,10 @@ struct AbsentPointwise final : RewritePattern {
 /// A3, A4: ⊕ over j of (a where p) = ⊕ over {j | p} of a; an output element yielded as
 /// a where p is present if p; and an absent condition is absence. ParentTy says
 /// which of the two.
-template <typename ParentTy>
-struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
-  AbsentYield(MLIRContext *context, PsiContext &)
-      : OpRewritePattern(context, 3) {}
+template <typename ParentTy> struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
+  AbsentYield(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 3) {}
 
-  LogicalResult matchAndRewrite(dnf::YieldOp op,
-                                PatternRewriter &rewriter) const final {
+  LogicalResult matchAndRewrite(dnf::YieldOp op, PatternRewriter &rewriter) const final {
     if (!isa<ParentTy>(op->getParentOp()))
       return failure();
     Value value = op.getValue(), present = op.getPresent();
@@ -93,8 +87,7 @@ struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
     if (!where && !condition)
       return failure();
     if (condition)
-      present = conjunction(rewriter, op.getLoc(), condition.getCondition(),
-                            condition.getValue());
+      present = conjunction(rewriter, op.getLoc(), condition.getCondition(), condition.getValue());
     if (where) {
       present = conjunction(rewriter, op.getLoc(), present, where.getCondition());
       value = where.getValue();
@@ -109,17 +102,14 @@ struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
 /// keeps one f.present, which then asks for both; f.present itself is false
 /// where it would be absent.
 struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
-  AbsentLet(MLIRContext *context, PsiContext &psi)
-      : OpRewritePattern(context, 3), psi(psi) {}
+  AbsentLet(MLIRContext *context, PsiContext &psi) : OpRewritePattern(context, 3), psi(psi) {}
 
-  LogicalResult matchAndRewrite(dnf::YieldOp op,
-                                PatternRewriter &rewriter) const final {
+  LogicalResult matchAndRewrite(dnf::YieldOp op, PatternRewriter &rewriter) const final {
     auto let = dyn_cast<dnf::LetOp>(op->getParentOp());
     dnf::WhereOp where = getWhere(op.getValue());
     if (!let || !where)
       return failure();
-    bool isPresence = llvm::any_of(
-        psi.present, [&](auto &entry) { return entry.second == let; });
+    bool isPresence = llvm::any_of(psi.present, [&](auto &entry) { return entry.second == let; });
     if (isPresence) {
       rewriter.setInsertionPoint(op);
       Value both = conjunction(rewriter, op.getLoc(), where.getCondition(), where.getValue());
@@ -151,13 +141,13 @@ private:
     present.setSymName((let.getSymName() + ".present").str());
     present.setType(rewriter.getI1Type());
     dnf::YieldOp yield = yieldOf(present);
-    rewriter.modifyOpInPlace(
-        yield, [&] { yield.getValueMutable().assign(mapping.lookup(condition)); });
+    rewriter.modifyOpInPlace(yield,
+                             [&] { yield.getValueMutable().assign(mapping.lookup(condition)); });
     psi.present[let] = present;
     for (dnf::ApplyOp apply : uses) {
       rewriter.setInsertionPoint(apply);
-      Value guarded = buildApply(rewriter, apply.getLoc(), let,
-                                 SmallVector<Value>(apply.getIndices()), psi);
+      Value guarded =
+          buildApply(rewriter, apply.getLoc(), let, SmallVector<Value>(apply.getIndices()), psi);
       rewriter.replaceOp(apply, guarded);
     }
   }
@@ -171,8 +161,7 @@ private:
     mapping.map(let.getBody().getArguments(), present.getBody().getArguments());
     for (Operation &inner : let.getBody().front().without_terminator())
       rewriter.clone(inner, mapping);
-    Value both = conjunction(rewriter, yield.getLoc(), yield.getValue(),
-                             mapping.lookup(condition));
+    Value both = conjunction(rewriter, yield.getLoc(), yield.getValue(), mapping.lookup(condition));
     rewriter.modifyOpInPlace(yield, [&] { yield.getValueMutable().assign(both); });
   }
 
@@ -229,9 +218,9 @@ struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
     Value known = condition.present;
     if (a.present || b.present) {
       Value always = arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true));
-      Value where = arith::SelectOp::create(rewriter, loc, condition.value,
-                                            a.present ? a.present : always,
-                                            b.present ? b.present : always);
+      Value where =
+          arith::SelectOp::create(rewriter, loc, condition.value, a.present ? a.present : always,
+                                  b.present ? b.present : always);
       known = conjunction(rewriter, loc, known, where);
     }
     if (known)
@@ -267,8 +256,8 @@ void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef na
 } // namespace
 
 std::vector<std::string> moa::detail::absenceLawNames() {
-  return {"absent-pointwise", "absent-where", "absent-reduce", "absent-output",
-          "absent-let", "absent-join", "absent-otherwise"};
+  return {"absent-pointwise", "absent-where", "absent-reduce",   "absent-output",
+          "absent-let",       "absent-join",  "absent-otherwise"};
 }
 
 void moa::detail::addAbsenceLaws(RewritePatternSet &patterns, PsiContext &context) {

@@ -15,8 +15,9 @@ using namespace moa;
 
 namespace {
 
-/// What a value computes, as a number: equal for equal code at equal places. Seen from a block, it is equal for equal code, whatever
-/// the order and the depth of the axes around are, and tells its own arguments from others.
+/// What a value computes, as a number: equal for equal code at equal places. Seen from a block, it
+/// is equal for equal code, whatever the order and the depth of the axes around are, and tells its
+/// own arguments from others.
 class Fingerprint {
 public:
   explicit Fingerprint(Block *seenFrom = nullptr) : seenFrom(seenFrom) {}
@@ -30,7 +31,8 @@ public:
       unsigned depth = 0;
       for (Operation *op = arg.getOwner()->getParentOp(); op; op = op->getParentOp())
         ++depth;
-      bool isInside = seenFrom && seenFrom->getParentOp()->isProperAncestor(arg.getOwner()->getParentOp());
+      bool isInside =
+          seenFrom && seenFrom->getParentOp()->isProperAncestor(arg.getOwner()->getParentOp());
       if (!seenFrom || isInside || isa<dnf::KernelOp>(arg.getOwner()->getParentOp()))
         hash = llvm::stable_hash_combine(depth, arg.getArgNumber());
       else
@@ -74,8 +76,7 @@ void walkOperands(Value root, llvm::function_ref<bool(Value)> visit) {
 bool isIndexOnly(Value value) {
   bool result = true;
   walkOperands(value, [&](Value part) {
-    result &= !isa_and_nonnull<dnf::PsiOp, dnf::ApplyOp, dnf::ReduceOp>(
-        part.getDefiningOp());
+    result &= !isa_and_nonnull<dnf::PsiOp, dnf::ApplyOp, dnf::ReduceOp>(part.getDefiningOp());
     return result;
   });
   return result;
@@ -134,7 +135,8 @@ void orderConditions(dnf::YieldOp yield) {
       sorted.push_back(part);
     return isBoth;
   });
-  // The same conditions are in one order wherever they stand, as results may have axes in another order than what they read.
+  // The same conditions are in one order wherever they stand, as results may have axes in another
+  // order than what they read.
   Fingerprint seen(yield->getBlock()), fingerprint;
   ReadDepth reads;
   auto key = [&](Value part) {

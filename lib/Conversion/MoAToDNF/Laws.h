@@ -40,9 +40,8 @@ void addPsiLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 void addAbsenceLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 
 /// Applies `let` at `indices`, as a value that is absent where the let is.
-mlir::Value buildApply(mlir::OpBuilder &builder, mlir::Location loc,
-                       dnf::LetOp let, mlir::ValueRange indices,
-                       PsiContext &context);
+mlir::Value buildApply(mlir::OpBuilder &builder, mlir::Location loc, dnf::LetOp let,
+                       mlir::ValueRange indices, PsiContext &context);
 
 /// Brings conditions and operations into an order that does not depend on the
 /// order of rewriting. Equal operations must have been merged.

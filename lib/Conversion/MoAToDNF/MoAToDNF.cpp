@@ -1,7 +1,7 @@
 //===- MoAToDNF.cpp - the pass convert-moa-to-dnf -------------------------===//
-#include "lib/Conversion/Limits.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "dialects/MoA/IR/Subscripts.h"
+#include "lib/Conversion/Limits.h"
 #include "lib/Conversion/MoAToDNF/Laws.h"
 #include "lib/Conversion/MoAToDNF/Observer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,10 +43,9 @@ static bool isIndexOnly(Value value, DenseMap<Value, bool> &memo) {
   auto [it, inserted] = memo.try_emplace(value, false);
   if (!inserted)
     return it->second;
-  bool result =
-      isa<ConstantOp, ExtentOp, IotaOp>(op) ||
-      ((isa<MapOp, CastOp>(op) || isView(op)) &&
-       llvm::all_of(op->getOperands(), [&](Value v) { return isIndexOnly(v, memo); }));
+  bool result = isa<ConstantOp, ExtentOp, IotaOp>(op) ||
+                ((isa<MapOp, CastOp>(op) || isView(op)) &&
+                 llvm::all_of(op->getOperands(), [&](Value v) { return isIndexOnly(v, memo); }));
   memo[value] = result;
   return result;
 }
@@ -89,8 +88,8 @@ static void findShared(Block &body, PsiContext &context) {
                      (use.getOperandNumber() == 0 || isa<CatOp>(user));
       count += through ? demand.lookup(user->getResult(0)) : 1;
       if (auto map = dyn_cast<MapOp>(user))
-        broadcast |= cast<DenseI64ArrayAttr>(map.getAxes()[use.getOperandNumber()])
-                         .size() < map.getResult().getType().getRank();
+        broadcast |= cast<DenseI64ArrayAttr>(map.getAxes()[use.getOperandNumber()]).size() <
+                     map.getResult().getType().getRank();
     }
     demand[value] = count;
     bool reduces = isa<ReduceOp, InnerOp>(op);
@@ -141,9 +140,8 @@ static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
     order.insert(definition);
   };
   SmallVector<dnf::OutputOp> outputs(block.getOps<dnf::OutputOp>());
-  llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) {
-    return a.getResult() < b.getResult();
-  });
+  llvm::sort(outputs,
+             [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
   for (dnf::OutputOp output : outputs)
     visit(output);
   for (dnf::LetOp let : llvm::make_early_inc_range(block.getOps<dnf::LetOp>()))
@@ -173,8 +171,8 @@ static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
     for (auto [k, rename] : llvm::enumerate(renames)) {
       auto [let, name] = rename;
       std::string target = step ? name : "moa.tmp" + std::to_string(k);
-      (void)SymbolTable::replaceAllSymbolUses(
-          let, StringAttr::get(kernel.getContext(), target), kernel);
+      (void)SymbolTable::replaceAllSymbolUses(let, StringAttr::get(kernel.getContext(), target),
+                                              kernel);
       let.setSymName(target);
     }
 }
@@ -200,8 +198,7 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
       found = psi.getArray().getDefiningOp();
   });
   if (found) {
-    std::string law = context.shared.contains(found->getResult(0)) &&
-                              !context.enabled("psi-share")
+    std::string law = context.shared.contains(found->getResult(0)) && !context.enabled("psi-share")
                           ? "share"
                           : found->getName().stripDialect().str();
     return found->emitError("no law reduces ψ of '")
@@ -210,7 +207,8 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
   dnf::OtherwiseOp otherwise;
   kernel.walk([&](dnf::OtherwiseOp op) { otherwise = op->use_empty() ? otherwise : op; });
   if (otherwise)
-    return otherwise.emitError("no law makes a join of 'otherwise'; is 'absent-otherwise' disabled?");
+    return otherwise.emitError(
+        "no law makes a join of 'otherwise'; is 'absent-otherwise' disabled?");
   dnf::JoinOp join;
   kernel.walk([&](dnf::JoinOp op) { join = op->use_empty() ? join : op; });
   if (join)
@@ -224,8 +222,8 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
   });
   if (left)
     return left.emitError("no law moves an absent element out of ")
-           << "'" << left->getParentOp()->getName() << "'; is '"
-           << absenceLawOf(left) << "' disabled?";
+           << "'" << left->getParentOp()->getName() << "'; is '" << absenceLawOf(left)
+           << "' disabled?";
   return success();
 }
 
@@ -272,10 +270,10 @@ static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
   for (auto output : kernel.getOps<dnf::OutputOp>()) {
     size_t ops = 0;
     output.walk([&](Operation *) { ++ops; });
-    StringRef name =
-        cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue();
+    StringRef name = cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue();
     if (ops > mostOps(operators))
-      return tooLarge(output, "an element of '" + name + "' takes " + Twine(ops) + " scalar operations",
+      return tooLarge(output,
+                      "an element of '" + name + "' takes " + Twine(ops) + " scalar operations",
                       operators);
   }
   return success();
@@ -285,8 +283,7 @@ namespace {
 
 /// Tells an observer of every pattern that applied.
 struct LawListener final : RewriterBase::Listener {
-  LawListener(PsiObserver &observer, dnf::KernelOp kernel)
-      : observer(observer), kernel(kernel) {}
+  LawListener(PsiObserver &observer, dnf::KernelOp kernel) : observer(observer), kernel(kernel) {}
   void notifyPatternEnd(const Pattern &pattern, LogicalResult status) final {
     if (succeeded(status))
       observer.applied(pattern.getDebugName(), kernel);
@@ -305,8 +302,7 @@ struct ConvertMoAToDNF final : moa::impl::ConvertMoAToDNFBase<ConvertMoAToDNF> {
         getOperation().emitError("unknown law '") << law << "'";
         return signalPassFailure();
       }
-    for (KernelOp kernel :
-         llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
+    for (KernelOp kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (failed(convert(kernel)))
         return signalPassFailure();
     for (MonoidOp monoid : getOperation().getOps<MonoidOp>())
@@ -329,10 +325,10 @@ private:
 /// A dnf.kernel that holds the arrays' operators, and outputs i ψ result.
 dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
   OpBuilder b(kernel);
-  auto result = dnf::KernelOp::create(
-      b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
-      kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
-      kernel.getResultTypes(), kernel.getWithinAttr());
+  auto result =
+      dnf::KernelOp::create(b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
+                            kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
+                            kernel.getResultTypes(), kernel.getWithinAttr());
   result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   result.getBody().takeBody(kernel.getBody());
   Block &block = result.getBody().front();
@@ -347,15 +343,15 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
                                           ? extent.getValue().take_front(1).lower()
                                           : std::string("k")));
     Location place = withoutSubscripts(value.getLoc());
-    auto output = dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain),
-                                        b.getArrayAttr(names),
-                                        TypeAttr::get(type.getElementType()));
+    auto output =
+        dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain),
+                              b.getArrayAttr(names), TypeAttr::get(type.getElementType()));
     OpBuilder::InsertionGuard guard(b);
-    Block *body = b.createBlock(
-        &output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),
-        SmallVector<Location>(type.getRank(), getBarePlace(place)));
-    Value element = dnf::PsiOp::create(b, place, type.getElementType(),
-                                       value, body->getArguments());
+    Block *body =
+        b.createBlock(&output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),
+                      SmallVector<Location>(type.getRank(), getBarePlace(place)));
+    Value element =
+        dnf::PsiOp::create(b, place, type.getElementType(), value, body->getArguments());
     dnf::YieldOp::create(b, place, element, Value());
   }
   ret.erase();
@@ -371,8 +367,7 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
     moreLaws(patterns);
   if (seed != 0) {
     std::mt19937 random(seed);
-    std::shuffle(patterns.getNativePatterns().begin(),
-                 patterns.getNativePatterns().end(), random);
+    std::shuffle(patterns.getNativePatterns().begin(), patterns.getNativePatterns().end(), random);
   }
   std::optional<LawListener> listener;
   GreedyRewriteConfig config;
@@ -488,4 +483,3 @@ std::vector<std::string> moa::getPsiLawNames() {
   llvm::append_range(names, absenceLawNames());
   return names;
 }
-

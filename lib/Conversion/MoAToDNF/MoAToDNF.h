@@ -28,21 +28,21 @@ class PsiObserver;
 /// shuffles the order in which laws are tried, for the test of confluence. The
 /// `observer`, if any, hears of every step (Observer.h). `moreLaws` adds patterns to the
 /// laws: the tests of the validation put wrong ones in the place of disabled ones.
-std::unique_ptr<mlir::Pass> createConvertMoAToDNFPass(
-    std::vector<std::string> disabledLaws = {}, unsigned seed = 0,
-    PsiObserver *observer = nullptr,
-    std::function<void(mlir::RewritePatternSet &)> moreLaws = {});
+std::unique_ptr<mlir::Pass>
+createConvertMoAToDNFPass(std::vector<std::string> disabledLaws = {}, unsigned seed = 0,
+                          PsiObserver *observer = nullptr,
+                          std::function<void(mlir::RewritePatternSet &)> moreLaws = {});
 
 /// The names of all laws of ψ-reduction.
 std::vector<std::string> getPsiLawNames();
 
 namespace detail {
 /// Scalar IR of a point-wise function on values of one type.
-mlir::Value buildScalarFn(mlir::OpBuilder &builder, mlir::Location loc,
-                          ScalarFn fn, mlir::ValueRange operands);
+mlir::Value buildScalarFn(mlir::OpBuilder &builder, mlir::Location loc, ScalarFn fn,
+                          mlir::ValueRange operands);
 /// Scalar IR of a conversion; `round` marks a rounding the user asked for.
-mlir::Value buildCast(mlir::OpBuilder &builder, mlir::Location loc,
-                      mlir::Value value, mlir::Type type, bool round);
+mlir::Value buildCast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                      mlir::Type type, bool round);
 } // namespace detail
 } // namespace moa
 

@@ -30,8 +30,7 @@ template <typename OpTy> struct PsiLaw : OpRewritePattern<dnf::PsiOp> {
   PsiLaw(MLIRContext *context, PsiContext &psi)
       : OpRewritePattern<dnf::PsiOp>(context, 1), psi(psi) {}
 
-  LogicalResult matchAndRewrite(dnf::PsiOp op,
-                                PatternRewriter &rewriter) const final {
+  LogicalResult matchAndRewrite(dnf::PsiOp op, PatternRewriter &rewriter) const final {
     auto producer = op.getArray().getDefiningOp<OpTy>();
     if (!producer)
       return rewriter.notifyMatchFailure(op, "not the operator of this law");
@@ -55,8 +54,7 @@ protected:
       texts.push_back(writtenAs(index));
     bool isWritten = llvm::any_of(texts, [](LocationAttr text) { return bool(text); });
     return dnf::PsiOp::create(*b, isWritten ? withSubscripts(*loc, texts) : *loc,
-                              cast<ArrayType>(array.getType()).getElementType(),
-                              array, indices);
+                              cast<ArrayType>(array.getType()).getElementType(), array, indices);
   }
   /// What an index was written as, or null.
   LocationAttr writtenAs(Value index) const {
@@ -78,9 +76,9 @@ protected:
   Value reduce(Monoid monoid, StringAttr extent, Type type, TypeAttr rounds,
                function_ref<Value(Value)> body,
                FlatSymbolRefAttr function = FlatSymbolRefAttr()) const {
-    auto op = dnf::ReduceOp::create(*b, *loc, type, monoid, extent,
-                                    b->getStringAttr(indexName(extent.getValue())), rounds,
-                                    function);
+    auto op =
+        dnf::ReduceOp::create(*b, *loc, type, monoid, extent,
+                              b->getStringAttr(indexName(extent.getValue())), rounds, function);
     OpBuilder::InsertionGuard guard(*b);
     Block *block = b->createBlock(&op.getBody(), {}, b->getIndexType(), getBarePlace(*loc));
     Value value = body(block->getArgument(0));
@@ -100,17 +98,15 @@ protected:
   mutable SmallVector<std::pair<Value, LocationAttr>> written;
 };
 
-#define MOA_PSI_LAW(NAME, OP)                                                  \
-  struct NAME final : PsiLaw<OP> {                                             \
-    using PsiLaw::PsiLaw;                                                      \
-    Value element(OP op, SmallVector<Value> i) const override;                 \
-  };                                                                           \
+#define MOA_PSI_LAW(NAME, OP)                                                                      \
+  struct NAME final : PsiLaw<OP> {                                                                 \
+    using PsiLaw::PsiLaw;                                                                          \
+    Value element(OP op, SmallVector<Value> i) const override;                                     \
+  };                                                                                               \
   Value NAME::element(OP op, SmallVector<Value> i) const
 
 /// <> ψ c = c
-MOA_PSI_LAW(PsiConstant, ConstantOp) {
-  return arith::ConstantOp::create(*b, *loc, op.getValue());
-}
+MOA_PSI_LAW(PsiConstant, ConstantOp) { return arith::ConstantOp::create(*b, *loc, op.getValue()); }
 
 /// <> ψ e = e, an integer expression over the symbols
 MOA_PSI_LAW(PsiExtent, ExtentOp) { return extent(op.getExpr()); }
@@ -133,8 +129,8 @@ MOA_PSI_LAW(PsiMap, MapOp) {
 
 /// i ψ cast(A) = cast(i ψ A)
 MOA_PSI_LAW(PsiCast, CastOp) {
-  return buildCast(*b, *loc, at(op.getInput(), i),
-                   op.getResult().getType().getElementType(), !op.getImplicit());
+  return buildCast(*b, *loc, at(op.getInput(), i), op.getResult().getType().getElementType(),
+                   !op.getImplicit());
 }
 
 /// i ψ mask(p, A) = (i ψ A) where (i[axes p] ψ p)
@@ -146,12 +142,14 @@ MOA_PSI_LAW(PsiMask, MaskOp) {
 /// q ψ (⊕/ A) = ⊕ over j of (q with j at the axis) ψ A
 MOA_PSI_LAW(PsiReduce, ReduceOp) {
   ArrayType type = op.getInput().getType();
-  return reduce(op.getMonoid(), type.getShape()[op.getAxis()],
-                type.getElementType(), TypeAttr(), [&](Value j) {
-                  SmallVector<Value> index(i);
-                  index.insert(index.begin() + op.getAxis(), j);
-                  return at(op.getInput(), index);
-                }, op.getFunctionAttr());
+  return reduce(
+      op.getMonoid(), type.getShape()[op.getAxis()], type.getElementType(), TypeAttr(),
+      [&](Value j) {
+        SmallVector<Value> index(i);
+        index.insert(index.begin() + op.getAxis(), j);
+        return at(op.getInput(), index);
+      },
+      op.getFunctionAttr());
 }
 
 /// (p⧺i⧺j) ψ (A g.f B) = g over l of ((p⧺i⧺<l>) ψ A) f ((p⧺<l>⧺j) ψ B)
@@ -160,21 +158,20 @@ MOA_PSI_LAW(PsiInner, InnerOp) {
   unsigned frame = op.getFrame();
   unsigned cut = lhs.getRank() - 1 + (op.getLhsFramed() ? 0 : frame);
   ArrayRef<Value> index(i);
-  return reduce(
-      op.getMonoid(), lhs.getShape().back(), op.getResult().getType().getElementType(),
-      op.getOperandTypeAttr(), [&](Value l) {
-        SmallVector<Value> left, right;
-        if (op.getLhsFramed())
-          llvm::append_range(left, index.take_front(frame));
-        if (op.getRhsFramed())
-          llvm::append_range(right, index.take_front(frame));
-        llvm::append_range(left, index.slice(frame, cut - frame));
-        left.push_back(l);
-        right.push_back(l);
-        llvm::append_range(right, index.drop_front(cut));
-        return buildScalarFn(*b, *loc, op.getFn(),
-                             {at(op.getLhs(), left), at(op.getRhs(), right)});
-      });
+  return reduce(op.getMonoid(), lhs.getShape().back(), op.getResult().getType().getElementType(),
+                op.getOperandTypeAttr(), [&](Value l) {
+                  SmallVector<Value> left, right;
+                  if (op.getLhsFramed())
+                    llvm::append_range(left, index.take_front(frame));
+                  if (op.getRhsFramed())
+                    llvm::append_range(right, index.take_front(frame));
+                  llvm::append_range(left, index.slice(frame, cut - frame));
+                  left.push_back(l);
+                  right.push_back(l);
+                  llvm::append_range(right, index.drop_front(cut));
+                  return buildScalarFn(*b, *loc, op.getFn(),
+                                       {at(op.getLhs(), left), at(op.getRhs(), right)});
+                });
 }
 
 /// The user's name of an index variable, the first one that it has.
@@ -201,7 +198,9 @@ MOA_PSI_LAW(PsiPsi, PsiOp) {
     // An index that runs over the axis is the one that stands for it outside.
     bool passes = !text || (iota && iota.getResult().getType().getShape()[0] == extent);
     Value &entry = index[op.getDims()[k]] = at(indices, around);
-    written.push_back({entry, passes && from ? from : text && from ? reachedFrom(text, from) : text});
+    written.push_back({entry, passes && from ? from
+                              : text && from ? reachedFrom(text, from)
+                                             : text});
   }
   unsigned next = op.getFrame();
   for (Value &entry : index)
@@ -277,8 +276,7 @@ MOA_PSI_LAW(PsiSlice, SliceOp) {
 MOA_PSI_LAW(PsiCat, CatOp) {
   StringAttr n = op.getLhs().getType().getShape()[op.getAxis()];
   Value index = i[op.getAxis()], count = extent(n.getValue());
-  Value isFirst =
-      arith::CmpIOp::create(*b, *loc, arith::CmpIPredicate::slt, index, count);
+  Value isFirst = arith::CmpIOp::create(*b, *loc, arith::CmpIPredicate::slt, index, count);
   Value first = at(op.getLhs(), i);
   i[op.getAxis()] = inherit(arith::SubIOp::create(*b, *loc, index, count), index);
   return dnf::JoinOp::create(*b, *loc, isFirst, first, at(op.getRhs(), i));
@@ -308,15 +306,14 @@ struct PsiShare final : OpRewritePattern<dnf::PsiOp> {
   PsiShare(MLIRContext *context, PsiContext &psi)
       : OpRewritePattern<dnf::PsiOp>(context, 2), psi(psi) {}
 
-  LogicalResult matchAndRewrite(dnf::PsiOp op,
-                                PatternRewriter &rewriter) const final {
+  LogicalResult matchAndRewrite(dnf::PsiOp op, PatternRewriter &rewriter) const final {
     if (!psi.shared.contains(op.getArray()) || op->hasAttr(kUnfold))
       return rewriter.notifyMatchFailure(op, "not a shared array");
     dnf::LetOp &let = psi.lets[op.getArray()];
     if (!let)
       let = makeLet(op, rewriter);
-    rewriter.replaceOp(op, buildApply(rewriter, op.getLoc(), let,
-                                      SmallVector<Value>(op.getIndices()), psi));
+    rewriter.replaceOp(
+        op, buildApply(rewriter, op.getLoc(), let, SmallVector<Value>(op.getIndices()), psi));
     return success();
   }
 
@@ -331,21 +328,19 @@ private:
     SmallVector<Attribute> domain(type.getShape().begin(), type.getShape().end());
     SmallVector<Attribute> names;
     for (StringAttr extent : type.getShape())
-      names.push_back(rewriter.getStringAttr(
-          llvm::isAlpha(extent.getValue().front())
-              ? extent.getValue().take_front(1).lower()
-              : std::string("k")));
+      names.push_back(rewriter.getStringAttr(llvm::isAlpha(extent.getValue().front())
+                                                 ? extent.getValue().take_front(1).lower()
+                                                 : std::string("k")));
     Location loc = withoutSubscripts(op.getArray().getLoc());
-    auto let = dnf::LetOp::create(
-        rewriter, loc, rewriter.getStringAttr("v" + Twine(psi.counter++)),
-        rewriter.getArrayAttr(domain), rewriter.getArrayAttr(names),
-        TypeAttr::get(type.getElementType()));
+    auto let = dnf::LetOp::create(rewriter, loc, rewriter.getStringAttr("v" + Twine(psi.counter++)),
+                                  rewriter.getArrayAttr(domain), rewriter.getArrayAttr(names),
+                                  TypeAttr::get(type.getElementType()));
     psi.letNames[let] = psi.names.lookup(op.getArray());
     SmallVector<Type> types(domain.size(), rewriter.getIndexType());
     Block *block = rewriter.createBlock(&let.getBody(), {}, types,
                                         SmallVector<Location>(domain.size(), getBarePlace(loc)));
-    auto unfold = dnf::PsiOp::create(rewriter, loc, type.getElementType(),
-                                     op.getArray(), block->getArguments());
+    auto unfold = dnf::PsiOp::create(rewriter, loc, type.getElementType(), op.getArray(),
+                                     block->getArguments());
     unfold->setAttr(kUnfold, rewriter.getUnitAttr());
     dnf::YieldOp::create(rewriter, loc, unfold.getResult(), Value());
     return let;
@@ -362,10 +357,9 @@ void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef na
 } // namespace
 
 std::vector<std::string> moa::detail::psiLawNames() {
-  return {"psi-constant", "psi-extent",    "psi-iota",    "psi-map",
-          "psi-cast",     "psi-mask",      "psi-reduce",  "psi-inner",
-          "psi-psi",      "psi-transpose", "psi-reshape", "psi-slice",
-          "psi-cat",      "psi-reverse",   "psi-rotate",  "psi-share"};
+  return {"psi-constant", "psi-extent",  "psi-iota",   "psi-map",       "psi-cast",    "psi-mask",
+          "psi-reduce",   "psi-inner",   "psi-psi",    "psi-transpose", "psi-reshape", "psi-slice",
+          "psi-cat",      "psi-reverse", "psi-rotate", "psi-share"};
 }
 
 void moa::detail::addPsiLaws(RewritePatternSet &patterns, PsiContext &context) {

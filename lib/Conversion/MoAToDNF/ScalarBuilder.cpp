@@ -14,23 +14,47 @@ static Value compare(OpBuilder &b, Location loc, ScalarFn fn, Value x, Value y) 
   if (isa<FloatType>(x.getType())) {
     arith::CmpFPredicate predicate;
     switch (fn) {
-    case ScalarFn::eq: predicate = arith::CmpFPredicate::OEQ; break;
-    case ScalarFn::ne: predicate = arith::CmpFPredicate::UNE; break;
-    case ScalarFn::lt: predicate = arith::CmpFPredicate::OLT; break;
-    case ScalarFn::le: predicate = arith::CmpFPredicate::OLE; break;
-    case ScalarFn::gt: predicate = arith::CmpFPredicate::OGT; break;
-    default: predicate = arith::CmpFPredicate::OGE; break;
+    case ScalarFn::eq:
+      predicate = arith::CmpFPredicate::OEQ;
+      break;
+    case ScalarFn::ne:
+      predicate = arith::CmpFPredicate::UNE;
+      break;
+    case ScalarFn::lt:
+      predicate = arith::CmpFPredicate::OLT;
+      break;
+    case ScalarFn::le:
+      predicate = arith::CmpFPredicate::OLE;
+      break;
+    case ScalarFn::gt:
+      predicate = arith::CmpFPredicate::OGT;
+      break;
+    default:
+      predicate = arith::CmpFPredicate::OGE;
+      break;
     }
     return arith::CmpFOp::create(b, loc, predicate, x, y);
   }
   arith::CmpIPredicate predicate;
   switch (fn) {
-  case ScalarFn::eq: predicate = arith::CmpIPredicate::eq; break;
-  case ScalarFn::ne: predicate = arith::CmpIPredicate::ne; break;
-  case ScalarFn::lt: predicate = arith::CmpIPredicate::slt; break;
-  case ScalarFn::le: predicate = arith::CmpIPredicate::sle; break;
-  case ScalarFn::gt: predicate = arith::CmpIPredicate::sgt; break;
-  default: predicate = arith::CmpIPredicate::sge; break;
+  case ScalarFn::eq:
+    predicate = arith::CmpIPredicate::eq;
+    break;
+  case ScalarFn::ne:
+    predicate = arith::CmpIPredicate::ne;
+    break;
+  case ScalarFn::lt:
+    predicate = arith::CmpIPredicate::slt;
+    break;
+  case ScalarFn::le:
+    predicate = arith::CmpIPredicate::sle;
+    break;
+  case ScalarFn::gt:
+    predicate = arith::CmpIPredicate::sgt;
+    break;
+  default:
+    predicate = arith::CmpIPredicate::sge;
+    break;
   }
   return arith::CmpIOp::create(b, loc, predicate, x, y);
 }
@@ -38,27 +62,48 @@ static Value compare(OpBuilder &b, Location loc, ScalarFn fn, Value x, Value y) 
 /// Functions of float operands only, or of float operands in their float form.
 static Value buildFloat(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v) {
   switch (fn) {
-  case ScalarFn::neg: return arith::NegFOp::create(b, loc, v[0]);
-  case ScalarFn::abs: return math::AbsFOp::create(b, loc, v[0]);
-  case ScalarFn::exp: return math::ExpOp::create(b, loc, v[0]);
-  case ScalarFn::exp2: return math::Exp2Op::create(b, loc, v[0]);
-  case ScalarFn::log: return math::LogOp::create(b, loc, v[0]);
-  case ScalarFn::log2: return math::Log2Op::create(b, loc, v[0]);
-  case ScalarFn::sqrt: return math::SqrtOp::create(b, loc, v[0]);
-  case ScalarFn::rsqrt: return math::RsqrtOp::create(b, loc, v[0]);
-  case ScalarFn::tanh: return math::TanhOp::create(b, loc, v[0]);
-  case ScalarFn::sin: return math::SinOp::create(b, loc, v[0]);
-  case ScalarFn::cos: return math::CosOp::create(b, loc, v[0]);
-  case ScalarFn::erf: return math::ErfOp::create(b, loc, v[0]);
-  case ScalarFn::floor: return math::FloorOp::create(b, loc, v[0]);
-  case ScalarFn::ceil: return math::CeilOp::create(b, loc, v[0]);
-  case ScalarFn::add: return arith::AddFOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::sub: return arith::SubFOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::mul: return arith::MulFOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::div: return arith::DivFOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::min: return arith::MinimumFOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::max: return arith::MaximumFOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::pow: return math::PowFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::neg:
+    return arith::NegFOp::create(b, loc, v[0]);
+  case ScalarFn::abs:
+    return math::AbsFOp::create(b, loc, v[0]);
+  case ScalarFn::exp:
+    return math::ExpOp::create(b, loc, v[0]);
+  case ScalarFn::exp2:
+    return math::Exp2Op::create(b, loc, v[0]);
+  case ScalarFn::log:
+    return math::LogOp::create(b, loc, v[0]);
+  case ScalarFn::log2:
+    return math::Log2Op::create(b, loc, v[0]);
+  case ScalarFn::sqrt:
+    return math::SqrtOp::create(b, loc, v[0]);
+  case ScalarFn::rsqrt:
+    return math::RsqrtOp::create(b, loc, v[0]);
+  case ScalarFn::tanh:
+    return math::TanhOp::create(b, loc, v[0]);
+  case ScalarFn::sin:
+    return math::SinOp::create(b, loc, v[0]);
+  case ScalarFn::cos:
+    return math::CosOp::create(b, loc, v[0]);
+  case ScalarFn::erf:
+    return math::ErfOp::create(b, loc, v[0]);
+  case ScalarFn::floor:
+    return math::FloorOp::create(b, loc, v[0]);
+  case ScalarFn::ceil:
+    return math::CeilOp::create(b, loc, v[0]);
+  case ScalarFn::add:
+    return arith::AddFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::sub:
+    return arith::SubFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::mul:
+    return arith::MulFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::div:
+    return arith::DivFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::min:
+    return arith::MinimumFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::max:
+    return arith::MaximumFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::pow:
+    return math::PowFOp::create(b, loc, v[0], v[1]);
   case ScalarFn::mod: {
     // a − b·⌊a / b⌋: the sign of the divisor.
     Value q = arith::DivFOp::create(b, loc, v[0], v[1]);
@@ -66,7 +111,8 @@ static Value buildFloat(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v) {
     q = arith::MulFOp::create(b, loc, v[1], q);
     return arith::SubFOp::create(b, loc, v[0], q);
   }
-  default: return Value();
+  default:
+    return Value();
   }
 }
 
@@ -82,28 +128,39 @@ static Value buildInteger(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v)
   }
   case ScalarFn::not_:
     return arith::XOrIOp::create(b, loc, v[0], intConstant(b, loc, type, -1));
-  case ScalarFn::add: return arith::AddIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::sub: return arith::SubIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::mul: return arith::MulIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::div: return arith::FloorDivSIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::add:
+    return arith::AddIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::sub:
+    return arith::SubIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::mul:
+    return arith::MulIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::div:
+    return arith::FloorDivSIOp::create(b, loc, v[0], v[1]);
   case ScalarFn::mod: {
     Value q = arith::FloorDivSIOp::create(b, loc, v[0], v[1]);
     q = arith::MulIOp::create(b, loc, v[1], q);
     return arith::SubIOp::create(b, loc, v[0], q);
   }
-  case ScalarFn::min: return arith::MinSIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::max: return arith::MaxSIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::and_: return arith::AndIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::or_: return arith::OrIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::xor_: return arith::XOrIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::shl: return arith::ShLIOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::shr: return arith::ShRSIOp::create(b, loc, v[0], v[1]);
-  default: return Value();
+  case ScalarFn::min:
+    return arith::MinSIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::max:
+    return arith::MaxSIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::and_:
+    return arith::AndIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::or_:
+    return arith::OrIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::xor_:
+    return arith::XOrIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::shl:
+    return arith::ShLIOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::shr:
+    return arith::ShRSIOp::create(b, loc, v[0], v[1]);
+  default:
+    return Value();
   }
 }
 
-Value moa::detail::buildScalarFn(OpBuilder &b, Location loc, ScalarFn fn,
-                                 ValueRange v) {
+Value moa::detail::buildScalarFn(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v) {
   if (fn == ScalarFn::id)
     return v[0];
   if (fn == ScalarFn::select)
@@ -161,15 +218,14 @@ static Value castFromInteger(OpBuilder &b, Location loc, Value value, Type type)
                 : arith::ExtSIOp::create(b, loc, type, value).getResult();
 }
 
-Value moa::detail::buildCast(OpBuilder &b, Location loc, Value value, Type type,
-                             bool round) {
+Value moa::detail::buildCast(OpBuilder &b, Location loc, Value value, Type type, bool round) {
   Type from = value.getType();
   if (from == type)
     return value;
   Value result = isa<FloatType>(from) ? castFromFloat(b, loc, value, type)
                                       : castFromInteger(b, loc, value, type);
-  bool rounds = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp,
-                    arith::FPToSIOp>(result.getDefiningOp());
+  bool rounds = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp>(
+      result.getDefiningOp());
   if (round && rounds)
     result.getDefiningOp()->setAttr("moa.round", b.getUnitAttr());
   return result;

@@ -20,7 +20,8 @@ struct ColumnRuns {
   mutable onf::ForOp nest;
   unsigned rowAxis = 0;
   int64_t width = 8; ///< columns of a lane
-  int64_t rows = 1;  ///< rows of a lane, 32 apart or, where one access has both, neighbours: blocks without work are fewer
+  int64_t rows = 1;  ///< rows of a lane, 32 apart or, where one access has both, neighbours: blocks
+                     ///< without work are fewer
   /// Conditions of selections on the column, but not on the row, that read no memory.
   llvm::SmallVector<mlir::Value> conditions = {};
   unsigned columnAxis() const { return nest.getExtents().size() - 1; }
@@ -31,7 +32,8 @@ std::optional<ColumnRuns> findColumnRuns(onf::ForOp nest);
 /// Whether a nest is lifted to runs of columns.
 bool isLiftedToColumnRuns(onf::ForOp nest);
 /// Writes the kernel.
-mlir::LogicalResult lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program, unsigned number);
+mlir::LogicalResult lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program,
+                                    unsigned number);
 
 } // namespace moa
 

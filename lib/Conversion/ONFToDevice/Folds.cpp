@@ -24,11 +24,13 @@ using Values = ScalarCode::Values;
 class FoldWriter {
 public:
   FoldWriter(ScalarCode &code, FoldOp fold)
-      : code(code), b(code.b), fold(fold), isShared(code.lanes && !code.lanes->getForm().isSerial(fold)),
-        guard(rows::getGuard(fold)), onDemand(fold->getParentOfType<onf::KernelOp>()),
+      : code(code), b(code.b), fold(fold),
+        isShared(code.lanes && !code.lanes->getForm().isSerial(fold)), guard(rows::getGuard(fold)),
+        onDemand(fold->getParentOfType<onf::KernelOp>()),
         accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {
     rows::Dependence deps;
-    isAskedOnce = guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
+    isAskedOnce =
+        guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
     isAlwaysPresent = !guard || isAskedOnce || (!isShared && visitsPresent());
   }
   void run();
@@ -63,7 +65,8 @@ private:
   Value product(AccOp acc, bool &isProduct, Value &x, Value &y);
   Value append(AccOp acc, Value state);
   Value combined(AccOp acc, Value x, Value y);
-  void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, const Change &change);
+  void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args,
+                      const Change &change);
   Value roundedOperand(AccOp acc, Value operand, bool isElement);
 
   ScalarCode &code;
@@ -72,8 +75,8 @@ private:
   bool isShared; // lanes have its indices between them
   GuardOp guard;
   OnDemand onDemand;
-  /// The guard is the same for all indices, and threads need not stay together: it is asked in front of the loop, in
-  /// which loads of several steps may be in flight together then.
+  /// The guard is the same for all indices, and threads need not stay together: it is asked in
+  /// front of the loop, in which loads of several steps may be in flight together then.
   bool isAskedOnce;
   bool isAlwaysPresent; // at each index that the loop has
   SmallVector<AccOp> accs;
@@ -93,18 +96,16 @@ bool isReadElement(Value value) {
   return false;
 }
 
-Value yielded(Region &region) {
-  return cast<YieldOp>(region.front().back()).getValues()[0];
-}
+Value yielded(Region &region) { return cast<YieldOp>(region.front().back()).getValues()[0]; }
 
 void FoldWriter::overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body) {
   if (code.lanes) {
     StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
-    code.lanes->overColumns(acc.getValue().front(), cast<StringAttr>(acc.getNames()[0]).getValue(), extent,
-                            std::nullopt, {}, {}, [&](Value, ValueRange) {
-      body(code.lanes->getPlace());
-      return Values();
-    });
+    code.lanes->overColumns(acc.getValue().front(), cast<StringAttr>(acc.getNames()[0]).getValue(),
+                            extent, std::nullopt, {}, {}, [&](Value, ValueRange) {
+                              body(code.lanes->getPlace());
+                              return Values();
+                            });
     return;
   }
   Values indices;
@@ -143,7 +144,9 @@ Values FoldWriter::initialise() {
       }
       auto type = MemRefType::get(shape, array.getElementType());
       Value zero = identity(acc, array.getElementType());
-      auto clear = [&](ValueRange at) { memref::StoreOp::create(b, code.loc, zero, state.memory, at); };
+      auto clear = [&](ValueRange at) {
+        memref::StoreOp::create(b, code.loc, zero, state.memory, at);
+      };
       if (code.lanes) {
         StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
         type = code.lanes->stateType(extent, array.getElementType());
@@ -196,13 +199,15 @@ std::pair<Value, Value> FoldWriter::interval(AffineMap lower, AffineMap upper) {
   return {low, high};
 }
 
-/// Whether the row sees each index of its range, which is one piece of those that it may see and of those that it does.
+/// Whether the row sees each index of its range, which is one piece of those that it may see and of
+/// those that it does.
 bool FoldWriter::visitsPresent() {
   if (!fold.getPieces() || !code.row || fold.getPieces()->size() != 1)
     return false;
   auto piece = cast<PieceAttr>((*fold.getPieces())[0]);
   auto ofRow = [&](AffineMap map) { // its first and its last row are one
-    return map.replace(b.getAffineDimExpr(1), b.getAffineDimExpr(0), map.getNumDims(), map.getNumSymbols());
+    return map.replace(b.getAffineDimExpr(1), b.getAffineDimExpr(0), map.getNumDims(),
+                       map.getNumSymbols());
   };
   return piece.getFull() && ofRow(piece.getFullLower()) == ofRow(piece.getVisitLower()) &&
          ofRow(piece.getFullUpper()) == ofRow(piece.getVisitUpper());
@@ -295,7 +300,8 @@ Value FoldWriter::combined(AccOp acc, Value x, Value y) {
 Value FoldWriter::append(AccOp acc, Value state) {
   Value term = yielded(acc.getValue());
   bool isSum = acc.getMonoid() == Monoid::add;
-  bool rounds = acc.getOperandType() && isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term.getDefiningOp());
+  bool rounds =
+      acc.getOperandType() && isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term.getDefiningOp());
   if (lookupMonoid(acc) || (!rounds && !(isSum && term.getDefiningOp<arith::MulFOp>())))
     return combined(acc, state, code.eval(term));
   bool isProduct;
@@ -303,8 +309,7 @@ Value FoldWriter::append(AccOp acc, Value state) {
   product(acc, isProduct, x, y);
   if (isSum)
     return math::FmaOp::create(b, code.loc, x, y, state);
-  return code.combine(acc.getMonoid(), state,
-                      arith::MulFOp::create(b, code.loc, x, y));
+  return code.combine(acc.getMonoid(), state, arith::MulFOp::create(b, code.loc, x, y));
 }
 
 /// apply ? factor ⊗ old + added : old. Null conditions are true; a null factor is the
@@ -313,7 +318,8 @@ Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
   if (!change.factor)
     return old;
   if (acc.getCombine() == ScalarFn::select) {
-    Value kept = arith::SelectOp::create(b, code.loc, change.factor, old, identity(acc, old.getType()));
+    Value kept =
+        arith::SelectOp::create(b, code.loc, change.factor, old, identity(acc, old.getType()));
     return arith::SelectOp::create(b, code.loc, change.apply, kept, old);
   }
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
@@ -338,7 +344,8 @@ void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, Val
   auto select = [&](Value x, Value y) -> Value {
     return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, x, y).getResult() : x;
   };
-  Value old = repaired(acc, args[state.value], change), rest = repaired(acc, args[state.rest], change);
+  Value old = repaired(acc, args[state.value], change),
+        rest = repaired(acc, args[state.rest], change);
   bool isProduct;
   Value x, y, term = product(acc, isProduct, x, y);
   if (isProduct)
@@ -369,10 +376,12 @@ FoldWriter::Change FoldWriter::findChange(unsigned k, ValueRange next, ValueRang
   change.apply = code.both(code.both(args[states[k].started], changed), change.ok);
   Values values = repairValues(acc, olds, news);
   change.factor = values.front();
-  for (auto [other, coefficient] : llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
+  for (auto [other, coefficient] :
+       llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
     unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
     Value term = arith::MulFOp::create(b, code.loc, coefficient, args[states[number].value]);
-    change.added = change.added ? arith::AddFOp::create(b, code.loc, change.added, term).getResult() : term;
+    change.added =
+        change.added ? arith::AddFOp::create(b, code.loc, change.added, term).getResult() : term;
   }
   return change;
 }
@@ -382,8 +391,9 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
   const State &state = states[k];
   Change change = findChange(k, next, args);
   if (change.factor)
-    next[state.started] = change.ok ? b.createOrFold<arith::OrIOp>(code.loc, args[state.started], change.ok)
-                                    : code.constant(b.getBoolAttr(true));
+    next[state.started] =
+        change.ok ? b.createOrFold<arith::OrIOp>(code.loc, args[state.started], change.ok)
+                  : code.constant(b.getBoolAttr(true));
   if (state.rest >= 0)
     return addCompensated(acc, state, next, args, change);
   if (!state.memory) {
@@ -391,12 +401,14 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
     code.bind(acc.getResult(), next[state.value]);
     return;
   }
-  // What does not depend on the carried axes is computed once, unless a choice protects what it reads.
+  // What does not depend on the carried axes is computed once, unless a choice protects what it
+  // reads.
   if (Operation *term = yielded(acc.getValue()).getDefiningOp())
     for (OpOperand &operand : term->getOpOperands()) {
       Value value = operand.get();
       bool isProtected = isOnDemand(term, operand.getOperandNumber()) && onDemand.mayFault(value);
-      if (value.getParentRegion() != &acc.getValue() && !isa<ArrayType>(value.getType()) && !isProtected)
+      if (value.getParentRegion() != &acc.getValue() && !isa<ArrayType>(value.getType()) &&
+          !isProtected)
         code.eval(value);
     }
   change.added = Value();
@@ -484,7 +496,8 @@ Values FoldWriter::iterate(ValueRange args) {
   };
   if (isAlwaysPresent)
     return steps();
-  return code.branch(code.eval(guard.getCondition()), args.getTypes(), steps, [&] { return Values(args); });
+  return code.branch(code.eval(guard.getCondition()), args.getTypes(), steps,
+                     [&] { return Values(args); });
 }
 
 void FoldWriter::run() {
@@ -492,10 +505,10 @@ void FoldWriter::run() {
   Values inits = initialise();
   Values finals;
   if (isShared) {
-    finals = joinLanes(code.lanes->overColumns(fold.getBody().front(), fold.getName(), fold.getExtent(),
-                                               fold.getPieces() ? std::optional(range()) : std::nullopt, inits,
-                                               ArrayRef(names).drop_front(),
-                                               [&](Value, ValueRange args) { return iterate(args); }));
+    finals = joinLanes(code.lanes->overColumns(
+        fold.getBody().front(), fold.getName(), fold.getExtent(),
+        fold.getPieces() ? std::optional(range()) : std::nullopt, inits,
+        ArrayRef(names).drop_front(), [&](Value, ValueRange args) { return iterate(args); }));
   } else {
     if (code.lanes)
       code.lanes->enter(fold);
@@ -506,8 +519,8 @@ void FoldWriter::run() {
         return iterate(args);
       });
     };
-    finals = isAskedOnce ? code.branch(code.eval(guard.getCondition()), ValueRange(inits).getTypes(), all,
-                                       [&] { return inits; })
+    finals = isAskedOnce ? code.branch(code.eval(guard.getCondition()),
+                                       ValueRange(inits).getTypes(), all, [&] { return inits; })
                          : all();
     if (code.lanes)
       code.lanes->leave();
@@ -525,7 +538,9 @@ void FoldWriter::run() {
 std::pair<Value, Value> moa::sumAndRest(ScalarCode &code, Value x, Value y) {
   OpBuilder &b = code.b;
   auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, code.loc, u, v); };
-  auto subtract = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, code.loc, u, v); };
+  auto subtract = [&](Value u, Value v) -> Value {
+    return arith::SubFOp::create(b, code.loc, u, v);
+  };
   Value sum = add(x, y), added = subtract(sum, x);
   Value lost = add(subtract(x, subtract(sum, added)), subtract(y, added));
   Value zero = code.constant(cast<TypedAttr>(b.getZeroAttr(lost.getType())));

@@ -1,8 +1,8 @@
 //===- FuseNests.cpp - what a row loads from a temporary, computed in it --===//
 //
-// A temporary that one load reads has no other use than that load's rows. Where the nest of the load
-// can run by tiles with the folds of the other one in front of its own, it computes the elements itself:
-// nothing is stored, and the rows that both nests read are read once.
+// A temporary that one load reads has no other use than that load's rows. Where the nest of the
+// load can run by tiles with the folds of the other one in front of its own, it computes the
+// elements itself: nothing is stored, and the rows that both nests read are read once.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
@@ -25,7 +25,8 @@ namespace {
 /// Moves the folds of the nest that stores a temporary into the nest of the one load of it.
 class Fusion {
 public:
-  Fusion(onf::KernelOp kernel, unsigned array) : kernel(kernel), array(array), b(kernel.getContext()) {}
+  Fusion(onf::KernelOp kernel, unsigned array)
+      : kernel(kernel), array(array), b(kernel.getContext()) {}
   /// The nest with both, or null where nothing has been done.
   ForOp run();
 
@@ -41,8 +42,8 @@ private:
   LoadOp load;
   StoreOp store;
   ForOp from, to, stores;
-  FoldOp fold; // of `to`
-  SmallVector<Subscript> subscripts; // of the load
+  FoldOp fold;                          // of `to`
+  SmallVector<Subscript> subscripts;    // of the load
   llvm::DenseMap<Value, unsigned> axes; // of the array, that indices of the store run along
 };
 } // namespace
@@ -62,7 +63,8 @@ void moa::eraseTemporary(onf::KernelOp kernel, unsigned array) {
     rest.erase(rest.begin() + (array - first));
     return rest.empty() ? ArrayAttr() : ArrayAttr::get(list.getContext(), rest);
   };
-  ArrayAttr names = without(*kernel.getTemporaryNames()), types = without(*kernel.getTemporaryTypes());
+  ArrayAttr names = without(*kernel.getTemporaryNames()),
+            types = without(*kernel.getTemporaryTypes());
   names ? kernel.setTemporaryNamesAttr(names) : (void)kernel.removeTemporaryNamesAttr();
   types ? kernel.setTemporaryTypesAttr(types) : (void)kernel.removeTemporaryTypesAttr();
   kernel.getBody().front().eraseArgument(array);
@@ -85,28 +87,31 @@ bool Fusion::findPlaces() {
   auto loop = dyn_cast<ForOp>(load->getParentOp());
   auto folds = llvm::to_vector(to.getBody().getOps<FoldOp>());
   auto loops = llvm::to_vector(from.getBody().getOps<ForOp>());
-  if (from == to || !stores || !loop || stores == from || loop == to || loops.size() != 1 || folds.empty() ||
-      from.getChoices() || to.getChoices() || !from.getBody().getOps<StoreOp>().empty() || load.getResult().getType() != store.getValue().getType() ||
-      stores.getExtents().size() != 1 || llvm::range_size(stores.getBody().getOps<StoreOp>()) != 1 ||
-      loop.getExtents().size() != 1)
+  if (from == to || !stores || !loop || stores == from || loop == to || loops.size() != 1 ||
+      folds.empty() || from.getChoices() || to.getChoices() ||
+      !from.getBody().getOps<StoreOp>().empty() ||
+      load.getResult().getType() != store.getValue().getType() || stores.getExtents().size() != 1 ||
+      llvm::range_size(stores.getBody().getOps<StoreOp>()) != 1 || loop.getExtents().size() != 1)
     return false;
   fold = folds.back();
   return true;
 }
 
-/// What each index of the store is where the element is loaded: all but that of the inner loop known in
-/// front of the fold.
+/// What each index of the store is where the element is loaded: all but that of the inner loop
+/// known in front of the fold.
 bool Fusion::findIndices() {
   auto found = getSubscripts(load);
   if (!found)
     return false;
   subscripts = std::move(*found);
   StringRef name = kernel.getArrayName(array);
-  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+  for (auto [term, text] :
+       llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
     for (unsigned axis = 0; axis < subscripts.size(); ++axis)
       if (text == (name + ".s" + Twine(axis)).str())
         axes[term] = axis;
-  Value inner = stores.getBody().getArgument(0), loaded = cast<ForOp>(load->getParentOp()).getBody().getArgument(0);
+  Value inner = stores.getBody().getArgument(0),
+        loaded = cast<ForOp>(load->getParentOp()).getBody().getArgument(0);
   auto isKnown = [&](const Subscript &subscript) {
     return llvm::all_of(subscript.terms, [&](const auto &term) {
       Operation *op = term.first.getDefiningOp();
@@ -132,7 +137,9 @@ Value Fusion::build(const Subscript &subscript, Location loc) {
     return onf::ExtentOp::create(b, loc, b.getIndexType(), expr.str());
   };
   for (auto &[term, factor] : subscript.terms) {
-    Value part = factor == SymExpr(1) ? term : arith::MulIOp::create(b, loc, term, extent(factor)).getResult();
+    Value part = factor == SymExpr(1)
+                     ? term
+                     : arith::MulIOp::create(b, loc, term, extent(factor)).getResult();
     sum = sum ? arith::AddIOp::create(b, loc, sum, part).getResult() : part;
   }
   if (!sum || !subscript.constant.isZero()) {

@@ -129,8 +129,8 @@ bool canLag(const TilePlan &plan) {
            rows::getYielded(acc.getRepair()).getType().isF32();
     for (Value ref : acc.getRefs()) {
       AccOp extreme = ref.getDefiningOp<AccOp>();
-      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max ||
-                                           extreme.getMonoid() == Monoid::min);
+      can &= extreme.getRefs().empty() &&
+             (extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min);
     }
   };
   for (const rows::Scalar &scalar : plan.folded.scalars)
@@ -140,8 +140,8 @@ bool canLag(const TilePlan &plan) {
   return any && can;
 }
 
-/// Whether a value is at most 0 whatever the operands are: x − m, m the largest x, or the largest of these and others, or m − x, m the
-/// smallest.
+/// Whether a value is at most 0 whatever the operands are: x − m, m the largest x, or the largest
+/// of these and others, or m − x, m the smallest.
 bool isAtMostZero(Value value) {
   auto difference = value.getDefiningOp<arith::SubFOp>();
   if (!difference)
@@ -152,7 +152,8 @@ bool isAtMostZero(Value value) {
       return false;
     Value term = rows::getYielded(acc.getValue());
     Operation *op = term.getDefiningOp();
-    bool isOfSeveral = monoid == Monoid::max ? isa_and_nonnull<arith::MaximumFOp>(op) : isa_and_nonnull<arith::MinimumFOp>(op);
+    bool isOfSeveral = monoid == Monoid::max ? isa_and_nonnull<arith::MaximumFOp>(op)
+                                             : isa_and_nonnull<arith::MinimumFOp>(op);
     return term == x || (isOfSeveral && llvm::is_contained(op->getOperands(), x));
   };
   return isExtremeOf(difference.getRhs(), difference.getLhs(), Monoid::max) ||
@@ -178,8 +179,8 @@ int64_t countTerms(const TilePlan &plan) {
     options.inclusive = true;
     options.omitBlockArguments = true;
     (void)getBackwardSlice(term, &slice, options);
-    bool isExtreme = (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
-                     acc.getRefs().empty();
+    bool isExtreme =
+        (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) && acc.getRefs().empty();
     bool ofScores = false, keepsScore = false;
     for (const rows::Score &score : plan.folded.scores) {
       Value value = score.value;
@@ -207,8 +208,10 @@ double getExponent(Value weight) {
     return std::min(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64.0);
   if (auto piecewise = weight.getDefiningOp<PiecewiseExp2Op>()) {
     // It must not grow faster than what states are repaired by, e^x.
-    double times = piecewise.getTimes().convertToDouble(), plus = piecewise.getPlus().convertToDouble();
-    bool isShare = times >= 0 && times < 1.4427 && plus < 15 && isAtMostZero(piecewise.getOperand());
+    double times = piecewise.getTimes().convertToDouble(),
+           plus = piecewise.getPlus().convertToDouble();
+    bool isShare =
+        times >= 0 && times < 1.4427 && plus < 15 && isAtMostZero(piecewise.getOperand());
     return isShare ? std::max(std::log2(PiecewiseExp2Op::evaluate(plus)), 0.0) : 64;
   }
   auto constant = weight.getDefiningOp<arith::ConstantOp>();
@@ -232,8 +235,8 @@ double getExponent(const rows::Factors &weights) {
   return exponent;
 }
 
-/// The most indices that 64 rows from a multiple of 64 on visit, found at samples of rows and symbols: none
-/// where they may be many. It decides about shapes, not about results.
+/// The most indices that 64 rows from a multiple of 64 on visit, found at samples of rows and
+/// symbols: none where they may be many. It decides about shapes, not about results.
 std::optional<int64_t> countVisited(const TilePlan &plan) {
   auto pieces = onf::FoldOp(plan.fold).getPieces();
   bool isPlain = llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
@@ -249,12 +252,14 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
     int64_t symbol, off = 0;
     unsigned which = 0;
   };
-  auto extreme = [&](AffineMap map, int64_t row, const Sample &at, bool isLower) -> std::optional<int64_t> {
+  auto extreme = [&](AffineMap map, int64_t row, const Sample &at,
+                     bool isLower) -> std::optional<int64_t> {
     SmallVector<Attribute> operands, values;
     for (unsigned k = 0; k < map.getNumInputs(); ++k) {
       bool isSymbol = k >= map.getNumDims();
       int64_t symbol = at.symbol + (isSymbol && k - map.getNumDims() == at.which ? at.off : 0);
-      operands.push_back(IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (rows - 1)));
+      operands.push_back(
+          IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (rows - 1)));
     }
     if (failed(map.constantFold(operands, values)) || values.empty())
       return std::nullopt;
@@ -269,10 +274,12 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   constexpr int64_t large = int64_t(1) << 20, apart = 16 * few;
   SmallVector<Sample> samples{{large}, {large + 37}};
   for (unsigned which = 0; which < piece.getVisitLower().getNumSymbols(); ++which)
-    llvm::append_range(samples, std::initializer_list<Sample>{{large, apart, which}, {large, -apart, which}});
+    llvm::append_range(
+        samples, std::initializer_list<Sample>{{large, apart, which}, {large, -apart, which}});
   for (const Sample &sample : samples)
     for (int64_t row = 0; row < 128 * rows; row += rows) {
-      auto low = extreme(piece.getVisitLower(), row, sample, true), high = extreme(piece.getVisitUpper(), row, sample, false);
+      auto low = extreme(piece.getVisitLower(), row, sample, true),
+           high = extreme(piece.getVisitUpper(), row, sample, false);
       if (!low || !high)
         return std::nullopt;
       most = std::max(most, *high - std::max<int64_t>(*low, 0));
@@ -282,11 +289,12 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
 
 /// Whether a block can leave a fold off and another one take it up (TileShares.cpp).
 bool canShare(const TilePlan &plan) {
-  bool isAlike = !plan.product && plan.priors.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
+  bool isAlike =
+      !plan.product && plan.priors.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
   return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
-    Type type = rows::getYielded(acc.getValue()).getType();
-    return type.isF32() || type.isInteger(1);
-  });
+           Type type = rows::getYielded(acc.getValue()).getType();
+           return type.isF32() || type.isInteger(1);
+         });
 }
 
 TileFold describe(TilePlan &plan) {
@@ -298,8 +306,10 @@ TileFold describe(TilePlan &plan) {
       different.insert(term.*operand);
     return static_cast<int64_t>(different.size());
   };
-  auto addColumns = [&](SmallVectorImpl<TileColumns> &list, ArrayRef<ProductTerm> terms, const TileOperand &operand) {
-    TileColumns &columns = list.emplace_back(operand.columns, operand.getBytes(), operand.isTransposed);
+  auto addColumns = [&](SmallVectorImpl<TileColumns> &list, ArrayRef<ProductTerm> terms,
+                        const TileOperand &operand) {
+    TileColumns &columns =
+        list.emplace_back(operand.columns, operand.getBytes(), operand.isTransposed);
     columns.products = terms.size();
     columns.rowOperands = countOperands(terms, &ProductTerm::row);
     columns.keyOperands = countOperands(terms, &ProductTerm::key);
@@ -338,8 +348,8 @@ TileFold describe(TilePlan &plan) {
   for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
     fold.hasWorkspace |= kernel.isTemporary(array);
   if (canLag(plan)) {
-    // Weights are rounded while they are off by so much; f16 ends at 2^16, f8E4M3FN at 448, and sums
-    // in f32 at 2^128. In the former two only weights that are bounded themselves may be off.
+    // Weights are rounded while they are off by so much; f16 ends at 2^16, f8E4M3FN at 448, and
+    // sums in f32 at 2^128. In the former two only weights that are bounded themselves may be off.
     fold.mostRepairBound = 64;
     fold.repairBound = 8;
     for (const auto &weights : plan.weights)
@@ -394,12 +404,14 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     }
     if (plan)
       result.fold = describe(*plan);
-    if (!result.fold || result.fold->isProduct) // a product of warps does not ask whether it is chosen
+    if (!result.fold ||
+        result.fold->isProduct) // a product of warps does not ask whether it is chosen
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
     if (auto turned = findColumnRuns(nest))
       result.columns = {turned->rowAxis, turned->width, turned->rows};
     else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
-      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0, form->turns, {}};
+      result.lanes = {
+          form->lanes, form->width, form->columnsInNest ? form->runs : 0, form->turns, {}};
       for (FoldOp fold : form->serial)
         result.lanes->serial.push_back(fold.getName().str());
     }

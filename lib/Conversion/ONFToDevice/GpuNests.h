@@ -11,7 +11,8 @@ namespace moa {
 /// tiles what one takes.
 std::vector<GpuNest> gpuNests(onf::KernelOp kernel);
 
-/// Why a nest of a kernel runs without tiles on a machine's tensor cores; empty where it runs with them.
+/// Why a nest of a kernel runs without tiles on a machine's tensor cores; empty where it runs with
+/// them.
 std::string whyNoTiles(const GpuNest &nest, const GpuMachine &machine);
 
 } // namespace moa

@@ -49,7 +49,8 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
     // A user of the default expects the tensor cores here.
     std::string how = isShared ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
     if (!given && contractsNarrow(op))
-      op.emitWarning("runs with ") << how << " per row, without tensor cores, which is slow: " << why;
+      op.emitWarning("runs with ")
+          << how << " per row, without tensor cores, which is slow: " << why;
     else
       op.emitRemark("runs with ") << how << " per row, without tensor cores: " << why;
   }
@@ -96,9 +97,9 @@ struct LiftGpu final : moa::impl::LiftGpuBase<LiftGpu> {
                        << printRanking(nest, *target);
     }
     if (given && !used)
-      refuse(getOperation(), llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                                     "schedule: no kernel is named '" +
-                                                         given->kernel + "'"));
+      refuse(getOperation(),
+             llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                     "schedule: no kernel is named '" + given->kernel + "'"));
   }
 };
 } // namespace

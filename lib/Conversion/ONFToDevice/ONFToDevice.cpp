@@ -1,9 +1,9 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
-#include "dialects/MoA/IR/Unsigned.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/Monoid.h"
-#include "dialects/Device/Transforms/Accesses.h"
+#include "dialects/MoA/IR/Unsigned.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
@@ -33,8 +33,8 @@ namespace {
 class RowKernel {
 public:
   RowKernel(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads)
-      : nest(nest), program(program), number(number), threads(threads),
-        b(program.getContext()), running(rows::findRunningFold(nest)) {}
+      : nest(nest), program(program), number(number), threads(threads), b(program.getContext()),
+        running(rows::findRunningFold(nest)) {}
   LogicalResult run();
 
 private:
@@ -42,9 +42,7 @@ private:
   void bindIndices(ScalarCode &code);
   void statements(ScalarCode &code, Block &block);
   void runFold(ScalarCode &code);
-  StringRef extent(unsigned axis) {
-    return cast<StringAttr>(nest.getExtents()[axis]).getValue();
-  }
+  StringRef extent(unsigned axis) { return cast<StringAttr>(nest.getExtents()[axis]).getValue(); }
   std::string tiles() {
     SymExpr last = *SymExpr::parse(extent(nest.getExtents().size() - 1));
     return SymExpr::floorDiv(last + SymExpr(threads - 1), SymExpr(threads)).str();
@@ -56,7 +54,7 @@ private:
   int64_t threads;
   OpBuilder b;
   std::optional<rows::RunningFold> running; // along an axis that blocks do not share
-  Value inside; // whether this thread has a row; null: it has
+  Value inside;                             // whether this thread has a row; null: it has
 };
 } // namespace
 
@@ -77,13 +75,10 @@ void RowKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
   int64_t rank = nest.getExtents().size();
   if (rank == 0) {
-    inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, thread,
-                                   code.index(0));
+    inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, thread, code.index(0));
     return;
   }
-  auto nameOf = [&](unsigned axis) {
-    return cast<StringAttr>(nest.getNames()[axis]).getValue();
-  };
+  auto nameOf = [&](unsigned axis) { return cast<StringAttr>(nest.getNames()[axis]).getValue(); };
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
   // What is left after the last division is the first index.
   auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
@@ -92,8 +87,7 @@ void RowKernel::bindIndices(ScalarCode &code) {
     // No more than the blocks of the grid: divisions of 32 bits.
     radix = code.narrow(radix);
     Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest,
-                                  radix);
+    rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest, radix);
     return result;
   };
   Value tile = digit(code.symbol(tiles()), rank - 1 - running.has_value(), "tile");
@@ -103,8 +97,9 @@ void RowKernel::bindIndices(ScalarCode &code) {
   code.bind(body.getArgument(rank - 1), code.row);
   for (int64_t axis = rank - 2; axis >= 0; --axis)
     if (!running || axis != running->axis)
-      code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis - (running && running->axis < axis),
-                                              nameOf(axis)));
+      code.bind(
+          body.getArgument(axis),
+          digit(code.symbol(extent(axis)), axis - (running && running->axis < axis), nameOf(axis)));
   inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.row,
                                  code.symbol(extent(rank - 1)));
 }
@@ -135,7 +130,8 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
 }
 
 /// Returns what a state of a running fold is one step further: of a sum it has two values.
-static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArrayRef<Value> state, Value term) {
+static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArrayRef<Value> state,
+                    Value term) {
   if (!rows::isPureSum(acc)) {
     state[0] = buildMonoid(b, code.loc, acc.getMonoid(), state[0], term);
     return;
@@ -145,8 +141,8 @@ static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArray
   state[1] = arith::AddFOp::create(b, code.loc, state[1], lost);
 }
 
-/// Runs the axis of a running fold in order, in steps of several indices whose terms are read together: what has
-/// been reduced so far is stored, then one index is added.
+/// Runs the axis of a running fold in order, in steps of several indices whose terms are read
+/// together: what has been reduced so far is stored, then one index is added.
 void RowKernel::runFold(ScalarCode &code) {
   constexpr int64_t together = 16;
   onf::FoldOp fold = running->fold;
@@ -161,7 +157,8 @@ void RowKernel::runFold(ScalarCode &code) {
   std::vector<std::string> names{"step"};
   for (onf::AccOp acc : accs) {
     firsts.push_back(inits.size());
-    inits.append(rows::isPureSum(acc) ? 2 : 1, identityOf(acc)); // a sum, and what additions have rounded off
+    inits.append(rows::isPureSum(acc) ? 2 : 1,
+                 identityOf(acc)); // a sum, and what additions have rounded off
     names.push_back(acc.getName().str());
     if (rows::isPureSum(acc))
       names.push_back(acc.getName().str() + "_rest");
@@ -175,60 +172,80 @@ void RowKernel::runFold(ScalarCode &code) {
     for (Value weight : weights)
       factors.push_back(code.eval(weight));
   code.close();
-  SymExpr count = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
-  code.loop(code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
-    Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
-    SmallVector<ScalarCode::Values> terms(together);
-    ScalarCode::Values counts, places; // steps so far, and the index of the axis there
-    for (int64_t k = 0; k < together; ++k) {
-      counts.push_back(arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
-      places.push_back(running->descends ? arith::SubIOp::create(b, code.named(fold.getName()), end, counts[k]).getResult() : counts[k]);
-      Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, counts[k], end);
-      SmallVector<Type> types;
-      for (onf::AccOp acc : accs)
-        types.push_back(acc.getResult().getType());
-      terms[k] = code.branch(exists, types, [&] {
-        code.bind(j, running->descends ? arith::SubIOp::create(b, code.loc, places[k], code.index(1)).getResult() : places[k]);
-        for (auto &weights : running->weights) // of the newest term
-          for (Value weight : weights)
-            code.bind(weight, code.constant(b.getFloatAttr(weight.getType(), 1)));
-        ScalarCode::Values values;
-        for (onf::AccOp acc : accs)
-          values.push_back(code.eval(rows::getYielded(acc.getValue())));
-        return values;
-      }, [&] {
-        ScalarCode::Values none;
-        for (onf::AccOp acc : accs)
-          none.push_back(identityOf(acc));
-        return none;
-      });
-    }
-    ScalarCode::Values states(olds);
-    for (int64_t k = 0; k < together; ++k) {
-      Value isStored = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, counts[k], end);
-      code.when(isStored, [&] {
-        code.bind(axis, places[k]);
-        for (auto [acc, at, result] : llvm::zip_equal(accs, firsts, fold.getResults()))
-          code.bind(result, rows::isPureSum(acc) ? arith::AddFOp::create(b, code.loc, states[at], states[at + 1]).getResult()
-                                                 : states[at]);
-        statements(code, nest.getBody().front());
-      });
-      for (auto [acc, at, factors, term] : llvm::zip_equal(accs, firsts, steps, terms[k])) {
-        MutableArrayRef<Value> state = MutableArrayRef(states).slice(at, rows::isPureSum(acc) ? 2 : 1);
-        for (Value factor : factors) {
-          if (k == 0) { // of nothing yet, whatever it is
-            Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step, code.index(0));
-            Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
-            factor = arith::SelectOp::create(b, code.loc, isFirst, one, factor);
-          }
-          for (Value &part : state)
-            part = arith::MulFOp::create(b, code.loc, part, factor);
+  SymExpr count =
+      SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
+  code.loop(
+      code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
+        Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
+        SmallVector<ScalarCode::Values> terms(together);
+        ScalarCode::Values counts, places; // steps so far, and the index of the axis there
+        for (int64_t k = 0; k < together; ++k) {
+          counts.push_back(
+              arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
+          places.push_back(
+              running->descends
+                  ? arith::SubIOp::create(b, code.named(fold.getName()), end, counts[k]).getResult()
+                  : counts[k]);
+          Value exists =
+              arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, counts[k], end);
+          SmallVector<Type> types;
+          for (onf::AccOp acc : accs)
+            types.push_back(acc.getResult().getType());
+          terms[k] = code.branch(
+              exists, types,
+              [&] {
+                code.bind(
+                    j,
+                    running->descends
+                        ? arith::SubIOp::create(b, code.loc, places[k], code.index(1)).getResult()
+                        : places[k]);
+                for (auto &weights : running->weights) // of the newest term
+                  for (Value weight : weights)
+                    code.bind(weight, code.constant(b.getFloatAttr(weight.getType(), 1)));
+                ScalarCode::Values values;
+                for (onf::AccOp acc : accs)
+                  values.push_back(code.eval(rows::getYielded(acc.getValue())));
+                return values;
+              },
+              [&] {
+                ScalarCode::Values none;
+                for (onf::AccOp acc : accs)
+                  none.push_back(identityOf(acc));
+                return none;
+              });
         }
-        addTerm(code, b, acc, state, term);
-      }
-    }
-    return states;
-  });
+        ScalarCode::Values states(olds);
+        for (int64_t k = 0; k < together; ++k) {
+          Value isStored =
+              arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, counts[k], end);
+          code.when(isStored, [&] {
+            code.bind(axis, places[k]);
+            for (auto [acc, at, result] : llvm::zip_equal(accs, firsts, fold.getResults()))
+              code.bind(
+                  result,
+                  rows::isPureSum(acc)
+                      ? arith::AddFOp::create(b, code.loc, states[at], states[at + 1]).getResult()
+                      : states[at]);
+            statements(code, nest.getBody().front());
+          });
+          for (auto [acc, at, factors, term] : llvm::zip_equal(accs, firsts, steps, terms[k])) {
+            MutableArrayRef<Value> state =
+                MutableArrayRef(states).slice(at, rows::isPureSum(acc) ? 2 : 1);
+            for (Value factor : factors) {
+              if (k == 0) { // of nothing yet, whatever it is
+                Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step,
+                                                      code.index(0));
+                Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
+                factor = arith::SelectOp::create(b, code.loc, isFirst, one, factor);
+              }
+              for (Value &part : state)
+                part = arith::MulFOp::create(b, code.loc, part, factor);
+            }
+            addTerm(code, b, acc, state, term);
+          }
+        }
+        return states;
+      });
 }
 
 LogicalResult RowKernel::run() {
@@ -238,7 +255,8 @@ LogicalResult RowKernel::run() {
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] :
+       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = nest.getLoc();
@@ -282,21 +300,24 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     if (isLiftedToLanes(nest)) {
       auto form = findRowLanes(nest);
       if (!form)
-        return nest.emitOpError("is bound to lanes along its rows, but does not run along the last axis of "
-                                "what it reads or stores");
+        return nest.emitOpError(
+            "is bound to lanes along its rows, but does not run along the last axis of "
+            "what it reads or stores");
       return lowerRowLanes(*form, program, number);
     }
     if (isLiftedToColumnRuns(nest)) {
       auto form = findColumnRuns(nest);
       if (!form)
-        return nest.emitOpError("is bound to runs of columns, but does not store along its last axis what it reads "
-                                "along another");
+        return nest.emitOpError(
+            "is bound to runs of columns, but does not store along its last axis what it reads "
+            "along another");
       return lowerColumnRuns(*form, program, number);
     }
     if (isLiftedToWarps(nest)) {
       auto product = findWarpProduct(nest);
       if (!product)
-        return nest.emitOpError("is bound to warps, but its fold is no sum of products of 16-bit operands");
+        return nest.emitOpError(
+            "is bound to warps, but its fold is no sum of products of 16-bit operands");
       return lowerWarpProduct(*product, program, number);
     }
     if (!isLiftedToTiles(nest))
@@ -322,7 +343,8 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     onf::StoreOp decision = kernel.getStore(cast<BlockArgument>(nest.getChoices()).getArgNumber());
     auto refinement = decision ? onf::getRefinement(decision) : std::nullopt;
     if (refinement && refinement->outside != value)
-      choice.push_back(b.getNamedAttr("where", b.getDictionaryAttr(describe(refinement->of, refinement->value))));
+      choice.push_back(b.getNamedAttr(
+          "where", b.getDictionaryAttr(describe(refinement->of, refinement->value))));
     return b.getDictionaryAttr(choice);
   }
   LogicalResult convert(onf::KernelOp kernel) {
@@ -330,7 +352,8 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     auto program = device::ProgramOp::create(
         b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
         kernel.getRequiresAttr(), kernel.getArgNamesAttr(), kernel.getResultNamesAttr(),
-        kernel.getResultTypesAttr(), kernel.getTemporaryNamesAttr(), kernel.getTemporaryTypesAttr());
+        kernel.getResultTypesAttr(), kernel.getTemporaryNamesAttr(),
+        kernel.getTemporaryTypesAttr());
     for (StringRef name : {StringRef(onf::kShownAttr), StringRef(kUnsignedAttr)})
       if (Attribute attribute = kernel->getAttr(name))
         program->setAttr(name, attribute);

@@ -18,8 +18,9 @@ struct Schedule;
 llvm::Expected<Schedule> liftToGpu(onf::KernelOp kernel, const GpuMachine &machine,
                                    const Schedule *given);
 
-/// `onf-separate-columns`, `onf-separate-folds`, `onf-fuse-nests`, `onf-read-through-copies`, `onf-order-products`, `onf-lift-gpu`, and below `convert-onf-to-device`; lib/Conversion/Passes.td
-/// describes them.
+/// `onf-separate-columns`, `onf-separate-folds`, `onf-fuse-nests`, `onf-read-through-copies`,
+/// `onf-order-products`, `onf-lift-gpu`, and below `convert-onf-to-device`;
+/// lib/Conversion/Passes.td describes them.
 std::unique_ptr<mlir::Pass> createSeparateColumnsPass();
 std::unique_ptr<mlir::Pass> createSeparateFoldsPass(bool forTiles, bool forPlans);
 std::unique_ptr<mlir::Pass> createFuseNestsPass();
@@ -31,8 +32,8 @@ std::unique_ptr<mlir::Pass> createConvertONFToDevicePass();
 /// One nest as a kernel whose threads take a row each: the last axis is cut into
 /// tiles of `threads` rows, and a block takes one tile and one index of every
 /// other axis. Fails with a diagnostic at the op that cannot be lowered.
-mlir::LogicalResult lowerRows(onf::ForOp nest, device::ProgramOp program,
-                              unsigned number, int64_t threads);
+mlir::LogicalResult lowerRows(onf::ForOp nest, device::ProgramOp program, unsigned number,
+                              int64_t threads);
 
 } // namespace moa
 

@@ -16,7 +16,8 @@ namespace moa {
 #define GEN_PASS_DEF_ORDERPRODUCTS
 #include "lib/Conversion/ConversionPasses.h.inc"
 
-/// Moves an axis of the nest last if that makes it a product. The axes that are last already come first.
+/// Moves an axis of the nest last if that makes it a product. The axes that are last already come
+/// first.
 static void orderProduct(onf::ForOp nest) {
   unsigned rank = nest.getExtents().size();
   if (rank < 3 || nest.getLift() || nest.getBody().getOps<onf::FoldOp>().empty())

@@ -1,7 +1,8 @@
 //===- ReadThroughCopies.cpp - what is copied is read where it stands -----===//
 //
-// Index composition, the psi reduction of Mullin's Mathematics of Arrays (1988): where T[i] = A[f(i)], T[e] = A[f(e)].
-// Along each axis f is an index or a multiple of one, so that the copy engine takes tiles of A as it took them of T.
+// Index composition, the psi reduction of Mullin's Mathematics of Arrays (1988): where T[i] =
+// A[f(i)], T[e] = A[f(e)]. Along each axis f is an index or a multiple of one, so that the copy
+// engine takes tiles of A as it took them of T.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Launched.h"
@@ -70,7 +71,8 @@ bool CopiedArray::findPlaces() {
   llvm::DenseMap<Value, unsigned> axes; // that indices run along
   ArrayType to = store.getArray().getType(), from = copied.getArray().getType();
   StringRef name = kernel.getArrayName(array);
-  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+  for (auto [term, text] :
+       llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
     for (unsigned axis = 0; axis < to.getRank(); ++axis)
       if (text == (name + ".s" + Twine(axis)).str())
         axes[term] = axis;
@@ -85,7 +87,8 @@ bool CopiedArray::findPlaces() {
     if (found == axes.end())
       return false;
     Place place{found->second, times * subscript.terms[0].second};
-    // Behind the first indices of a longer axis a tile would have values where that of a copy has zeros.
+    // Behind the first indices of a longer axis a tile would have values where that of a copy has
+    // zeros.
     if (place.step == SymExpr(1) && to.getExtent(place.axis) != from.getExtent(axis))
       return false;
     places.push_back(place);
@@ -127,8 +130,8 @@ void CopiedArray::replace(LoadOp load) {
     }
     constant = constant + subscripts[place.axis].constant * step;
   }
-  Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), from, terms, b.getArrayAttr(coefficients),
-                             constant.str());
+  Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), from, terms,
+                             b.getArrayAttr(coefficients), constant.str());
   load.getResult().replaceAllUsesWith(now);
   load.erase();
 }
@@ -183,4 +186,6 @@ struct ReadThroughCopies final : moa::impl::ReadThroughCopiesBase<ReadThroughCop
 };
 } // namespace
 
-std::unique_ptr<Pass> moa::createReadThroughCopiesPass() { return std::make_unique<ReadThroughCopies>(); }
+std::unique_ptr<Pass> moa::createReadThroughCopiesPass() {
+  return std::make_unique<ReadThroughCopies>();
+}

@@ -16,8 +16,8 @@ using namespace moa::onf;
 static constexpr int64_t kLeastColumns = 32, kMostKept = 32;
 /// Runs of a block where the columns are an axis of the nest.
 static constexpr int64_t kMostRuns = 4;
-/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a load. Of so many
-/// rows or fewer, where their number is known, blocks are few anyway.
+/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a
+/// load. Of so many rows or fewer, where their number is known, blocks are few anyway.
 static constexpr int64_t kTurns = 2, kFewRows = 1024;
 
 //===----------------------------------------------------------------------===//
@@ -30,12 +30,14 @@ static bool canRun(Type element) {
 
 static StringRef arrayName(Value array) {
   auto argument = cast<BlockArgument>(array);
-  return cast<onf::KernelOp>(argument.getOwner()->getParentOp()).getArrayName(argument.getArgNumber());
+  return cast<onf::KernelOp>(argument.getOwner()->getParentOp())
+      .getArrayName(argument.getArgNumber());
 }
 
 /// The number of the term that is `index` itself along the array's last axis; nothing where the
 /// address depends on the index otherwise.
-template <typename OpT> static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
+template <typename OpT>
+static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
   ArrayType type = op.getArray().getType();
   if (type.getRank() == 0 || !canRun(type.getElementType()))
     return std::nullopt;
@@ -78,7 +80,8 @@ static bool isAlwaysThere(LoadOp load) {
   return true;
 }
 
-/// Whether a value is computed from what is there whatever the conditions are under which it is needed.
+/// Whether a value is computed from what is there whatever the conditions are under which it is
+/// needed.
 static bool isThere(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<LoadOp>(op))
@@ -114,7 +117,8 @@ static bool isComputed(LoadOp load) {
 }
 
 /// The loads along the columns that every element of a scope takes, or may take because what they
-/// read is there: what only one side of a selection needs, or what a guard lets through, may not be.
+/// read is there: what only one side of a selection needs, or what a guard lets through, may not
+/// be.
 static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
   SmallVector<LoadOp> runs;
   rows::Dependence deps;
@@ -135,15 +139,16 @@ static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
     auto [value, isNeeded] = open.pop_back_val();
     Operation *op = value.getDefiningOp();
     auto [entry, isNew] = seen.try_emplace(value, isNeeded);
-    if (!op || (!isNew && (entry->second || !isNeeded)) || isa<FoldOp, AccOp>(op) || !deps.on(value, index))
+    if (!op || (!isNew && (entry->second || !isNeeded)) || isa<FoldOp, AccOp>(op) ||
+        !deps.on(value, index))
       continue;
     entry->second = isNeeded;
     auto load = dyn_cast<LoadOp>(op);
     if (load && !llvm::is_contained(runs, load) && findColumn(load, index, deps) &&
         ((isNeeded && (!ofRow || isComputed(load))) || isAlwaysThere(load)))
       runs.push_back(load);
-    bool chooses = isa<arith::SelectOp>(op) ||
-                   (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
+    bool chooses = isa<arith::SelectOp>(op) || (isa<arith::AndIOp, arith::OrIOp>(op) &&
+                                                op->getResult(0).getType().isInteger(1));
     for (OpOperand &operand : op->getOpOperands())
       open.emplace_back(operand.get(), isNeeded && (!chooses || operand.getOperandNumber() == 0));
   }
@@ -160,8 +165,8 @@ bool moa::isAdjacentAlong(StoreOp store, Value index) {
   return findColumn(store, index, deps).has_value();
 }
 
-/// Whether the terms of a fold have operands of different rows, as those of a product of matrices do,
-/// or read anything across the columns.
+/// Whether the terms of a fold have operands of different rows, as those of a product of matrices
+/// do, or read anything across the columns.
 static bool isContraction(FoldOp fold) {
   Block &scope = fold.getBody().front();
   Value index = scope.getArgument(0);
@@ -173,14 +178,16 @@ static bool isContraction(FoldOp fold) {
       loads.push_back(load);
   });
   auto isOn = [&](LoadOp load, Value axis) {
-    return llvm::any_of(load.getTerms(), [&](Value term) { return term == axis || deps.on(term, axis); });
+    return llvm::any_of(load.getTerms(),
+                        [&](Value term) { return term == axis || deps.on(term, axis); });
   };
   auto hasOther = [&](LoadOp load, LoadOp other) {
     return llvm::any_of(axes, [&](Value axis) { return isOn(load, axis) && !isOn(other, axis); });
   };
   return llvm::any_of(loads, [&](LoadOp load) {
-    return !findColumn(load, index, deps) ||
-           llvm::any_of(loads, [&](LoadOp other) { return hasOther(load, other) && hasOther(other, load); });
+    return !findColumn(load, index, deps) || llvm::any_of(loads, [&](LoadOp other) {
+      return hasOther(load, other) && hasOther(other, load);
+    });
   });
 }
 
@@ -194,8 +201,8 @@ static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, StringRef)> 
   }
 }
 
-/// Whether every step of a fold needs a fold inside of it, so that what this reads is there, and it can be computed
-/// in front of all columns.
+/// Whether every step of a fold needs a fold inside of it, so that what this reads is there, and it
+/// can be computed in front of all columns.
 static bool isNeeded(FoldOp fold, FoldOp inner) {
   llvm::DenseSet<Value> seen;
   SmallVector<Value> open;
@@ -213,8 +220,8 @@ static bool isNeeded(FoldOp fold, FoldOp inner) {
       pushTerms(other);
     if (!op || op->getNumRegions() != 0)
       continue;
-    bool chooses = isa<arith::SelectOp>(op) ||
-                   (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
+    bool chooses = isa<arith::SelectOp>(op) || (isa<arith::AndIOp, arith::OrIOp>(op) &&
+                                                op->getResult(0).getType().isInteger(1));
     for (Value operand : chooses ? op->getOperands().take_front() : op->getOperands())
       if (seen.insert(operand).second)
         open.push_back(operand);
@@ -244,8 +251,9 @@ static bool reaches(Value value, FoldOp fold) {
   return false;
 }
 
-/// Whether no fold inside of a serial one is computed for a column of another scope, where lanes are not together:
-/// each is needed in every step, or by no column but through factors that are computed in front of them.
+/// Whether no fold inside of a serial one is computed for a column of another scope, where lanes
+/// are not together: each is needed in every step, or by no column but through factors that are
+/// computed in front of them.
 static bool areInFront(FoldOp fold) {
   for (auto inner : fold.getBody().getOps<FoldOp>()) {
     if (isNeeded(fold, inner))
@@ -253,7 +261,9 @@ static bool areInFront(FoldOp fold) {
     bool isInside = false;
     forScopes(fold, [&](Block &scope, StringRef) {
       Operation *owner = scope.getParentOp();
-      Operation *term = isa<AccOp>(owner) ? rows::getYielded(cast<AccOp>(owner).getValue()).getDefiningOp() : nullptr;
+      Operation *term = isa<AccOp>(owner)
+                            ? rows::getYielded(cast<AccOp>(owner).getValue()).getDefiningOp()
+                            : nullptr;
       if (owner == inner)
         return;
       scope.walk([&](Operation *op) {
@@ -326,9 +336,13 @@ bool Finder::addSerial(FoldOp fold) {
     if (auto inner = dyn_cast<FoldOp>(op)) {
       Block &scope = inner.getBody().front();
       Value index = scope.getArgument(0);
-      auto isAcross = [&](LoadOp load) { return deps.on(load.getResult(), index) && !findColumn(load, index, deps); };
-      bool hasAxes = llvm::any_of(rows::getAccs(inner), [](AccOp acc) { return !acc.getExtents().empty(); });
-      if (hasAxes || llvm::any_of(scope.getOps<LoadOp>(), isAcross) || !add(scope, index, inner.getExtent()))
+      auto isAcross = [&](LoadOp load) {
+        return deps.on(load.getResult(), index) && !findColumn(load, index, deps);
+      };
+      bool hasAxes =
+          llvm::any_of(rows::getAccs(inner), [](AccOp acc) { return !acc.getExtents().empty(); });
+      if (hasAxes || llvm::any_of(scope.getOps<LoadOp>(), isAcross) ||
+          !add(scope, index, inner.getExtent()))
         return false;
       found = true;
     }
@@ -353,7 +367,8 @@ bool Finder::hasColumns(FoldOp fold) {
     SymExpr extent = *SymExpr::parse(cast<StringAttr>(acc.getExtents()[0]).getValue());
     for (Operation *user : result.getUsers()) {
       auto at = dyn_cast<AtOp>(user);
-      auto index = at && at.getIndices().size() == 1 ? dyn_cast<BlockArgument>(at.getIndices()[0]) : BlockArgument();
+      auto index = at && at.getIndices().size() == 1 ? dyn_cast<BlockArgument>(at.getIndices()[0])
+                                                     : BlockArgument();
       Operation *scope = index ? index.getOwner()->getParentOp() : nullptr;
       StringRef other;
       if (auto loop = dyn_cast_or_null<ForOp>(scope); loop && loop != form.nest)
@@ -368,11 +383,12 @@ bool Finder::hasColumns(FoldOp fold) {
 }
 
 void Finder::choose() {
-  // 16 bytes of the smallest elements; but a lane that reads 32 of larger ones halves the rate of an H200's memory.
+  // 16 bytes of the smallest elements; but a lane that reads 32 of larger ones halves the rate of
+  // an H200's memory.
   form.width = 128 / (mostRead >= 32 ? mostRead : leastBits);
   form.lanes = 32;
-  // Of a serial fold a lane has as many columns as it has registers for: what all lanes of a row compute alike is
-  // computed by few.
+  // Of a serial fold a lane has as many columns as it has registers for: what all lanes of a row
+  // compute alike is computed by few.
   if (!form.serial.empty())
     form.lanes = std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(most, kMostKept)), 4, 32);
   else if (isKnown) {
@@ -383,10 +399,13 @@ void Finder::choose() {
   // A nest that writes nothing along its rows reads what others have made small.
   Block &body = form.nest.getBody().front();
   auto rows = constantOf(cast<StringAttr>(form.nest.getExtents().getValue().back()).getValue());
-  if (form.nest.getChoices() && rows.value_or(kFewRows + 1) > kFewRows && form.serial.empty() && !body.getOps<ForOp>().empty())
+  if (form.nest.getChoices() && rows.value_or(kFewRows + 1) > kFewRows && form.serial.empty() &&
+      !body.getOps<ForOp>().empty())
     form.turns = kTurns;
   if (form.columnsInNest)
-    form.runs = isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
+    form.runs = isKnown
+                    ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step())))
+                    : kMostRuns;
 }
 
 std::optional<RowLanes> Finder::run() {
@@ -402,7 +421,8 @@ std::optional<RowLanes> Finder::run() {
   }
   for (Operation &op : body) {
     if (auto fold = dyn_cast<FoldOp>(op)) {
-      bool hasAxes = llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
+      bool hasAxes =
+          llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
       if (hasAxes || !isFlat(fold.getBody().front())) {
         if (!addSerial(fold))
           return std::nullopt;
@@ -411,14 +431,16 @@ std::optional<RowLanes> Finder::run() {
         return std::nullopt;
       }
     } else if (auto loop = dyn_cast<ForOp>(op)) {
-      if (loop.getExtents().size() != 1 || !add(loop.getBody().front(), loop.getBody().getArgument(0),
-                                                cast<StringAttr>(loop.getExtents()[0]).getValue()))
+      if (loop.getExtents().size() != 1 ||
+          !add(loop.getBody().front(), loop.getBody().getArgument(0),
+               cast<StringAttr>(loop.getExtents()[0]).getValue()))
         return std::nullopt;
     }
   }
   if (!any || (isKnown && most < kLeastColumns))
     return std::nullopt;
-  if (!form.serial.empty() && (!isKnown || !llvm::all_of(form.serial, [&](FoldOp fold) { return hasColumns(fold); })))
+  if (!form.serial.empty() &&
+      (!isKnown || !llvm::all_of(form.serial, [&](FoldOp fold) { return hasColumns(fold); })))
     return std::nullopt;
   choose();
   if (!form.serial.empty() && llvm::divideCeil(most, form.step()) * form.width > 2 * kMostKept)
@@ -469,7 +491,8 @@ static std::string keyOf(LoadOp load, Value index, StringRef extent) {
 LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane)
     : code(code), b(code.b), form(form), lane(lane) {
   if (form.width > 1)
-    firstColumn = arith::MulIOp::create(b, code.named("first_column"), lane, code.index(form.width));
+    firstColumn =
+        arith::MulIOp::create(b, code.named("first_column"), lane, code.index(form.width));
   std::map<std::string, unsigned> uses;
   auto visit = [&](Block &scope, StringRef extent) {
     auto columns = constantOf(extent);
@@ -487,8 +510,7 @@ LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane)
     if (auto fold = dyn_cast<FoldOp>(op)) {
       if (!form.isSerial(fold))
         visit(fold.getBody().front(), fold.getExtent());
-    }
-    else if (auto loop = dyn_cast<ForOp>(op))
+    } else if (auto loop = dyn_cast<ForOp>(op))
       visit(loop.getBody().front(), cast<StringAttr>(loop.getExtents()[0]).getValue());
   }
 }
@@ -523,8 +545,8 @@ Value LaneCode::countFrom(const Columns &columns, Value first, int64_t runs) {
   return arith::SubIOp::create(b, code.named("count"), code.symbol(columns.extent), first);
 }
 
-Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value buffer, ValueRange at,
-                     IntegerAttr step) {
+Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value buffer,
+                     ValueRange at, IntegerAttr step) {
   rows::Dependence deps;
   unsigned column = *findColumn(load, index, deps);
   code.open();
@@ -532,10 +554,11 @@ Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value b
   Value offset = code.addressOf(load);
   Value stride = code.coefficientOf(load, column);
   if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index))
-    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
+    count =
+        arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
   code.close();
-  device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at,
-                            step);
+  device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count,
+                            buffer, at, step);
   return buffer;
 }
 
@@ -593,37 +616,40 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
   bool isFull = extent && *extent % form.step() == 0, isWhole = extent && *extent % form.width == 0;
   std::vector<std::string> all{"element"};
   llvm::append_range(all, names);
-  Values next = code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
-    Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
-    code.bind(columns.index, column);
-    llvm::SaveAndRestore restored(place, Values{number, e});
-    auto step = [&] {
-      for (Run &run : runs) {
-        Values at = run.isKept ? Values{number, e} : Values{e};
-        code.bind(run.load.getResult(), memref::LoadOp::create(b, code.loc, run.buffer, at));
-      }
-      return body(e, olds);
-    };
-    // Where a guard is false nothing has been read.
-    GuardOp guard = findRowGuard(columns.scope, columns.index);
-    if (isFull && !guard)
-      return step();
-    Value exists = guard ? code.eval(guard.getCondition()) : Value();
-    if (!isFull)
-      exists = code.both(exists, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, isWhole ? first : column,
-                                                       code.symbol(columns.extent)));
-    if (!olds.empty())
-      return code.branch(exists, olds.getTypes(), step, [&] { return Values(olds); });
-    code.when(exists, [&] { step(); });
-    return Values();
-  });
+  Values next =
+      code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
+        Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
+        code.bind(columns.index, column);
+        llvm::SaveAndRestore restored(place, Values{number, e});
+        auto step = [&] {
+          for (Run &run : runs) {
+            Values at = run.isKept ? Values{number, e} : Values{e};
+            code.bind(run.load.getResult(), memref::LoadOp::create(b, code.loc, run.buffer, at));
+          }
+          return body(e, olds);
+        };
+        // Where a guard is false nothing has been read.
+        GuardOp guard = findRowGuard(columns.scope, columns.index);
+        if (isFull && !guard)
+          return step();
+        Value exists = guard ? code.eval(guard.getCondition()) : Value();
+        if (!isFull)
+          exists = code.both(exists, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
+                                                           isWhole ? first : column,
+                                                           code.symbol(columns.extent)));
+        if (!olds.empty())
+          return code.branch(exists, olds.getTypes(), step, [&] { return Values(olds); });
+        code.when(exists, [&] { step(); });
+        return Values();
+      });
   if (behind)
     behind(first, count);
   return next;
 }
 
-LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::pair<Value, Value>> range,
-                                    ValueRange inits, ArrayRef<std::string> names, Body body,
+LaneCode::Values LaneCode::overRuns(const Columns &columns,
+                                    std::optional<std::pair<Value, Value>> range, ValueRange inits,
+                                    ArrayRef<std::string> names, Body body,
                                     llvm::function_ref<void(Value, Value)> behind) {
   bool hasKept = keep(columns);
   SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1),
@@ -653,28 +679,35 @@ void LaneCode::keepOf(FoldOp fold, Block &scope, StringRef extent, bool isOfStep
     return;
   for (LoadOp load : findRuns(scope, column)) {
     std::string key = keyOf(load, column, extent);
-    if (kept.count(key) || deps.on(load.getResult(), index) != isOfStep || !(isAlwaysThere(load) || needed) ||
-        !isComputed(load))
+    if (kept.count(key) || deps.on(load.getResult(), index) != isOfStep ||
+        !(isAlwaysThere(load) || needed) || !isComputed(load))
       continue;
-    Value buffer = memref::AllocaOp::create(b, code.named((arrayName(load.getArray()) + "_row").str()),
-                                            bufferType(load.getResult().getType(), runs));
+    Value buffer =
+        memref::AllocaOp::create(b, code.named((arrayName(load.getArray()) + "_row").str()),
+                                 bufferType(load.getResult().getType(), runs));
     kept[key] = buffer;
     if (isOfStep)
       ofStep.push_back(key);
     Columns columns{scope, column, "k", extent};
     Value first = firstOf(code.index(0));
-    read(load, column, first, countFrom(columns, first, runs), buffer, {}, b.getI64IntegerAttr(form.step()));
+    read(load, column, first, countFrom(columns, first, runs), buffer, {},
+         b.getI64IntegerAttr(form.step()));
   }
 }
 
 void LaneCode::enter(FoldOp fold) {
-  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/false); });
+  forScopes(fold, [&](Block &scope, StringRef extent) {
+    keepOf(fold, scope, extent, /*isOfStep=*/false);
+  });
   isInSerial = true;
 }
 
 void LaneCode::beginStep(FoldOp fold) {
-  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/true); });
-  // Lanes that exchange what they have folded must be together, which they are not for every column.
+  forScopes(fold, [&](Block &scope, StringRef extent) {
+    keepOf(fold, scope, extent, /*isOfStep=*/true);
+  });
+  // Lanes that exchange what they have folded must be together, which they are not for every
+  // column.
   for (auto inner : fold.getBody().getOps<FoldOp>())
     if (isNeeded(fold, inner))
       code.eval(inner.getResult(0));
@@ -690,7 +723,8 @@ MemRefType LaneCode::stateType(StringRef extent, Type element) {
   return bufferType(element, llvm::divideCeil(*constantOf(extent), form.step()));
 }
 
-void LaneCode::overState(StringRef extent, StringRef name, llvm::function_ref<void(ValueRange)> body) {
+void LaneCode::overState(StringRef extent, StringRef name,
+                         llvm::function_ref<void(ValueRange)> body) {
   Value runs = code.index(llvm::divideCeil(*constantOf(extent), form.step()));
   code.loop(code.index(0), runs, "run", [&](Value number) {
     code.loop(code.index(0), code.index(form.width), name, [&](Value e) { body({number, e}); });
@@ -698,13 +732,14 @@ void LaneCode::overState(StringRef extent, StringRef name, llvm::function_ref<vo
 }
 
 LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef extent,
-                                       std::optional<std::pair<Value, Value>> range, ValueRange inits,
-                                       ArrayRef<std::string> names, Body body) {
+                                       std::optional<std::pair<Value, Value>> range,
+                                       ValueRange inits, ArrayRef<std::string> names, Body body) {
   return overRuns({scope, scope.getArgument(0), name, extent}, range, inits, names, body, nullptr);
 }
 
-/// Whether what follows from a value in its block is a sum, a product, an extreme or the like of it: no pole is behind it, which a
-/// quotient of 1 may hit and its neighbour does not, and nothing that jumps.
+/// Whether what follows from a value in its block is a sum, a product, an extreme or the like of
+/// it: no pole is behind it, which a quotient of 1 may hit and its neighbour does not, and nothing
+/// that jumps.
 static bool isContinuedPlainly(Value value) {
   SmallVector<Value> open{value};
   llvm::DenseSet<Operation *> seen;
@@ -713,8 +748,9 @@ static bool isContinuedPlainly(Value value) {
       Operation *user = use.getOwner();
       bool isDivisor = isa<arith::DivFOp>(user) && use.getOperandNumber() == 1;
       bool isCondition = isa<arith::SelectOp>(user) && use.getOperandNumber() == 0;
-      bool isPlain = isa<StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, math::AbsFOp,
-                         arith::ExtFOp, arith::TruncFOp, arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp>(user);
+      bool isPlain = isa<StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+                         arith::NegFOp, math::AbsFOp, arith::ExtFOp, arith::TruncFOp,
+                         arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp>(user);
       if (!isPlain || isDivisor || isCondition)
         return false;
       if (seen.insert(user).second)
@@ -723,7 +759,8 @@ static bool isContinuedPlainly(Value value) {
   return true;
 }
 
-/// The quotients of f32 by what the row decides that results of 16 bits, and no others of the scope, follow from plainly.
+/// The quotients of f32 by what the row decides that results of 16 bits, and no others of the
+/// scope, follow from plainly.
 static llvm::DenseSet<Operation *> findQuotients(Block &scope, Value index) {
   llvm::DenseSet<Operation *> found;
   bool isRounded = llvm::all_of(scope.getOps<StoreOp>(), [](StoreOp store) {
@@ -756,8 +793,9 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
       continue;
     }
     StringRef array = arrayName(store.getArray());
-    runs.emplace_back(store, memref::AllocaOp::create(b, code.named((array + "_run").str()),
-                                                      bufferType(store.getArray().getType().getElementType())));
+    runs.emplace_back(
+        store, memref::AllocaOp::create(b, code.named((array + "_run").str()),
+                                        bufferType(store.getArray().getType().getElementType())));
   }
   llvm::DenseSet<Operation *> quotients = findQuotients(scope, index);
   llvm::SaveAndRestore takes(code.takesReciprocal);
@@ -788,8 +826,8 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
       Value offset = code.addressOf(store);
       Value stride = code.coefficientOf(store, *findColumn(store, index, deps));
       code.close();
-      device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset,
-                                 stride, count);
+      device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()),
+                                 offset, stride, count);
     }
   };
   if (!firstRun) {
@@ -812,8 +850,9 @@ Value LaneCode::exchange(Value value, int64_t mask) {
   if (!type.isIndex() && type.getIntOrFloatBitWidth() < 32)
     passed = isa<FloatType>(type) ? Type(b.getF32Type()) : Type(b.getI32Type());
   bool isApart = !form.serial.empty() && form.lanes < 32;
-  Value result = device::ExchangeOp::create(b, code.loc, passed, code.convert(value, passed), b.getI64IntegerAttr(mask),
-                                            isApart ? b.getI64IntegerAttr(form.lanes) : IntegerAttr());
+  Value result = device::ExchangeOp::create(
+      b, code.loc, passed, code.convert(value, passed), b.getI64IntegerAttr(mask),
+      isApart ? b.getI64IntegerAttr(form.lanes) : IntegerAttr());
   if (type.isInteger(1))
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, result,
                                  code.constant(b.getI32IntegerAttr(0)));
@@ -837,8 +876,12 @@ public:
   LogicalResult run();
 
 private:
-  StringRef extent(unsigned axis) { return cast<StringAttr>(form.nest.getExtents()[axis]).getValue(); }
-  StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
+  StringRef extent(unsigned axis) {
+    return cast<StringAttr>(form.nest.getExtents()[axis]).getValue();
+  }
+  StringRef nameOf(unsigned axis) {
+    return cast<StringAttr>(form.nest.getNames()[axis]).getValue();
+  }
   SymExpr tiles(unsigned axis, int64_t size) {
     return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size));
   }
@@ -881,7 +924,8 @@ void LaneKernel::bindIndices(ScalarCode &code) {
   }
   int64_t rows = form.turns * form.rows();
   Value tile = digit(code.symbol(tiles(rowAxis, rows).str()), rowAxis == 0, "tile");
-  firstRow = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
+  firstRow = arith::AddIOp::create(
+      b, code.loc, arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
   if (form.turns == 1)
     bindRow(code, Value());
   Block &body = form.nest.getBody().front();
@@ -889,12 +933,14 @@ void LaneKernel::bindIndices(ScalarCode &code) {
     code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis == 0, nameOf(axis)));
 }
 
-/// Behind the last row lanes compute it again and store nothing, so that all of a warp stay together.
+/// Behind the last row lanes compute it again and store nothing, so that all of a warp stay
+/// together.
 void LaneKernel::bindRow(ScalarCode &code, Value turn) {
   unsigned rowAxis = form.rowAxis();
   Value row = firstRow;
   if (turn)
-    row = arith::AddIOp::create(b, code.loc, row, arith::MulIOp::create(b, code.loc, turn, code.index(form.rows())));
+    row = arith::AddIOp::create(b, code.loc, row,
+                                arith::MulIOp::create(b, code.loc, turn, code.index(form.rows())));
   auto size = constantOf(extent(rowAxis));
   if (!size || *size % (form.turns * form.rows()) != 0) {
     Value rows = code.symbol(extent(rowAxis));
@@ -910,7 +956,8 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
   Block &body = form.nest.getBody().front();
   if (form.columnsInNest) {
     unsigned axis = form.rowAxis() + 1;
-    return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun, form.runs, isRow);
+    return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun,
+                       form.runs, isRow);
   }
   for (Operation &op : body) {
     code.loc = op.getLoc();
@@ -920,7 +967,8 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
       // What is the same for all lanes is computed by all and written by one.
       if (!code.isCostly(store.getValue()))
         code.eval(store.getValue());
-      Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, lane, code.index(0));
+      Value isFirst =
+          arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, lane, code.index(0));
       code.when(code.both(isFirst, isRow), [&] { code.store(store); });
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       lanes.store(loop.getBody().front(), loop.getBody().getArgument(0),
@@ -943,7 +991,8 @@ LogicalResult LaneKernel::run() {
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = form.nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] :
+       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = form.nest.getLoc();

@@ -6,9 +6,10 @@
 // has folded is joined by exchanges between the lanes of the group, with the repairs of the
 // fold, in an order that the lanes' numbers give.
 //
-// A fold over something else than columns (keys, whose products with a row are folds over columns, and
-// whose values states with an axis of columns add up) is *serial*: all lanes of a row take its indices in
-// order, each has its columns of what folds and states inside of it run over, and its scalars are computed by all.
+// A fold over something else than columns (keys, whose products with a row are folds over columns,
+// and whose values states with an axis of columns add up) is *serial*: all lanes of a row take its
+// indices in order, each has its columns of what folds and states inside of it run over, and its
+// scalars are computed by all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
@@ -32,7 +33,8 @@ struct RowLanes {
   int64_t runs = 1;
   /// So many rows of a lane follow each other.
   int64_t turns = 1;
-  /// Folds of the nest that are not over columns. Rows of a warp may take different indices of them.
+  /// Folds of the nest that are not over columns. Rows of a warp may take different indices of
+  /// them.
   llvm::SmallVector<onf::FoldOp, 1> serial;
   bool isSerial(onf::FoldOp fold) const { return llvm::is_contained(serial, fold); }
   unsigned rowAxis() const { return nest.getExtents().size() - (columnsInNest ? 2 : 1); }
@@ -44,8 +46,8 @@ struct RowLanes {
 std::optional<RowLanes> findRowLanes(onf::ForOp nest);
 /// Whether a nest is lifted to lanes along its rows.
 bool isLiftedToLanes(onf::ForOp nest);
-/// Whether what is read or written at neighbours of an index is adjacent: the index is the subscript of the
-/// array's last axis and of no other.
+/// Whether what is read or written at neighbours of an index is adjacent: the index is the
+/// subscript of the array's last axis and of no other.
 bool isAdjacentAlong(onf::LoadOp load, mlir::Value index);
 bool isAdjacentAlong(onf::StoreOp store, mlir::Value index);
 /// Writes the kernel.
@@ -63,8 +65,8 @@ public:
   /// states that the one before gave.
   /// What is below and from an end on has no columns that matter, if they are given.
   Values overColumns(mlir::Block &scope, llvm::StringRef name, llvm::StringRef extent,
-                     std::optional<std::pair<mlir::Value, mlir::Value>> range, mlir::ValueRange inits,
-                     llvm::ArrayRef<std::string> names, Body body);
+                     std::optional<std::pair<mlir::Value, mlir::Value>> range,
+                     mlir::ValueRange inits, llvm::ArrayRef<std::string> names, Body body);
   /// Stores of a loop over the columns from `firstRun` on; none where `isStored`, if
   /// there is one, is false.
   void store(mlir::Block &scope, mlir::Value index, llvm::StringRef name, llvm::StringRef extent,
@@ -83,7 +85,8 @@ public:
   /// A state of a serial fold with an axis of columns: the elements that a lane has of it.
   mlir::MemRefType stateType(llvm::StringRef extent, mlir::Type element);
   /// `body` at the places of all elements of such a state.
-  void overState(llvm::StringRef extent, llvm::StringRef name, llvm::function_ref<void(mlir::ValueRange)> body);
+  void overState(llvm::StringRef extent, llvm::StringRef name,
+                 llvm::function_ref<void(mlir::ValueRange)> body);
   /// The place, in states with an axis of columns, of the column that is bound.
   Values getPlace() const { return place; }
   /// Terms that one lane adds up, if known.
@@ -104,8 +107,8 @@ private:
              llvm::ArrayRef<std::string> names, Body body,
              llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
   Values overRuns(const Columns &columns, std::optional<std::pair<mlir::Value, mlir::Value>> range,
-                  mlir::ValueRange inits, llvm::ArrayRef<std::string> names,
-                  Body body, llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
+                  mlir::ValueRange inits, llvm::ArrayRef<std::string> names, Body body,
+                  llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
   mlir::Value read(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count,
                    mlir::Value buffer, mlir::ValueRange at, mlir::IntegerAttr step = {});
   bool keep(const Columns &columns);
@@ -118,11 +121,11 @@ private:
   mlir::OpBuilder &b;
   const RowLanes &form;
   mlir::Value lane, firstColumn;
-  std::set<std::string> shared;             // runs that several scopes read
-  std::map<std::string, mlir::Value> kept;  // and where they are
-  Values place;                             // run and element of the column that is bound
-  bool isInSerial = false;                  // in a loop, outside of which nothing that is read in it is there
-  std::vector<std::string> ofStep;          // what is kept for this step only
+  std::set<std::string> shared;            // runs that several scopes read
+  std::map<std::string, mlir::Value> kept; // and where they are
+  Values place;                            // run and element of the column that is bound
+  bool isInSerial = false; // in a loop, outside of which nothing that is read in it is there
+  std::vector<std::string> ofStep; // what is kept for this step only
 };
 
 } // namespace moa

@@ -1,10 +1,10 @@
 //===- ScalarCode.cpp - onf's scalars as one thread computes them ---------===//
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
-#include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/Limits.h"
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Support/IndexCast.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,9 +18,7 @@ using namespace moa;
 // Structure
 //===----------------------------------------------------------------------===//
 
-Value ScalarCode::index(int64_t value) {
-  return arith::ConstantIndexOp::create(b, loc, value);
-}
+Value ScalarCode::index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
 Value ScalarCode::symbol(StringRef expr) {
   auto parsed = SymExpr::parse(expr);
@@ -29,22 +27,19 @@ Value ScalarCode::symbol(StringRef expr) {
   return device::SymbolOp::create(b, loc, b.getIndexType(), b.getStringAttr(expr));
 }
 
-Location ScalarCode::named(StringRef name) {
-  return NameLoc::get(b.getStringAttr(name), loc);
-}
+Location ScalarCode::named(StringRef name) { return NameLoc::get(b.getStringAttr(name), loc); }
 
 ScalarCode::Values ScalarCode::loop(Value lower, Value upper, ValueRange inits,
                                     ArrayRef<std::string> names, LoopBody body) {
-  auto loop = scf::ForOp::create(
-      b, loc, lower, upper, index(1), inits,
-      [&](OpBuilder &, Location, Value iv, ValueRange args) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(iv.getParentBlock());
-        scopes.emplace_back();
-        Values next = body(iv, args);
-        scf::YieldOp::create(b, loc, next);
-        scopes.pop_back();
-      });
+  auto loop = scf::ForOp::create(b, loc, lower, upper, index(1), inits,
+                                 [&](OpBuilder &, Location, Value iv, ValueRange args) {
+                                   OpBuilder::InsertionGuard guard(b);
+                                   b.setInsertionPointToEnd(iv.getParentBlock());
+                                   scopes.emplace_back();
+                                   Values next = body(iv, args);
+                                   scf::YieldOp::create(b, loc, next);
+                                   scopes.pop_back();
+                                 });
   for (auto [arg, name] : llvm::zip(loop.getBody()->getArguments(), names))
     arg.setLoc(named(name));
   return Values(loop.getResults());
@@ -86,9 +81,7 @@ void ScalarCode::when(Value condition, llvm::function_ref<void()> body) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-Value ScalarCode::constant(TypedAttr value) {
-  return arith::ConstantOp::create(b, loc, value);
-}
+Value ScalarCode::constant(TypedAttr value) { return arith::ConstantOp::create(b, loc, value); }
 
 Value ScalarCode::both(Value x, Value y) {
   if (!x || !y)
@@ -136,8 +129,7 @@ Value ScalarCode::convert(Value value, Type type) {
       return arith::ExtUIOp::create(b, loc, type, value);
     return arith::ExtSIOp::create(b, loc, type, value);
   }
-  mlir::emitError(loc) << "cannot convert " << from << " to " << type
-                       << " in code for a GPU";
+  mlir::emitError(loc) << "cannot convert " << from << " to " << type << " in code for a GPU";
   failed = true;
   return value;
 }
@@ -206,8 +198,8 @@ Value ScalarCode::choose(Value condition, Value yes, Value no) {
     Value x = eval(yes), y = eval(no);
     return arith::SelectOp::create(b, loc, c, x, y);
   }
-  return branch(c, {yes.getType()}, [&] { return Values{eval(yes)}; },
-                [&] { return Values{eval(no)}; })[0];
+  return branch(
+      c, {yes.getType()}, [&] { return Values{eval(yes)}; }, [&] { return Values{eval(no)}; })[0];
 }
 
 /// Whether the operation is a power by the constant 2.
@@ -219,17 +211,16 @@ static bool isSquare(Operation *op) {
 
 /// Whether the operation computes with 16-bit floats, which happens in f32.
 static bool isNarrow(Operation *op) {
-  if (isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp,
-          arith::BitcastOp>(op))
+  if (isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::BitcastOp>(op))
     return false;
   auto narrow = [](Type type) {
     return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16;
   };
-  return llvm::any_of(op->getOperandTypes(), narrow) ||
-         llvm::any_of(op->getResultTypes(), narrow);
+  return llvm::any_of(op->getOperandTypes(), narrow) || llvm::any_of(op->getResultTypes(), narrow);
 }
 
-/// Returns whether a difference is a fused multiply-add where it is an exponent, and of which operand that is small.
+/// Returns whether a difference is a fused multiply-add where it is an exponent, and of which
+/// operand that is small.
 std::optional<bool> ScalarCode::isFused(arith::SubFOp difference) {
   if (auto found = fused.find(difference); found != fused.end())
     return found->second;
@@ -242,16 +233,18 @@ std::optional<bool> ScalarCode::isFused(arith::SubFOp difference) {
   return std::nullopt;
 }
 
-/// Emits (x − m)·times + plus as x·times − (m·times − plus), or (m − x)·times + plus likewise. A product x = y·z
-/// is not multiplied out: it is y·(z·times).
-Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float times, float plus) {
+/// Emits (x − m)·times + plus as x·times − (m·times − plus), or (m − x)·times + plus likewise. A
+/// product x = y·z is not multiplied out: it is y·(z·times).
+Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float times,
+                                  float plus) {
   Value element = difference->getOperand(!isSecond);
   Value factor = constant(b.getF32FloatAttr(isSecond ? times : -times));
   auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, factor); };
   // m·(±times), with the sign that the element's factor has.
   Value rest = scaled(eval(difference->getOperand(isSecond)));
-  rest = plus != 0 ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), rest).getResult()
-                   : arith::NegFOp::create(b, loc, rest).getResult();
+  rest = plus != 0
+             ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), rest).getResult()
+             : arith::NegFOp::create(b, loc, rest).getResult();
   if (auto bound = lookupProduct(element)) {
     auto [x, y] = *bound;
     return math::FmaOp::create(b, loc, x, scaled(y), rest);
@@ -264,16 +257,18 @@ Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float
   return math::FmaOp::create(b, loc, eval(element), factor, rest);
 }
 
-/// Emits a·times + plus. A difference is rounded before it is scaled, unless what it subtracts is known to be small:
-/// the scaled terms may be large, and the error of their difference with them.
+/// Emits a·times + plus. A difference is rounded before it is scaled, unless what it subtracts is
+/// known to be small: the scaled terms may be large, and the error of their difference with them.
 Value ScalarCode::scaledBy(Value argument, float times, float plus) {
   auto difference = argument.getDefiningOp<arith::SubFOp>();
   if (difference && !lookup(argument))
     if (std::optional<bool> isSecond = isFused(difference))
       return fusedDifference(difference, *isSecond, times, plus);
   Value factor = constant(b.getF32FloatAttr(times)), exponent = eval(argument);
-  return plus != 0 ? math::FmaOp::create(b, loc, exponent, factor, constant(b.getF32FloatAttr(plus))).getResult()
-                   : arith::MulFOp::create(b, loc, exponent, factor).getResult();
+  return plus != 0
+             ? math::FmaOp::create(b, loc, exponent, factor, constant(b.getF32FloatAttr(plus)))
+                   .getResult()
+             : arith::MulFOp::create(b, loc, exponent, factor).getResult();
 }
 
 /// e^a = 2^(a · log2 e).
@@ -308,20 +303,24 @@ Value ScalarCode::approximateTanh(Value argument) {
                                  math::CopySignOp::create(b, loc, quotient, x));
 }
 
-/// b^n = ±2^(n · log2 |b|) for a whole number n, with an error of 2⁻²²·|n · log2 |b|| of itself and so below 2·10⁻⁵
-/// where it is neither 0 nor infinite. The logarithm, the same for all n of a base, is as exact as log2 is.
+/// b^n = ±2^(n · log2 |b|) for a whole number n, with an error of 2⁻²²·|n · log2 |b|| of itself and
+/// so below 2·10⁻⁵ where it is neither 0 nor infinite. The logarithm, the same for all n of a base,
+/// is as exact as log2 is.
 Value ScalarCode::approximatePower(math::PowFOp op) {
   auto number = [&](float value) { return constant(b.getF32FloatAttr(value)); };
   Value whole = eval(op.getRhs().getDefiningOp<arith::SIToFPOp>().getIn());
   Value base = eval(op.getLhs()), exponent = eval(op.getRhs());
   Value log = math::Log2Op::create(b, loc, math::AbsFOp::create(b, loc, base));
   // b^0 is 1 for b = 0 and ∞ too.
-  log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)), number(-1e30f));
+  log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)),
+                                  number(-1e30f));
   Value power = device::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, exponent, log));
   Value isNegative = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, base, number(0));
   Value one = constant(b.getIntegerAttr(whole.getType(), 1));
-  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::AndIOp::create(b, loc, whole, one), one);
-  return arith::SelectOp::create(b, loc, both(isNegative, isOdd), arith::NegFOp::create(b, loc, power), power);
+  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                      arith::AndIOp::create(b, loc, whole, one), one);
+  return arith::SelectOp::create(b, loc, both(isNegative, isOdd),
+                                 arith::NegFOp::create(b, loc, power), power);
 }
 
 /// Whether it is one of a variable whole number.
@@ -340,9 +339,11 @@ Value ScalarCode::evalOp(Operation *op) {
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
   if (auto piecewise = dyn_cast<onf::PiecewiseExp2Op>(op))
-    return convert(device::HalfFromBitsOp::create(b, loc, b.getF16Type(), bitsOf(piecewise)), b.getF32Type());
+    return convert(device::HalfFromBitsOp::create(b, loc, b.getF16Type(), bitsOf(piecewise)),
+                   b.getF32Type());
   // 2^k·exp(x) is one power of 2.
-  if (auto product = dyn_cast<arith::MulFOp>(op); product && approximate && product.getType().isF32()) {
+  if (auto product = dyn_cast<arith::MulFOp>(op);
+      product && approximate && product.getType().isF32()) {
     auto exp = product.getLhs().getDefiningOp<math::ExpOp>();
     auto factor = product.getRhs().getDefiningOp<arith::ConstantOp>();
     auto number = factor ? dyn_cast<FloatAttr>(factor.getValue()) : FloatAttr();
@@ -366,9 +367,9 @@ Value ScalarCode::evalOp(Operation *op) {
       y = arith::MulFOp::create(b, loc, y, scale);
       x = arith::MulFOp::create(b, loc, x, scale);
     }
-    Value reciprocal = reciprocals
-                           ? device::ReciprocalOp::create(b, loc, y, /*subnormals=*/true).getResult()
-                           : arith::DivFOp::create(b, loc, one, y).getResult();
+    Value reciprocal =
+        reciprocals ? device::ReciprocalOp::create(b, loc, y, /*subnormals=*/true).getResult()
+                    : arith::DivFOp::create(b, loc, one, y).getResult();
     return arith::MulFOp::create(b, loc, x, reciprocal);
   }
   if (auto load = dyn_cast<onf::LoadOp>(op))
@@ -379,8 +380,8 @@ Value ScalarCode::evalOp(Operation *op) {
     return symbol(extent.getExpr());
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return choose(select.getCondition(), select.getTrueValue(), select.getFalseValue());
-  if (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1) &&
-      !eager && isCostly(op->getOperand(1))) {
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1) && !eager &&
+      isCostly(op->getOperand(1))) {
     bool isAnd = isa<arith::AndIOp>(op);
     Value left = eval(op->getOperand(0));
     auto right = [&] { return Values{eval(op->getOperand(1))}; };
@@ -397,8 +398,8 @@ Value ScalarCode::evalOp(Operation *op) {
   Values operands;
   for (Value operand : op->getOperands()) {
     Value value = eval(operand);
-    bool widen = narrow && isa<FloatType>(value.getType()) &&
-                 value.getType().getIntOrFloatBitWidth() == 16;
+    bool widen =
+        narrow && isa<FloatType>(value.getType()) && value.getType().getIntOrFloatBitWidth() == 16;
     operands.push_back(widen ? convert(value, b.getF32Type()) : value);
   }
   if (isa<arith::TruncFOp, arith::ExtFOp, arith::IndexCastOp>(op))
@@ -421,7 +422,9 @@ Value ScalarCode::evalOp(Operation *op) {
 /// The place of an index of an interleaved axis: the bits b₃ b₂ b₁ b₀ of its last four become
 /// b₂ b₁ b₃ b₀.
 Value ScalarCode::interleave(Value place) {
-  auto bits = [&](int64_t mask) { return arith::AndIOp::create(b, loc, place, index(mask)).getResult(); };
+  auto bits = [&](int64_t mask) {
+    return arith::AndIOp::create(b, loc, place, index(mask)).getResult();
+  };
   Value middle = arith::MulIOp::create(b, loc, bits(6), index(2));
   Value high = arith::DivUIOp::create(b, loc, bits(8), index(4));
   Value rest = arith::SubIOp::create(b, loc, place, bits(14));
@@ -431,30 +434,32 @@ Value ScalarCode::interleave(Value place) {
 /// Strides of temporaries follow from their extents; those of other arrays are the caller's.
 static std::string withoutStrides(Operation *op, StringRef text) {
   auto kernel = op->getParentOfType<onf::KernelOp>();
-  return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str() : text.str();
+  return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str()
+                                    : text.str();
 }
 
 template <typename OpT> Value ScalarCode::offset(OpT op) {
   auto kernel = op->template getParentOfType<onf::KernelOp>();
   auto stride = [&](StringRef text) { return symbol(withoutStrides(op, text)); };
   Value sum, last;
-  auto add = [&](Value term) {
-    sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term;
-  };
+  auto add = [&](Value term) { sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term; };
   unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
-  std::string along = (kernel.getArrayName(number) + ".s" + Twine(op.getArray().getType().getRank() - 1)).str();
+  std::string along =
+      (kernel.getArrayName(number) + ".s" + Twine(op.getArray().getType().getRank() - 1)).str();
   for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), op.getCoefficients())) {
     Value index = eval(term);
     SymExpr factor = *SymExpr::parse(cast<StringAttr>(coefficient).getValue());
     std::set<std::string> symbols;
     factor.collectSymbols(symbols);
-    if (isInterleaved(op.getArray()) && symbols.count(along)) { // the index of the last axis, of stride 1
-      index = b.createOrFold<arith::MulIOp>(loc, index, symbol(kernel.withoutTemporaryStrides(factor).str()));
+    if (isInterleaved(op.getArray()) &&
+        symbols.count(along)) { // the index of the last axis, of stride 1
+      index = b.createOrFold<arith::MulIOp>(loc, index,
+                                            symbol(kernel.withoutTemporaryStrides(factor).str()));
       last = last ? b.createOrFold<arith::AddIOp>(loc, last, index) : index;
       continue;
     }
-    add(b.createOrFold<arith::MulIOp>(
-        loc, index, stride(cast<StringAttr>(coefficient).getValue())));
+    add(b.createOrFold<arith::MulIOp>(loc, index,
+                                      stride(cast<StringAttr>(coefficient).getValue())));
   }
   if (last)
     add(interleave(last));
@@ -519,13 +524,15 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
       place = index(0);
     else if (!isIndex)
       place = b.createOrFold<arith::MaxSIOp>(
-          loc, b.createOrFold<arith::MinSIOp>(loc, place, symbol((extent - SymExpr(1)).str())), index(0));
-    SymExpr stride = kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
+          loc, b.createOrFold<arith::MinSIOp>(loc, place, symbol((extent - SymExpr(1)).str())),
+          index(0));
+    SymExpr stride =
+        kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
     place = b.createOrFold<arith::MulIOp>(loc, place, symbol(stride.str()));
     offset = offset ? b.createOrFold<arith::AddIOp>(loc, offset, place) : place;
-    bool isPositive = isNonNegative(extent - SymExpr(1)) || llvm::any_of(indices, [&](const auto &index) {
-      return index.second == extent;
-    });
+    bool isPositive =
+        isNonNegative(extent - SymExpr(1)) ||
+        llvm::any_of(indices, [&](const auto &index) { return index.second == extent; });
     if (!isPositive)
       isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
                                                     symbol(extent.str()), index(0)));
@@ -533,12 +540,14 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
   if (!offset) // of an array without axes
     offset = index(0);
   auto read = [&]() -> Value {
-    return device::LoadOp::create(b, placeOf(load, loc), type, arrays.lookup(load.getArray()), offset);
+    return device::LoadOp::create(b, placeOf(load, loc), type, arrays.lookup(load.getArray()),
+                                  offset);
   };
   if (!isThere)
     return read();
-  return branch(isThere, {type}, [&] { return Values{read()}; },
-                [&] { return Values{constant(cast<TypedAttr>(b.getZeroAttr(type)))}; })[0];
+  return branch(
+      isThere, {type}, [&] { return Values{read()}; },
+      [&] { return Values{constant(cast<TypedAttr>(b.getZeroAttr(type)))}; })[0];
 }
 
 Value ScalarCode::evalAt(onf::AtOp at) {
@@ -568,10 +577,11 @@ Value ScalarCode::stored(onf::StoreOp op) {
   loc = op.getLoc();
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
   if (written > kMostWritten && !failed) {
-    mlir::emitError(loc) << "an element of this result takes more than " << kMostWritten
-                         << " operations on a GPU: what several sides of selections read is written out in "
-                            "each of them, at every level of a chain; make a definition in between a result "
-                            "of a kernel of its own, which the next one takes as a parameter";
+    mlir::emitError(loc)
+        << "an element of this result takes more than " << kMostWritten
+        << " operations on a GPU: what several sides of selections read is written out in "
+           "each of them, at every level of a chain; make a definition in between a result "
+           "of a kernel of its own, which the next one takes as a parameter";
     failed = true;
   }
   loc = outer;

@@ -53,8 +53,8 @@ public:
   void loop(mlir::Value lower, mlir::Value upper, llvm::StringRef name,
             llvm::function_ref<void(mlir::Value)> body);
   mlir::Location named(llvm::StringRef name);
-  Values branch(mlir::Value condition, mlir::TypeRange types,
-                llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
+  Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
+                llvm::function_ref<Values()> no);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   /// A further scope for values bound and written until it is closed.
   void open() { scopes.emplace_back(); }
@@ -73,15 +73,17 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
   bool failed = false;
-  /// Exponentials, hyperbolic tangents and powers by whole numbers of f32 by the hardware's approximations:
-  /// what they are made for is rounded to 16 bits.
+  /// Exponentials, hyperbolic tangents and powers by whole numbers of f32 by the hardware's
+  /// approximations: what they are made for is rounded to 16 bits.
   bool approximate = false;
   /// Quotients of f32 by a product with the divisor's reciprocal, for the same
   /// reason.
   bool reciprocals = false;
-  /// If set, whether another quotient of f32 is a product with the divisor's correctly rounded reciprocal.
+  /// If set, whether another quotient of f32 is a product with the divisor's correctly rounded
+  /// reciprocal.
   std::function<bool(mlir::arith::DivFOp)> takesReciprocal;
-  /// As exactly where a divisor or its reciprocal is subnormal: both sides are scaled by a power of 2 then, as results of f32 need.
+  /// As exactly where a divisor or its reciprocal is subnormal: both sides are scaled by a power of
+  /// 2 then, as results of f32 need.
   bool scalesDivisors = false;
   /// If set, whether a value is the same for all that a loop over elements computes:
   /// quotients by such values are products with the reciprocal as well.
@@ -95,8 +97,8 @@ public:
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
 
-  /// Differences that exponents may take as a fused multiply-add, as what is subtracted is small; true if that is
-  /// the second operand, else the first one is, of which the second is subtracted.
+  /// Differences that exponents may take as a fused multiply-add, as what is subtracted is small;
+  /// true if that is the second operand, else the first one is, of which the second is subtracted.
   llvm::DenseMap<mlir::Value, bool> fused;
 
   /// What shares the columns of a row, if they are shared (RowLanes.h).
@@ -116,7 +118,8 @@ private:
   mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
   std::optional<bool> isFused(mlir::arith::SubFOp difference);
-  mlir::Value fusedDifference(mlir::arith::SubFOp difference, bool isSecond, float times, float plus);
+  mlir::Value fusedDifference(mlir::arith::SubFOp difference, bool isSecond, float times,
+                              float plus);
   mlir::Value scaledBy(mlir::Value argument, float times, float plus);
   mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);

@@ -1,8 +1,9 @@
 //===- SeparateColumns.cpp - pass onf-separate-columns --------------------===//
 //
-// A nest of rows may have a loop over columns that sums up products for each of them, as scores that are computed again for a
-// result that has all of them. A tile of rows has no room for columns whose number only the run knows: the loop becomes a nest of
-// its own, and what it needs of the row's folds is stored.
+// A nest of rows may have a loop over columns that sums up products for each of them, as scores
+// that are computed again for a result that has all of them. A tile of rows has no room for columns
+// whose number only the run knows: the loop becomes a nest of its own, and what it needs of the
+// row's folds is stored.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
@@ -27,8 +28,10 @@ using namespace onf;
 class ColumnLoop {
 public:
   ColumnLoop(ForOp nest, ForOp loop)
-      : nest(nest), loop(loop), kernel(nest->getParentOfType<onf::KernelOp>()), b(nest.getContext()) {}
-  /// Makes a nest of the loop. Returns whether that is a product of warps; otherwise the kernel is of no use any more.
+      : nest(nest), loop(loop), kernel(nest->getParentOfType<onf::KernelOp>()),
+        b(nest.getContext()) {}
+  /// Makes a nest of the loop. Returns whether that is a product of warps; otherwise the kernel is
+  /// of no use any more.
   bool move();
 
 private:
@@ -53,23 +56,26 @@ bool ColumnLoop::isOfFold(Value value) {
   auto found = known.find(value);
   if (found != known.end())
     return found->second;
-  bool is = op->getNumRegions() != 0 || llvm::any_of(op->getOperands(), [&](Value operand) { return isOfFold(operand); });
+  bool is = op->getNumRegions() != 0 ||
+            llvm::any_of(op->getOperands(), [&](Value operand) { return isOfFold(operand); });
   return known[value] = is;
 }
 
-/// Returns whether last bits of the loop's sums may decide something, as in comparisons, √(m − x) or 1/(m − x): those of
-/// another nest may differ in them.
+/// Returns whether last bits of the loop's sums may decide something, as in comparisons, √(m − x)
+/// or 1/(m − x): those of another nest may differ in them.
 bool ColumnLoop::comparesSums() {
   llvm::SmallPtrSet<Operation *, 16> follows;
   for (Operation &op : loop.getBody().front()) {
     bool isOfSum = isa<FoldOp>(op) || llvm::any_of(op.getOperands(), [&](Value operand) {
-      return operand.getDefiningOp() && follows.contains(operand.getDefiningOp());
-    });
+                     return operand.getDefiningOp() && follows.contains(operand.getDefiningOp());
+                   });
     bool divides = isa<arith::DivFOp>(op) && op.getOperand(1).getDefiningOp() &&
                    follows.contains(op.getOperand(1).getDefiningOp());
-    bool isSmooth = isa<FoldOp, StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
-                        arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp,
-                        math::AbsFOp, math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp, onf::AtOp>(op) && !divides;
+    bool isSmooth = isa<FoldOp, StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+                        arith::NegFOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp,
+                        arith::MaximumFOp, arith::MinimumFOp, math::AbsFOp, math::ExpOp,
+                        math::Exp2Op, math::TanhOp, math::ErfOp, onf::AtOp>(op) &&
+                    !divides;
     if (isOfSum && !isSmooth)
       return true;
     if (isOfSum)
@@ -78,7 +84,8 @@ bool ColumnLoop::comparesSums() {
   return false;
 }
 
-/// Stores a value of the row at the end of its nest. Returns its load in the new one, or null if there is no type for it.
+/// Stores a value of the row at the end of its nest. Returns its load in the new one, or null if
+/// there is no type for it.
 Value ColumnLoop::store(Value value) {
   Type type = storedType(value.getType());
   if (!type)
@@ -94,7 +101,8 @@ Value ColumnLoop::store(Value value) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&nest.getBody().front());
-    storeValue(b, value.getLoc(), kernel, value, array, SmallVector<Value>(nest.getBody().getArguments()));
+    storeValue(b, value.getLoc(), kernel, value, array,
+               SmallVector<Value>(nest.getBody().getArguments()));
   }
   SmallVector<Value> at;
   for (Value index : nest.getBody().getArguments())
@@ -160,7 +168,8 @@ struct SeparateColumns final : impl::SeparateColumnsBase<SeparateColumns> {
     return *std::next(kernel.getBody().getOps<ForOp>().begin(), number);
   }
 
-  /// Moves a loop of the nest with this number in a copy of the kernel. Returns the copy, or nothing if none has the form.
+  /// Moves a loop of the nest with this number in a copy of the kernel. Returns the copy, or
+  /// nothing if none has the form.
   static onf::KernelOp moveOne(onf::KernelOp kernel, unsigned number) {
     ForOp nest = nestOf(kernel, number);
     if (nest.getChoices() || nest.getLift() || nest.getExtents().empty())

@@ -1,9 +1,9 @@
 //===- SeparateFolds.cpp - folds in nests of their own ---------------------===//
 //
-// Tensor cores take a nest with one fold, of sums of products of its rows, whose elements stand in arrays. A fold in
-// front of it, as the norm of a row, and one behind it, as the norm of what it gives, is little work beside that, and
-// moves to a nest of its own. So does what all rows would compute again for each key, and elements that are computed
-// and rounded.
+// Tensor cores take a nest with one fold, of sums of products of its rows, whose elements stand in
+// arrays. A fold in front of it, as the norm of a row, and one behind it, as the norm of what it
+// gives, is little work beside that, and moves to a nest of its own. So does what all rows would
+// compute again for each key, and elements that are computed and rounded.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
@@ -26,39 +26,48 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
-/// A reader of an element of a state, and what is computed of that and of elements of arrays beside it.
+/// A reader of an element of a state, and what is computed of that and of elements of arrays beside
+/// it.
 class Reader {
 public:
   Reader(AtOp at, ForOp nest) : at(at), value(at.getResult()), nest(nest) {}
 
-  /// Whether it reads at the indices of loops or folds of the nest that run over all of the state's elements.
+  /// Whether it reads at the indices of loops or folds of the nest that run over all of the state's
+  /// elements.
   bool isOfLoops(AccOp acc) {
     llvm::SmallDenseSet<Value> seen;
-    return llvm::all_of(llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()), [&](auto pair) {
-      auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
-      Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
-      StringRef extent;
-      if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
-        extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
-      else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
-        extent = fold.getExtent();
-      return extent == std::get<1>(pair) && seen.insert(index).second;
-    });
+    return llvm::all_of(
+        llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()),
+        [&](auto pair) {
+          auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
+          Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
+          StringRef extent;
+          if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
+            extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+          else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
+            extent = fold.getExtent();
+          return extent == std::get<1>(pair) && seen.insert(index).second;
+        });
   }
   /// Whether no guard lets only some rows take this user, or some elements be taken.
   bool isUnguarded(Operation *user) {
     for (Operation *op = user->getParentOp(); op != nest; op = op->getParentOp())
-      if (auto fold = dyn_cast<FoldOp>(op); !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
+      if (auto fold = dyn_cast<FoldOp>(op);
+          !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
         return false;
     return true;
   }
-  /// The one operation that takes the value, with what is known of the row and of elements of arrays at the same indices;
-  /// null where it is none.
+  /// The one operation that takes the value, with what is known of the row and of elements of
+  /// arrays at the same indices; null where it is none.
   Operation *findUser() {
     Operation *user = value.hasOneUse() ? *value.getUsers().begin() : nullptr;
-    bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 && isMemoryEffectFree(user) &&
+    bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 &&
+                  isMemoryEffectFree(user) &&
                   user->getResult(0).getType() == at.getResult().getType();
-    return isPure && llvm::all_of(user->getOperands(), [&](Value v) { return v == value || isKnown(v); }) ? user : nullptr;
+    return isPure && llvm::all_of(user->getOperands(),
+                                  [&](Value v) { return v == value || isKnown(v); })
+               ? user
+               : nullptr;
   }
   /// Whether this user takes elements along the state's axis.
   bool readsBeside(Operation *user) {
@@ -73,15 +82,18 @@ public:
 
 private:
   bool isKnown(Value v) {
-    if (llvm::is_contained(at.getIndices(), v) || !nest->isAncestor(v.getParentBlock()->getParentOp()))
+    if (llvm::is_contained(at.getIndices(), v) ||
+        !nest->isAncestor(v.getParentBlock()->getParentOp()))
       return true;
     Operation *op = v.getDefiningOp();
     if (!op)
       return cast<BlockArgument>(v).getOwner()->getParentOp() == nest;
     if (auto found = known.find(v); found != known.end())
       return found->second;
-    bool mayStand = op->getNumRegions() == 0 && !isa<AtOp>(op) && (isa<LoadOp>(op) || isMemoryEffectFree(op));
-    return known[v] = mayStand && llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); });
+    bool mayStand =
+        op->getNumRegions() == 0 && !isa<AtOp>(op) && (isa<LoadOp>(op) || isMemoryEffectFree(op));
+    return known[v] = mayStand && llvm::all_of(op->getOperands(),
+                                               [&](Value operand) { return isKnown(operand); });
   }
   bool readsAlong(Value v) {
     Operation *op = v.getDefiningOp();
@@ -89,7 +101,9 @@ private:
       return false;
     if (auto found = along.find(v); found != along.end())
       return found->second;
-    bool result = isa<LoadOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) { return readsAlong(operand); });
+    bool result = isa<LoadOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
+                    return readsAlong(operand);
+                  });
     return along[v] = result;
   }
 
@@ -115,8 +129,9 @@ public:
       return false;
     if (!seen.insert({x, y}).second)
       return true; // or another pair is not
-    return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() && a->getNumRegions() == 0 &&
-           b->getNumRegions() == 0 && a->getResultTypes() == b->getResultTypes() &&
+    return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() &&
+           a->getNumRegions() == 0 && b->getNumRegions() == 0 &&
+           a->getResultTypes() == b->getResultTypes() &&
            a->getNumOperands() == b->getNumOperands() &&
            llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()),
                         [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
@@ -132,7 +147,8 @@ class Separation {
 public:
   /// With `takesSums` the fold with sums of products moves too, where others wait for it.
   Separation(ForOp nest, bool takesSums)
-      : takesSums(takesSums), nest(nest), body(nest.getBody().front()), kernel(nest->getParentOfType<onf::KernelOp>()), b(nest) {}
+      : takesSums(takesSums), nest(nest), body(nest.getBody().front()),
+        kernel(nest->getParentOfType<onf::KernelOp>()), b(nest) {}
   /// Moves some of its folds to a nest in front of it; that one, or null where all stay.
   ForOp run();
 
@@ -142,7 +158,8 @@ private:
   bool follows(Operation *op, FoldOp fold);
   bool canMove(const Ops &folds);
   Ops findSources(const Ops &folds);
-  /// A state that moves and is read, its readers where it has axes, and whether what they make of it is stored.
+  /// A state that moves and is read, its readers where it has axes, and whether what they make of
+  /// it is stored.
   struct Moved {
     AccOp acc;
     Value state;
@@ -151,7 +168,8 @@ private:
   };
   bool joinReaders(AccOp acc, MutableArrayRef<Reader> readers);
   std::vector<Moved> findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone);
-  void storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone);
+  void storeMoved(Moved &moved, Block *block, IRMapping &map,
+                  llvm::function_ref<bool(Operation *)> isGone);
   ForOp move(const Ops &folds);
 
   bool takesSums;
@@ -174,14 +192,16 @@ static FoldOp findScored(ForOp nest) {
   rows::Dependence deps;
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   for (auto fold : body.getOps<FoldOp>()) {
-    auto plan = rows::planFold(fold, body.getArguments().back(), deps, onDemand, nullptr, rows::kTensorSums);
+    auto plan = rows::planFold(fold, body.getArguments().back(), deps, onDemand, nullptr,
+                               rows::kTensorSums);
     if (plan && !plan->scores.empty())
       return fold;
   }
   return FoldOp();
 }
 
-/// Whether it may be taken apart: it has rows, is not chosen or bound to a machine, and tensor cores do not take it as it is.
+/// Whether it may be taken apart: it has rows, is not chosen or bound to a machine, and tensor
+/// cores do not take it as it is.
 static bool isOpen(ForOp nest) {
   std::string ignored;
   return nest.getBody().getNumArguments() && !nest.getChoices() && !nest.getLift() &&
@@ -212,7 +232,8 @@ bool Separation::canMove(const Ops &folds) {
     for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
       bool hasAxes = isa<ArrayType>(state.getType());
       if (!storedType(elementOf(acc)) ||
-          (hasAxes && !llvm::all_of(state.getUsers(), [](Operation *user) { return isa<AtOp>(user); })))
+          (hasAxes &&
+           !llvm::all_of(state.getUsers(), [](Operation *user) { return isa<AtOp>(user); })))
         return false;
     }
     return true;
@@ -240,10 +261,12 @@ Separation::Ops Separation::findSources(const Ops &folds) {
   return sources;
 }
 
-/// Takes the readers of a state to the last value that all of them make of its elements with elements of arrays beside them, as
-/// a[i, d] + o[d]. Where there is one, it is stored in place of the state: the nest that has the state may have a[i, d] too.
+/// Takes the readers of a state to the last value that all of them make of its elements with
+/// elements of arrays beside them, as a[i, d] + o[d]. Where there is one, it is stored in place of
+/// the state: the nest that has the state may have a[i, d] too.
 bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
-  if (readers.empty() || !llvm::all_of(readers, [&](Reader &reader) { return reader.isOfLoops(acc); }))
+  if (readers.empty() ||
+      !llvm::all_of(readers, [&](Reader &reader) { return reader.isOfLoops(acc); }))
     return false;
   OnDemand onDemand(kernel);
   bool found = false;
@@ -274,7 +297,8 @@ static void eraseUnread(Operation *first) {
   open.insert(first);
   while (!open.empty()) {
     Operation *op = open.pop_back_val();
-    if (!op->use_empty() || op->getNumRegions() != 0 || !(isa<LoadOp>(op) || isMemoryEffectFree(op)))
+    if (!op->use_empty() || op->getNumRegions() != 0 ||
+        !(isa<LoadOp>(op) || isMemoryEffectFree(op)))
       continue;
     SmallVector<Value> operands(op->getOperands());
     op->erase();
@@ -284,7 +308,8 @@ static void eraseUnread(Operation *first) {
   }
 }
 
-/// A copy of a value of a nest where these values have others; what stands in the nest's own body is copied by `ofRow`.
+/// A copy of a value of a nest where these values have others; what stands in the nest's own body
+/// is copied by `ofRow`.
 static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map, ForOp nest) {
   if (Value known = map.lookupOrNull(value))
     return known;
@@ -296,14 +321,17 @@ static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map
   return (op->getParentOp() == nest ? ofRow : b).clone(*op, map)->getResult(0);
 }
 
-/// The states of folds that move which something else reads, and what of them is stored. All readers are looked at before any
-/// of them reads a temporary, whose elements may not stand in the nest that stores them.
-std::vector<Separation::Moved> Separation::findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone) {
+/// The states of folds that move which something else reads, and what of them is stored. All
+/// readers are looked at before any of them reads a temporary, whose elements may not stand in the
+/// nest that stores them.
+std::vector<Separation::Moved> Separation::findMoved(const Ops &folds,
+                                                     llvm::function_ref<bool(Operation *)> isGone) {
   std::vector<Moved> moved;
   for (Operation *op : folds)
     for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
       SmallVector<Operation *> users;
-      llvm::copy_if(state.getUsers(), std::back_inserter(users), [&](Operation *user) { return !isGone(getOpOfBody(user)); });
+      llvm::copy_if(state.getUsers(), std::back_inserter(users),
+                    [&](Operation *user) { return !isGone(getOpOfBody(user)); });
       if (users.empty())
         continue;
       Moved &found = moved.emplace_back();
@@ -318,15 +346,18 @@ std::vector<Separation::Moved> Separation::findMoved(const Ops &folds, llvm::fun
   return moved;
 }
 
-/// Stores a state, or what its readers make of it, at the end of the block of the nest in front, and loads it where it is read.
-void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone) {
+/// Stores a state, or what its readers make of it, at the end of the block of the nest in front,
+/// and loads it where it is read.
+void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map,
+                            llvm::function_ref<bool(Operation *)> isGone) {
   AccOp acc = moved.acc;
   Location loc = acc.getLoc();
   SmallVector<SymExpr> shape;
   for (ArrayAttr list : {nest.getExtents(), acc.getExtents()})
     for (StringRef extent : list.getAsValueRange<StringAttr>())
       shape.push_back(*SymExpr::parse(extent));
-  BlockArgument array = addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
+  BlockArgument array =
+      addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
   b.setInsertionPointToEnd(block);
   SmallVector<Value> indices(block->getArguments());
   Value value = map.lookup(moved.state);
@@ -356,7 +387,8 @@ void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::fu
   };
   if (acc.getExtents().empty()) {
     Value loaded = load(moved.state.getDefiningOp(), {});
-    moved.state.replaceUsesWithIf(loaded, [&](OpOperand &use) { return !isGone(getOpOfBody(use.getOwner())); });
+    moved.state.replaceUsesWithIf(
+        loaded, [&](OpOperand &use) { return !isGone(getOpOfBody(use.getOwner())); });
     return;
   }
   for (Reader &reader : moved.readers) {
@@ -366,8 +398,8 @@ void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::fu
   }
 }
 
-/// Moves these folds, with copies of what they are computed from, to a nest in front of this one, which stores the states
-/// that this one reads.
+/// Moves these folds, with copies of what they are computed from, to a nest in front of this one,
+/// which stores the states that this one reads.
 ForOp Separation::move(const Ops &folds) {
   Ops sources = findSources(folds);
   auto made = ForOp::create(b, nest.getLoc(), nest.getNames(), nest.getExtents());
@@ -382,7 +414,8 @@ ForOp Separation::move(const Ops &folds) {
   llvm::SmallPtrSet<Operation *, 16> gone(folds.begin(), folds.end());
   auto isGone = [&](Operation *op) { return gone.contains(op); };
   for (Operation *op : llvm::reverse(sources)) {
-    bool isUnused = llvm::all_of(op->getUsers(), [&](Operation *user) { return isGone(getOpOfBody(user)); });
+    bool isUnused =
+        llvm::all_of(op->getUsers(), [&](Operation *user) { return isGone(getOpOfBody(user)); });
     if (isUnused && (isa<FoldOp>(op) || isMemoryEffectFree(op) || isa<LoadOp>(op)))
       gone.insert(op);
   }
@@ -418,11 +451,15 @@ ForOp Separation::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Operands in arrays of their own, tried on a copy, which takes the kernel's place where the nest of this number runs by tiles then.
+/// Operands in arrays of their own, tried on a copy, which takes the kernel's place where the nest
+/// of this number runs by tiles then.
 static onf::KernelOp tryOperands(onf::KernelOp kernel, unsigned number) {
-  auto nestOf = [&](onf::KernelOp each) { return *std::next(each.getBody().getOps<ForOp>().begin(), number); };
+  auto nestOf = [&](onf::KernelOp each) {
+    return *std::next(each.getBody().getOps<ForOp>().begin(), number);
+  };
   ForOp nest = nestOf(kernel);
-  if (!llvm::hasSingleElement(nest.getBody().getOps<FoldOp>()) || !isOpen(nest) || !findScored(nest))
+  if (!llvm::hasSingleElement(nest.getBody().getOps<FoldOp>()) || !isOpen(nest) ||
+      !findScored(nest))
     return kernel;
   OpBuilder b(kernel);
   auto copy = cast<onf::KernelOp>(b.clone(*kernel));
@@ -447,8 +484,9 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
     }
   }
 
-  /// Folds with sums of products move only if all of these run by tiles then: that is what pays for storing what they give, and
-  /// the same sums computed by tiles and otherwise differ in their last bits, which comparisons of what follows may see.
+  /// Folds with sums of products move only if all of these run by tiles then: that is what pays for
+  /// storing what they give, and the same sums computed by tiles and otherwise differ in their last
+  /// bits, which comparisons of what follows may see.
   onf::KernelOp separateFolds(onf::KernelOp kernel) {
     if (forTiles) {
       OpBuilder b(kernel);
@@ -462,7 +500,8 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
       if (areTiles)
         return copy;
     }
-    if (llvm::none_of(kernel.getBody().getOps<ForOp>(), [](ForOp nest) { return countSums(nest) > 1; }))
+    if (llvm::none_of(kernel.getBody().getOps<ForOp>(),
+                      [](ForOp nest) { return countSums(nest) > 1; }))
       separate(kernel, /*takesSums=*/false);
     return kernel;
   }
@@ -478,7 +517,8 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
           continue;
         std::string ignored;
         bool maySpend = forPlans && kernel.getWithin();
-        FoldOp fold = forTiles && (maySpend || findTiles(nest, ignored)) ? findScored(nest) : FoldOp();
+        FoldOp fold =
+            forTiles && (maySpend || findTiles(nest, ignored)) ? findScored(nest) : FoldOp();
         if (!fold)
           continue;
         takeReciprocals(nest, fold);

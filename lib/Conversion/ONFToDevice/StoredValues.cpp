@@ -14,10 +14,12 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
-/// A value of the rows or of the keys alone in a fold over keys: what it is computed from and its indices.
+/// A value of the rows or of the keys alone in a fold over keys: what it is computed from and its
+/// indices.
 class StoredValue {
 public:
-  StoredValue(FoldOp fold, Value value) : fold(fold), value(value), nest(cast<ForOp>(fold->getParentOp())), b(nest) {}
+  StoredValue(FoldOp fold, Value value)
+      : fold(fold), value(value), nest(cast<ForOp>(fold->getParentOp())), b(nest) {}
   /// Whether it is an element that a contraction rounds.
   bool isOperand();
   /// Whether it is a number for each key, or for each row.
@@ -39,29 +41,32 @@ private:
   OpBuilder b;
   llvm::SetVector<Operation *> sources; // operands first
   llvm::SmallPtrSet<Value, 8> indices;
-  llvm::MapVector<Value, StringAttr> quotients; // of indices in front of the rows, with extents: heads of keys, …
-  Value inner; // the last axis of what is stored
+  llvm::MapVector<Value, StringAttr>
+      quotients; // of indices in front of the rows, with extents: heads of keys, …
+  Value inner;   // the last axis of what is stored
   bool takesQuotients = true;
 };
 } // namespace
 
-/// The extent of the axis that one index of a load runs along by itself, or null where it is not along one.
+/// The extent of the axis that one index of a load runs along by itself, or null where it is not
+/// along one.
 static StringAttr findExtent(LoadOp load, unsigned number) {
   auto texts = load.getCoefficients().getAsValueRange<StringAttr>();
   StringRef text = *std::next(texts.begin(), number);
   ArrayType type = load.getArray().getType();
   for (unsigned axis = 0; axis < type.getRank(); ++axis) {
     std::string stride = (rows::getArrayName(load) + ".s" + Twine(axis)).str();
-    bool isAlone = llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
-                   !load.getConstant().contains(stride);
+    bool isAlone =
+        llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
+        !load.getConstant().contains(stride);
     if (text == stride && isAlone)
       return StringAttr::get(load.getContext(), type.getExtent(axis).str());
   }
   return StringAttr();
 }
 
-/// An index of a load. A quotient of those in front of the rows, as the number of a group of heads, is one itself, along all of
-/// the array's axis.
+/// An index of a load. A quotient of those in front of the rows, as the number of a group of heads,
+/// is one itself, along all of the array's axis.
 bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   Value term = load.getTerms()[number], row = nest.getBody().getArguments().back();
   Operation *op = term.getDefiningOp();
@@ -73,8 +78,9 @@ bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   return collect(term);
 }
 
-/// Whether only conditions on indices inside of the value keep a load in its array, which are computed with it: along axes of the
-/// nest and of the keys an index has all of it, and along others numbers alone decide.
+/// Whether only conditions on indices inside of the value keep a load in its array, which are
+/// computed with it: along axes of the nest and of the keys an index has all of it, and along
+/// others numbers alone decide.
 bool StoredValue::isWithinBounds(LoadOp load) {
   rows::Dependence deps;
   auto rangeOf = [&](Value index) -> std::pair<Attribute, bool> {
@@ -96,13 +102,15 @@ bool StoredValue::isWithinBounds(LoadOp load) {
     Operation *op = x.getDefiningOp();
     if (!op)
       return !rangeOf(x).second && isNumber(rangeOf(x).first);
-    return isa<arith::ArithDialect>(op->getDialect()) && llvm::all_of(op->getOperands(), isOfNumbers);
+    return isa<arith::ArithDialect>(op->getDialect()) &&
+           llvm::all_of(op->getOperands(), isOfNumbers);
   };
   ArrayType type = load.getArray().getType();
   SmallVector<std::string> strides;
   for (unsigned axis = 0; axis < type.getRank(); ++axis)
     strides.push_back((rows::getArrayName(load) + ".s" + Twine(axis)).str());
-  auto offsets = splitBySymbols(*SymExpr::parse(load.getConstant()), {strides.begin(), strides.end()});
+  auto offsets =
+      splitBySymbols(*SymExpr::parse(load.getConstant()), {strides.begin(), strides.end()});
   if (!offsets)
     return false;
   for (auto [axis, stride] : llvm::enumerate(strides)) {
@@ -115,9 +123,11 @@ bool StoredValue::isWithinBounds(LoadOp load) {
       if (!text.contains(stride))
         continue;
       auto factors = splitBySymbols(*SymExpr::parse(text), {stride});
-      bool isInside = hasNumbers && factors && factors->at(stride).getConstant() && isOfNumbers(term);
+      bool isInside =
+          hasNumbers && factors && factors->at(stride).getConstant() && isOfNumbers(term);
       StringAttr extent = findExtent(load, number);
-      bool isWhole = extent && isa<BlockArgument>(term) && rangeOf(term) == std::pair<Attribute, bool>(extent, true);
+      bool isWhole = extent && isa<BlockArgument>(term) &&
+                     rangeOf(term) == std::pair<Attribute, bool>(extent, true);
       if (!isInside && !isWhole && !quotients.contains(term))
         return false;
     }
@@ -143,7 +153,8 @@ bool StoredValue::collect(Value from) {
     for (OpOperand &operand : inside->getOpOperands().drop_front(first)) {
       Operation *source = operand.get().getParentBlock()->getParentOp();
       if (isKnown && !op->isAncestor(source))
-        isKnown = load ? collectTerm(load, operand.getOperandNumber() - first) : collect(operand.get());
+        isKnown =
+            load ? collectTerm(load, operand.getOperandNumber() - first) : collect(operand.get());
     }
   });
   sources.insert(op);
@@ -158,7 +169,8 @@ bool StoredValue::find() {
   // Where it depends on an index itself, quotients of that are none.
   rows::Dependence deps;
   auto isKnown = [&](const auto &quotient) {
-    return llvm::any_of(deps.of(quotient.first), [&](Value index) { return indices.contains(index); });
+    return llvm::any_of(deps.of(quotient.first),
+                        [&](Value index) { return indices.contains(index); });
   };
   if (llvm::any_of(quotients, isKnown)) {
     takesQuotients = false;
@@ -178,7 +190,8 @@ bool StoredValue::find() {
   }
   auto isThere = [&](Operation *op) {
     return !op->walk([&](LoadOp load) {
-                return onDemand.isInBounds(load) || isWithinBounds(load) ? WalkResult::advance() : WalkResult::interrupt();
+                return onDemand.isInBounds(load) || isWithinBounds(load) ? WalkResult::advance()
+                                                                         : WalkResult::interrupt();
               }).wasInterrupted();
   };
   return indices.contains(row) != indices.contains(key) && llvm::all_of(sources, isThere);
@@ -206,7 +219,9 @@ std::pair<StringAttr, StringAttr> StoredValue::findInner() {
 
 /// After the state of a fold, or the first array that the value is computed from.
 std::string StoredValue::makeName() {
-  std::string behind = inner ? "_rounded" : indices.contains(fold.getBody().getArgument(0)) ? "_of_key" : "_of_row";
+  std::string behind = inner                                             ? "_rounded"
+                       : indices.contains(fold.getBody().getArgument(0)) ? "_of_key"
+                                                                         : "_of_row";
   for (Operation *op : sources)
     if (auto sum = dyn_cast<FoldOp>(op); sum && !inner)
       return nameOf(rows::getAccs(sum).front()).str() + behind;
@@ -225,7 +240,8 @@ void StoredValue::store() {
     names.push_back(name), extents.push_back(extent), axes.push_back(index);
   };
   Value row = nest.getBody().getArguments().back();
-  for (auto [index, name, extent] : llvm::zip_equal(nest.getBody().getArguments(), nest.getNames(), nest.getExtents())) {
+  for (auto [index, name, extent] :
+       llvm::zip_equal(nest.getBody().getArguments(), nest.getNames(), nest.getExtents())) {
     if (index == row)
       for (auto [number, pair] : llvm::enumerate(quotients))
         add(pair.first, b.getStringAttr("g" + Twine(number)), pair.second);
@@ -284,11 +300,13 @@ void moa::storeOperands(FoldOp fold) {
 
 void moa::storeFoldsOfKeys(FoldOp fold) {
   for (FoldOp inner : llvm::to_vector(fold.getBody().getOps<FoldOp>()))
-    if (StoredValue value(fold, inner.getResult(0)); inner->getNumResults() == 1 && value.isNumber())
+    if (StoredValue value(fold, inner.getResult(0));
+        inner->getNumResults() == 1 && value.isNumber())
       value.store();
 }
 
-/// Whether what follows from a value may jump, as far as a kernel's nest tells, or is what other nests read.
+/// Whether what follows from a value may jump, as far as a kernel's nest tells, or is what other
+/// nests read.
 static bool mayJump(Value value) {
   if (findJump(value))
     return true;
@@ -315,7 +333,8 @@ void moa::takeReciprocals(ForOp nest, FoldOp fold) {
     Value one = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(1.0f));
     Value reciprocal = arith::DivFOp::create(b, loc, one, y);
     b.setInsertionPoint(quotient);
-    quotient.replaceAllUsesWith(arith::MulFOp::create(b, loc, quotient.getLhs(), reciprocal).getResult());
+    quotient.replaceAllUsesWith(
+        arith::MulFOp::create(b, loc, quotient.getLhs(), reciprocal).getResult());
     quotient.erase();
     if (StoredValue value(fold, reciprocal); value.isNumber())
       value.store();

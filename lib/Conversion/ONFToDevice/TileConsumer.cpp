@@ -19,15 +19,17 @@ static IntegerAttr depthOf(const TileOperand &operand) {
   return isWhole ? IntegerAttr() : Builder(load.getContext()).getI64IntegerAttr(depth);
 }
 
-/// Turn n of a warpgroup comes when the one before it has passed its turn n, and that of the first one
-/// when the last one has passed turn n - 1: the phase n or n - 1 of its barrier, of which the latter
-/// is complete from the start where n is 0.
+/// Turn n of a warpgroup comes when the one before it has passed its turn n, and that of the first
+/// one when the last one has passed turn n - 1: the phase n or n - 1 of its barrier, of which the
+/// latter is complete from the start where n is 0.
 void TileKernel::awaitTurn(ScalarCode &code, Value n) {
   if (!turns)
     return;
   Value two = code.index(2), one = code.index(1);
-  Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, warpgroup, code.index(0));
-  Value after = arith::AddIOp::create(b, code.loc, n, arith::SelectOp::create(b, code.loc, isFirst, one, code.index(0)));
+  Value isFirst =
+      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, warpgroup, code.index(0));
+  Value after = arith::AddIOp::create(
+      b, code.loc, n, arith::SelectOp::create(b, code.loc, isFirst, one, code.index(0)));
   device::WaitOp::create(b, code.loc, turns, warpgroup,
                          arith::RemUIOp::create(b, code.named("turn"), after, two));
 }
@@ -36,14 +38,15 @@ void TileKernel::passTurn(ScalarCode &code) {
   if (!turns)
     return;
   Value next = arith::AddIOp::create(b, code.loc, warpgroup, code.index(1));
-  device::ArriveOp::create(
-      b, code.loc, turns,
-      arith::RemUIOp::create(b, code.named("next_warpgroup"), next, code.index(plan.shape.warpgroups)));
+  device::ArriveOp::create(b, code.loc, turns,
+                           arith::RemUIOp::create(b, code.named("next_warpgroup"), next,
+                                                  code.index(plan.shape.warpgroups)));
 }
 
-/// The same of a product, whose weights are read in front of the contraction of those before: nothing defines the
-/// registers of one while it is in flight.
-TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const Running &olds, std::optional<bool> known) {
+/// The same of a product, whose weights are read in front of the contraction of those before:
+/// nothing defines the registers of one while it is in flight.
+TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const Running &olds,
+                                               std::optional<bool> known) {
   bool isFirst = !known, isMasked = plan.product->isMasked && known.value_or(true);
   auto [stage, parity] = stageOf(code, n);
   Running next = olds;
@@ -53,17 +56,20 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
   if (isMasked) { // both operands lose the same rows
     device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
-    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tileAt(code, n, known),
-                                        code.index(plan.shape.keys));
+    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
+                                        tileAt(code, n, known), code.index(plan.shape.keys));
     Presence presence = findPresence(code, first);
-    clearUnseen(code, presence, first, stage, {{weightRing.tiles, false}, {carriedRings[0].tiles, false}});
+    clearUnseen(code, presence, first, stage,
+                {{weightRing.tiles, false}, {carriedRings[0].tiles, false}});
   }
   auto ring = cast<RingType>(weightRing.tiles.getType());
-  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)),
+        zero = code.index(0);
   bool isTransposed = plan.product->left.isTransposed;
   Value weights = device::LoadFragmentOp::create(
-      b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()), weightRing.tiles, stage,
-      isTransposed ? zero : offset, isTransposed ? offset : zero, isTransposed);
+      b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()),
+      weightRing.tiles, stage, isTransposed ? zero : offset, isTransposed ? offset : zero,
+      isTransposed);
   if (!isFirst) {
     startCarriers(code, last, next);
     finishCarriers(code, last, next);
@@ -76,20 +82,23 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
 
 /// The folds in front of the tiles, each of which is one contraction of the rows.
 void TileKernel::contractPriors(ScalarCode &code) {
-  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)),
+        zero = code.index(0);
   for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings)) {
     auto isOfRows = [&](unsigned k) {
       const TileOperand &rows = plan.rowOperands[k];
-      return prior.length == rows.columns && isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
-                                                        LoadOp(rows.load).getTerms().back());
+      return prior.length == rows.columns &&
+             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
+                        LoadOp(rows.load).getTerms().back());
     };
     unsigned k = 0;
     while (!isOfRows(k))
       ++k;
     device::WaitOp::create(b, code.loc, ring.full, zero, zero);
     Value sum = device::ContractOp::create(
-        b, code.named(prior.acc.getName()), typeOver(Over::tile(padded(prior.right.columns)), b.getF32Type()),
-        rowRings[k].tiles, offset, ring.tiles, zero, Value(), /*transposed=*/false, IntegerAttr());
+        b, code.named(prior.acc.getName()),
+        typeOver(Over::tile(padded(prior.right.columns)), b.getF32Type()), rowRings[k].tiles,
+        offset, ring.tiles, zero, Value(), /*transposed=*/false, IntegerAttr());
     sum = device::AwaitOp::create(b, code.loc, sum.getType(), sum, 0);
     if (prior.condition) {
       code.open(); // the same for all rows of the block
@@ -98,9 +107,9 @@ void TileKernel::contractPriors(ScalarCode &code) {
       code.close();
       sum = map(code, "before", sum, Over::tile(padded(prior.right.columns)), {b.getF32Type()},
                 [&](ValueRange in, ValueRange) {
-        Value none = code.constant(b.getF32FloatAttr(0));
-        return Values{arith::SelectOp::create(b, code.loc, holds, in[0], none)};
-      })[0];
+                  Value none = code.constant(b.getF32FloatAttr(0));
+                  return Values{arith::SelectOp::create(b, code.loc, holds, in[0], none)};
+                })[0];
     }
     priorSums.push_back(sum);
   }
@@ -108,8 +117,9 @@ void TileKernel::contractPriors(ScalarCode &code) {
 
 /// The states after the tile at a position, and its weights. Those of the tile before
 /// are multiplied with their operand here, where `overlapped` while this tile's states
-/// are computed; the first tile has none before. A schedule without overlap multiplies each tile's at its own end,
-/// so that neither scores nor weights need registers beside the other or from tile to tile. It may be masked or not.
+/// are computed; the first tile has none before. A schedule without overlap multiplies each tile's
+/// at its own end, so that neither scores nor weights need registers beside the other or from tile
+/// to tile. It may be masked or not.
 TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds,
                                         std::optional<bool> known, bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
@@ -120,7 +130,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
                                       tileAt(code, n, known), code.index(plan.shape.keys));
   Values scores;
-  SmallVector<unsigned> lastReader(keyRings.size()); // the score behind which a ring's stage is free
+  SmallVector<unsigned> lastReader(
+      keyRings.size()); // the score behind which a ring's stage is free
   llvm::BitVector awaited(keyRings.size());
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
     Value sum;
@@ -138,7 +149,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
       sum = device::ContractOp::create(
           b, code.named("S"),
           typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
-          isHeld ? heldRows[term.row] : rowRings[term.row].tiles, rowOffset, keyRings[term.key].tiles, stage, sum,
+          isHeld ? heldRows[term.row] : rowRings[term.row].tiles, rowOffset,
+          keyRings[term.key].tiles, stage, sum,
           /*transposed=*/true, depthOf(plan.rowOperands[term.row]));
     }
     scores.push_back(sum);
@@ -178,7 +190,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBehind()))
     clearUnseen(code, presence, first, stage, ringsOfCarried());
   // What has been added is repaired, then the weights are rounded. In front of the
-  // first tile no state has started, so that all factors are the identity, but where another block has.
+  // first tile no state has started, so that all factors are the identity, but where another block
+  // has.
   if (!isFirst || share.states)
     repairSums(code, step);
   packWeights(code, step.next);
@@ -197,7 +210,8 @@ int64_t TileKernel::countProducts(ArrayRef<SmallVector<ProductTerm, 1>> terms, u
   return count;
 }
 
-/// Rounds the weights of each carrier; others than the first are computed from what that is, which is at hand.
+/// Rounds the weights of each carrier; others than the first are computed from what that is, which
+/// is at hand.
 void TileKernel::packWeights(ScalarCode &code, Running &running) {
   for (auto [factors, sum] : llvm::zip_equal(plan.weights, running.sums)) {
     Value whole = sum.weights[0];
@@ -205,10 +219,11 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
     for (auto [k, weights] : llvm::enumerate(sum.weights)) {
       const rows::Factors &factor = factors[k];
       if (!weights)
-        weights = map(code, "rest", whole, over, {elementOf(whole)}, [&](ValueRange in, ValueRange) {
-          code.bind(factors[0].values[0], in[0]);
-          return Values{code.eval(factor.values[0])};
-        })[0];
+        weights =
+            map(code, "rest", whole, over, {elementOf(whole)}, [&](ValueRange in, ValueRange) {
+              code.bind(factors[0].values[0], in[0]);
+              return Values{code.eval(factor.values[0])};
+            })[0];
       weights = map(code, "packed", weights, over, {factor.narrow}, [&](ValueRange in, ValueRange) {
         return Values{code.convert(in[0], factor.narrow)};
       })[0];
@@ -216,9 +231,10 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
   }
 }
 
-/// Starts O + P · G of the tile at a position, whose G has been awaited. Where a term is a sum of products, or one of
-/// 8-bit floats, what they add up of one tile is apart: tensor cores cut off what they add, each product of 8-bit floats at
-/// some 13 bits below the sum so far, so that only few terms go into a sum of theirs.
+/// Starts O + P · G of the tile at a position, whose G has been awaited. Where a term is a sum of
+/// products, or one of 8-bit floats, what they add up of one tile is apart: tensor cores cut off
+/// what they add, each product of 8-bit floats at some 13 bits below the sum so far, so that only
+/// few terms go into a sum of theirs.
 void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
   for (auto [terms, sum] : llvm::zip_equal(plan.carrierTerms, running.sums)) {
@@ -227,8 +243,9 @@ void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
     to = isApart ? Value() : to;
     for (const ProductTerm &term : terms)
       to = device::ContractOp::create(b, isApart ? code.named("part") : code.loc, sum.sum.getType(),
-                                      sum.weights[term.row], Value(), carriedRings[term.key].tiles, stage, to,
-                                      plan.carried[term.key].isTransposed, /*depth=*/IntegerAttr());
+                                      sum.weights[term.row], Value(), carriedRings[term.key].tiles,
+                                      stage, to, plan.carried[term.key].isTransposed,
+                                      /*depth=*/IntegerAttr());
     sum.weights.assign(sum.weights.size(), Value());
   }
 }
@@ -237,7 +254,8 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
     Value &to = sum.part ? sum.part : sum.sum;
-    to = device::AwaitOp::create(b, code.loc, to.getType(), to, countProducts(plan.carrierTerms, k + 1));
+    to = device::AwaitOp::create(b, code.loc, to.getType(), to,
+                                 countProducts(plan.carrierTerms, k + 1));
     llvm::SmallSetVector<unsigned, 2> rings;
     for (const ProductTerm &term : plan.carrierTerms[k])
       rings.insert(term.key);
@@ -247,9 +265,10 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
       continue;
     auto type = cast<FragmentType>(sum.sum.getType());
     sum.sum = map(code, AccOp(plan.folded.carriers[k].acc).getName(), {sum.sum, sum.part},
-                  Over::tile(type.getShape()[1]), {type.getElementType()}, [&](ValueRange in, ValueRange) {
-      return Values{code.combine(Monoid::add, in[0], in[1])};
-    })[0];
+                  Over::tile(type.getShape()[1]), {type.getElementType()},
+                  [&](ValueRange in, ValueRange) {
+                    return Values{code.combine(Monoid::add, in[0], in[1])};
+                  })[0];
     sum.part = Value();
   }
   // An arrival does not await that a fragment is in its registers; products that have read them do.
@@ -281,7 +300,9 @@ static bool readsInFront(const TilePlan &plan) {
   return plan.nest.getBody()
       .walk([&](LoadOp load) {
         bool inFold = plan.fold->isProperAncestor(load) || load.getArray() == choices ||
-                      llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold->isProperAncestor(load); });
+                      llvm::any_of(plan.priors, [&](const TileProduct &prior) {
+                        return prior.fold->isProperAncestor(load);
+                      });
         return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
                                                                    : WalkResult::advance();
       })
@@ -290,16 +311,16 @@ static bool readsInFront(const TilePlan &plan) {
 
 /// The row of an output stands along this axis, if a carrier's loop writes it axis by
 /// axis, its last axis last.
-std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
-                                                unsigned carrier) {
+std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, unsigned carrier) {
   Type element = store.getArray().getType().getElementType();
   unsigned rank = store.getArray().getType().getRank();
   Value row = plan.nest.getBody().getArguments().back();
   Value ring = ringFor(element);
   if (!ring || rank < 2 || rank > 5 ||
-      cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(carrier)) || columnsOf(carrier) % 8 != 0 ||
-      store.getTerms().size() != rank || store.getConstant() != "0" ||
-      store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
+      cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(carrier)) ||
+      columnsOf(carrier) % 8 != 0 || store.getTerms().size() != rank ||
+      store.getConstant() != "0" || store.getTerms().back() != loopIndex ||
+      !store.getValue().getType().isF32())
     return std::nullopt;
   auto kernel = store->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
@@ -318,7 +339,8 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
     else if (axis + 1 != rank && (deps.on(term, row) || deps.on(term, loopIndex)))
       return std::nullopt;
   }
-  // What the terms of the fold read takes the registers that a copy needs (ALiBi in PTX would spill).
+  // What the terms of the fold read takes the registers that a copy needs (ALiBi in PTX would
+  // spill).
   if (readsInFront(plan) && !readsOutside(plan, store.getValue()))
     return std::nullopt;
   return rowAxis;
@@ -350,40 +372,43 @@ Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
   return inputs;
 }
 
-/// What a store of a loop over the columns of a tile has for each of its elements. Elements that the output does not have may compute
-/// anything but not read. Quotients are products with the reciprocal, of which a row has one where the divisor is the row's.
-Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, ArrayRef<unsigned> carriers,
-                            Value loopIndex) {
+/// What a store of a loop over the columns of a tile has for each of its elements. Elements that
+/// the output does not have may compute anything but not read. Quotients are products with the
+/// reciprocal, of which a row has one where the divisor is the row's.
+Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store,
+                            ArrayRef<unsigned> carriers, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
   int64_t extent = columnsOf(carriers[0]), columns = padded(extent);
   bool reads = readsOutside(plan, store.getValue()), isEager = reads && canClamp(store.getValue());
   bool clamped = code.clampsLoads;
   code.reciprocals = true;
   code.scalesDivisors = store.getArray().getType().getElementType().isF32();
-  Value values = map(code, "result", inputsOf(finals, carriers), Over::tile(columns), {b.getF32Type()},
-                     [&](ValueRange in, ValueRange at) {
-    bindFinals(code, in, at);
-    code.bind(loopIndex, at[1]);
-    for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
-      bindSum(code, number, value);
-    auto result = [&] { return Values{code.eval(store.getValue())}; };
-    // Without branches, so that all elements' loads are in flight at once.
-    if (isEager) {
-      BlockArgument row = plan.nest.getBody().getArguments().back();
-      Value last = arith::SubIOp::create(b, code.loc, code.symbol(this->extent(row.getArgNumber())), code.index(1));
-      code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
-      if (columns != extent)
-        code.bind(loopIndex, arith::MinSIOp::create(b, code.loc, at[1], code.index(extent - 1)));
-      clampLoads(code);
-      code.indices[loopIndex] = SymExpr(extent);
-      code.eager = true;
-    }
-    if (!reads || isEager)
-      return result();
-    return code.branch(isInside(code, at, extent), {b.getF32Type()}, result, [&] {
-      return Values{code.constant(b.getF32FloatAttr(0))};
-    });
-  })[0];
+  Value values =
+      map(code, "result", inputsOf(finals, carriers), Over::tile(columns), {b.getF32Type()},
+          [&](ValueRange in, ValueRange at) {
+            bindFinals(code, in, at);
+            code.bind(loopIndex, at[1]);
+            for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
+              bindSum(code, number, value);
+            auto result = [&] { return Values{code.eval(store.getValue())}; };
+            // Without branches, so that all elements' loads are in flight at once.
+            if (isEager) {
+              BlockArgument row = plan.nest.getBody().getArguments().back();
+              Value last = arith::SubIOp::create(
+                  b, code.loc, code.symbol(this->extent(row.getArgNumber())), code.index(1));
+              code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
+              if (columns != extent)
+                code.bind(loopIndex,
+                          arith::MinSIOp::create(b, code.loc, at[1], code.index(extent - 1)));
+              clampLoads(code);
+              code.indices[loopIndex] = SymExpr(extent);
+              code.eager = true;
+            }
+            if (!reads || isEager)
+              return result();
+            return code.branch(isInside(code, at, extent), {b.getF32Type()}, result,
+                               [&] { return Values{code.constant(b.getF32FloatAttr(0))}; });
+          })[0];
   code.reciprocals = code.scalesDivisors = code.eager = false;
   code.clampsLoads = clamped;
   return values;
@@ -395,23 +420,27 @@ Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
   Value inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(row),
                                        code.symbol(this->extent(row.getArgNumber())));
   if (at.size() > 1 && padded(extent) != extent)
-    inside = code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1], code.index(extent)));
+    inside = code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1],
+                                                     code.index(extent)));
   return inside;
 }
 
-/// Whether elements of even columns have even offsets in the array, and the next columns' stand next to them: those of a
-/// temporary with an even number of columns, which have one address.
+/// Whether elements of even columns have even offsets in the array, and the next columns' stand
+/// next to them: those of a temporary with an even number of columns, which have one address.
 bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
   auto kernel = store->getParentOfType<onf::KernelOp>();
-  unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(), rank = store.getArray().getType().getRank();
+  unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(),
+           rank = store.getArray().getType().getRank();
   int64_t extent = columnsOf(carrier);
-  if (!kernel.isTemporary(number) || !store.getArray().getType().getElementType().isF32() || rank == 0 ||
-      store.getTerms().size() != rank || store.getConstant() != "0" || store.getTerms().back() != loopIndex ||
-      padded(extent) != extent || store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
+  if (!kernel.isTemporary(number) || !store.getArray().getType().getElementType().isF32() ||
+      rank == 0 || store.getTerms().size() != rank || store.getConstant() != "0" ||
+      store.getTerms().back() != loopIndex || padded(extent) != extent ||
+      store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
     return false;
   rows::Dependence deps;
   for (unsigned axis = 0; axis < rank; ++axis)
-    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() != (kernel.getArrayName(number) + ".s" + Twine(axis)).str() ||
+    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() !=
+            (kernel.getArrayName(number) + ".s" + Twine(axis)).str() ||
         (axis + 1 != rank && deps.on(store.getTerms()[axis], loopIndex)))
       return false;
   return true;
@@ -425,10 +454,12 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
   Over over = carriers.empty() ? Over::rows() : Over::tile(padded(extent));
   SmallVector<StoreOp> rest;
   for (auto store : block.getOps<StoreOp>()) {
-    // All values first: a branch around each would let neither loads nor quotients of two elements overlap.
+    // All values first: a branch around each would let neither loads nor quotients of two elements
+    // overlap.
     Value value = store.getValue();
     bool isSum = isa_and_nonnull<AtOp>(value.getDefiningOp());
-    if (carriers.empty() || isSum || !value.getType().isF32() || (readsOutside(plan, value) && !canClamp(value))) {
+    if (carriers.empty() || isSum || !value.getType().isF32() ||
+        (readsOutside(plan, value) && !canClamp(value))) {
       rest.push_back(store);
       continue;
     }
@@ -437,7 +468,8 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
       bindFinals(code, {}, at);
       code.bind(loopIndex, at[1]);
       code.bind(store.getValue(), in[0]);
-      code.when(isInside(code, at, extent), [&] { code.store(store, storesPairs(store, loopIndex, carriers[0])); });
+      code.when(isInside(code, at, extent),
+                [&] { code.store(store, storesPairs(store, loopIndex, carriers[0])); });
       return Values();
     });
   }
@@ -480,7 +512,8 @@ SmallVector<unsigned> TileKernel::carriersOf(ForOp loop) {
       if (resultOf(carrier.acc) == at.getState() && !is_contained(which, k))
         which.push_back(k);
     for (auto [k, prior] : llvm::enumerate(plan.priors))
-      if (!prior.joined && prior.fold.getResult(0) == at.getState() && !is_contained(which, plan.folded.carriers.size() + k))
+      if (!prior.joined && prior.fold.getResult(0) == at.getState() &&
+          !is_contained(which, plan.folded.carriers.size() + k))
         which.push_back(plan.folded.carriers.size() + k);
   });
   StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
@@ -490,20 +523,24 @@ SmallVector<unsigned> TileKernel::carriersOf(ForOp loop) {
   return which;
 }
 
-/// Finds the results that leave in tiles, and gives each a ring of its own where the block has room, so that no result
-/// waits until the one before has left. The first of each type uses the ring that is there in any case.
+/// Finds the results that leave in tiles, and gives each a ring of its own where the block has
+/// room, so that no result waits until the one before has left. The first of each type uses the
+/// ring that is there in any case.
 void TileKernel::planResults(ScalarCode &code) {
   for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
     SmallVector<unsigned> carriers = carriersOf(loop);
     auto stores = llvm::to_vector(loop.getBody().front().getOps<StoreOp>());
-    auto rowAxis = stores.size() == 1 ? findRowAxis(stores[0], loop.getBody().getArgument(0), carriers[0]) : std::nullopt;
+    auto rowAxis = stores.size() == 1
+                       ? findRowAxis(stores[0], loop.getBody().getArgument(0), carriers[0])
+                       : std::nullopt;
     if (!rowAxis)
       continue;
     Type element = stores[0].getArray().getType().getElementType();
     Value ring = ringFor(element);
     auto isStaged = [&](const TileResult &other) { return other.ring == ring; };
     bool isReused = llvm::any_of(tileResults, isStaged);
-    auto own = RingType::get(b.getContext(), 1, {plan.shape.rows(), padded(columnsOf(carriers[0]))}, element);
+    auto own = RingType::get(b.getContext(), 1, {plan.shape.rows(), padded(columnsOf(carriers[0]))},
+                             element);
     if (isReused && int64_t(llvm::alignTo(own.getStageBytes(), 1024)) <= findFreeBytes()) {
       ring = device::SharedOp::create(b, code.named("result_ring"), own);
       isReused = false;
@@ -512,22 +549,22 @@ void TileKernel::planResults(ScalarCode &code) {
   }
 }
 
-/// Stages the whole tile of an output in a ring, from which a bulk store takes it. Only the warp that awaits a store
-/// knows that it has read the ring: a barrier tells the others before they write the next tile there.
+/// Stages the whole tile of an output in a ring, from which a bulk store takes it. Only the warp
+/// that awaits a store knows that it has read the ring: a barrier tells the others before they
+/// write the next tile there.
 void TileKernel::writeTile(ScalarCode &code, ValueRange finals, const TileResult &result) {
   int64_t columns = padded(columnsOf(result.carriers[0]));
   StoreOp store = result.store;
   Type element = store.getArray().getType().getElementType();
-  Value values = mapResult(code, finals, store, result.carriers, result.loop.getBody().getArgument(0));
-  Value rounded = map(code, "packed", values, Over::tile(columns), {element},
-                      [&](ValueRange in, ValueRange) {
-    return Values{code.convert(in[0], element)};
-  })[0];
+  Value values =
+      mapResult(code, finals, store, result.carriers, result.loop.getBody().getArgument(0));
+  Value rounded =
+      map(code, "packed", values, Over::tile(columns), {element},
+          [&](ValueRange in, ValueRange) { return Values{code.convert(in[0], element)}; })[0];
   Values coordinates;
   for (auto [axis, term] : llvm::enumerate(store.getTerms().drop_back()))
     coordinates.push_back(axis == result.rowAxis ? rowBase : code.eval(term));
-  Value array = program.getBody().getArgument(
-      cast<BlockArgument>(store.getArray()).getArgNumber());
+  Value array = program.getBody().getArgument(cast<BlockArgument>(store.getArray()).getArgNumber());
   Value row = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), stage = code.index(0);
   if (result.isReused)
     device::AwaitStoresOp::create(b, code.loc);
@@ -546,11 +583,13 @@ void TileKernel::finish(ScalarCode &code, ValueRange finals) {
   if (!body.getOps<StoreOp>().empty())
     writeElements(code, finals, body, {}, Value());
   for (auto loop : body.getOps<ForOp>()) {
-    auto tile = llvm::find_if(tileResults, [&](const TileResult &result) { return result.loop == loop; });
+    auto tile =
+        llvm::find_if(tileResults, [&](const TileResult &result) { return result.loop == loop; });
     if (tile != tileResults.end())
       writeTile(code, finals, *tile);
     else
-      writeElements(code, finals, loop.getBody().front(), carriersOf(loop), loop.getBody().getArgument(0));
+      writeElements(code, finals, loop.getBody().front(), carriersOf(loop),
+                    loop.getBody().getArgument(0));
   }
   for (device::KeptOp number : recalled)
     if (number->use_empty())
@@ -566,7 +605,8 @@ void TileKernel::consume(ScalarCode &code) {
     device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
   for (LoadOp load : readOnce)
     code.eval(load);
-  for (const Ring &ring : ArrayRef(rowRings).take_front(plan.shape.holdsRows ? rowRings.size() : 0)) {
+  for (const Ring &ring :
+       ArrayRef(rowRings).take_front(plan.shape.holdsRows ? rowRings.size() : 0)) {
     auto type = cast<RingType>(ring.tiles.getType());
     heldRows.push_back(device::LoadFragmentOp::create(
         b, code.named("rows"), typeOver(Over::tile(type.getColumns()), type.getElementType()),
@@ -584,45 +624,48 @@ void TileKernel::consume(ScalarCode &code) {
   SmallVector<Type> types;
   for (Value init : inits.values())
     types.push_back(init.getType());
-  Values finals = code.branch(some, types, [&] {
-    Value one = code.index(1), second = b.createOrFold<arith::AddIOp>(code.loc, start, one);
-    Value begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, second);
-    if (share.states)
-      begin = arith::MinSIOp::create(b, code.loc, begin, share.end);
-    Running running = inits;
-    for (auto [k, sum] : llvm::enumerate(running.sums))
-      for (const rows::Factors &factors : plan.weights[k]) {
-        if (multipliesAtOnce()) {
-          sum.weights.push_back(Value());
-          continue;
+  Values finals = code.branch(
+      some, types,
+      [&] {
+        Value one = code.index(1), second = b.createOrFold<arith::AddIOp>(code.loc, start, one);
+        Value begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, second);
+        if (share.states)
+          begin = arith::MinSIOp::create(b, code.loc, begin, share.end);
+        Running running = inits;
+        for (auto [k, sum] : llvm::enumerate(running.sums))
+          for (const rows::Factors &factors : plan.weights[k]) {
+            if (multipliesAtOnce()) {
+              sum.weights.push_back(Value());
+              continue;
+            }
+            FragmentType type = typeOver(Over::tile(plan.shape.keys), factors.narrow);
+            Value zero = code.constant(b.getFloatAttr(type.getElementType(), 0.0));
+            std::string name = "weights_of_" + AccOp(plan.folded.carriers[k].acc).getName().str();
+            sum.weights.push_back(device::FillOp::create(b, code.named(name), type, zero));
+          }
+        auto run = [&](Value from, Value to, std::optional<bool> masked) {
+          // Code that branches must not run beside products that are in flight.
+          bool overlapped = masked && plan.shape.overlap && !(*masked && readsMemory);
+          Values results = code.loop(
+              from, to, running.values(), namesOf(running), [&](Value n, ValueRange args) {
+                return iterate(code, n, running.with(args), masked, overlapped).values();
+              });
+          running = running.with(results);
+        };
+        // The first tile is a loop too: texts may then have the three as one.
+        run(start, second, std::nullopt);
+        run(second, begin, true);
+        run(begin, share.end, false);
+        if (!multipliesAtOnce()) {
+          Value last = arith::SubIOp::create(b, code.loc, share.end, one);
+          startCarriers(code, last, running);
+          finishCarriers(code, last, running);
         }
-        FragmentType type = typeOver(Over::tile(plan.shape.keys), factors.narrow);
-        Value zero = code.constant(b.getFloatAttr(type.getElementType(), 0.0));
-        std::string name = "weights_of_" + AccOp(plan.folded.carriers[k].acc).getName().str();
-        sum.weights.push_back(device::FillOp::create(b, code.named(name), type, zero));
-      }
-    auto run = [&](Value from, Value to, std::optional<bool> masked) {
-      // Code that branches must not run beside products that are in flight.
-      bool overlapped = masked && plan.shape.overlap && !(*masked && readsMemory);
-      Values results = code.loop(from, to, running.values(), namesOf(running),
-                                 [&](Value n, ValueRange args) {
-        return iterate(code, n, running.with(args), masked, overlapped).values();
-      });
-      running = running.with(results);
-    };
-    // The first tile is a loop too: texts may then have the three as one.
-    run(start, second, std::nullopt);
-    run(second, begin, true);
-    run(begin, share.end, false);
-    if (!multipliesAtOnce()) {
-      Value last = arith::SubIOp::create(b, code.loc, share.end, one);
-      startCarriers(code, last, running);
-      finishCarriers(code, last, running);
-    }
-    if (goesOn())
-      completeRings(code, start, /*isProducer=*/false);
-    return running.values();
-  }, [&] { return inits.values(); });
+        if (goesOn())
+          completeRings(code, start, /*isProducer=*/false);
+        return running.values();
+      },
+      [&] { return inits.values(); });
   auto end = [&] {
     Values results = conclude(code, inits.with(finals));
     results.append(priorSums);
@@ -631,8 +674,9 @@ void TileKernel::consume(ScalarCode &code) {
   };
   if (!share.states)
     return (void)end();
-  Value leaves = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne,
-                                       device::KeptOp::create(b, code.named("leaves"), share.leaves), code.index(0));
+  Value leaves = arith::CmpIOp::create(
+      b, code.loc, arith::CmpIPredicate::ne,
+      device::KeptOp::create(b, code.named("leaves"), share.leaves), code.index(0));
   code.branch(leaves, {}, [&] { return leaveOff(code, inits.with(finals)), Values(); }, end);
 }
 

@@ -61,25 +61,22 @@ private:
   std::string tiles();
   bool isSameForBlock(onf::LoadOp load);
   llvm::StringRef extent(unsigned axis) {
-    return llvm::cast<mlir::StringAttr>(plan.nest.getExtents()[axis])
-        .getValue();
+    return llvm::cast<mlir::StringAttr>(plan.nest.getExtents()[axis]).getValue();
   }
-  Ring makeRing(ScalarCode &code, llvm::StringRef name, int64_t stages,
-                int64_t rows, int64_t columns, mlir::Type element,
-                bool withEmpty, bool isOdd = false);
+  Ring makeRing(ScalarCode &code, llvm::StringRef name, int64_t stages, int64_t rows,
+                int64_t columns, mlir::Type element, bool withEmpty, bool isOdd = false);
   void bindBlock(ScalarCode &code);
   mlir::Value narrow(ScalarCode &code, mlir::Value number);
   void recallBlock(ScalarCode &code);
   mlir::Value fromLast(ScalarCode &code, mlir::Value number);
-  std::pair<mlir::Value, mlir::Value>
-  interval(ScalarCode &code, mlir::AffineMap lower, mlir::AffineMap upper);
+  std::pair<mlir::Value, mlir::Value> interval(ScalarCode &code, mlir::AffineMap lower,
+                                               mlir::AffineMap upper);
   void findRange(ScalarCode &code);
   void findFullRange(ScalarCode &code);
-  mlir::Value tileAt(ScalarCode &code, mlir::Value position,
-                     std::optional<bool> masked);
+  mlir::Value tileAt(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
   mlir::Value hasAllRows(ScalarCode &code);
-  void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first,
-            const Ring &ring, mlir::Value stage);
+  void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first, const Ring &ring,
+            mlir::Value stage);
   void copyAt(ScalarCode &code, const TileOperand &operand, mlir::Value first, mlir::Value column,
               const Ring &ring, mlir::Value stage);
   std::pair<mlir::Value, mlir::Value> stageOf(ScalarCode &code, mlir::Value n);
@@ -92,7 +89,8 @@ private:
     mlir::Value states, done; // arrays of the workspace: f32, and a counter, by slot
     int64_t elements = 0;     // of a slot
     mlir::Value others, isFormer, isLatter, slot;
-    mlir::Value begin, end, leaves; // positions of tiles; whether states are left for another block, as 0 or 1
+    mlir::Value begin, end,
+        leaves; // positions of tiles; whether states are left for another block, as 0 or 1
   };
   /// Whether a block goes on with further ones, so that few of them stand for all.
   bool goesOn() const;
@@ -221,7 +219,7 @@ private:
   /// if that is not null.
   struct Element {
     mlir::Value value, rest, fragment; // of integers, which are read as floats, or floats
-    std::optional<double> absent; // what stands where elements are absent, if known
+    std::optional<double> absent;      // what stands where elements are absent, if known
   };
   struct Presence;
   struct Tile {
@@ -239,20 +237,22 @@ private:
   void consume(ScalarCode &code);
   int64_t columnsOfShare(Over over);
   llvm::SmallVector<Over> oversOf(const Running &running);
-  mlir::Value placeInShare(ScalarCode &code, mlir::Value slot, mlir::Value row, int64_t before, Over over,
-                           mlir::ValueRange at);
+  mlir::Value placeInShare(ScalarCode &code, mlir::Value slot, mlir::Value row, int64_t before,
+                           Over over, mlir::ValueRange at);
   Running takeUp(ScalarCode &code, const Running &inits, mlir::Value begin);
   void leaveOff(ScalarCode &code, const Running &running);
   void contractPriors(ScalarCode &code);
-  Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> known);
+  Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds,
+                         std::optional<bool> known);
   void planRepairs();
   llvm::SmallVector<std::string> namesOf(const Running &running);
   Running initialise(ScalarCode &code);
-  Running iterate(ScalarCode &code, mlir::Value n, const Running &olds,
-                  std::optional<bool> masked, bool overlapped);
+  Running iterate(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> masked,
+                  bool overlapped);
   void awaitTurn(ScalarCode &code, mlir::Value n);
   void passTurn(ScalarCode &code);
-  /// Whether a tile's weights are multiplied behind its states; else beside or in front of those of the next tile.
+  /// Whether a tile's weights are multiplied behind its states; else beside or in front of those of
+  /// the next tile.
   bool multipliesAtOnce() const { return !plan.shape.overlap && !plan.product; }
   int64_t countProducts(llvm::ArrayRef<llvm::SmallVector<ProductTerm, 1>> terms, unsigned from);
   void packWeights(ScalarCode &code, Running &running);
@@ -270,7 +270,8 @@ private:
   bool isOfExponents(mlir::Value value);
   bool isOfRowAlone(mlir::Value value);
   mlir::Value pivotOf(const Element &element);
-  llvm::SmallVector<Pivot> findPivots(const Tile &tile, llvm::function_ref<bool(mlir::Value)> isKnown);
+  llvm::SmallVector<Pivot> findPivots(const Tile &tile,
+                                      llvm::function_ref<bool(mlir::Value)> isKnown);
   llvm::SmallVector<Pivot> findReferences(const Tile &tile, unsigned pass);
   mlir::Value isLarge(ScalarCode &code, mlir::Value value, bool finite);
   mlir::Value nearestMultiple(ScalarCode &code, mlir::Value reference, mlir::Value inverse);
@@ -278,33 +279,29 @@ private:
   mlir::Value shiftReference(ScalarCode &code, const Element &element, mlir::Value reference);
   Values valuesOf(llvm::ArrayRef<Pivot> pivots, const Tile &tile);
   Values shiftLarge(ScalarCode &code, const Tile &tile, llvm::ArrayRef<Pivot> pivots);
-  void takeShifted(ScalarCode &code, Tile &tile, llvm::ArrayRef<Pivot> pivots, mlir::ValueRange values);
+  void takeShifted(ScalarCode &code, Tile &tile, llvm::ArrayRef<Pivot> pivots,
+                   mlir::ValueRange values);
   void shiftByRows(ScalarCode &code, Tile &tile);
   mlir::Value keepsOrder(ScalarCode &code, mlir::Value u);
   mlir::Value asFloat(ScalarCode &code, mlir::Value element);
   void addScores(ScalarCode &code, mlir::ValueRange scores, Tile &tile);
   Values fragmentsOf(const Tile &tile);
-  void bindTile(ScalarCode &code, const Tile &tile, mlir::ValueRange in,
-                mlir::ValueRange at);
-  bool isNoneWhereAbsent(const Tile &tile, onf::AccOp acc,
-                         mlir::ValueRange values, double none);
-  mlir::Value valuesOf(ScalarCode &code, onf::AccOp acc,
-                       mlir::ValueRange factors, mlir::ValueRange divisors,
-                       mlir::TypedAttr none, const Tile &tile,
+  void bindTile(ScalarCode &code, const Tile &tile, mlir::ValueRange in, mlir::ValueRange at);
+  bool isNoneWhereAbsent(const Tile &tile, onf::AccOp acc, mlir::ValueRange values, double none);
+  mlir::Value valuesOf(ScalarCode &code, onf::AccOp acc, mlir::ValueRange factors,
+                       mlir::ValueRange divisors, mlir::TypedAttr none, const Tile &tile,
                        const Running &news);
-  void maskElement(ScalarCode &code, Element &element, mlir::FloatAttr none,
-                   const Tile &tile);
+  void maskElement(ScalarCode &code, Element &element, mlir::FloatAttr none, const Tile &tile);
   mlir::Value reduceTerms(ScalarCode &code, onf::AccOp acc, mlir::Value term, Tile &tile,
                           Running &news, unsigned k);
-  mlir::Value reduceTile(ScalarCode &code, onf::AccOp acc, Tile &tile,
-                         Running &news, unsigned k);
+  mlir::Value reduceTile(ScalarCode &code, onf::AccOp acc, Tile &tile, Running &news, unsigned k);
   std::optional<unsigned> findTerms(onf::AccOp acc, const rows::Factors &factors,
                                     const Running &news);
   mlir::Value weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors,
                       const Tile &tile, const Running &news);
   bool isNoneWhereNone(mlir::Value value, mlir::Value of);
-  mlir::Value bindRepair(ScalarCode &code, const Repair &repair,
-                         mlir::ValueRange before, mlir::ValueRange after);
+  mlir::Value bindRepair(ScalarCode &code, const Repair &repair, mlir::ValueRange before,
+                         mlir::ValueRange after);
   Values factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news);
   void addOthers(ScalarCode &code, onf::AccOp acc, mlir::ValueRange coefficients,
                  const Running &olds, mlir::Value &partial);
@@ -315,10 +312,10 @@ private:
   void updateReferences(ScalarCode &code, unsigned pass, Running &news);
   void moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile);
   mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial);
-  mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state,
-                       mlir::Value factor, Over over);
-  mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state,
-                     mlir::Value factor, mlir::Value part);
+  mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor,
+                       Over over);
+  mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor,
+                     mlir::Value part);
   void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile);
   mlir::Value withStates(ScalarCode &code, const Step &step);
   void repairSums(ScalarCode &code, Step &step);
@@ -337,12 +334,10 @@ private:
   void planResults(ScalarCode &code);
   llvm::SmallVector<unsigned> carriersOf(onf::ForOp loop);
   mlir::Value ringFor(mlir::Type element);
-  std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex,
-                                      unsigned carrier);
+  std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex, unsigned carrier);
   void bindFinals(ScalarCode &code, mlir::ValueRange in, mlir::ValueRange at);
-  void writeElements(ScalarCode &code, mlir::ValueRange finals,
-                     mlir::Block &block, llvm::ArrayRef<unsigned> carriers,
-                     mlir::Value loopIndex);
+  void writeElements(ScalarCode &code, mlir::ValueRange finals, mlir::Block &block,
+                     llvm::ArrayRef<unsigned> carriers, mlir::Value loopIndex);
   Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> carriers);
   mlir::Value mapResult(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
                         llvm::ArrayRef<unsigned> carriers, mlir::Value loopIndex);
@@ -352,7 +347,8 @@ private:
   /// Of a carrier or, behind these, of a fold in front of the tiles.
   int64_t columnsOf(unsigned number) {
     size_t carriers = plan.folded.carriers.size();
-    return number < carriers ? plan.folded.carriers[number].extents[0] : plan.priors[number - carriers].right.columns;
+    return number < carriers ? plan.folded.carriers[number].extents[0]
+                             : plan.priors[number - carriers].right.columns;
   }
   void bindSum(ScalarCode &code, unsigned number, mlir::Value value);
   mlir::Value sumOf(unsigned number) {
@@ -381,16 +377,15 @@ private:
   }
   /// A map with a name for readers. The body gets the inputs' elements and the
   /// element's indices.
-  Values
-  map(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
-      llvm::ArrayRef<mlir::Type> elements,
-      llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
+  Values map(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
+             llvm::ArrayRef<mlir::Type> elements,
+             llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
   void hideStrides(ScalarCode &code, device::MapOp op);
   void hideConditions(ScalarCode &code, device::MapOp op);
   void splitBranches(device::MapOp op);
   void moveToRows(ScalarCode &code, device::MapOp op);
-  Values ifAny(ScalarCode &code, mlir::Value condition,
-               mlir::ValueRange otherwise, llvm::function_ref<Values()> body);
+  Values ifAny(ScalarCode &code, mlir::Value condition, mlir::ValueRange otherwise,
+               llvm::function_ref<Values()> body);
   void bindElement(ScalarCode &code, mlir::ValueRange at, mlir::Value first);
   /// Which keys of a tile a row sees: of positions, counted from a thread's first
   /// element, from the second of `bounds`, if there is one, to before the first those
@@ -408,15 +403,14 @@ private:
   llvm::DenseMap<mlir::Operation *, bool> clampable; // what it has found
   int64_t columnsAtOnce(const Presence &presence);
   void bindNearest(ScalarCode &code, mlir::ValueRange at, mlir::Value first, mlir::Value start);
-  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::ValueRange scores);
+  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first,
+                        mlir::ValueRange scores);
   mlir::Value numberInThread(ScalarCode &code, mlir::Value column);
   int64_t laneStride();
-  mlir::Value isPresent(ScalarCode &code, const Presence &presence,
-                        mlir::ValueRange bounds, mlir::Value column,
-                        mlir::Value start = mlir::Value());
-  mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep,
-                      mlir::Value none, mlir::ValueRange reads,
-                      llvm::function_ref<mlir::Value()> value);
+  mlir::Value isPresent(ScalarCode &code, const Presence &presence, mlir::ValueRange bounds,
+                        mlir::Value column, mlir::Value start = mlir::Value());
+  mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep, mlir::Value none,
+                      mlir::ValueRange reads, llvm::function_ref<mlir::Value()> value);
   bool hasRowsBehind();
   llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfCarried();
   void clearUnseen(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::Value stage,
@@ -427,15 +421,12 @@ private:
         return k;
     llvm_unreachable("references are states without axes of the same fold");
   }
-  mlir::Value regular(ScalarCode &code, onf::AccOp acc,
-                      llvm::ArrayRef<mlir::Value> refs);
+  mlir::Value regular(ScalarCode &code, onf::AccOp acc, llvm::ArrayRef<mlir::Value> refs);
   mlir::Value hasSeen(ScalarCode &code, onf::AccOp reference, mlir::Value value);
-  mlir::Value bindReferences(ScalarCode &code, onf::AccOp acc,
-                             llvm::ArrayRef<mlir::Value> refs,
+  mlir::Value bindReferences(ScalarCode &code, onf::AccOp acc, llvm::ArrayRef<mlir::Value> refs,
                              llvm::ArrayRef<mlir::Value> factors);
   mlir::Value identity(ScalarCode &code, Monoid monoid, mlir::Type type) {
-    return code.constant(
-        llvm::cast<mlir::TypedAttr>(getIdentity(monoid, type)));
+    return code.constant(llvm::cast<mlir::TypedAttr>(getIdentity(monoid, type)));
   }
 
   const TilePlan &plan;
@@ -447,23 +438,24 @@ private:
   Values priorSums;
   mlir::Value resultRing; // for tiles of outputs of a type that no ring of rows has
   llvm::SmallVector<TileResult> tileResults;
-  mlir::Value choice;     // whether the nest runs, null where it always does; an onf value
-  mlir::Value chosen;     // the same of the block
-  mlir::Value turns;      // barriers, one per warpgroup: it may start the scores of its next tile
-  Values heldRows; // the rows' operands in registers, if the schedule holds them
+  mlir::Value choice; // whether the nest runs, null where it always does; an onf value
+  mlir::Value chosen; // the same of the block
+  mlir::Value turns;  // barriers, one per warpgroup: it may start the scores of its next tile
+  Values heldRows;    // the rows' operands in registers, if the schedule holds them
   llvm::SmallVector<Product> products; // of each score; null: none
   Values starts; // of each state with a bound, what a row has that sees a key; null: the identity
-  Values bounds; // of each state, those that a tile's terms must meet, as rows may see no key; null: none
+  Values bounds; // of each state, those that a tile's terms must meet, as rows may see no key;
+                 // null: none
   llvm::SmallVector<Repair> repairs;
   llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
   llvm::SmallVector<bool> isReference;                    // of the scalars
-  bool lazy = false; // references may lag behind what has been seen
-  bool readsMemory = false; // the states or the guard, beside the operands
-  bool statesRead = false;  // the states
+  bool lazy = false;                          // references may lag behind what has been seen
+  bool readsMemory = false;                   // the states or the guard, beside the operands
+  bool statesRead = false;                    // the states
   llvm::SmallVector<device::KeptOp> recalled; // by what stands behind the tiles
-  llvm::SmallVector<onf::LoadOp> readOnce; // what is the same for a whole block
+  llvm::SmallVector<onf::LoadOp> readOnce;    // what is the same for a whole block
   mlir::Value firstRow, lastRow,
-      rowBase; // of the block, clamped; of the warpgroup
+      rowBase;                                        // of the block, clamped; of the warpgroup
   mlir::Value firstTile, endTile, firstFull, endFull; // tiles of keys
   mlir::Value numTiles, numMasked, warpgroup;
   Share share;
@@ -472,7 +464,7 @@ private:
   std::vector<Range> ranges; // of the predicate's terms
   llvm::SmallVector<unsigned> rangeAxes;
   bool hasFewValues = false; // the kernel being written has registers for addresses
-  Range table; // a number per 16 rows and column; without array if there is none
+  Range table;               // a number per 16 rows and column; without array if there is none
   mlir::Value partialTiles, fullTiles, numListed, listedEnd;
   int64_t listRoom = 0; // of each list
 };

@@ -18,7 +18,8 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Tiles that a list of a block holds at least, which schedules count with, and at most; those behind are all visited.
+/// Tiles that a list of a block holds at least, which schedules count with, and at most; those
+/// behind are all visited.
 static constexpr int64_t kRoom = 2048, kMostRoom = 4096;
 /// Threads per block of the kernel of ranges.
 static constexpr int64_t kRangeThreads = 32;
@@ -27,8 +28,8 @@ SymExpr tilesOf(const SymExpr &extent, int64_t size) {
   return SymExpr::floorDiv(extent + SymExpr(size - 1), SymExpr(size));
 }
 
-/// Whether one interval that is known to be full, of indices alone, is all that a guard says: each of
-/// its conditions bounds it, also those that are not affine, as that of a row's block.
+/// Whether one interval that is known to be full, of indices alone, is all that a guard says: each
+/// of its conditions bounds it, also those that are not affine, as that of a row's block.
 static bool isOneInterval(const TilePlan &plan) {
   auto pieces = plan.fold.getPieces();
   if (!pieces || pieces->size() != 1 || !cast<PieceAttr>((*pieces)[0]).getFull())
@@ -66,7 +67,8 @@ SmallVector<unsigned> axesOf(ArrayRef<Value> values, ForOp nest) {
   rows::Dependence deps;
   SmallVector<unsigned> axes;
   for (unsigned axis = 0; axis + 1 < nest.getExtents().size(); ++axis)
-    if (llvm::any_of(values, [&](Value value) { return deps.on(value, nest.getBody().getArgument(axis)); }))
+    if (llvm::any_of(values,
+                     [&](Value value) { return deps.on(value, nest.getBody().getArgument(axis)); }))
       axes.push_back(axis);
   return axes;
 }
@@ -99,8 +101,9 @@ void TileKernel::makeRanges() {
     extents.push_back(range.tiles);
     extents.push_back(SymExpr(2));
     auto type = ArrayType::get(b.getContext(), extents, b.getI64Type());
-    StringRef side = term.ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).getValue()
-                                : plan.fold.getName();
+    StringRef side = term.ofRow
+                         ? cast<StringAttr>(plan.nest.getNames().getValue().back()).getValue()
+                         : plan.fold.getName();
     range.array = program.addWorkspace(freshName((side + "_range").str()), type);
     ranges.push_back(std::move(range));
   }
@@ -111,14 +114,16 @@ Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
   Value flat;
   for (unsigned axis : range.axes) {
     Value index = code.eval(plan.nest.getBody().getArgument(axis));
-    flat = flat ? b.createOrFold<arith::AddIOp>(
-                      code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(extent(axis))),
-                      index)
-                : index;
+    flat =
+        flat ? b.createOrFold<arith::AddIOp>(
+                   code.loc,
+                   b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(extent(axis))), index)
+             : index;
   }
   if (flat)
     flat = b.createOrFold<arith::AddIOp>(
-        code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles.str())), tile);
+        code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles.str())),
+        tile);
   return flat ? flat : tile;
 }
 
@@ -177,8 +182,9 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
                                code.symbol(ofRow ? extent(last) : plan.fold.getExtent()));
   SmallVector<unsigned> numbers;
   Values inits;
-  std::vector<std::string> names{ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).str()
-                                       : plan.fold.getName().str()};
+  std::vector<std::string> names{
+      ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).str()
+            : plan.fold.getName().str()};
   for (auto [k, term] : llvm::enumerate(predicate->getTerms())) {
     if (term.ofRow != ofRow)
       continue;
@@ -204,9 +210,10 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
     Value writes;
     for (unsigned axis : rangeAxes)
       if (!llvm::is_contained(range.axes, axis))
-        writes = code.both(writes, arith::CmpIOp::create(
-                                       b, code.loc, arith::CmpIPredicate::eq,
-                                       code.eval(plan.nest.getBody().getArgument(axis)), code.index(0)));
+        writes = code.both(writes,
+                           arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq,
+                                                 code.eval(plan.nest.getBody().getArgument(axis)),
+                                                 code.index(0)));
     auto write = [&] {
       Value place = rangePlace(code, range, tile);
       for (Value bound : {limited.low, limited.high}) {
@@ -222,11 +229,12 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   }
 }
 
-/// What a nest reads may be there only where it runs, which a choice over axes that terms are functions of says.
+/// What a nest reads may be there only where it runs, which a choice over axes that terms are
+/// functions of says.
 void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
   bool isKnown = choice && llvm::all_of(*plan.nest.getChoiceAxes(), [&](int64_t axis) {
-    return llvm::is_contained(rangeAxes, unsigned(axis));
-  });
+                   return llvm::is_contained(rangeAxes, unsigned(axis));
+                 });
   bool clamps = std::exchange(code.clampsLoads, false); // one element, which is there
   Value both = isKnown ? code.both(code.eval(choice), condition) : condition;
   code.clampsLoads = clamps;
@@ -274,17 +282,22 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
   }
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
   Value position = arith::AddIOp::create(
-      b, code.named("tile"), arith::MulIOp::create(b, code.loc, group, code.index(kRangeThreads)), thread);
+      b, code.named("tile"), arith::MulIOp::create(b, code.loc, group, code.index(kRangeThreads)),
+      thread);
   auto isBelow = [&](const SymExpr &bound) -> Value {
-    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, code.symbol(bound.str()));
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position,
+                                 code.symbol(bound.str()));
   };
   whenTried(code, isBelow(positions), [&] {
     if (!ofRows || !ofKeys)
       return writeRanges(code, ofRows, position);
-    code.branch(isBelow(rowTiles), {}, [&] { return writeRanges(code, true, position), Values(); }, [&] {
-      Value tile = arith::SubIOp::create(b, code.named("tile"), position, code.symbol(rowTiles.str()));
-      return writeRanges(code, false, tile), Values();
-    });
+    code.branch(
+        isBelow(rowTiles), {}, [&] { return writeRanges(code, true, position), Values(); },
+        [&] {
+          Value tile =
+              arith::SubIOp::create(b, code.named("tile"), position, code.symbol(rowTiles.str()));
+          return writeRanges(code, false, tile), Values();
+        });
   });
 }
 
@@ -302,11 +315,12 @@ void TileKernel::clampLoads(ScalarCode &code) {
 // The lists of a block
 //===----------------------------------------------------------------------===//
 
-/// Returns the bytes of shared memory that the block has left and that no other block of its multiprocessor could use:
-/// next to the rings so far, and the longest lists that follow.
+/// Returns the bytes of shared memory that the block has left and that no other block of its
+/// multiprocessor could use: next to the rings so far, and the longest lists that follow.
 int64_t TileKernel::findFreeBytes() {
   static const GpuMachine machine = llvm::cantFail(loadGpuMachine("sm_90a"));
-  constexpr int64_t others = 2048; // numbers that the block keeps, bits and counts, and what a machine takes for itself
+  constexpr int64_t others =
+      2048; // numbers that the block keeps, bits and counts, and what a machine takes for itself
   int64_t bytes = others, residents = residentBlocks(plan.shape, machine);
   b.getBlock()->getParentOp()->walk([&](Operation *op) {
     if (auto ring = dyn_cast<device::SharedOp>(op))
@@ -334,7 +348,9 @@ void TileKernel::collectTiles(ScalarCode &code) {
   listRoom = extent && *extent <= kRoom * plan.shape.keys ? kRoom : findListRoom();
   bool isShort = extent && *extent <= listRoom * plan.shape.keys;
   Value end = arith::AddIOp::create(b, code.loc, firstTile, code.index(listRoom));
-  listedEnd = isShort ? endTile : arith::MinSIOp::create(b, code.named("listed_end"), endTile, end).getResult();
+  listedEnd = isShort
+                  ? endTile
+                  : arith::MinSIOp::create(b, code.named("listed_end"), endTile, end).getResult();
   Value all = statesRead ? hasAllRows(code) : Value();
   SmallVector<TileRange> found(ranges.size());
   if (!table.array) {
@@ -344,8 +360,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
         found[k] = loadRange(code, ranges[k], rowTile);
   }
   Type list = device::MembersType::get(b.getContext(), listRoom), index = b.getIndexType();
-  auto collect = device::CollectOp::create(b, code.loc, TypeRange{list, list}, TypeRange{index, index},
-                                           firstTile, listedEnd);
+  auto collect = device::CollectOp::create(b, code.loc, TypeRange{list, list},
+                                           TypeRange{index, index}, firstTile, listedEnd);
   collect->setAttr("names", b.getStrArrayAttr({"partial_tiles", "full_tiles"}));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -357,8 +373,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
     clampLoads(code);
     Value first = arith::MulIOp::create(b, code.named("first"), tile, size);
     Value end = arith::AddIOp::create(b, code.named("end"), first, size);
-    Value last = arith::SubIOp::create(b, code.named("last"),
-                                       arith::MinSIOp::create(b, code.loc, end, keys), code.index(1));
+    Value last = arith::SubIOp::create(
+        b, code.named("last"), arith::MinSIOp::create(b, code.loc, end, keys), code.index(1));
     TileTruth truth;
     if (table.array) {
       truth = readTable(code, tile);
@@ -366,8 +382,12 @@ void TileKernel::collectTiles(ScalarCode &code) {
       for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
         if (!term.ofRow)
           found[k] = loadRange(code, ranges[k], tile);
-      truth = predicate->emit({b, code.loc, [&](Value value) { return code.eval(value); },
-                               {firstRow, lastRow}, {first, last}, found});
+      truth = predicate->emit({b,
+                               code.loc,
+                               [&](Value value) { return code.eval(value); },
+                               {firstRow, lastRow},
+                               {first, last},
+                               found});
     }
     auto inverse = [&](Value x) {
       return b.createOrFold<arith::XOrIOp>(code.loc, x, code.constant(b.getBoolAttr(true)));
@@ -387,7 +407,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
     masked = arith::AddIOp::create(b, code.loc, masked,
                                    arith::SubIOp::create(b, code.loc, endTile, listedEnd));
   numMasked = narrow(code, masked);
-  numTiles = narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
+  numTiles =
+      narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
 }
 
 /// The tile at a position of the lists.
@@ -399,7 +420,8 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
   };
   Value full, partial;
   if (!masked || !*masked) {
-    Value place = arith::SubIOp::create(b, code.loc, position, device::KeptOp::create(b, numMasked.getLoc(), numMasked));
+    Value place = arith::SubIOp::create(b, code.loc, position,
+                                        device::KeptOp::create(b, numMasked.getLoc(), numMasked));
     if (!masked)
       place = arith::MaxSIOp::create(b, code.loc, place, code.index(0));
     full = member(fullTiles, place);
@@ -410,14 +432,17 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
       // Seldom needed, so that both stay out of the registers.
       Value count = device::KeptOp::create(b, numListed.getLoc(), numListed);
       Value rest = arith::SubIOp::create(b, code.loc, position, count);
-      Value behind = arith::AddIOp::create(b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
-      Value isListed = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, count);
+      Value behind = arith::AddIOp::create(
+          b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
+      Value isListed =
+          arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, count);
       partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, behind);
     }
   }
   if (masked)
     return *masked ? partial : full;
-  Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
+  Value isMasked =
+      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
   return arith::SelectOp::create(b, code.named("tile"), isMasked, partial, full);
 }
 

@@ -39,8 +39,7 @@ Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over
   b.setInsertionPointToEnd(&block);
   code.open();
   ValueRange arguments = block.getArguments();
-  Values values = body(arguments.take_front(inputs.size()),
-                       arguments.drop_front(inputs.size()));
+  Values values = body(arguments.take_front(inputs.size()), arguments.drop_front(inputs.size()));
   device::YieldOp::create(b, code.loc, values);
   code.close();
   eraseUnused(op);
@@ -68,8 +67,8 @@ static bool isOfElement(device::MapOp op, Value value) {
     return is_contained(op.getBody().getArguments(), operand);
   };
   return isArgument(value) || llvm::any_of(stepsInside(op, value), [&](Operation *step) {
-    return llvm::any_of(step->getOperands(), isArgument);
-  });
+           return llvm::any_of(step->getOperands(), isArgument);
+         });
 }
 
 /// Where a map over a tile reads memory, an address per element would follow from few
@@ -109,15 +108,17 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
   // A condition may follow from another one: all are computed before any is replaced.
   Values ofRows;
   for (auto &[condition, operands] : uses)
-    ofRows.push_back(map(code, "", {}, Over::rows(), {b.getI1Type()}, [&, condition = condition](ValueRange, ValueRange) {
-      IRMapping copies;
-      for (Operation *step : stepsInside(op, condition))
-        b.clone(*step, copies);
-      Value word = arith::ExtUIOp::create(b, code.loc, b.getI32Type(),
-                                          copies.lookupOrDefault(condition));
-      Value zero = code.constant(b.getI32IntegerAttr(0));
-      return Values{code.differs(device::OpaqueOp::create(b, code.loc, word), zero)};
-    })[0]);
+    ofRows.push_back(map(code, "", {}, Over::rows(), {b.getI1Type()},
+                         [&, condition = condition](ValueRange, ValueRange) {
+                           IRMapping copies;
+                           for (Operation *step : stepsInside(op, condition))
+                             b.clone(*step, copies);
+                           Value word = arith::ExtUIOp::create(b, code.loc, b.getI32Type(),
+                                                               copies.lookupOrDefault(condition));
+                           Value zero = code.constant(b.getI32IntegerAttr(0));
+                           return Values{
+                               code.differs(device::OpaqueOp::create(b, code.loc, word), zero)};
+                         })[0]);
   for (auto [use, value] : llvm::zip_equal(uses, ofRows)) {
     unsigned number = op.getInputs().size();
     op.getInputsMutable().append(value);
@@ -128,8 +129,9 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
 }
 
 namespace {
-/// What values of a map over a tile depend on: its row, the whole tile, or its element. Of operations with regions
-/// only branches, whose blocks have no arguments, are of anything but the element.
+/// What values of a map over a tile depend on: its row, the whole tile, or its element. Of
+/// operations with regions only branches, whose blocks have no arguments, are of anything but the
+/// element.
 class RowDependence {
 public:
   enum Kind { Uniform, Row, Element };
@@ -264,8 +266,7 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
       inputs.push_back(op.getInputs()[k]), numbers.push_back(k);
   for (Value root : roots)
     types.push_back(root.getType());
-  Values results = map(code, "", inputs, Over::rows(), types,
-                       [&](ValueRange in, ValueRange at) {
+  Values results = map(code, "", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
     for (auto [number, value] : llvm::zip(numbers, in))
       copies.map(block.getArgument(number), value);
     copies.map(block.getArgument(count), at[0]);
@@ -289,14 +290,13 @@ void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
   code.bind(plan.nest.getBody().getArguments().back(),
             arith::AddIOp::create(b, code.loc, rowBase, at[0]));
   if (at.size() > 1)
-    code.bind(plan.fold.getBody().getArgument(0),
-              arith::AddIOp::create(b, code.loc, first, at[1]));
+    code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, at[1]));
 }
 
 Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise,
                          llvm::function_ref<Values()> body) {
-  auto op = device::IfAnyOp::create(b, code.loc, ValueRange(otherwise).getTypes(), condition,
-                                    otherwise);
+  auto op =
+      device::IfAnyOp::create(b, code.loc, ValueRange(otherwise).getTypes(), condition, otherwise);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(&op.getBody().emplaceBlock());
   code.open();

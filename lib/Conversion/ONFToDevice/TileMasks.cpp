@@ -46,12 +46,23 @@ private:
     using Predicate = arith::CmpIPredicate;
     Predicate predicate = compare.getPredicate(), mirrored;
     switch (predicate) {
-    case Predicate::slt: mirrored = Predicate::sgt; break;
-    case Predicate::sle: mirrored = Predicate::sge; break;
-    case Predicate::sgt: mirrored = Predicate::slt; break;
-    case Predicate::sge: mirrored = Predicate::sle; break;
-    case Predicate::eq: mirrored = Predicate::eq; break;
-    default: return false;
+    case Predicate::slt:
+      mirrored = Predicate::sgt;
+      break;
+    case Predicate::sle:
+      mirrored = Predicate::sge;
+      break;
+    case Predicate::sgt:
+      mirrored = Predicate::slt;
+      break;
+    case Predicate::sge:
+      mirrored = Predicate::sle;
+      break;
+    case Predicate::eq:
+      mirrored = Predicate::eq;
+      break;
+    default:
+      return false;
     }
     Value left = compare.getLhs(), right = compare.getRhs();
     auto ofLeft = coefficient(left), ofRight = coefficient(right);
@@ -105,13 +116,15 @@ static Guard readGuards(const TilePlan &plan, ScalarCode &code) {
 }
 
 namespace {
-/// Keys that a row sees as far as comparisons say so, from `lower` to before `upper`, counted from some key on.
+/// Keys that a row sees as far as comparisons say so, from `lower` to before `upper`, counted from
+/// some key on.
 struct Interval {
   Value lower, upper;
 };
 } // namespace
 
-/// Those of `size` keys from the one on that the fold's index is bound to, of the row that is bound.
+/// Those of `size` keys from the one on that the fold's index is bound to, of the row that is
+/// bound.
 static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard, Value size) {
   using Predicate = arith::CmpIPredicate;
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
@@ -147,20 +160,23 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
 Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
   unsigned last = plan.nest.getExtents().size() - 1;
   Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
-                                     code.eval(plan.nest.getBody().getArguments().back()), code.symbol(extent(last)));
+                                     code.eval(plan.nest.getBody().getArguments().back()),
+                                     code.symbol(extent(last)));
   for (Value condition : conditions)
     sees = code.both(sees, code.eval(condition));
   return sees;
 }
 
-/// Whether the row that is bound sees any key of the fold; null where elements must be asked for that.
+/// Whether the row that is bound sees any key of the fold; null where elements must be asked for
+/// that.
 Value TileKernel::seesSome(ScalarCode &code) {
   Guard guard = readGuards(plan, code);
   if (!guard.rest.empty())
     return Value();
   code.bind(plan.fold.getBody().getArgument(0), code.index(0));
   Interval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
-  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
+  Value some =
+      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
   return code.both(seesAtAll(code, guard.ofRow), some);
 }
 
@@ -181,9 +197,11 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
     auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
     auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
     Value keys = code.index(plan.shape.keys), zero = code.index(0);
-    auto [lower, upper] = findInterval(b, code, guard, least(keys, sub(code.symbol(plan.fold.getExtent()), first)));
+    auto [lower, upper] =
+        findInterval(b, code, guard, least(keys, sub(code.symbol(plan.fold.getExtent()), first)));
     Value sees = seesAtAll(code, guard.ofRow);
-    upper = arith::SelectOp::create(b, code.loc, sees, b.createOrFold<arith::MaxSIOp>(code.loc, upper, zero), zero);
+    upper = arith::SelectOp::create(b, code.loc, sees,
+                                    b.createOrFold<arith::MaxSIOp>(code.loc, upper, zero), zero);
     Value start = arith::MulIOp::create(b, code.loc, at[1], code.index(laneStride()));
     auto fromStart = [&](Value x) -> Value {
       return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), sub(x, start));
@@ -197,13 +215,16 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
   return guard.rest.empty() ? presence : readPresence(code, presence, first, scores);
 }
 
-/// Whether a condition can be evaluated where the guard does not ask for it, or a value of the fold's
-/// results where there is no row, with loads of the nearest elements.
+/// Whether a condition can be evaluated where the guard does not ask for it, or a value of the
+/// fold's results where there is no row, with loads of the nearest elements.
 bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
-  bool isOfTiles = op == plan.fold.getOperation() ||
-                   llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; }) ||
-                   llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == condition; });
+  bool isOfTiles =
+      op == plan.fold.getOperation() ||
+      llvm::any_of(plan.priors,
+                   [&](const TileProduct &prior) { return prior.fold.getOperation() == op; }) ||
+      llvm::any_of(plan.folded.scores,
+                   [&](const Score &score) { return score.value == condition; });
   if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
     return true;
   if (auto known = clampable.find(op); known != clampable.end())
@@ -224,11 +245,14 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
   auto last = [&](StringRef extent) -> Value {
     return arith::SubIOp::create(b, code.loc, code.symbol(extent), code.index(1));
   };
-  code.bind(plan.nest.getBody().getArguments().back(),
-            arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
+  code.bind(
+      plan.nest.getBody().getArguments().back(),
+      arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
   Value left = arith::SubIOp::create(b, code.loc, last(plan.fold.getExtent()), first);
   Value size = arith::MinSIOp::create(b, code.loc, left, code.index(plan.shape.keys - 1));
-  auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x); };
+  auto narrow = [&](Value x) -> Value {
+    return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x);
+  };
   Value place = arith::MinSIOp::create(b, code.loc, narrow(at[1]), narrow(size));
   place = arith::IndexCastOp::create(b, code.loc, b.getIndexType(), place);
   code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, place));
@@ -240,7 +264,8 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
 int64_t TileKernel::columnsAtOnce(const Presence &presence) {
   if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))
     return 0;
-  int64_t left = plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
+  int64_t left =
+      plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
   for (const Carrier &carrier : plan.folded.carriers)
     left -= padded(carrier.extents[0]) / 2;
   return left >= 104 ? plan.shape.keys : left >= 88 ? std::gcd(plan.shape.keys, int64_t(32)) : 0;
@@ -253,7 +278,8 @@ SmallVector<unsigned> TileKernel::findScoresRead(ArrayRef<Value> conditions) {
   while (!open.empty()) {
     Value value = open.pop_back_val();
     Operation *op = value.getDefiningOp();
-    bool isScore = llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == value; });
+    bool isScore =
+        llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == value; });
     if (seen.insert(value).second && op && !isScore)
       open.append(op->operand_begin(), op->operand_end());
   }
@@ -279,17 +305,18 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
   Type word = plan.shape.keys / lanes <= 32 ? b.getI32Type() : b.getI64Type();
   assert(plan.shape.keys / lanes <= 64 && "a tile has at most 256 keys");
   auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
-  auto bitsOf = [&](int64_t columns, Value start, llvm::function_ref<void(ValueRange)> bind) -> Value {
-    Value bits = map(code, "bit", inputs, Over::tile(columns), {word},
-                     [&](ValueRange in, ValueRange at) {
-      bind(at);
-      for (auto [k, value] : llvm::zip(read, in.drop_front(bounds)))
-        code.bind(plan.folded.scores[k].value, asFloat(code, value));
-      Value present = isPresent(code, presence, in.take_front(bounds), at[1], start);
-      Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
-      Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
-      return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
-    })[0];
+  auto bitsOf = [&](int64_t columns, Value start,
+                    llvm::function_ref<void(ValueRange)> bind) -> Value {
+    Value bits =
+        map(code, "bit", inputs, Over::tile(columns), {word}, [&](ValueRange in, ValueRange at) {
+          bind(at);
+          for (auto [k, value] : llvm::zip(read, in.drop_front(bounds)))
+            code.bind(plan.folded.scores[k].value, asFloat(code, value));
+          Value present = isPresent(code, presence, in.take_front(bounds), at[1], start);
+          Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
+          Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
+          return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
+        })[0];
     return device::ReduceOp::create(b, code.named("bits"), typeOver(Over::parts(), word),
                                     MonoidAttr::get(b.getContext(), Monoid::add), bits);
   };
@@ -311,17 +338,21 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
   if (columns == plan.shape.keys) {
     words = bitsAtOnce(Value());
   } else if (columns > 0) {
-    Value none = device::FillOp::create(b, code.named("words"), typeOver(Over::parts(), word), number(0));
-    words = code.loop(code.index(0), code.index(plan.shape.keys / columns), none, {"step", "words"},
-                      [&](Value step, ValueRange olds) {
-      Value start = arith::MulIOp::create(b, code.named("start"), step, code.index(columns));
-      return map(code, "words", {olds[0], bitsAtOnce(start)}, Over::parts(), {word}, [&](ValueRange in, ValueRange) {
-        Value place = arith::MulIOp::create(b, code.loc, step, code.index(columns / lanes));
-        Value moved = arith::ShLIOp::create(b, code.loc, in[1],
-                                            arith::IndexCastOp::create(b, code.loc, word, place));
-        return Values{arith::OrIOp::create(b, code.loc, in[0], moved)};
-      });
-    })[0];
+    Value none =
+        device::FillOp::create(b, code.named("words"), typeOver(Over::parts(), word), number(0));
+    words = code.loop(
+        code.index(0), code.index(plan.shape.keys / columns), none, {"step", "words"},
+        [&](Value step, ValueRange olds) {
+          Value start = arith::MulIOp::create(b, code.named("start"), step, code.index(columns));
+          return map(
+              code, "words", {olds[0], bitsAtOnce(start)}, Over::parts(), {word},
+              [&](ValueRange in, ValueRange) {
+                Value place = arith::MulIOp::create(b, code.loc, step, code.index(columns / lanes));
+                Value moved = arith::ShLIOp::create(
+                    b, code.loc, in[1], arith::IndexCastOp::create(b, code.loc, word, place));
+                return Values{arith::OrIOp::create(b, code.loc, in[0], moved)};
+              });
+        })[0];
   } else {
     words = bitsOf(plan.shape.keys, Value(), [&](ValueRange at) { bindElement(code, at, first); });
   }
@@ -370,11 +401,11 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
         b, code.loc, arith::ShRSIOp::create(b, code.loc, bounds[0], place), number(1));
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, bit, number(0));
   }
-  Value position = arith::IndexCastOp::create(
-      b, code.loc, b.getI32Type(), device::ThreadOffsetOp::create(b, code.loc, column));
+  Value position = arith::IndexCastOp::create(b, code.loc, b.getI32Type(),
+                                              device::ThreadOffsetOp::create(b, code.loc, column));
   if (start)
-    position = arith::AddIOp::create(b, code.loc, position,
-                                     arith::IndexCastOp::create(b, code.loc, b.getI32Type(), start));
+    position = arith::AddIOp::create(
+        b, code.loc, position, arith::IndexCastOp::create(b, code.loc, b.getI32Type(), start));
   auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
     return arith::CmpIOp::create(b, code.loc, predicate, position, bound);
   };
@@ -386,29 +417,30 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
       present = code.both(present, code.eval(condition));
       continue;
     }
-    present = code.branch(present, {b.getI1Type()}, [&] { return Values{code.eval(condition)}; },
-                          [&] { return Values{code.constant(b.getBoolAttr(false))}; })[0];
+    present = code.branch(
+        present, {b.getI1Type()}, [&] { return Values{code.eval(condition)}; },
+        [&] { return Values{code.constant(b.getBoolAttr(false))}; })[0];
   }
   return present;
 }
 
 /// `value` where the element is present and `keep` holds, else `none`; what `value`
 /// reads is read only there. Null for both: everywhere.
-Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value none,
-                          ValueRange reads, llvm::function_ref<Value()> value) {
+Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value none, ValueRange reads,
+                          llvm::function_ref<Value()> value) {
   bool reading = present && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
   keep = code.both(present, keep);
   if (reading)
-    return code.branch(keep, {none.getType()}, [&] { return Values{value()}; },
-                       [&] { return Values{none}; })[0];
+    return code.branch(
+        keep, {none.getType()}, [&] { return Values{value()}; }, [&] { return Values{none}; })[0];
   Value result = value();
   if (!keep)
     return result;
   return arith::SelectOp::create(b, code.loc, keep, result, none);
 }
 
-/// Whether the last tile may have rows of a carried operand that are apart and behind the fold's range: steps need not
-/// divide what an axis has.
+/// Whether the last tile may have rows of a carried operand that are apart and behind the fold's
+/// range: steps need not divide what an axis has.
 bool TileKernel::hasRowsBehind() {
   SymExpr range = *SymExpr::parse(plan.fold.getExtent());
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
@@ -419,7 +451,8 @@ bool TileKernel::hasRowsBehind() {
          });
 }
 
-/// The rings of operands that weights meet, rows of keys or columns of them where elements have 8 bits.
+/// The rings of operands that weights meet, rows of keys or columns of them where elements have 8
+/// bits.
 SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
   SmallVector<std::pair<Value, bool>> rings;
   for (auto [operand, ring] : llvm::zip(plan.carried, carriedRings))
@@ -427,14 +460,15 @@ SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
   return rings;
 }
 
-/// Elements of operands that no row of the block sees must not meet the weights, not even with weight 0.
+/// Elements of operands that no row of the block sees must not meet the weights, not even with
+/// weight 0.
 void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first, Value stage,
                              ArrayRef<std::pair<Value, bool>> rings) {
   Value seen = map(code, "seen", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
                    [&](ValueRange in, ValueRange at) {
-    bindElement(code, at, first);
-    return Values{isPresent(code, presence, in, at[1])};
-  })[0];
+                     bindElement(code, at, first);
+                     return Values{isPresent(code, presence, in, at[1])};
+                   })[0];
   for (auto [tiles, isInterleaved] : rings)
     device::ClearUnseenOp::create(b, code.loc, tiles, stage, seen, isInterleaved);
 }

@@ -25,25 +25,27 @@ static constexpr float kLargeReference = 1024;
 /// Returns whether all uses of a difference are powers with it as their exponent.
 static bool isExponent(Value difference) {
   return difference.getType().isF32() && !difference.use_empty() &&
-         llvm::all_of(difference.getUsers(), [](Operation *user) { return isa<math::ExpOp, PiecewiseExp2Op>(user); });
+         llvm::all_of(difference.getUsers(),
+                      [](Operation *user) { return isa<math::ExpOp, PiecewiseExp2Op>(user); });
 }
 
-/// Returns whether only guards need an operation. They have been asked before a tile's elements are shifted.
+/// Returns whether only guards need an operation. They have been asked before a tile's elements are
+/// shifted.
 static bool isOfGuard(Operation *op) {
   return isa<GuardOp>(op) || (op->getNumRegions() == 0 && !isa<YieldOp>(op) && !op->use_empty() &&
                               llvm::all_of(op->getUsers(), isOfGuard));
 }
 
-/// Returns whether states without references take the value, or its maximum or minimum with another one: these have
-/// been reduced before a tile's elements are shifted.
+/// Returns whether states without references take the value, or its maximum or minimum with another
+/// one: these have been reduced before a tile's elements are shifted.
 static bool isReducedBefore(Operation *user) {
   if (isa<YieldOp>(user)) {
     auto acc = dyn_cast<AccOp>(user->getParentOp());
     return acc && acc.getRefs().empty();
   }
-  return isa<arith::MaximumFOp, arith::MinimumFOp>(user) && llvm::all_of(user->getUsers(), [](Operation *next) {
-    return isa<YieldOp>(next) && isReducedBefore(next);
-  });
+  return isa<arith::MaximumFOp, arith::MinimumFOp>(user) &&
+         llvm::all_of(user->getUsers(),
+                      [](Operation *next) { return isa<YieldOp>(next) && isReducedBefore(next); });
 }
 
 /// Returns whether differences that are exponents have all uses of a value.
@@ -68,11 +70,12 @@ bool TileKernel::isOfRowAlone(Value value) {
       if (seen.insert(operand).second)
         open.push_back(operand);
   }
-  return value.getType().isF32() && !deps.on(value, plan.fold.getBody().getArgument(0)) && canClamp(value);
+  return value.getType().isF32() && !deps.on(value, plan.fold.getBody().getArgument(0)) &&
+         canClamp(value);
 }
 
-/// Returns the value that every exponent of an element subtracts from it, or it from. Null if the element has
-/// another use, so that nothing may take its place.
+/// Returns the value that every exponent of an element subtracts from it, or it from. Null if the
+/// element has another use, so that nothing may take its place.
 Value TileKernel::pivotOf(const Element &element) {
   Value pivot;
   for (Operation *user : element.value.getUsers()) {
@@ -89,9 +92,10 @@ Value TileKernel::pivotOf(const Element &element) {
   return pivot;
 }
 
-/// Returns the pivots of a tile's elements. Each has all its uses in exponents of elements, so that another value may
-/// stand in its place there. `isKnown` says which values may be pivots now.
-SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile, llvm::function_ref<bool(Value)> isKnown) {
+/// Returns the pivots of a tile's elements. Each has all its uses in exponents of elements, so that
+/// another value may stand in its place there. `isKnown` says which values may be pivots now.
+SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile,
+                                                      llvm::function_ref<bool(Value)> isKnown) {
   SmallVector<Pivot> pivots;
   for (auto [k, element] : llvm::enumerate(tile.elements)) {
     Value value = pivotOf(element);
@@ -105,18 +109,21 @@ SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile, llvm::fu
   }
   llvm::erase_if(pivots, [&](const Pivot &pivot) {
     auto isOfElement = [&](Value value) {
-      return llvm::any_of(pivot.elements, [&](unsigned k) { return tile.elements[k].value == value; });
+      return llvm::any_of(pivot.elements,
+                          [&](unsigned k) { return tile.elements[k].value == value; });
     };
     bool hasIntegers = llvm::any_of(pivot.elements, [&](unsigned k) {
       return elementOf(tile.elements[k].fragment).isInteger(32);
     });
-    return (hasIntegers && pivot.elements.size() != 1) || llvm::any_of(pivot.value.getUsers(), [&](Operation *user) {
-      bool isInside = plan.fold->isProperAncestor(user);
-      bool isExponentOf = isa<arith::SubFOp>(user) && isExponent(user->getResult(0)) &&
-                          (isOfElement(user->getOperand(0)) || isOfElement(user->getOperand(1)));
-      bool isState = isa<AccOp>(user) || user == plan.fold.getBody().front().getTerminator();
-      return isInside && !isState && !isExponentOf;
-    });
+    return (hasIntegers && pivot.elements.size() != 1) ||
+           llvm::any_of(pivot.value.getUsers(), [&](Operation *user) {
+             bool isInside = plan.fold->isProperAncestor(user);
+             bool isExponentOf =
+                 isa<arith::SubFOp>(user) && isExponent(user->getResult(0)) &&
+                 (isOfElement(user->getOperand(0)) || isOfElement(user->getOperand(1)));
+             bool isState = isa<AccOp>(user) || user == plan.fold.getBody().front().getTerminator();
+             return isInside && !isState && !isExponentOf;
+           });
   });
   return pivots;
 }
@@ -131,33 +138,39 @@ Value TileKernel::isLarge(ScalarCode &code, Value value, bool finite) {
   return finite ? code.both(large, less(size, code.constant(b.getF32FloatAttr(INFINITY)))) : large;
 }
 
-/// Returns an element x of rows with a large reference m such that x·rest − 0 is what the scaled element was from m:
-/// (x·rest − m)/rest. Of integers it is x − n, with n the integer next to m/rest.
+/// Returns an element x of rows with a large reference m such that x·rest − 0 is what the scaled
+/// element was from m: (x·rest − m)/rest. Of integers it is x − n, with n the integer next to
+/// m/rest.
 Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value reference) {
   Over over = Over::tile(plan.shape.keys);
   Type type = elementOf(element.fragment);
   Value inverse;
   if (element.rest)
-    inverse = device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
+    inverse =
+        device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
   if (type.isInteger(32)) {
-    Value whole = map(code, "shift", reference, Over::rows(), {type}, [&](ValueRange in, ValueRange) {
-      return Values{arith::FPToSIOp::create(b, code.loc, type, nearestMultiple(code, in[0], inverse))};
-    })[0];
+    Value whole =
+        map(code, "shift", reference, Over::rows(), {type}, [&](ValueRange in, ValueRange) {
+          return Values{
+              arith::FPToSIOp::create(b, code.loc, type, nearestMultiple(code, in[0], inverse))};
+        })[0];
     return map(code, "S", {element.fragment, whole}, over, {type}, [&](ValueRange in, ValueRange) {
       return Values{arith::SubIOp::create(b, code.loc, in[0], in[1])};
     })[0];
   }
-  return map(code, "S", {element.fragment, reference}, over, {type}, [&](ValueRange in, ValueRange) {
-    Value x = element.rest ? code.combine(Monoid::mul, in[0], element.rest) : in[0];
-    Value shifted = arith::SubFOp::create(b, code.loc, x, in[1]);
-    if (inverse)
-      shifted = code.combine(Monoid::mul, shifted, inverse);
-    return Values{arith::SelectOp::create(b, code.loc, isLarge(code, in[1], true), shifted, in[0])};
-  })[0];
+  return map(code, "S", {element.fragment, reference}, over, {type},
+             [&](ValueRange in, ValueRange) {
+               Value x = element.rest ? code.combine(Monoid::mul, in[0], element.rest) : in[0];
+               Value shifted = arith::SubFOp::create(b, code.loc, x, in[1]);
+               if (inverse)
+                 shifted = code.combine(Monoid::mul, shifted, inverse);
+               return Values{arith::SelectOp::create(b, code.loc, isLarge(code, in[1], true),
+                                                     shifted, in[0])};
+             })[0];
 }
 
-/// Returns the integer next to m/rest for a large reference m, as a float, and 0 for others. Beyond 2^24, twice the
-/// magnitude of a score of integers, all weights are 0 with any such number.
+/// Returns the integer next to m/rest for a large reference m, as a float, and 0 for others. Beyond
+/// 2^24, twice the magnitude of a score of integers, all weights are 0 with any such number.
 Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inverse) {
   Value quotient = inverse ? code.combine(Monoid::mul, reference, inverse) : reference;
   auto number = [&](float value) { return code.constant(b.getF32FloatAttr(value)); };
@@ -167,22 +180,26 @@ Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inver
   return arith::SelectOp::create(b, code.loc, isLarge(code, reference, true), quotient, number(0));
 }
 
-/// Returns what stands in the place of a large reference m whose element has been shifted: 0, or m − n·rest of integers.
+/// Returns what stands in the place of a large reference m whose element has been shifted: 0, or m
+/// − n·rest of integers.
 Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value reference) {
   bool isInteger = elementOf(element.fragment).isInteger(32);
   Value inverse;
   if (isInteger && element.rest)
-    inverse = device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
-  return map(code, "pivot", reference, Over::rows(), {b.getF32Type()}, [&](ValueRange in, ValueRange) {
-    Value rest = code.constant(b.getF32FloatAttr(0));
-    if (isInteger) {
-      Value whole = nearestMultiple(code, in[0], inverse);
-      if (element.rest)
-        whole = code.combine(Monoid::mul, whole, element.rest);
-      rest = arith::SubFOp::create(b, code.loc, in[0], whole);
-    }
-    return Values{arith::SelectOp::create(b, code.loc, isLarge(code, in[0], true), rest, in[0])};
-  })[0];
+    inverse =
+        device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
+  return map(code, "pivot", reference, Over::rows(), {b.getF32Type()},
+             [&](ValueRange in, ValueRange) {
+               Value rest = code.constant(b.getF32FloatAttr(0));
+               if (isInteger) {
+                 Value whole = nearestMultiple(code, in[0], inverse);
+                 if (element.rest)
+                   whole = code.combine(Monoid::mul, whole, element.rest);
+                 rest = arith::SubFOp::create(b, code.loc, in[0], whole);
+               }
+               return Values{
+                   arith::SelectOp::create(b, code.loc, isLarge(code, in[0], true), rest, in[0])};
+             })[0];
 }
 
 /// Returns the references of pivots, then the fragments of their elements.
@@ -196,20 +213,21 @@ Values TileKernel::valuesOf(ArrayRef<Pivot> pivots, const Tile &tile) {
   return values;
 }
 
-/// Emits a branch for warps that have rows with large references: there the elements are shifted, and the pivots with
-/// them. Returns the pivots, then the elements.
+/// Emits a branch for warps that have rows with large references: there the elements are shifted,
+/// and the pivots with them. Returns the pivots, then the elements.
 Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot> pivots) {
   Values references;
   for (const Pivot &pivot : pivots)
     references.push_back(pivot.reference);
-  Value large = map(code, "large", references, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
-    Value any;
-    for (Value reference : in) {
-      Value next = isLarge(code, reference, true);
-      any = any ? b.createOrFold<arith::OrIOp>(code.loc, any, next) : next;
-    }
-    return Values{any};
-  })[0];
+  Value large =
+      map(code, "large", references, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+        Value any;
+        for (Value reference : in) {
+          Value next = isLarge(code, reference, true);
+          any = any ? b.createOrFold<arith::OrIOp>(code.loc, any, next) : next;
+        }
+        return Values{any};
+      })[0];
   Value any = device::AnyOp::create(b, code.named("any_large"), large);
   return ifAny(code, any, valuesOf(pivots, tile), [&] {
     Values results, shifted;
@@ -224,7 +242,8 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
 }
 
 /// Makes a tile hold what `shiftLarge` has returned.
-void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivots, ValueRange values) {
+void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivots,
+                             ValueRange values) {
   for (auto [k, pivot] : llvm::enumerate(pivots)) {
     tile.pivots[pivot.value] = values[k];
     for (Operation *user : pivot.value.getUsers())
@@ -239,7 +258,8 @@ void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivot
     }
 }
 
-/// Shifts elements whose exponents are from values of the row that no tile changes, as a log-sum-exp that is read.
+/// Shifts elements whose exponents are from values of the row that no tile changes, as a
+/// log-sum-exp that is read.
 void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
   SmallVector<Pivot> pivots = findPivots(tile, [&](Value value) {
     return isOfRowAlone(value) && !value.getDefiningOp<arith::ConstantOp>();
@@ -253,10 +273,11 @@ void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
     return;
   bool clamped = code.clampsLoads, eager = code.eager;
   for (Pivot &pivot : pivots)
-    pivot.reference = map(code, "pivot", {}, Over::rows(), {b.getF32Type()}, [&](ValueRange, ValueRange at) {
-      bindNearestRow(code, at[0]);
-      return Values{code.eval(pivot.value)};
-    })[0];
+    pivot.reference =
+        map(code, "pivot", {}, Over::rows(), {b.getF32Type()}, [&](ValueRange, ValueRange at) {
+          bindNearestRow(code, at[0]);
+          return Values{code.eval(pivot.value)};
+        })[0];
   code.clampsLoads = clamped;
   code.eager = eager;
   takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));

@@ -1,10 +1,9 @@
 //===- TilePlan.cpp - which nests run on tensor cores ---------------------===//
 #include "dialects/MoA/IR/Subscripts.h"
-#include "lib/Conversion/ONFToDevice/Tiles.h"
-#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/Launched.h"
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Analysis/Subscripts.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Support/Shorten.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,7 +45,8 @@ private:
   bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                    SmallVectorImpl<TileOperand> &operands);
   bool findTransposed(const rows::Factors &factors, Value inner, int64_t columns);
-  static std::optional<unsigned> findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands, unsigned first);
+  static std::optional<unsigned> findKnown(const rows::Factors &factors,
+                                           ArrayRef<TileOperand> operands, unsigned first);
   bool findScore(const rows::Score &score);
   bool findCarrier(const rows::Carrier &carrier);
   void orderWeights();
@@ -62,8 +62,9 @@ private:
 
 /// What there is in place of a chain of contractions, and what is needed.
 bool Planner::refuseChain(const Twine &found) {
-  return refuse(found + "; tensor cores take a contraction, or a chain of two, f(A +.* B) +.* C, "
-                        "whose rows are the last axis of the nest, '" +
+  return refuse(found +
+                "; tensor cores take a contraction, or a chain of two, f(A +.* B) +.* C, "
+                "whose rows are the last axis of the nest, '" +
                 rows::getIndexName(plan.nest.getBody().getArguments().back()) + "'");
 }
 
@@ -77,7 +78,9 @@ static std::string describe(ArrayRef<FoldOp> folds) {
       continue;
     auto named = dyn_cast<NameLoc>(accs.front()->getLoc());
     StringRef written = getText(accs.front()->getLoc());
-    StringRef name = named ? named.getName().getValue() : written.empty() ? accs.front().getName() : written;
+    StringRef name = named             ? named.getName().getValue()
+                     : written.empty() ? accs.front().getName()
+                                       : written;
     text += (", of '" + shorten(name, 60) + "' over '" + fold.getName() + "'").str();
   }
   return folds.size() > kShown ? text + " …" : text;
@@ -99,14 +102,17 @@ bool Planner::findPriors(ArrayRef<FoldOp> folds) {
 bool Planner::checkPriors() {
   return llvm::all_of(plan.priors, [&](const TileProduct &prior) {
     bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &rows) {
-      return prior.length == rows.columns && isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
-                                                        LoadOp(rows.load).getTerms().back());
+      return prior.length == rows.columns &&
+             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
+                        LoadOp(rows.load).getTerms().back());
     });
-    return isOfRows || refuse("a fold in front of the one over tiles contracts other rows than this");
+    return isOfRows ||
+           refuse("a fold in front of the one over tiles contracts other rows than this");
   });
 }
 
-/// x, or x where a condition holds and else 0, is added to an element of a carrier and used for nothing else.
+/// x, or x where a condition holds and else 0, is added to an element of a carrier and used for
+/// nothing else.
 void Planner::joinPriors() {
   for (TileProduct &prior : plan.priors) {
     Value sum = prior.fold.getResult(0);
@@ -115,7 +121,8 @@ void Planner::joinPriors() {
       continue;
     Value part = at.getResult(), condition;
     if (auto select = dyn_cast<arith::SelectOp>(*part.getUsers().begin())) {
-      if (select.getTrueValue() != part || !matchPattern(select.getFalseValue(), m_AnyZeroFloat()) ||
+      if (select.getTrueValue() != part ||
+          !matchPattern(select.getFalseValue(), m_AnyZeroFloat()) ||
           deps.on(select.getCondition(), at.getIndices()[0]) || !select->hasOneUse() ||
           !isSameForRows(select.getCondition(), plan.nest.getBody().getArguments().back()))
         continue;
@@ -123,15 +130,19 @@ void Planner::joinPriors() {
       part = select.getResult();
     }
     auto added = dyn_cast<arith::AddFOp>(*part.getUsers().begin());
-    auto other = added ? (added.getLhs() == part ? added.getRhs() : added.getLhs()).getDefiningOp<AtOp>() : AtOp();
+    auto other =
+        added ? (added.getLhs() == part ? added.getRhs() : added.getLhs()).getDefiningOp<AtOp>()
+              : AtOp();
     if (!other || other.getIndices() != at.getIndices() || !other->hasOneUse())
       continue;
     for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
-      bool isTaken = llvm::any_of(plan.priors, [&, k = k](const TileProduct &p) { return p.joined && p.carrier == k; });
+      bool isTaken = llvm::any_of(
+          plan.priors, [&, k = k](const TileProduct &p) { return p.joined && p.carrier == k; });
       AccOp acc = carrier.acc;
       auto accs = rows::getAccs(plan.fold);
       Value result = plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
-      if (other.getState() == result && acc.getRefs().empty() && carrier.extents[0] == prior.right.columns && !isTaken) {
+      if (other.getState() == result && acc.getRefs().empty() &&
+          carrier.extents[0] == prior.right.columns && !isTaken) {
         prior.joined = added.getResult();
         prior.condition = condition;
         prior.carrier = k;
@@ -146,11 +157,13 @@ std::optional<TilePlan> Planner::findProduct() {
   Block &body = plan.nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
   std::string ignored;
-  auto product = folds.size() == 1 && !plan.nest.getChoices() ? findTileProduct(folds[0], ignored) : std::nullopt;
+  auto product = folds.size() == 1 && !plan.nest.getChoices() ? findTileProduct(folds[0], ignored)
+                                                              : std::nullopt;
   if (!product)
     return std::nullopt;
   plan.fold = product->fold;
-  rows::Carrier carrier{product->acc, 0, Float32Type::get(body.getParentOp()->getContext()), {}, {}, {}};
+  rows::Carrier carrier{product->acc, 0,  Float32Type::get(body.getParentOp()->getContext()),
+                        {},           {}, {}};
   carrier.extents.push_back(product->right.columns);
   carrier.row.narrow = onf::LoadOp(product->left.load).getResult().getType();
   plan.folded.carriers.push_back(carrier);
@@ -185,7 +198,8 @@ bool Planner::findFold() {
     if (acc.getMonoid() == Monoid::user)
       return refuse("the state '" + acc.getName() + "' has a monoid of the specification");
     if (!acc.getRefs().empty() && acc.getCombine() == ScalarFn::select)
-      return refuse("the state '" + acc.getName() + "' starts again when what it refers to changes");
+      return refuse("the state '" + acc.getName() +
+                    "' starts again when what it refers to changes");
   }
   plan.folded = std::move(*folded);
   return true;
@@ -220,24 +234,27 @@ static std::string describeArray(LoadOp load) {
   return text.empty() ? name : name + ", which stores '" + text.str() + "',";
 }
 
-/// Operands of one contraction have one type: tensor cores multiply floats of 16 and 8 bits into f32,
-/// and i8, which is all that sums of integers are planned for, into i32. `element` is the type, if
-/// another operand has told.
+/// Operands of one contraction have one type: tensor cores multiply floats of 16 and 8 bits into
+/// f32, and i8, which is all that sums of integers are planned for, into i32. `element` is the
+/// type, if another operand has told.
 bool Planner::checkType(const rows::Factors &factors, Type &element) {
   LoadOp load = getElement(factors);
   if (!load && factors.narrow)
-    return refuse("an operand of a contraction is computed from arrays without its axis of rows or keys, so that no tiles "
+    return refuse("an operand of a contraction is computed from arrays without its axis of rows or "
+                  "keys, so that no tiles "
                   "of it are stored; read these at its rows first, or make it a parameter");
   if (!load)
-    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; rounded by a cast it is stored once, if it is one of rows or keys alone and all that it reads has their axes");
+    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; "
+                  "rounded by a cast it is stored once, if it is one of rows or keys alone and all "
+                  "that it reads has their axes");
   Type type = load.getResult().getType();
   std::string name = describeArray(load);
   if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))
-    return refuse("an operand of a contraction does not have 16 bits: " + name + " has elements of " +
-                  getTypeText(type));
+    return refuse("an operand of a contraction does not have 16 bits: " + name +
+                  " has elements of " + getTypeText(type));
   if (element && element != type)
-    return refuse("the operands of a contraction have different types: " + name + " has elements of " +
-                  getTypeText(type) + ", the other " + getTypeText(element));
+    return refuse("the operands of a contraction have different types: " + name +
+                  " has elements of " + getTypeText(type) + ", the other " + getTypeText(element));
   element = type;
   return true;
 }
@@ -248,14 +265,15 @@ bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef w
       ": '" + rows::getIndexName(inner).str() + "' has " + std::to_string(length) + " indices";
   int64_t unit = 128 / element.getIntOrFloatBitWidth();
   if (length % unit != 0)
-    return refuse(what + " is no multiple of " + Twine(unit) + ", which the copy engine needs" + has);
+    return refuse(what + " is no multiple of " + Twine(unit) + ", which the copy engine needs" +
+                  has);
   return true;
 }
 
-/// X[…] with one term per axis, `inner` the last and `index`, or as many times of it, one of the others;
-/// the rest are the same for the whole block.
-bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner,
-                          int64_t columns, SmallVectorImpl<TileOperand> &operands) {
+/// X[…] with one term per axis, `inner` the last and `index`, or as many times of it, one of the
+/// others; the rest are the same for the whole block.
+bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
+                          SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
   StringRef name = rows::getArrayName(load);
   std::string shown = describeArray(load);
@@ -263,7 +281,8 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   SymExpr step(1);
   auto isOfAxis = [&](unsigned axis) {
     std::string stride = (name + ".s" + Twine(axis)).str();
-    auto parts = splitBySymbols(*SymExpr::parse(cast<StringAttr>(load.getCoefficients()[axis]).getValue()), {stride});
+    auto parts = splitBySymbols(
+        *SymExpr::parse(cast<StringAttr>(load.getCoefficients()[axis]).getValue()), {stride});
     if (!parts || parts->size() != 1)
       return false;
     auto [base, times] = takeApart(load.getTerms()[axis]);
@@ -274,13 +293,14 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   if (load.getTerms().size() != rank || load.getConstant() != "0" ||
       !llvm::all_of(llvm::seq(rank), isOfAxis))
     return refuse("an operand is not addressed axis by axis: subscripts of " + shown +
-                  " must be indices or quotients, along rows multiples of one, without offset, reversal or remainder");
+                  " must be indices or quotients, along rows multiples of one, without offset, "
+                  "reversal or remainder");
   if (rank < 2 || rank > 5)
     return refuse("an operand has too few axes or too many: " + shown + " has " + Twine(rank) +
                   ", the copy engine takes 2 to 5");
   if (load.getTerms().back() != inner)
-    return refuse("an operand's last axis is not the contraction's: " + shown + " is not read along '" +
-                  rows::getIndexName(inner) + "' on its last axis");
+    return refuse("an operand's last axis is not the contraction's: " + shown +
+                  " is not read along '" + rows::getIndexName(inner) + "' on its last axis");
   TileOperand operand;
   operand.load = load;
   operand.columns = columns;
@@ -302,15 +322,16 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
     return refuse("an operand has no axis of rows: " + shown + " is not read along '" +
                   rows::getIndexName(index) + "' on one axis");
   if (!isPositive(step, plan.nest))
-    return refuse("rows of an operand may be the same one: " + shown + " is read along '" + rows::getIndexName(index) +
-                  "' at distances of " + step.str() + ", which nothing says is at least 1");
+    return refuse("rows of an operand may be the same one: " + shown + " is read along '" +
+                  rows::getIndexName(index) + "' at distances of " + step.str() +
+                  ", which nothing says is at least 1");
   operands.push_back(operand);
   return true;
 }
 
 /// The operand of another product of a sum, whose operands are those from `first` on.
-std::optional<unsigned> Planner::findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands,
-                                           unsigned first) {
+std::optional<unsigned> Planner::findKnown(const rows::Factors &factors,
+                                           ArrayRef<TileOperand> operands, unsigned first) {
   LoadOp load = getElement(factors);
   for (unsigned number = first; number != operands.size(); ++number)
     if (isSameElement(load, operands[number].load))
@@ -323,24 +344,27 @@ bool Planner::findScore(const rows::Score &score) {
   if (!score.type.isF32() && !score.type.isIndex())
     return refuse("a contraction is not summed in f32");
   if (score.extent > kLongest)
-    return refuse("a contraction is longer than " + Twine(kLongest) + ": '" + rows::getIndexName(inner) +
-                  "' has " + Twine(score.extent) + " indices");
+    return refuse("a contraction is longer than " + Twine(kLongest) + ": '" +
+                  rows::getIndexName(inner) + "' has " + Twine(score.extent) + " indices");
   Type element;
   auto &terms = plan.scoreTerms.emplace_back();
   unsigned firstRow = plan.rowOperands.size(), firstKey = plan.keyOperands.size();
-  Value rowIndex = plan.nest.getBody().getArguments().back(), keyIndex = plan.fold.getBody().getArgument(0);
+  Value rowIndex = plan.nest.getBody().getArguments().back(),
+        keyIndex = plan.fold.getBody().getArgument(0);
   auto add = [&](const rows::Factors &row, const rows::Factors &key) {
     if (!checkType(row, element) || !checkType(key, element) ||
         !checkLength(inner, score.extent, element, "a contraction's length"))
       return false;
-    auto knownRow = findKnown(row, plan.rowOperands, firstRow), knownKey = findKnown(key, plan.keyOperands, firstKey);
-    terms.push_back({knownRow.value_or(plan.rowOperands.size()), knownKey.value_or(plan.keyOperands.size())});
+    auto knownRow = findKnown(row, plan.rowOperands, firstRow),
+         knownKey = findKnown(key, plan.keyOperands, firstKey);
+    terms.push_back(
+        {knownRow.value_or(plan.rowOperands.size()), knownKey.value_or(plan.keyOperands.size())});
     return (knownRow || findOperand(row, rowIndex, inner, score.extent, plan.rowOperands)) &&
            (knownKey || findOperand(key, keyIndex, inner, score.extent, plan.keyOperands));
   };
-  return add(score.row, score.key) && llvm::all_of(score.further, [&](const rows::FactorPair &pair) {
-    return add(pair.row, pair.key);
-  });
+  return add(score.row, score.key) &&
+         llvm::all_of(score.further,
+                      [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); });
 }
 
 /// A carried operand of 8 bits, which instructions read along the keys: X[…, d, …, j], a temporary,
@@ -381,13 +405,14 @@ bool Planner::findCarrier(const rows::Carrier &carrier) {
     auto known = findKnown(key, plan.carried, first);
     ProductTerm &term = terms.emplace_back();
     term.key = known.value_or(plan.carried.size());
-    bool isFound = known || (isByte ? findTransposed(key, inner, carrier.extents[0])
-                                    : findOperand(key, keyIndex, inner, carrier.extents[0], plan.carried));
+    bool isFound =
+        known || (isByte ? findTransposed(key, inner, carrier.extents[0])
+                         : findOperand(key, keyIndex, inner, carrier.extents[0], plan.carried));
     return isFound && findWeights(row, element, term.row);
   };
-  if (!add(carrier.row, carrier.key) || !llvm::all_of(carrier.further, [&](const rows::FactorPair &pair) {
-        return add(pair.row, pair.key);
-      }))
+  if (!add(carrier.row, carrier.key) ||
+      !llvm::all_of(carrier.further,
+                    [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); }))
     return false;
   orderWeights();
   return true;
@@ -404,7 +429,8 @@ void Planner::orderWeights() {
     return slice.contains(whole.values[0].getDefiningOp());
   };
   for (unsigned k = 1; k < weights.size(); ++k)
-    if (llvm::all_of(weights, [&](const rows::Factors &other) { return isOf(weights[k], other); })) {
+    if (llvm::all_of(weights,
+                     [&](const rows::Factors &other) { return isOf(weights[k], other); })) {
       std::swap(weights[0], weights[k]);
       for (ProductTerm &term : plan.carrierTerms.back())
         term.row = term.row == 0 ? k : term.row == k ? 0 : term.row;
@@ -424,7 +450,8 @@ bool Planner::findWeights(const rows::Factors &factors, Type element, unsigned &
 }
 
 bool Planner::findOperands() {
-  return llvm::all_of(plan.folded.scores, [&](const rows::Score &score) { return findScore(score); }) &&
+  return llvm::all_of(plan.folded.scores,
+                      [&](const rows::Score &score) { return findScore(score); }) &&
          llvm::all_of(plan.folded.carriers,
                       [&](const rows::Carrier &carrier) { return findCarrier(carrier); });
 }
@@ -438,9 +465,11 @@ bool Planner::checkEpilogue() {
     if (loop.getExtents().size() != 1)
       return refuse("an output loop has several axes");
     StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
-    bool known = llvm::any_of(plan.folded.carriers, [&](const rows::Carrier &carrier) {
-      return extent == std::to_string(carrier.extents[0]);
-    }) && llvm::all_of(plan.priors, isColumns(extent));
+    bool known = llvm::any_of(plan.folded.carriers,
+                              [&](const rows::Carrier &carrier) {
+                                return extent == std::to_string(carrier.extents[0]);
+                              }) &&
+                 llvm::all_of(plan.priors, isColumns(extent));
     WalkResult inner = loop.getBody().walk([](Operation *op) {
       return isa<ForOp, FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
     });
@@ -530,7 +559,8 @@ SmallVector<int64_t> moa::findInterleaved(onf::KernelOp kernel) {
 
 bool moa::isInterleaved(Value array) {
   auto argument = cast<BlockArgument>(array);
-  auto arrays = argument.getOwner()->getParentOp()->getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
+  auto arrays =
+      argument.getOwner()->getParentOp()->getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
   return arrays && llvm::is_contained(arrays.asArrayRef(), argument.getArgNumber());
 }
 

@@ -1,8 +1,9 @@
 //===- TileProducts.cpp - products of two arrays, by tiles ----------------===//
 //
-// A fold Σ_j x(i, j) · y(j, d) of elements as memory holds them. Where all that the guard of the fold keeps
-// out is outside of both arrays, tiles have zeros there and no product needs the guard. Otherwise it is asked
-// of tiles in which it may keep something out, whose rows it clears: it must be of the fold's index alone.
+// A fold Σ_j x(i, j) · y(j, d) of elements as memory holds them. Where all that the guard of the
+// fold keeps out is outside of both arrays, tiles have zeros there and no product needs the guard.
+// Otherwise it is asked of tiles in which it may keep something out, whose rows it clears: it must
+// be of the fold's index alone.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
@@ -101,7 +102,9 @@ bool moa::isSameForRows(Value value, Value row) { return rowsTogether(value, row
 namespace {
 class ProductFinder {
 public:
-  ProductFinder(FoldOp fold, std::string &why) : nest(fold->getParentOfType<ForOp>()), why(why) { product.fold = fold; }
+  ProductFinder(FoldOp fold, std::string &why) : nest(fold->getParentOfType<ForOp>()), why(why) {
+    product.fold = fold;
+  }
   std::optional<TileProduct> run();
 
 private:
@@ -112,8 +115,8 @@ private:
   bool findState();
   bool findFactors();
   bool isIndex(const LinearIndex &index, Value value) {
-    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == value &&
-           index.terms.begin()->second == SymExpr(1);
+    return index.constant.isZero() && index.terms.size() == 1 &&
+           index.terms.begin()->first == value && index.terms.begin()->second == SymExpr(1);
   }
   bool place(TileOperand &operand, Value along, Value columns);
   bool placeLeft();
@@ -132,7 +135,8 @@ private:
 bool ProductFinder::findState() {
   auto accs = rows::getAccs(product.fold);
   auto length = constantOf(product.fold.getExtent());
-  if (nest.getBody().getNumArguments() == 0 || accs.size() != 1 || !length || *length < 1 || *length > kMostTerms)
+  if (nest.getBody().getNumArguments() == 0 || accs.size() != 1 || !length || *length < 1 ||
+      *length > kMostTerms)
     return refuse("it has no axes, several states or a range that is not known or long");
   AccOp acc = product.acc = accs[0];
   if (acc.getMonoid() != Monoid::add || !acc.getRefs().empty() || acc.getExtents().size() != 1)
@@ -175,8 +179,8 @@ bool ProductFinder::findFactors() {
   return true;
 }
 
-/// The last axis is that of `columns`, one other that of `along`, and what else subscripts have is the
-/// same for a block.
+/// The last axis is that of `columns`, one other that of `along`, and what else subscripts have is
+/// the same for a block.
 bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
   unsigned rank = operand.subscripts.size(), found = 0;
   if (!isIndex(operand.subscripts.back(), columns))
@@ -204,7 +208,8 @@ bool ProductFinder::placeLeft() {
 }
 
 /// Whether an array ends where the index does along one of its axes.
-bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end) {
+bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex &index,
+                                  const SymExpr &end) {
   ArrayType type = onf::LoadOp(operand.load).getArray().getType();
   for (auto [axis, subscript] : llvm::enumerate(operand.subscripts))
     if (subscript == index && type.getExtent(axis) == end)
@@ -224,10 +229,12 @@ bool ProductFinder::isEnd(Value condition) {
   auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();
   if (end && isIndex(index, row) && *SymExpr::parse(extent) == *end)
     return true;
-  return end && isZeroOutside(product.left, index, *end) && isZeroOutside(product.right, index, *end);
+  return end && isZeroOutside(product.left, index, *end) &&
+         isZeroOutside(product.right, index, *end);
 }
 
-/// Whether a condition knows the fold's index, not the row, without reading elements there or folding anything.
+/// Whether a condition knows the fold's index, not the row, without reading elements there or
+/// folding anything.
 bool ProductFinder::isOfIndexAlone(Value condition) {
   rows::Dependence deps;
   if (deps.on(condition, row))
@@ -265,23 +272,26 @@ bool ProductFinder::checkGuard() {
     if (!isOfIndexAlone(part))
       return refuse("its guard is no end of both arrays and knows more than the fold's index");
     if (!product.left.isTransposed)
-      return refuse("its guard is no end of both arrays and tiles of one have the fold's index along their columns");
+      return refuse("its guard is no end of both arrays and tiles of one have the fold's index "
+                    "along their columns");
     product.isMasked = true;
   }
   return true;
 }
 
 std::optional<TileProduct> ProductFinder::run() {
-  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) || !checkGuard())
+  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) ||
+      !checkGuard())
     return std::nullopt;
   // Tiles that reach behind the range must find zeros there.
   LinearIndex index;
   add(index, key, SymExpr(1));
   SymExpr end(product.length);
-  bool isWhole = product.length % kRows == 0 ||
-                 (isZeroOutside(product.left, index, end) && isZeroOutside(product.right, index, end));
+  bool isWhole = product.length % kRows == 0 || (isZeroOutside(product.left, index, end) &&
+                                                 isZeroOutside(product.right, index, end));
   if (!isWhole) {
-    refuse("its range is no multiple of " + Twine(kRows) + " and not the whole of its operands' axes");
+    refuse("its range is no multiple of " + Twine(kRows) +
+           " and not the whole of its operands' axes");
     return std::nullopt;
   }
   return product;
@@ -289,14 +299,15 @@ std::optional<TileProduct> ProductFinder::run() {
 
 bool moa::isSameTile(const TileOperand &x, const TileOperand &y, Value xInner, Value yInner) {
   auto of = linearSubscripts(y.load);
-  if (!of || LoadOp(x.load).getArray() != LoadOp(y.load).getArray() || of->size() != x.subscripts.size())
+  if (!of || LoadOp(x.load).getArray() != LoadOp(y.load).getArray() ||
+      of->size() != x.subscripts.size())
     return false;
   auto isLast = [](const LinearIndex &index, Value inner) {
-    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == inner &&
-           index.terms.begin()->second == SymExpr(1);
+    return index.constant.isZero() && index.terms.size() == 1 &&
+           index.terms.begin()->first == inner && index.terms.begin()->second == SymExpr(1);
   };
-  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() && isLast(x.subscripts.back(), xInner) &&
-         isLast(of->back(), yInner);
+  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() &&
+         isLast(x.subscripts.back(), xInner) && isLast(of->back(), yInner);
 }
 
 std::optional<TileProduct> moa::findTileProduct(FoldOp fold, std::string &why) {

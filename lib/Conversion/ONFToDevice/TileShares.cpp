@@ -12,10 +12,11 @@
 // A latter part waits for nothing: where its former part is not done (blocks usually start in the
 // order of their numbers, which nobody promises), it does all of the range itself.
 //
-// Where an array chooses whether the nest runs at an index, which is known on the device alone, a grid of all blocks costs
-// what starting them takes even if none has anything to do: 4 to 7 µs of 2,100 blocks that have a multiprocessor each. A
-// block per multiprocessor does them one behind the other then, and takes the number of the next from a counter behind the
-// last tile of the one before, not sooner: whoever has two numbers keeps others from the last blocks.
+// Where an array chooses whether the nest runs at an index, which is known on the device alone, a
+// grid of all blocks costs what starting them takes even if none has anything to do: 4 to 7 µs of
+// 2,100 blocks that have a multiprocessor each. A block per multiprocessor does them one behind the
+// other then, and takes the number of the next from a counter behind the last tile of the one
+// before, not sooner: whoever has two numbers keeps others from the last blocks.
 //
 // That a processor's share of the work may begin and end inside of a tile is an idea of Stream-K
 // (Osama et al., PPoPP 2023), whose parts add up their sums in the end; here one part goes on from
@@ -32,10 +33,12 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Of ⌊T/S⌋ + 1 rounds 1 − f of one is saved: one part in (⌊T/S⌋ + 1)·(n + 1) of the time, which must not be less than one
-/// in so many, with n the number (S − 1)/(S − r) that is not rounded, which a block has without a quotient.
+/// Of ⌊T/S⌋ + 1 rounds 1 − f of one is saved: one part in (⌊T/S⌋ + 1)·(n + 1) of the time, which
+/// must not be less than one in so many, with n the number (S − 1)/(S − r) that is not rounded,
+/// which a block has without a quotient.
 static constexpr int64_t kMostParts = 100;
-/// Registers of a thread that finds the numbers of further blocks beside copying tiles; with 24 it may spill.
+/// Registers of a thread that finds the numbers of further blocks beside copying tiles; with 24 it
+/// may spill.
 static constexpr int64_t kFindsRegisters = 32;
 /// Threads of the kernel that clears the counters.
 static constexpr int64_t kClearThreads = 128;
@@ -58,9 +61,11 @@ int64_t TileKernel::launchRegisters() const {
   return machine.getLaunchRegisters(plan.shape.threads());
 }
 
-/// Of a consumer and of the producer, which gets what nobody has or, in units of 8, what consumers do without then.
+/// Of a consumer and of the producer, which gets what nobody has or, in units of 8, what consumers
+/// do without then.
 std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
-  int64_t consumer = plan.shape.consumerRegisters, producer = plan.shape.producerRegisters, groups = plan.shape.warpgroups;
+  int64_t consumer = plan.shape.consumerRegisters, producer = plan.shape.producerRegisters,
+          groups = plan.shape.warpgroups;
   int64_t lacks = std::max<int64_t>(kFindsRegisters - producer, 0);
   int64_t unused = launchRegisters() * (groups + 1) - groups * consumer - producer;
   int64_t less = llvm::divideCeil(std::max<int64_t>(lacks - unused, 0), 8 * groups) * 8;
@@ -70,14 +75,18 @@ std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
 /// Brings all phases of the rings back, behind the last tile of a block: stages without a tile.
 void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
   Value unit = code.index(2 * plan.shape.stages), more = code.index(2 * plan.shape.stages - 1);
-  Value units = arith::DivUIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, share.end, more), unit);
+  Value units = arith::DivUIOp::create(b, code.loc,
+                                       arith::AddIOp::create(b, code.loc, share.end, more), unit);
   Value whole = arith::MulIOp::create(b, code.named("whole"), units, unit);
   if (isProducer) // consumers know that there is a tile
     whole = arith::SelectOp::create(
-        b, code.loc, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start), whole, share.end);
+        b, code.loc,
+        arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start), whole,
+        share.end);
   code.loop(share.end, whole, "n", [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
-    Value free = isProducer ? arith::SubIOp::create(b, code.loc, code.index(1), parity).getResult() : parity;
+    Value free =
+        isProducer ? arith::SubIOp::create(b, code.loc, code.index(1), parity).getResult() : parity;
     for (const auto *rings : {&keyRings, &carriedRings})
       for (const Ring &ring : *rings) {
         device::WaitOp::create(b, code.loc, isProducer ? ring.empty : ring.full, stage, free);
@@ -123,15 +132,17 @@ void TileKernel::makeShares() {
   SymExpr slots(plan.shape.shares);
   share.elements = plan.shape.rows() * columns;
   share.states = program.addWorkspace(
-      freshName("left_off"), ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
+      freshName("left_off"),
+      ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
   // The last counter is that of blocks which others have gone on with.
   SymExpr counters(plan.shape.shares + (goesOn() ? 1 : 0));
-  share.done =
-      program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
+  share.done = program.addWorkspace(freshName("left_off_by"),
+                                    ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
 }
 
-/// Of a last round that is shared, the blocks; else none. For hosts, which evaluate expressions alone: findBlock says the
-/// same with comparisons, which a block has done before three more quotients of 64 bits.
+/// Of a last round that is shared, the blocks; else none. For hosts, which evaluate expressions
+/// alone: findBlock says the same with comparisons, which a block has done before three more
+/// quotients of 64 bits.
 SymExpr TileKernel::countSharedBlocks() {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
@@ -140,7 +151,8 @@ SymExpr TileKernel::countSharedBlocks() {
   SymExpr keys = extent * (SymExpr::floorDiv(extent, SymExpr(int64_t(1) << 48)) + one);
   // Not 0 where there are a full round, keys enough and enough to save; ⌊2x/(x + 1)⌋ is 1 then.
   SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSharedTiles * plan.shape.keys)) *
-                 SymExpr::floorDiv(SymExpr(kMostParts) * (slots - rest), (rounds + one) * (slots + slots - one - rest));
+                 SymExpr::floorDiv(SymExpr(kMostParts) * (slots - rest),
+                                   (rounds + one) * (slots + slots - one - rest));
   return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
 }
 
@@ -148,16 +160,19 @@ SymExpr TileKernel::countSharedBlocks() {
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
   std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
-  int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
-  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
+  int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0),
+          blocks = llvm::divideCeil(counters, kClearThreads);
+  auto kernel =
+      device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);
   code.loc = plan.nest.getLoc();
   Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
-  Value slot = arith::AddIOp::create(b, code.named("slot"),
-                                     arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)), thread);
+  Value slot = arith::AddIOp::create(
+      b, code.named("slot"), arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)),
+      thread);
   Value exists =
       arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(counters));
   code.when(exists, [&] {
@@ -165,7 +180,8 @@ void TileKernel::emitClear(const IRMapping &arrays) {
   });
 }
 
-/// The number of this block's tile of rows, of all blocks without parts. The host's grid is that of countSharedBlocks.
+/// The number of this block's tile of rows, of all blocks without parts. The host's grid is that of
+/// countSharedBlocks.
 Value TileKernel::findBlock(ScalarCode &code) {
   Value block;
   if (!goesOn())
@@ -182,71 +198,95 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value all = narrow(code, code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
-  Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
+  Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)),
+        one = code.index(1);
   share.others = narrow(code, minus(slots, rest, "others"));
   Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
   Value sum = arith::AddIOp::create(b, code.loc, share.others, code.index(plan.shape.shares - 1));
-  Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
+  Value gain =
+      arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
   Value most = arith::MulIOp::create(b, code.loc, share.others, code.index(kMostParts));
-  Value isFew = either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))),
-                       less(most, gain));
-  Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
+  Value isFew =
+      either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))),
+             less(most, gain));
+  Value shared = narrow(
+      code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   if (goesOn()) {
     Value blocks = arith::AddIOp::create(b, code.named("blocks"), all, shared);
-    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), share.done, slots, blocks,
-                                        plan.shape.shares);
+    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), share.done, slots,
+                                        blocks, plan.shape.shares);
   }
   share.isFormer = less(block, shared);
   share.isLatter = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
-  share.slot = narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block, minus(block, all, "")));
+  share.slot = narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block,
+                                                    minus(block, all, "")));
   Value front = minus(all, shared, "");
   return narrow(code, arith::SelectOp::create(b, code.named("number"), share.isFormer,
                                               arith::AddIOp::create(b, code.loc, front, block),
                                               minus(block, shared, "")));
 }
 
-/// Where this block begins and ends. Rings and turns count tiles from the first on, so that a part is a multiple of what
-/// brings all of their phases back, or all there is.
+/// Where this block begins and ends. Rings and turns count tiles from the first on, so that a part
+/// is a multiple of what brings all of their phases back, or all there is.
 void TileKernel::findShare(ScalarCode &code) {
   share.begin = code.index(0);
   share.end = numTiles;
   if (!share.states)
     return;
   Value unit = code.index(2 * plan.shape.stages), one = code.index(1), zero = code.index(0);
-  auto divide = [&](Value x, Value y) -> Value { return arith::DivUIOp::create(b, code.loc, x, y); };
+  auto divide = [&](Value x, Value y) -> Value {
+    return arith::DivUIOp::create(b, code.loc, x, y);
+  };
   auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
-  // Rounded up, as a latter part that is too long takes n times as much of a multiprocessor. Few blocks have a part.
+  // Rounded up, as a latter part that is too long takes n times as much of a multiprocessor. Few
+  // blocks have a part.
   Value isPart = arith::OrIOp::create(b, code.loc, share.isFormer, share.isLatter);
-  Value cut = code.branch(isPart, {b.getIndexType()}, [&] {
-    // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
-    Value parts = arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), share.others);
-    Value whole = divide(times(numTiles, parts), arith::AddIOp::create(b, code.loc, parts, one));
-    Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
-    return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
-  }, [&] { return Values{numTiles}; })[0];
+  Value cut = code.branch(
+      isPart, {b.getIndexType()},
+      [&] {
+        // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
+        Value parts = arith::DivUIOp::create(b, code.named("parts"),
+                                             code.index(plan.shape.shares - 1), share.others);
+        Value whole =
+            divide(times(numTiles, parts), arith::AddIOp::create(b, code.loc, parts, one));
+        Value more =
+            arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
+        return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit),
+                                             numTiles)};
+      },
+      [&] { return Values{numTiles}; })[0];
   cut = narrow(code, cut);
-  Value signals = code.branch(share.isLatter, {b.getIndexType()}, [&] {
-    return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), share.done, share.slot)};
-  }, [&] { return Values{zero}; })[0];
+  Value signals = code.branch(
+      share.isLatter, {b.getIndexType()},
+      [&] {
+        return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(),
+                                                share.done, share.slot)};
+      },
+      [&] { return Values{zero}; })[0];
   Value isThere = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals,
                                         code.index(4 * plan.shape.warpgroups));
   share.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
   if (goesOn())
     share.begin = narrow(code, share.begin);
-  share.end = narrow(code, arith::SelectOp::create(b, code.named("end"), share.isFormer, cut, numTiles));
+  share.end =
+      narrow(code, arith::SelectOp::create(b, code.named("end"), share.isFormer, cut, numTiles));
   share.leaves = arith::SelectOp::create(b, code.named("leaves"), share.isFormer, one, zero);
 }
 
 /// What one thread has read is the same for all.
 Value TileKernel::firstOfShare(ScalarCode &code) {
-  return share.states ? device::KeptOp::create(b, code.named("begin"), share.begin).getResult() : share.begin;
+  return share.states ? device::KeptOp::create(b, code.named("begin"), share.begin).getResult()
+                      : share.begin;
 }
 
 /// Where an element of what is carried stands among the states of a part.
-Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t before, Over over, ValueRange at) {
+Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t before, Over over,
+                               ValueRange at) {
   int64_t columns = columnsOfShare(over);
   auto plus = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
-  auto times = [&](Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y)); };
+  auto times = [&](Value x, int64_t y) {
+    return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y));
+  };
   Value place = plus(times(slot, share.elements), code.index(plan.shape.rows() * before));
   place = plus(place, times(plus(row, at[0]), columns));
   return at.size() > 1 ? plus(place, at[1]) : place;
@@ -260,34 +300,40 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
   Running running = inits;
   for (Value init : running.values())
     types.push_back(init.getType());
-  Value isLater = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, begin, code.index(0));
-  Values values = code.branch(isLater, types, [&] {
-    Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
-    Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
-    Values found;
-    int64_t before = 0;
-    SmallVector<std::string> names = namesOf(running); // that of the loop's index first
-    for (auto [type, over, name] : llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
-      Type element = cast<FragmentType>(type).getElementType();
-      found.push_back(map(code, name, {}, over, {element}, [&](ValueRange, ValueRange at) {
-        Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), share.states,
-                                             placeInShare(code, slot, row, before, over, at));
-        if (element.isInteger(1))
-          value = arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNE, value,
-                                        code.constant(b.getF32FloatAttr(0)));
-        return Values{value};
-      })[0]);
-      before += columnsOfShare(over);
-    }
-    return found;
-  }, [&] { return running.values(); });
+  Value isLater =
+      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, begin, code.index(0));
+  Values values = code.branch(
+      isLater, types,
+      [&] {
+        Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
+        Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
+        Values found;
+        int64_t before = 0;
+        SmallVector<std::string> names = namesOf(running); // that of the loop's index first
+        for (auto [type, over, name] :
+             llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
+          Type element = cast<FragmentType>(type).getElementType();
+          found.push_back(map(code, name, {}, over, {element}, [&](ValueRange, ValueRange at) {
+            Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), share.states,
+                                                 placeInShare(code, slot, row, before, over, at));
+            if (element.isInteger(1))
+              value = arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNE, value,
+                                            code.constant(b.getF32FloatAttr(0)));
+            return Values{value};
+          })[0]);
+          before += columnsOfShare(over);
+        }
+        return found;
+      },
+      [&] { return running.values(); });
   return inits.with(values);
 }
 
 /// Leaves states for a latter part.
 void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
   Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
-  Value number = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(), /*again=*/true);
+  Value number =
+      device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(), /*again=*/true);
   Value row = arith::MulIOp::create(b, code.named("offset"), number, code.index(64));
   int64_t before = 0;
   Running states = running;
@@ -299,7 +345,8 @@ void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
       if (stored.getType().isInteger(1))
         stored = arith::SelectOp::create(b, code.loc, stored, code.constant(b.getF32FloatAttr(1)),
                                          code.constant(b.getF32FloatAttr(0)));
-      device::StoreOp::create(b, code.loc, stored, share.states, placeInShare(code, slot, row, before, each, at));
+      device::StoreOp::create(b, code.loc, stored, share.states,
+                              placeInShare(code, slot, row, before, each, at));
       return Values();
     });
     before += columnsOfShare(over);

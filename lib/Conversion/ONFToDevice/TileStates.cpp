@@ -54,11 +54,13 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
   }
   if (auto piecewise = dyn_cast<PiecewiseExp2Op>(op)) {
     auto number = valueWhere(piecewise.getOperand(), known);
-    double times = piecewise.getTimes().convertToDouble(), plus = piecewise.getPlus().convertToDouble();
+    double times = piecewise.getTimes().convertToDouble(),
+           plus = piecewise.getPlus().convertToDouble();
     return number ? std::optional(PiecewiseExp2Op::evaluate(times * *number + plus)) : std::nullopt;
   }
   SmallVector<double, 2> operands(2, 0.0);
-  if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(op))
+  if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(
+          op))
     return std::nullopt;
   for (auto [k, operand] : llvm::enumerate(op->getOperands())) {
     auto number = valueWhere(operand, known);
@@ -87,8 +89,7 @@ Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> re
   Value keep = regular(code, acc, refs);
   for (auto [ref, value] : llvm::zip_equal(acc.getRefs(), refs))
     code.bind(ref, value);
-  if (acc.getRefs().size() != 1 || factors.size() != 1 || !keep ||
-      acc.getMonoid() != Monoid::add)
+  if (acc.getRefs().size() != 1 || factors.size() != 1 || !keep || acc.getMonoid() != Monoid::add)
     return keep;
   AccOp extreme = acc.getRefs()[0].getDefiningOp<AccOp>();
   auto singular = cast<FloatAttr>(acc.getSingular()[0]);
@@ -102,8 +103,7 @@ Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> re
   if (!term || *term != 0)
     return keep;
   Value zero = code.constant(FloatAttr::get(singular.getType(), 0.0));
-  code.bind(acc.getRefs()[0],
-            arith::SelectOp::create(b, code.loc, keep, refs[0], zero));
+  code.bind(acc.getRefs()[0], arith::SelectOp::create(b, code.loc, keep, refs[0], zero));
   return Value();
 }
 
@@ -123,8 +123,7 @@ static bool remembers(AccOp acc, unsigned ref) {
 
 static bool haveSameRepair(AccOp x, AccOp y) {
   return llvm::equal(x.getRefs(), y.getRefs()) && llvm::equal(x.getOthers(), y.getOthers()) &&
-         x.getSingular() == y.getSingular() &&
-         x.getCombine() == y.getCombine() &&
+         x.getSingular() == y.getSingular() && x.getCombine() == y.getCombine() &&
          OperationEquivalence::isRegionEquivalentTo(&x.getRepair(), &y.getRepair(),
                                                     OperationEquivalence::IgnoreLocations);
 }
@@ -201,22 +200,23 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
     Running::Scalar state;
     if (isReference[k])
       state.reference = fill(start, typeOver(Over::rows(), type), "last_" + acc.getName());
-    state.partial = starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), acc.getName());
+    state.partial =
+        starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), acc.getName());
     running.scalars.push_back(state);
   }
   for (const Repair &repair : repairs) {
     Value none;
     if (repair.needsStarted)
-      none = fill(code.constant(b.getBoolAttr(false)),
-                  typeOver(Over::rows(), b.getI1Type()), "started");
+      none = fill(code.constant(b.getBoolAttr(false)), typeOver(Over::rows(), b.getI1Type()),
+                  "started");
     running.started.push_back(none);
   }
   for (const Carrier &carrier : plan.folded.carriers)
-    running.sums.push_back(
-        {fill(identity(code, Monoid::add, carrier.type),
-              typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
-              AccOp(carrier.acc).getName()),
-         {}, Value()});
+    running.sums.push_back({fill(identity(code, Monoid::add, carrier.type),
+                                 typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
+                                 AccOp(carrier.acc).getName()),
+                            {},
+                            Value()});
   return running;
 }
 
@@ -229,10 +229,12 @@ bool TileKernel::isReadOnce(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<LoadOp>(op))
     return load.getArray().getType().getRank() == 0 || llvm::is_contained(readOnce, load);
-  return op && !isa<FoldOp>(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return isReadOnce(operand); });
+  return op && !isa<FoldOp>(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isReadOnce(operand); });
 }
 
-/// The terms of a state as tiles reduce them: bounds are found once for a row, also for rows that see no key.
+/// The terms of a state as tiles reduce them: bounds are found once for a row, also for rows that
+/// see no key.
 rows::Terms TileKernel::termsOf(AccOp acc) {
   rows::Terms terms = rows::getTerms(acc, plan.fold.getBody().getArgument(0));
   if (terms.bound && canClamp(terms.bound))
@@ -240,17 +242,21 @@ rows::Terms TileKernel::termsOf(AccOp acc) {
   return {rows::getYielded(acc.getValue()), Value()};
 }
 
-/// Binds a row, or the last one in place of those behind it, and reads of arrays what is nearest to it.
+/// Binds a row, or the last one in place of those behind it, and reads of arrays what is nearest to
+/// it.
 void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
   BlockArgument row = plan.nest.getBody().getArguments().back();
-  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
-  code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, number), last));
+  Value last =
+      arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
+  code.bind(row, arith::MinSIOp::create(b, code.loc,
+                                        arith::AddIOp::create(b, code.loc, rowBase, number), last));
   clampLoads(code);
   code.eager = true;
 }
 
-/// Evaluates the bounds of terms in front of all tiles, each row's from the elements nearest to it. Where it is known which rows see
-/// any key, their states start there; else every tile's terms meet them.
+/// Evaluates the bounds of terms in front of all tiles, each row's from the elements nearest to it.
+/// Where it is known which rows see any key, their states start there; else every tile's terms meet
+/// them.
 void TileKernel::findBounds(ScalarCode &code) {
   bounds.assign(plan.folded.scalars.size(), Value());
   starts = bounds;
@@ -259,32 +265,39 @@ void TileKernel::findBounds(ScalarCode &code) {
     Value bound = termsOf(scalar.acc).bound;
     if (!bound)
       continue;
-    Value ofRows = map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
-      bindNearestRow(code, at[0]);
-      return Values{code.eval(bound)};
-    })[0];
+    Value ofRows =
+        map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
+          bindNearestRow(code, at[0]);
+          return Values{code.eval(bound)};
+        })[0];
     code.clampsLoads = clamped;
     code.eager = false;
     bool isKnown = true;
-    Value start = map(code, AccOp(scalar.acc).getName(), ofRows, Over::parts(), {bound.getType()}, [&](ValueRange in, ValueRange at) {
-      bindElement(code, at[0], Value());
-      Value sees = seesSome(code), none = identity(code, AccOp(scalar.acc).getMonoid(), bound.getType());
-      isKnown = sees != nullptr;
-      return Values{isKnown ? arith::SelectOp::create(b, code.loc, sees, in[0], none).getResult() : none};
-    })[0];
+    Value start = map(
+        code, AccOp(scalar.acc).getName(), ofRows, Over::parts(), {bound.getType()},
+        [&](ValueRange in, ValueRange at) {
+          bindElement(code, at[0], Value());
+          Value sees = seesSome(code),
+                none = identity(code, AccOp(scalar.acc).getMonoid(), bound.getType());
+          isKnown = sees != nullptr;
+          return Values{
+              isKnown ? arith::SelectOp::create(b, code.loc, sees, in[0], none).getResult() : none};
+        })[0];
     (isKnown ? starts : bounds)[k] = isKnown ? start : ofRows;
     if (!isKnown)
       start.getDefiningOp()->erase();
   }
 }
 
-/// Loads of which the fold needs nothing but bounds of terms. What stands behind it reads for itself.
+/// Loads of which the fold needs nothing but bounds of terms. What stands behind it reads for
+/// itself.
 llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
   // Maxima and minima of two that are terms of states with this bound and nothing else.
   llvm::DenseMap<Operation *, Value> boundOf;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
     Value bound = termsOf(scalar.acc).bound;
-    Operation *terms = bound ? rows::getYielded(AccOp(scalar.acc).getValue()).getDefiningOp() : nullptr;
+    Operation *terms =
+        bound ? rows::getYielded(AccOp(scalar.acc).getValue()).getDefiningOp() : nullptr;
     if (terms && llvm::all_of(terms->getUsers(), [&](Operation *user) {
           auto acc = isa<YieldOp>(user) ? dyn_cast<AccOp>(user->getParentOp()) : AccOp();
           return acc && termsOf(acc).bound == bound;
@@ -295,7 +308,8 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
   std::function<bool(Operation *)> isOfBounds = [&](Operation *op) {
     if (auto found = known.find(op); found != known.end())
       return found->second;
-    bool isInside = plan.fold->isAncestor(op), all = op->getNumRegions() == 0 && (!isInside || op->getNumResults() == 1);
+    bool isInside = plan.fold->isAncestor(op),
+         all = op->getNumRegions() == 0 && (!isInside || op->getNumResults() == 1);
     for (Operation *user : op->getUsers())
       all = all && (boundOf.lookup(user) == op->getResult(0) || isOfBounds(user));
     return known[op] = all;
@@ -310,7 +324,8 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
 }
 
 /// Finds scores s whose only use is a product s·u, u the same for the whole block,
-/// over which some maximum or minimum runs, or which only exponents read. That of integers may be read from memory, as their steps are.
+/// over which some maximum or minimum runs, or which only exponents read. That of integers may be
+/// read from memory, as their steps are.
 void TileKernel::findProducts(ScalarCode &code) {
   Value row = plan.nest.getBody().getArguments().back();
   Value key = plan.fold.getBody().getArgument(0);
@@ -318,13 +333,13 @@ void TileKernel::findProducts(ScalarCode &code) {
   for (const rows::Score &score : plan.folded.scores) {
     Product product = {};
     Value value = score.value;
-    auto op = value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin())
-                                : arith::MulFOp();
+    auto op =
+        value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin()) : arith::MulFOp();
     bool reduced = op && llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
-      AccOp acc = scalar.acc;
-      return (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
-             acc.getRefs().empty() && termsOf(acc).value == op.getResult();
-    });
+                     AccOp acc = scalar.acc;
+                     return (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
+                            acc.getRefs().empty() && termsOf(acc).value == op.getResult();
+                   });
     if (op && (reduced || isOfExponents(op.getResult())) && op.getType().isF32()) {
       Value other = op.getLhs() == value ? op.getRhs() : op.getLhs();
       bool isKnown = !code.isCostly(other) || (score.type.isIndex() && isReadOnce(other));
@@ -337,7 +352,8 @@ void TileKernel::findProducts(ScalarCode &code) {
 
 /// Whether 0 < u < 2¹²⁷, so that u·log₂e is finite.
 Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
-  Value zero = code.constant(b.getF32FloatAttr(0)), limit = code.constant(b.getF32FloatAttr(0x1p127f));
+  Value zero = code.constant(b.getF32FloatAttr(0)),
+        limit = code.constant(b.getF32FloatAttr(0x1p127f));
   auto less = [&](Value x, Value y) -> Value {
     return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
   };
@@ -361,7 +377,8 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
     bool isInteger = planned.type.isIndex();
     if (isInteger && !tile.presence && !predicate) {
       tile.elements.push_back({product.value ? product.value : planned.value,
-                               product.value ? code.eval(product.factor) : Value(), sums, std::nullopt});
+                               product.value ? code.eval(product.factor) : Value(), sums,
+                               std::nullopt});
       continue;
     }
     if (isInteger)
@@ -378,13 +395,14 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
       u = device::OpaqueOp::create(b, code.named("multiplier"), u);
     Value positive = keepsOrder(code, u), one = code.constant(b.getF32FloatAttr(1));
     Value rest = arith::SelectOp::create(b, code.named("factor_of_S"), positive, u, one);
-    Value scaled = code.branch(positive, {fragment.getType()}, [&] { return Values{fragment}; },
-                               [&] {
-      return map(code, "S", fragment, Over::tile(plan.shape.keys), {elementOf(fragment)},
-                 [&](ValueRange in, ValueRange) {
-                   return Values{code.combine(Monoid::mul, in[0], u)};
-                 });
-    })[0];
+    Value scaled = code.branch(
+        positive, {fragment.getType()}, [&] { return Values{fragment}; },
+        [&] {
+          return map(code, "S", fragment, Over::tile(plan.shape.keys), {elementOf(fragment)},
+                     [&](ValueRange in, ValueRange) {
+                       return Values{code.combine(Monoid::mul, in[0], u)};
+                     });
+        })[0];
     tile.elements.push_back({product.value, rest, scaled, std::nullopt});
   }
 }
@@ -437,39 +455,44 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
   if (tile.presence)
     llvm::append_range(inputs, tile.presence->bounds);
   auto number = dyn_cast<FloatAttr>(none);
-  // Powers of 2 by lines are left as the floats of 16 bits that they are, two in a register; the bits of 0 are 0.
-  auto piecewise = factors.size() == 1 && divisors.empty() ? factors[0].getDefiningOp<PiecewiseExp2Op>() : PiecewiseExp2Op();
+  // Powers of 2 by lines are left as the floats of 16 bits that they are, two in a register; the
+  // bits of 0 are 0.
+  auto piecewise = factors.size() == 1 && divisors.empty()
+                       ? factors[0].getDefiningOp<PiecewiseExp2Op>()
+                       : PiecewiseExp2Op();
   if (!number || !number.getValue().isZero())
     piecewise = nullptr;
   Over over = Over::tile(plan.shape.keys);
-  Value terms = map(code, piecewise ? "exponents" : "terms", inputs, over, {none.getType()}, [&](ValueRange in, ValueRange at) {
-    bindTile(code, tile, in, at);
-    for (auto [k, pivot] : llvm::enumerate(ofRows))
-      code.bind(pivot.first, in[count + k]);
-    Values reads(factors);
-    Value keep = bindReferences(code, acc, Values(in.slice(fragments, count - fragments)),
-                                divisors.empty() ? reads : Values());
-    llvm::append_range(reads, divisors);
-    bool isNone = !keep && divisors.empty() && factors.size() == 1 && number &&
-                  isNoneWhereAbsent(tile, acc, factors, number.getValueAsDouble());
-    Value present;
-    if (tile.presence && !isNone)
-      present = isPresent(code, *tile.presence, in.drop_front(known), at[1]);
-    return Values{guarded(code, present, keep, code.constant(none), reads, [&] {
-      if (piecewise)
-        return code.bitsOf(piecewise);
-      Value product;
-      for (Value factor : factors) {
-        Value value = code.eval(factor);
-        product = product ? code.combine(Monoid::mul, product, value) : value;
-      }
-      if (!product)
-        product = code.constant(cast<TypedAttr>(FloatAttr::get(none.getType(), 1.0)));
-      for (Value divisor : divisors)
-        product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
-      return product;
-    })};
-  })[0];
+  Value terms =
+      map(code, piecewise ? "exponents" : "terms", inputs, over, {none.getType()},
+          [&](ValueRange in, ValueRange at) {
+            bindTile(code, tile, in, at);
+            for (auto [k, pivot] : llvm::enumerate(ofRows))
+              code.bind(pivot.first, in[count + k]);
+            Values reads(factors);
+            Value keep = bindReferences(code, acc, Values(in.slice(fragments, count - fragments)),
+                                        divisors.empty() ? reads : Values());
+            llvm::append_range(reads, divisors);
+            bool isNone = !keep && divisors.empty() && factors.size() == 1 && number &&
+                          isNoneWhereAbsent(tile, acc, factors, number.getValueAsDouble());
+            Value present;
+            if (tile.presence && !isNone)
+              present = isPresent(code, *tile.presence, in.drop_front(known), at[1]);
+            return Values{guarded(code, present, keep, code.constant(none), reads, [&] {
+              if (piecewise)
+                return code.bitsOf(piecewise);
+              Value product;
+              for (Value factor : factors) {
+                Value value = code.eval(factor);
+                product = product ? code.combine(Monoid::mul, product, value) : value;
+              }
+              if (!product)
+                product = code.constant(cast<TypedAttr>(FloatAttr::get(none.getType(), 1.0)));
+              for (Value divisor : divisors)
+                product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
+              return product;
+            })};
+          })[0];
   if (!piecewise)
     return terms;
   return map(code, "terms", terms, over, {b.getF16Type()}, [&](ValueRange in, ValueRange) {
@@ -478,17 +501,16 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
 }
 
 /// The same fragment with `none` where elements are absent.
-void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none,
-                             const Tile &tile) {
+void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none, const Tile &tile) {
   Values inputs{element.fragment};
   llvm::append_range(inputs, tile.presence->bounds);
   element.fragment = map(code, "masked", inputs, Over::tile(plan.shape.keys), {none.getType()},
                          [&](ValueRange in, ValueRange at) {
-    bindElement(code, at, tile.first);
-    Value present = isPresent(code, *tile.presence, in.drop_front(), at[1]);
-    return Values{guarded(code, present, Value(), code.constant(none), {},
-                          [&] { return in[0]; })};
-  })[0];
+                           bindElement(code, at, tile.first);
+                           Value present = isPresent(code, *tile.presence, in.drop_front(), at[1]);
+                           return Values{guarded(code, present, Value(), code.constant(none), {},
+                                                 [&] { return in[0]; })};
+                         })[0];
   element.absent = none.getValueAsDouble();
 }
 
@@ -518,18 +540,17 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
     Value reduced = reduce(element.fragment);
     if (!element.rest && elementOf(reduced) == type)
       return reduced;
-    return map(code, acc.getName(), reduced, Over::parts(), {type},
-               [&](ValueRange in, ValueRange) {
-                 Value all = asFloat(code, in[0]);
-                 return Values{element.rest ? code.combine(Monoid::mul, all, element.rest) : all};
-               })[0];
+    return map(code, acc.getName(), reduced, Over::parts(), {type}, [&](ValueRange in, ValueRange) {
+      Value all = asFloat(code, in[0]);
+      return Values{element.rest ? code.combine(Monoid::mul, all, element.rest) : all};
+    })[0];
   }
   Value terms = valuesOf(code, acc, term, {}, none, tile, news);
   news.scalars[k].terms = terms;
   if (keeps && !term.hasOneUse())
-    tile.elements.push_back({term, Value(), terms,
-                             tile.presence ? std::optional(number.getValueAsDouble())
-                                           : std::nullopt});
+    tile.elements.push_back(
+        {term, Value(), terms,
+         tile.presence ? std::optional(number.getValueAsDouble()) : std::nullopt});
   return reduce(terms);
 }
 
@@ -540,18 +561,23 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
     return reduced;
   Values inputs{reduced, bounds[k]};
   if (tile.presence) {
-    Value present = map(code, "present", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
-                        [&](ValueRange in, ValueRange at) {
-      bindElement(code, at, tile.first);
-      return Values{isPresent(code, *tile.presence, in, at[1])};
-    })[0];
-    inputs.push_back(device::ReduceOp::create(b, code.named("any_present"), typeOver(Over::parts(), b.getI1Type()),
-                                              MonoidAttr::get(b.getContext(), Monoid::or_), present));
+    Value present = map(code, "present", tile.presence->bounds, Over::tile(plan.shape.keys),
+                        {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
+                          bindElement(code, at, tile.first);
+                          return Values{isPresent(code, *tile.presence, in, at[1])};
+                        })[0];
+    inputs.push_back(device::ReduceOp::create(
+        b, code.named("any_present"), typeOver(Over::parts(), b.getI1Type()),
+        MonoidAttr::get(b.getContext(), Monoid::or_), present));
   }
-  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(reduced)}, [&](ValueRange in, ValueRange) {
-    Value all = code.combine(acc.getMonoid(), in[0], in[1]);
-    return Values{in.size() == 2 ? all : arith::SelectOp::create(b, code.loc, in[2], all, in[0]).getResult()};
-  })[0];
+  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(reduced)},
+             [&](ValueRange in, ValueRange) {
+               Value all = code.combine(acc.getMonoid(), in[0], in[1]);
+               return Values{
+                   in.size() == 2
+                       ? all
+                       : arith::SelectOp::create(b, code.loc, in[2], all, in[0]).getResult()};
+             })[0];
 }
 
 /// Binds a repair's arguments to references before and after, and says whether one
@@ -572,7 +598,7 @@ Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange 
 /// c(d, d′) where the state has started and a reference has changed, else the
 /// identity of ⊗; then likewise the coefficients of the others, else 0.
 Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
-                         const Running &news) {
+                          const Running &news) {
   const Repair &repair = repairs[number];
   AccOp acc = repair.acc;
   Values inputs;
@@ -585,22 +611,24 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
   SmallVector<Type> types(yielded.getTypes());
   unsigned count = repair.refs.size();
   bool clamped = code.clampsLoads, eager = code.eager;
-  Values factors = map(code, "factor", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
-    bindNearestRow(code, at[0]);
-    ValueRange before = in.take_front(count), after = in.slice(count, count);
-    Value apply = bindRepair(code, repair, before, after);
-    apply = code.both(apply, olds.started[number] ? in.back()
-                                                  : regular(code, acc, Values(before)));
-    if (olds.started[number])
-      apply = code.both(apply, regular(code, acc, Values(after)));
-    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-    Values values;
-    for (auto [k, value] : llvm::enumerate(yielded)) {
-      Value otherwise = identity(code, k ? Monoid::add : combine, value.getType());
-      values.push_back(arith::SelectOp::create(b, code.loc, apply, code.eval(value), otherwise));
-    }
-    return values;
-  });
+  Values factors =
+      map(code, "factor", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
+        bindNearestRow(code, at[0]);
+        ValueRange before = in.take_front(count), after = in.slice(count, count);
+        Value apply = bindRepair(code, repair, before, after);
+        apply =
+            code.both(apply, olds.started[number] ? in.back() : regular(code, acc, Values(before)));
+        if (olds.started[number])
+          apply = code.both(apply, regular(code, acc, Values(after)));
+        Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+        Values values;
+        for (auto [k, value] : llvm::enumerate(yielded)) {
+          Value otherwise = identity(code, k ? Monoid::add : combine, value.getType());
+          values.push_back(
+              arith::SelectOp::create(b, code.loc, apply, code.eval(value), otherwise));
+        }
+        return values;
+      });
   code.clampsLoads = clamped;
   code.eager = eager;
   return factors;
@@ -638,16 +666,17 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
     known[acc.getRepair().getArgument(2 * k)] = value.getValueAsDouble();
     known[acc.getRepair().getArgument(2 * k + 1)] = 0;
   }
-  auto factor = repair.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known)
-                                        : std::nullopt;
+  auto factor =
+      repair.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known) : std::nullopt;
   return factor && (*factor == 0 || !std::isfinite(*factor));
 }
 
 /// Whether references must move: some state, referred to what they are now, may be off
 /// by more than the bound. Terms so far away from their references' values are neither
-/// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens (of powers of 2 by lines up to
-/// their own error, which is another one for another reference).
-Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
+/// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens (of powers of
+/// 2 by lines up to their own error, which is another one for another reference).
+Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news,
+                             ArrayRef<Pivot> pivots) {
   Value must;
   for (const Repair &repair : repairs) {
     Values inputs;
@@ -660,32 +689,37 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
     bool clamped = code.clampsLoads, eager = code.eager;
     must = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()},
                [&](ValueRange in, ValueRange at) {
-      bindNearestRow(code, at[0]);
-      unsigned count = repair.refs.size();
-      Values before(in.take_front(count)), after;
-      for (auto [k, ref] : llvm::enumerate(repair.refs)) {
-        Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
-        // A row with a large reference moves in every tile, as one that has seen nothing. nvcc makes no branch of a
-        // selection, but one of a further `or`, which costs 3 to 12 % of the loop.
-        if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; }))
-          before[k] = arith::SelectOp::create(b, code.loc, isLarge(code, before[k], false),
-                                              identity(code, monoid, before[k].getType()), before[k]);
-        after.push_back(code.combine(monoid, before[k], in[count + k]));
-      }
-      Value changed = bindRepair(code, repair, before, after);
-      Value near = isNearOne(code, repair.acc);
-      if (!isFarFromSingular(repair)) {
-        near = code.both(near, regular(code, repair.acc, before));
-        // What has seen nothing has not started: terms must not be added to it.
-        for (auto [ref, value] : llvm::zip(repair.refs, before))
-          near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
-      }
-      Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
-      Value result = code.both(changed, far);
-      if (in.size() > 2 * count)
-        result = arith::OrIOp::create(b, code.loc, result, in.back());
-      return Values{result};
-    })[0];
+                 bindNearestRow(code, at[0]);
+                 unsigned count = repair.refs.size();
+                 Values before(in.take_front(count)), after;
+                 for (auto [k, ref] : llvm::enumerate(repair.refs)) {
+                   Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
+                   // A row with a large reference moves in every tile, as one that has seen
+                   // nothing. nvcc makes no branch of a selection, but one of a further `or`, which
+                   // costs 3 to 12 % of the loop.
+                   if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) {
+                         return numberOf(pivot.value) == ref;
+                       }))
+                     before[k] = arith::SelectOp::create(
+                         b, code.loc, isLarge(code, before[k], false),
+                         identity(code, monoid, before[k].getType()), before[k]);
+                   after.push_back(code.combine(monoid, before[k], in[count + k]));
+                 }
+                 Value changed = bindRepair(code, repair, before, after);
+                 Value near = isNearOne(code, repair.acc);
+                 if (!isFarFromSingular(repair)) {
+                   near = code.both(near, regular(code, repair.acc, before));
+                   // What has seen nothing has not started: terms must not be added to it.
+                   for (auto [ref, value] : llvm::zip(repair.refs, before))
+                     near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
+                 }
+                 Value far =
+                     arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
+                 Value result = code.both(changed, far);
+                 if (in.size() > 2 * count)
+                   result = arith::OrIOp::create(b, code.loc, result, in.back());
+                 return Values{result};
+               })[0];
     code.clampsLoads = clamped;
     code.eager = eager;
   }
@@ -708,10 +742,9 @@ Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial) {
 /// A state moved to new references.
 Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-  return map(code, acc.getName(), {state, factor}, over, {elementOf(state)},
-             [&](ValueRange in, ValueRange) {
-               return Values{code.combine(combine, in[0], in[1])};
-             })[0];
+  return map(
+      code, acc.getName(), {state, factor}, over, {elementOf(state)},
+      [&](ValueRange in, ValueRange) { return Values{code.combine(combine, in[0], in[1])}; })[0];
 }
 
 /// (state ⊗ factor) ⊕ part, with one rounding where ⊗ and ⊕ are those of f32 or f64.
@@ -736,31 +769,31 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
 void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients,
                            const Running &olds, Value &partial) {
   for (auto [other, coefficient] : llvm::zip(acc.getOthers(), coefficients))
-    partial = map(code, acc.getName(),
-                  {partial, coefficient, olds.scalars[numberOf(other)].partial}, Over::parts(),
-                  {elementOf(partial)}, [&](ValueRange in, ValueRange) {
-                    return Values{math::FmaOp::create(b, code.loc, in[1], in[2], in[0])};
-                  })[0];
+    partial =
+        map(code, acc.getName(), {partial, coefficient, olds.scalars[numberOf(other)].partial},
+            Over::parts(), {elementOf(partial)}, [&](ValueRange in, ValueRange) {
+              return Values{math::FmaOp::create(b, code.loc, in[1], in[2], in[0])};
+            })[0];
 }
 
 /// A state without axes that adds what this carrier multiplies with.
-std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &factors, const Running &news) {
+std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &factors,
+                                              const Running &news) {
   if (factors.values.size() != 1 || !factors.divisors.empty())
     return std::nullopt;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     AccOp other = scalar.acc;
     if (news.scalars[k].terms && other.getMonoid() == Monoid::add &&
         rows::getYielded(other.getValue()) == factors.values[0] &&
-        llvm::equal(other.getRefs(), acc.getRefs()) &&
-        other.getSingular() == acc.getSingular())
+        llvm::equal(other.getRefs(), acc.getRefs()) && other.getSingular() == acc.getSingular())
       return k;
   }
   return std::nullopt;
 }
 
 /// A row operand P of a carrier before it is rounded; 0 where absent.
-Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors, const Tile &tile,
-                          const Running &news) {
+Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors,
+                          const Tile &tile, const Running &news) {
   if (auto k = findTerms(carrier.acc, factors, news))
     return news.scalars[*k].terms;
   return valuesOf(code, carrier.acc, factors.values, factors.divisors,
@@ -787,8 +820,8 @@ SmallVector<unsigned> TileKernel::statesOf(unsigned pass, const Tile &tile) {
     SetVector<Operation *> slice;
     (void)getBackwardSlice(term, &slice);
     return acc.getRefs().empty() && llvm::none_of(tile.elements, [&](const Element &element) {
-      return element.value == term || slice.contains(element.value.getDefiningOp());
-    });
+             return element.value == term || slice.contains(element.value.getDefiningOp());
+           });
   });
   return states;
 }
@@ -819,9 +852,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       }
       Value ofTile = reduceTile(code, acc, tile, news, k);
       int repair = repairOfScalar[k];
-      news.scalars[k].partial =
-          merged(code, acc, olds.scalars[k].partial,
-                 repair < 0 ? Value() : step.factors[repair], ofTile);
+      news.scalars[k].partial = merged(code, acc, olds.scalars[k].partial,
+                                       repair < 0 ? Value() : step.factors[repair], ofTile);
       if (repair >= 0)
         addOthers(code, acc, step.coefficients[repair], olds, news.scalars[k].partial);
     }
@@ -841,14 +873,14 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
         Values inputs{olds.started[k]};
         for (unsigned ref : repair.refs)
           inputs.push_back(news.scalars[ref].reference);
-        news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()},
-                              [&](ValueRange in, ValueRange) {
-          Value ok = regular(code, repair.acc, Values(in.drop_front()));
-          for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
-            ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
-          return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
-                           : code.constant(b.getBoolAttr(true))};
-        })[0];
+        news.started[k] = map(
+            code, "started", inputs, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+              Value ok = regular(code, repair.acc, Values(in.drop_front()));
+              for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
+                ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
+              return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
+                               : code.constant(b.getBoolAttr(true))};
+            })[0];
       }
     }
   }
@@ -871,16 +903,16 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
 /// of ⊗ for the others. Where references are large, the tile's elements are shifted.
 void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
   SmallVector<Pivot> pivots = findReferences(tile, 0);
-  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next, pivots));
+  step.must =
+      device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next, pivots));
   Values otherwise;
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
       otherwise.push_back(scalar.reference);
   for (const Repair &repair : repairs) {
     Type type = rows::getYielded(AccOp(repair.acc).getRepair()).getType();
-    otherwise.push_back(device::FillOp::create(b, code.named("factor"),
-                                               typeOver(Over::rows(), type),
-                                               identity(code, Monoid::mul, type)));
+    otherwise.push_back(device::FillOp::create(
+        b, code.named("factor"), typeOver(Over::rows(), type), identity(code, Monoid::mul, type)));
   }
   auto refer = [&](const Running &running) {
     for (Pivot &pivot : pivots)
@@ -921,15 +953,15 @@ Value TileKernel::withStates(ScalarCode &code, const Step &step) {
       inputs.push_back(scalar.partial);
   if (inputs.size() == 1)
     return step.must;
-  Value either = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()},
-                     [&](ValueRange in, ValueRange) {
-    Value any = in[0];
-    for (Value state : in.drop_front())
-      any = arith::OrIOp::create(
-          b, code.loc, any,
-          arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNO, state, state));
-    return Values{any};
-  })[0];
+  Value either = map(
+      code, "must_repair", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+        Value any = in[0];
+        for (Value state : in.drop_front())
+          any = arith::OrIOp::create(
+              b, code.loc, any,
+              arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNO, state, state));
+        return Values{any};
+      })[0];
   return device::AnyOp::create(b, code.named("any"), either);
 }
 

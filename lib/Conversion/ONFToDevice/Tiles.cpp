@@ -85,8 +85,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
                                    code.index(plan.shape.rows()));
   firstRow = narrow(code, firstRow);
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
-  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(rank - 1)),
-                                     code.index(1));
+  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(rank - 1)), code.index(1));
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
   for (int64_t axis = rank - 2; axis > 0; --axis) {
     Value radix = code.symbol(extent(axis));
@@ -135,8 +134,7 @@ template <typename Op> static Value extreme(ScalarCode &code, Value x, Value y) 
   return s && t && s.getExpr() == t.getExpr() ? x : code.b.createOrFold<Op>(code.loc, x, y);
 }
 
-std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower,
-                                             AffineMap upper) {
+std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower, AffineMap upper) {
   Values operands{firstRow, lastRow};
   for (Value bound : plan.fold.getBounds())
     operands.push_back(code.eval(bound));
@@ -174,11 +172,11 @@ void TileKernel::findRange(ScalarCode &code) {
   }
   // A tile range of no tile is empty whatever its ends are.
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, low, high);
-  firstTile = arith::DivUIOp::create(
-      b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
+  firstTile = arith::DivUIOp::create(b, code.named("first_tile"),
+                                     arith::SelectOp::create(b, code.loc, some, low, zero), size);
   Value up = arith::AddIOp::create(b, code.loc, high, more);
-  Value end = arith::DivUIOp::create(
-      b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
+  Value end = arith::DivUIOp::create(b, code.loc,
+                                     arith::SelectOp::create(b, code.loc, some, up, zero), size);
   firstTile = narrow(code, firstTile);
   endTile = narrow(code, arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
 }
@@ -218,7 +216,9 @@ void TileKernel::findFullRange(ScalarCode &code) {
   firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
   // Integers have no tiles that are full unless their factor keeps the order.
-  auto isRead = [&](auto pair) { return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value; };
+  auto isRead = [&](auto pair) {
+    return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value;
+  };
   auto integers = llvm::make_filter_range(llvm::zip(plan.folded.scores, products), isRead);
   if (!integers.empty()) {
     auto all = [&] {
@@ -242,7 +242,8 @@ void TileKernel::findFullRange(ScalarCode &code) {
   endFull = narrow(code, endFull);
   numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);
   Value full = b.createOrFold<arith::SubIOp>(code.loc, endFull, firstFull);
-  numMasked = narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
+  numMasked =
+      narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
 }
 
 /// The tile at a position: first those in front of the full ones and behind them,
@@ -251,10 +252,10 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
   if (predicate)
     return listedTile(code, position, masked);
   if (!masked) {
-    Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position,
-                                           numMasked);
-    return arith::SelectOp::create(b, code.named("tile"), isMasked,
-                                   tileAt(code, position, true), tileAt(code, position, false));
+    Value isMasked =
+        arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
+    return arith::SelectOp::create(b, code.named("tile"), isMasked, tileAt(code, position, true),
+                                   tileAt(code, position, false));
   }
   auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
@@ -284,16 +285,19 @@ std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
   return {stage, parity};
 }
 
-/// A tile of an operand of a product: from `first` on along its rows, and from `column`, if there is one.
-void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value first, Value column, const Ring &ring,
-                        Value stage) {
+/// A tile of an operand of a product: from `first` on along its rows, and from `column`, if there
+/// is one.
+void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value first, Value column,
+                        const Ring &ring, Value stage) {
   // What depends on the row is the same for all rows of the block.
   code.open();
   code.bind(plan.nest.getBody().getArguments().back(), firstRow);
   Values coordinates;
   for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back())) {
     Value sum = axis == operand.rowAxis ? first : Value();
-    auto plus = [&](Value part) { sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part; };
+    auto plus = [&](Value part) {
+      sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part;
+    };
     for (auto &[term, factor] : subscript.terms)
       if (term != operand.moving)
         plus(b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), code.symbol(factor.str())));
@@ -302,41 +306,48 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
     coordinates.push_back(sum);
   }
   code.close();
-  Value array = program.getBody().getArgument(cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
-  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis), StringAttr(),
-                         ring.tiles, stage, ring.full, stage);
+  Value array = program.getBody().getArgument(
+      cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
+  device::CopyOp::create(b, code.loc, array, coordinates, column,
+                         b.getI64IntegerAttr(operand.rowAxis), StringAttr(), ring.tiles, stage,
+                         ring.full, stage);
 }
 
-void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
-                      const Ring &ring, Value stage) {
+void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first, const Ring &ring,
+                      Value stage) {
   if (operand.moving)
     return copyAt(code, operand, first, Value(), ring, stage);
   Values coordinates;
   Value rows = operand.isTransposed ? code.index(0) : first;
   for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
     coordinates.push_back(axis == operand.rowAxis ? rows : code.eval(term));
-  Value array = program.getBody().getArgument(
-      cast<BlockArgument>(operand.load.getArray()).getArgNumber());
+  Value array =
+      program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
   device::CopyOp::create(b, code.loc, array, coordinates, operand.isTransposed ? first : Value(),
                          b.getI64IntegerAttr(operand.rowAxis),
-                         operand.step == SymExpr(1) ? StringAttr() : b.getStringAttr(operand.step.str()), ring.tiles,
-                         stage, ring.full, stage);
+                         operand.step == SymExpr(1) ? StringAttr()
+                                                    : b.getStringAttr(operand.step.str()),
+                         ring.tiles, stage, ring.full, stage);
 }
 
 /// Rings of what products read beside the carried operand.
 void TileKernel::makeProductRings(ScalarCode &code) {
-  auto nameOf = [&](LoadOp load) { return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()]; };
+  auto nameOf = [&](LoadOp load) {
+    return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()];
+  };
   auto typeOf = [](LoadOp load) { return load.getResult().getType(); };
   for (const TileProduct &prior : plan.priors)
-    priorRings.push_back(makeRing(code, nameOf(prior.right.load), 1, padded(prior.length), prior.right.columns,
-                                  typeOf(prior.right.load), /*withEmpty=*/false));
+    priorRings.push_back(makeRing(code, nameOf(prior.right.load), 1, padded(prior.length),
+                                  prior.right.columns, typeOf(prior.right.load),
+                                  /*withEmpty=*/false));
   if (!plan.product)
     return;
   const TileOperand &left = plan.product->left;
   auto [across, along] = left.isTransposed ? std::pair(plan.shape.keys, plan.shape.rows())
                                            : std::pair(plan.shape.rows(), plan.shape.keys);
-  weightRing = makeRing(code, nameOf(left.load), plan.shape.stages, across, along, typeOf(left.load),
-                        /*withEmpty=*/true);
+  weightRing =
+      makeRing(code, nameOf(left.load), plan.shape.stages, across, along, typeOf(left.load),
+               /*withEmpty=*/true);
 }
 
 void TileKernel::produce(ScalarCode &code) {
@@ -347,8 +358,8 @@ void TileKernel::produce(ScalarCode &code) {
     auto [stage, parity] = stageOf(code, n);
     Value tile = tileAt(code, n, std::nullopt);
     Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
-    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
-                                        tile, code.index(plan.shape.keys));
+    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tile,
+                                        code.index(plan.shape.keys));
     return Numbers{stage, free, first};
   };
   auto fill = [&](const Numbers &at, ArrayRef<TileOperand> operands, ArrayRef<Ring> rings) {
@@ -376,8 +387,8 @@ void TileKernel::produce(ScalarCode &code) {
     if (plan.product) {
       const TileOperand &left = plan.product->left;
       device::WaitOp::create(b, code.loc, weightRing.empty, at.stage, at.free);
-      copyAt(code, left, left.isTransposed ? at.first : firstRow, left.isTransposed ? firstRow : at.first, weightRing,
-             at.stage);
+      copyAt(code, left, left.isTransposed ? at.first : firstRow,
+             left.isTransposed ? firstRow : at.first, weightRing, at.stage);
     }
     auto fillKeys = [&] { fill(at, plan.keyOperands, keyRings); };
     if (goesOn())
@@ -417,7 +428,8 @@ bool TileKernel::isSameForBlock(LoadOp load) {
 LogicalResult TileKernel::run() {
   auto source = plan.nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] :
+       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   b.setInsertionPointToEnd(&program.getBody().front());
   choice = onf::ForOp(plan.nest).buildChoice();
@@ -437,8 +449,7 @@ LogicalResult TileKernel::run() {
     emitClear(arrays);
   SymExpr blocks = share.states ? countBlocks() + countSharedBlocks() : countBlocks();
   int64_t threads = plan.shape.threads();
-  auto kernel =
-      device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
+  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);
   code.approximate = true;
@@ -475,20 +486,21 @@ LogicalResult TileKernel::run() {
       return; // in front of all tiles, at an address that the specification gives
     else {
       readsMemory = true;
-      statesRead |= ofStates.contains(load) || load->getParentOfType<AccOp>() ||
-                    llvm::any_of(ofStates, [&](Operation *op) { return op->isProperAncestor(load); });
+      statesRead |=
+          ofStates.contains(load) || load->getParentOfType<AccOp>() ||
+          llvm::any_of(ofStates, [&](Operation *op) { return op->isProperAncestor(load); });
     }
   });
   auto nameOf = [&](Value array) {
     unsigned argument = cast<BlockArgument>(array).getArgNumber();
     return program.getAllNames()[argument];
   };
-  auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list,
-                   int64_t stages, int64_t rows, bool withEmpty) {
+  auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list, int64_t stages,
+                   int64_t rows, bool withEmpty) {
     bool isOdd = goesOn() && !withEmpty; // one phase per block
     for (const TileOperand &operand : operands) {
-      auto [across, along] =
-          operand.isTransposed ? std::pair(padded(operand.columns), rows) : std::pair(rows, operand.columns);
+      auto [across, along] = operand.isTransposed ? std::pair(padded(operand.columns), rows)
+                                                  : std::pair(rows, operand.columns);
       list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, across, along,
                               operand.load.getResult().getType(), withEmpty, isOdd));
     }
@@ -498,7 +510,8 @@ LogicalResult TileKernel::run() {
   rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true);
   makeProductRings(code);
   if (Type element = getResultElement(plan)) {
-    auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
+    auto type =
+        RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
     resultRing = device::SharedOp::create(b, code.named("result_ring"), type);
   }
   if (plan.shape.takesTurns)
@@ -514,13 +527,15 @@ LogicalResult TileKernel::run() {
     endTile = arith::SelectOp::create(b, code.named("end_tile"), chosen, endTile, firstTile);
   predicate ? collectTiles(code) : findFullRange(code);
   findShare(code);
-  // A block whose nest is not chosen ends before it has copied anything, but for warpgroups that take turns: ptxas orders
-  // what they do between two barriers in another way then, which takes a fifth longer.
+  // A block whose nest is not chosen ends before it has copied anything, but for warpgroups that
+  // take turns: ptxas orders what they do between two barriers in another way then, which takes a
+  // fifth longer.
   bool ends = chosen && !plan.shape.takesTurns;
-  auto [consumer, producer] = goesOn() ? registersOfRoles()
-                                       : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
-  auto roles =
-      device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer, ends ? chosen : Value());
+  auto [consumer, producer] =
+      goesOn() ? registersOfRoles()
+               : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
+  auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer,
+                                            ends ? chosen : Value());
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&region.emplaceBlock());
@@ -537,7 +552,6 @@ LogicalResult TileKernel::run() {
 
 } // namespace moa::tiles
 
-LogicalResult moa::lowerTiles(const TilePlan &plan, device::ProgramOp program,
-                              unsigned number) {
+LogicalResult moa::lowerTiles(const TilePlan &plan, device::ProgramOp program, unsigned number) {
   return tiles::TileKernel(plan, program, number).run();
 }

@@ -38,17 +38,12 @@ public:
   unsigned getNumSlots() const { return numSlots; }
   /// True for an input of rank 0, which is passed by value.
   bool isScalar(unsigned arg) const {
-    return arg < getNumInputs() &&
-           getArray(kernel.getBody().getArgument(arg)).getRank() == 0;
+    return arg < getNumInputs() && getArray(kernel.getBody().getArgument(arg)).getRank() == 0;
   }
   /// The slot of an array's data pointer, or of a scalar's value.
   unsigned getSlot(unsigned arg) const { return firstSlots[arg]; }
-  unsigned getStrideSlot(unsigned arg, unsigned axis) const {
-    return firstSlots[arg] + 1 + axis;
-  }
-  llvm::StringRef getName(unsigned arg) const {
-    return kernel.getArrayName(arg);
-  }
+  unsigned getStrideSlot(unsigned arg, unsigned axis) const { return firstSlots[arg] + 1 + axis; }
+  llvm::StringRef getName(unsigned arg) const { return kernel.getArrayName(arg); }
   /// The slot of the address of the shared part of the workspace.
   unsigned getSharedSlot() const { return numSlots - 1; }
   /// The slot of a symbol of the kernel or of a stride symbol `<array>.s<axis>`.

@@ -7,11 +7,12 @@ using namespace moa;
 namespace moa::rows {
 using namespace moa::onf;
 
-/// Terms of a sum of products of i8 that i32 holds, and that f32 holds exactly: a product is 2¹⁴ or less.
+/// Terms of a sum of products of i8 that i32 holds, and that f32 holds exactly: a product is 2¹⁴ or
+/// less.
 static constexpr int64_t kMostByteTerms = (int64_t(1) << 17) - 1, kMostFloatTerms = 1 << 10;
 
-bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
-                     int64_t vectorsPerTile, const ONFToVectorOptions &options) {
+bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex, int64_t vectorsPerTile,
+                     const ONFToVectorOptions &options) {
   ONFToVectorOptions known = options;
   // Vectors of 128, 256 or 512 bits.
   bool isVector = emitter.lanes == 4 || emitter.lanes == 8 || emitter.lanes == 16;
@@ -26,11 +27,11 @@ bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
   return true;
 }
 
-BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
-                         int64_t vectors, FoldPlan plan, const ONFToVectorOptions &options)
-    : e(emitter), fold(fold), laneIndex(laneIndex),
-      key(fold.getBody().getArgument(0)), guard(getGuard(fold)),
-      plan(std::move(plan)), options(options), repeated(fold->getParentOfType<onf::KernelOp>()) {
+BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex, int64_t vectors,
+                         FoldPlan plan, const ONFToVectorOptions &options)
+    : e(emitter), fold(fold), laneIndex(laneIndex), key(fold.getBody().getArgument(0)),
+      guard(getGuard(fold)), plan(std::move(plan)), options(options),
+      repeated(fold->getParentOfType<onf::KernelOp>()) {
   shape.lanes = e.lanes;
   shape.vectors = vectors;
   chooseShape();
@@ -98,10 +99,13 @@ void BlockedFold::allocateScore(const Score &score) {
   buffers.depth = buffers.bytes    ? llvm::divideCeil(score.extent, 4)
                   : buffers.halves ? llvm::alignTo(score.extent, shape.unit) / 2
                                    : score.extent;
-  buffers.keyStride = llvm::alignTo(score.extent, buffers.halves ? std::max(shape.lanes, shape.unit) : shape.lanes);
+  buffers.keyStride =
+      llvm::alignTo(score.extent, buffers.halves ? std::max(shape.lanes, shape.unit) : shape.lanes);
   int64_t rows = shape.vectors * shape.lanes;
   buffers.rows = e.scratchFor(buffers.operand, rows * buffers.depth);
-  Type key = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
+  Type key = buffers.bytes    ? Type(b.getI8Type())
+             : buffers.halves ? Type(b.getBF16Type())
+                              : buffers.operand;
   buffers.keys = e.scratchFor(key, shape.BN * buffers.keyStride);
   buffers.scores = e.scratchFor(buffers.sum, shape.BN * width);
   if (buffers.bytes)
@@ -118,11 +122,11 @@ void BlockedFold::allocateCarrier(const Carrier &carrier) {
   buffers.lastPadded = llvm::alignTo(carrier.extents.back(), unit);
   buffers.padded = outer * buffers.lastPadded;
   Builder b(fold.getContext());
-  buffers.keys = e.scratchFor(buffers.halves ? Type(b.getBF16Type()) : carrier.type, shape.BN * buffers.padded);
+  buffers.keys = e.scratchFor(buffers.halves ? Type(b.getBF16Type()) : carrier.type,
+                              shape.BN * buffers.padded);
   if (buffers.halves)
     buffers.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * buffers.padded);
-  buffers.state = e.scratchFor(carrier.type,
-                               shape.vectors * shape.lanes * buffers.padded);
+  buffers.state = e.scratchFor(carrier.type, shape.vectors * shape.lanes * buffers.padded);
   auto length = SymExpr::parse(fold.getExtent())->getConstant();
   if (e.columns && (!length || *length > kSumBlock))
     buffers.rest = e.scratchFor(carrier.type, shape.vectors * shape.lanes * buffers.padded);
@@ -158,13 +162,11 @@ void BlockedFold::allocate() {
   for (auto &[value, pass] : plan.kept)
     kept.push_back(e.scratchFor(value.getType(), shape.BN * width));
   for (Value value : plan.keyValues)
-    keyValues.push_back(e.scratchFor(value.getType(),
-                                     llvm::alignTo(shape.BN, shape.lanes)));
+    keyValues.push_back(e.scratchFor(value.getType(), llvm::alignTo(shape.BN, shape.lanes)));
   for (LoadOp load : plan.rowLoads)
     rowLoads.push_back(e.scratchFor(load.getResult().getType(), shape.BN * width));
   for (LoadOp load : plan.guardLoads)
-    guardLoads.push_back(
-        e.scratchFor(load.getResult().getType(), shape.BN * shape.lanes));
+    guardLoads.push_back(e.scratchFor(load.getResult().getType(), shape.BN * shape.lanes));
   if (guard) {
     masks = e.scratchFor(booleanType(), rows * shape.BN);
     anyOfKey = e.scratchFor(booleanType(), shape.BN);
@@ -205,7 +207,8 @@ void BlockedFold::initialise() {
 void BlockedFold::addRests() {
   auto add = [&](Type type, Value state, Value rest, Value size) {
     e.loop(e.here().index(0), size, shape.lanes, [&](Value offset) {
-      store(e.here().combine(Monoid::add, load(type, state, offset), load(type, rest, offset)), state, offset);
+      store(e.here().combine(Monoid::add, load(type, state, offset), load(type, rest, offset)),
+            state, offset);
     });
   };
   Value rows = e.here().mul(vectors, shape.lanes);
@@ -262,8 +265,7 @@ void BlockedFold::emit() {
   Value lastRow = b.sub(b.add(e.tile.base, e.tile.rows), b.index(1));
   auto [lower, upper] = e.hull(fold, e.tile.base, lastRow);
   Value size = e.here().index(shape.BN);
-  Value from = e.here().mul(
-      e.here().b.createOrFold<arith::DivUIOp>(e.loc, lower, size), shape.BN);
+  Value from = e.here().mul(e.here().b.createOrFold<arith::DivUIOp>(e.loc, lower, size), shape.BN);
   e.loop(from, upper, shape.BN, [&, lower = lower, upper = upper](Value base) {
     Build b = e.here();
     first = b.max(base, lower);
@@ -313,14 +315,14 @@ void BlockedFold::emitMaskedBlock(Value first, Value count) {
   Value known = b.both(whole, piecesCover(true));
   Type i1 = booleanType();
   Values allAny = e.branch(
-      known, {i1, i1},
-      [&]() -> Values { return {e.here().truth(true), e.here().truth(true)}; },
+      known, {i1, i1}, [&]() -> Values { return {e.here().truth(true), e.here().truth(true)}; },
       [&]() -> Values {
         auto [all, any] = evaluateMasks();
         return {all, any};
       });
-  e.when(e.here().both(whole, allAny[0]), [&] { emitBody(true); },
-         [&] { e.when(allAny[1], [&] { emitBody(false); }); });
+  e.when(
+      e.here().both(whole, allAny[0]), [&] { emitBody(true); },
+      [&] { e.when(allAny[1], [&] { emitBody(false); }); });
 }
 
 /// Evaluates the guard for every key and row of the block: masks, which keys

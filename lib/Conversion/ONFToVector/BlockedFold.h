@@ -12,7 +12,8 @@
 //       carriers O[d][rows] = c · O + Σ_j G[j][d] · P[j][rows], the sum of the
 //                block from zero in registers
 //
-// Where the machine has instructions for products of bf16, those whose factors are such run by these (Bf16Sums.cpp).
+// Where the machine has instructions for products of bf16, those whose factors are such run by
+// these (Bf16Sums.cpp).
 //
 // There are two versions of the code for a block: one for BN keys that every row
 // sees, and one for any count with a mask per key and vector.
@@ -42,17 +43,17 @@ struct BlockShape {
 
 class BlockedFold {
 public:
-  BlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
-              int64_t vectors, FoldPlan plan, const ONFToVectorOptions &options);
+  BlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex, int64_t vectors,
+              FoldPlan plan, const ONFToVectorOptions &options);
   void emit();
 
 private:
   using Values = Emitter::Values;
   /// Copies of a score's operands have `depth` elements of `operand` along k: as many as the score
-  /// has terms, of its type. Integers are copied as floats, whose sums are exact, or, as `bytes`, four in a
-  /// word: then keys are 128 larger, without sign, and `bias` is what that adds to a row's sums, negated.
-  /// As `halves`, two bf16 in a word, with zeros up to a whole number of units; there depth counts words, and keyStride
-  /// and the copies of keys are of bf16.
+  /// has terms, of its type. Integers are copied as floats, whose sums are exact, or, as `bytes`,
+  /// four in a word: then keys are 128 larger, without sign, and `bias` is what that adds to a
+  /// row's sums, negated. As `halves`, two bf16 in a word, with zeros up to a whole number of
+  /// units; there depth counts words, and keyStride and the copies of keys are of bf16.
   struct ScoreBuffers {
     mlir::Type operand, sum; // `sum`: of the scores
     bool bytes = false, halves = false;
@@ -65,15 +66,16 @@ private:
   struct KeySource {
     mlir::Value pointer, stride, panel;
   };
-  /// As `halves` keys are copied as bf16, one after the other, and from there, or where they are, packed by two.
+  /// As `halves` keys are copied as bf16, one after the other, and from there, or where they are,
+  /// packed by two.
   struct CarrierBuffers {
     bool halves = false;
     mlir::Value keys, packed, state, factor;
     mlir::Value rest; // what a sum of blocks lost; null for others
     int64_t lastPadded, padded;
   };
-  /// What a register tile multiplies: words, each an element of the type of its sums or of i32, four i8 or two bf16,
-  /// those of a at addresses counted in keys.
+  /// What a register tile multiplies: words, each an element of the type of its sums or of i32,
+  /// four i8 or two bf16, those of a at addresses counted in keys.
   struct Terms {
     mlir::Type sum, word, key;
     static Terms of(mlir::Type type) { return {type, type, type}; }
@@ -119,8 +121,8 @@ private:
   /// `copies` filled by `stage`, or the operand itself where this block is whole,
   /// the factors are one load in the compute type, and its elements are adjacent
   /// along `inner` when the kernel runs.
-  KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner,
-                   KeySource copies, bool asCarrier, llvm::function_ref<void()> stage);
+  KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner, KeySource copies,
+                   bool asCarrier, llvm::function_ref<void()> stage);
   void stageKeyValues();
   /// Runs `body` for each key of the block; absent keys run `zero` instead.
   void overKeys(llvm::function_ref<void(mlir::Value)> body,
@@ -129,8 +131,8 @@ private:
   mlir::Value operand(unsigned score, const Factors &factors);
   void stageRowBytes(unsigned score, mlir::Value number, mlir::Value base,
                      llvm::function_ref<mlir::Value(mlir::Value)> element);
-  void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type,
-                   mlir::Value d, mlir::Value j, int64_t depth);
+  void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type, mlir::Value d,
+                   mlir::Value j, int64_t depth);
 
   //===--- Panels (Panels.cpp) --------------------------------------------===//
   void emitPanel(mlir::Value number);
@@ -142,8 +144,7 @@ private:
   void bindPassValues(unsigned pass, Panel &panel, unsigned u, mlir::Value j);
   Values accumulate(unsigned pass, Panel &panel, unsigned u, mlir::Value j,
                     mlir::ValueRange partial);
-  void storeOperands(unsigned pass, Panel &panel, unsigned u, mlir::Value j,
-                     mlir::Value present);
+  void storeOperands(unsigned pass, Panel &panel, unsigned u, mlir::Value j, mlir::Value present);
   void finishPass(unsigned pass, Panel &panel, unsigned u, mlir::ValueRange partial);
   /// Where a state's refs are regular; null if they always are.
   mlir::Value regular(onf::AccOp acc, Panel &panel, unsigned u);
@@ -152,8 +153,7 @@ private:
     mlir::Value apply;
   };
   Repair repair(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value started);
-  mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u,
-                            mlir::Value pointer);
+  mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value pointer);
   void emitCarrier(unsigned carrier, Panel &panel);
   Values zeros(mlir::Type type);
   Values microKernel(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
@@ -171,7 +171,8 @@ private:
   bool usesTiles() const;
   Terms halfTerms();
   mlir::Value interleaved(Build b, mlir::Value low, mlir::Value high);
-  void stageRowHalves(unsigned score, mlir::Value base, llvm::function_ref<mlir::Value(mlir::Value)> element);
+  void stageRowHalves(unsigned score, mlir::Value base,
+                      llvm::function_ref<mlir::Value(mlir::Value)> element);
   void packOperands(unsigned pass, Panel &panel);
   mlir::Value keyWords(mlir::Value from, mlir::Value stride, mlir::Value word, mlir::Value d);
   void packKeys(unsigned carrier, mlir::Value from, mlir::Value stride);
@@ -179,14 +180,13 @@ private:
   void packTiles(unsigned carrier, mlir::Value from, mlir::Value stride);
   void configureTiles();
   void releaseTiles();
-  void tileSums(mlir::Value keys, mlir::Value keyStride, int64_t keyTiles, mlir::Value rows, mlir::Value steps,
-                mlir::Value to);
+  void tileSums(mlir::Value keys, mlir::Value keyStride, int64_t keyTiles, mlir::Value rows,
+                mlir::Value steps, mlir::Value to);
   void tileScore(unsigned score, mlir::Value rows);
   void tileCarrier(unsigned carrier, Panel &panel);
 
   mlir::Value vectorOffset(Panel &panel, unsigned u); // in rows of the tile
-  mlir::Value load(mlir::Type element, mlir::Value pointer, mlir::Value offset,
-                   bool row = true) {
+  mlir::Value load(mlir::Type element, mlir::Value pointer, mlir::Value offset, bool row = true) {
     return e.loadState(e.here(), element, row, pointer, offset);
   }
   void store(mlir::Value value, mlir::Value pointer, mlir::Value offset) {

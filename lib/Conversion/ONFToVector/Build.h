@@ -48,8 +48,7 @@ struct Build {
   mlir::Value ceilDiv(mlir::Value x, int64_t y) const {
     return b.createOrFold<mlir::arith::DivUIOp>(loc, add(x, y - 1), index(y));
   }
-  mlir::Value cmp(mlir::arith::CmpIPredicate predicate, mlir::Value x,
-                  mlir::Value y) const {
+  mlir::Value cmp(mlir::arith::CmpIPredicate predicate, mlir::Value x, mlir::Value y) const {
     return b.createOrFold<mlir::arith::CmpIOp>(loc, predicate, x, y);
   }
   mlir::Value slt(mlir::Value x, mlir::Value y) const {
@@ -64,8 +63,7 @@ struct Build {
   /// x ≠ y; floats compare unordered, so NaN differs from everything.
   mlir::Value differs(mlir::Value x, mlir::Value y) const {
     if (llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x)))
-      return mlir::arith::CmpFOp::create(b, loc, mlir::arith::CmpFPredicate::UNE,
-                                         x, y);
+      return mlir::arith::CmpFOp::create(b, loc, mlir::arith::CmpFPredicate::UNE, x, y);
     return cmp(mlir::arith::CmpIPredicate::ne, x, y);
   }
   /// Conjunction where a null operand means true.
@@ -130,13 +128,11 @@ struct Build {
     return b.createOrFold<mlir::arith::IndexCastOp>(loc, type, index);
   }
   /// The address of element `offset` (an index, or a vector of indices).
-  mlir::Value address(mlir::Type element, mlir::Value pointer,
-                      mlir::Value offset) const {
+  mlir::Value address(mlir::Type element, mlir::Value pointer, mlir::Value offset) const {
     mlir::Type type = mlir::LLVM::LLVMPointerType::get(b.getContext());
     if (auto vector = llvm::dyn_cast<mlir::VectorType>(offset.getType()))
       type = vector.clone(type);
-    return mlir::LLVM::GEPOp::create(b, loc, type, element, pointer,
-                                     mlir::ValueRange{i64(offset)});
+    return mlir::LLVM::GEPOp::create(b, loc, type, element, pointer, mlir::ValueRange{i64(offset)});
   }
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned align) const {
     return mlir::LLVM::LoadOp::create(b, loc, type, pointer, align);
@@ -148,14 +144,12 @@ struct Build {
   mlir::Value any(mlir::Value x) const {
     if (!llvm::isa<mlir::VectorType>(x.getType()))
       return x;
-    return mlir::vector::ReductionOp::create(b, loc, mlir::vector::CombiningKind::OR,
-                                             x);
+    return mlir::vector::ReductionOp::create(b, loc, mlir::vector::CombiningKind::OR, x);
   }
   mlir::Value all(mlir::Value x) const {
     if (!llvm::isa<mlir::VectorType>(x.getType()))
       return x;
-    return mlir::vector::ReductionOp::create(b, loc,
-                                             mlir::vector::CombiningKind::AND, x);
+    return mlir::vector::ReductionOp::create(b, loc, mlir::vector::CombiningKind::AND, x);
   }
 };
 

@@ -16,8 +16,7 @@ static bool isElementType(Type type) {
   return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
 }
 
-static LogicalResult checkExpressions(Operation *op, const ArgumentBlock &block,
-                                      ArrayAttr texts) {
+static LogicalResult checkExpressions(Operation *op, const ArgumentBlock &block, ArrayAttr texts) {
   for (Attribute text : texts) {
     std::string why;
     auto expr = SymExpr::parse(cast<StringAttr>(text).getValue(), &why);
@@ -62,7 +61,8 @@ static LogicalResult checkAccess(Operation *op, Value array, Type value, bool ou
   auto kernel = arg ? dyn_cast<onf::KernelOp>(arg.getOwner()->getParentOp()) : onf::KernelOp();
   if (!kernel)
     return op->emitOpError("expects an array of the kernel");
-  if (!kernel.isTemporary(arg.getArgNumber()) && output != (arg.getArgNumber() >= block.getNumInputs()))
+  if (!kernel.isTemporary(arg.getArgNumber()) &&
+      output != (arg.getArgNumber() >= block.getNumInputs()))
     return op->emitOpError(output ? "expects an output" : "expects an input");
   Type element = cast<ArrayType>(array.getType()).getElementType();
   if (!isElementType(element) || !isElementType(value) ||
@@ -91,8 +91,7 @@ static LogicalResult checkOp(Operation *op, const ArgumentBlock &block) {
     return expressions({store.getConstantAttr()});
   }
   if (auto acc = dyn_cast<AccOp>(op))
-    return failed(checkState(acc)) ? failure()
-                                   : checkExpressions(op, block, acc.getExtents());
+    return failed(checkState(acc)) ? failure() : checkExpressions(op, block, acc.getExtents());
   if (auto fold = dyn_cast<FoldOp>(op))
     return expressions({fold.getExtentAttr()});
   if (auto loop = dyn_cast<ForOp>(op)) {

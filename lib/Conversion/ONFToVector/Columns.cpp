@@ -26,7 +26,9 @@ static constexpr int64_t kFewest = 8;
 void moveLast(ForOp nest, unsigned axis) {
   Builder b(nest.getContext());
   SmallVector<Attribute> names(nest.getNames().getValue()), extents(nest.getExtents().getValue());
-  auto rotate = [&](auto &list) { std::rotate(list.begin() + axis, list.begin() + axis + 1, list.end()); };
+  auto rotate = [&](auto &list) {
+    std::rotate(list.begin() + axis, list.begin() + axis + 1, list.end());
+  };
   rotate(names), rotate(extents);
   nest.setNamesAttr(b.getArrayAttr(names));
   nest.setExtentsAttr(b.getArrayAttr(extents));
@@ -38,14 +40,16 @@ void moveLast(ForOp nest, unsigned axis) {
 
 namespace {
 
-/// The rewriting of one nest, whose last two axes are columns and rows, or of a loop in it over columns of its rows.
+/// The rewriting of one nest, whose last two axes are columns and rows, or of a loop in it over
+/// columns of its rows.
 class Columns {
 public:
   explicit Columns(ForOp nest)
       : nest(nest), body(nest.getBody().front()), b(nest.getContext()),
         column(*(body.getArguments().end() - 2)) {}
   Columns(ForOp nest, ForOp loop)
-      : nest(nest), body(loop.getBody().front()), b(nest.getContext()), column(body.getArgument(0)) {}
+      : nest(nest), body(loop.getBody().front()), b(nest.getContext()),
+        column(body.getArgument(0)) {}
   /// Returns whether the sums in the nest or the loop can carry columns.
   bool check();
   void rewrite();
@@ -70,25 +74,27 @@ private:
 
 } // namespace
 
-/// Returns whether a fold only adds up floats for each column. Its guard may depend on the row alone: a block multiplies
-/// masked-out elements by 0, and such an element may be NaN or infinite.
+/// Returns whether a fold only adds up floats for each column. Its guard may depend on the row
+/// alone: a block multiplies masked-out elements by 0, and such an element may be NaN or infinite.
 bool Columns::isSum(FoldOp fold) {
   if (GuardOp guard = getGuard(fold);
-      guard && (deps.on(guard.getCondition(), column) || deps.on(guard.getCondition(), fold.getBody().getArgument(0))))
+      guard && (deps.on(guard.getCondition(), column) ||
+                deps.on(guard.getCondition(), fold.getBody().getArgument(0))))
     return false;
   if (llvm::any_of(fold.getBounds(), [&](Value bound) { return deps.on(bound, column); }))
     return false;
   bool isPlain = llvm::all_of(getAccs(fold), [&](AccOp acc) {
     Type type = acc.getResult().getType();
-    return acc.getMonoid() == Monoid::add && (type.isF32() || type.isF64()) && acc.getRefs().empty() &&
-           acc.getOthers().empty() && acc.getExtents().empty();
+    return acc.getMonoid() == Monoid::add && (type.isF32() || type.isF64()) &&
+           acc.getRefs().empty() && acc.getOthers().empty() && acc.getExtents().empty();
   });
   // A fold inside would be copied for every column.
   auto hasInner = [&] {
     return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted();
   };
-  // The emitter treats every state as a value of the row, even if all rows share it. So in a term with columns a state may
-  // only be a whole factor. For example, y(k, c)·m is taken, exp(y(k, c) − m) is not.
+  // The emitter treats every state as a value of the row, even if all rows share it. So in a term
+  // with columns a state may only be a whole factor. For example, y(k, c)·m is taken, exp(y(k, c) −
+  // m) is not.
   llvm::SmallDenseMap<Value, bool> known;
   std::function<bool(Value)> isOfFold = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -97,23 +103,29 @@ bool Columns::isSum(FoldOp fold) {
     return known[value] = isa<FoldOp>(op) || llvm::any_of(op->getOperands(), isOfFold);
   };
   auto mixesStates = [&] {
-    return fold.getBody().walk([&](Operation *op) {
-      bool isMixed = !isa<arith::MulFOp, arith::DivFOp, AccOp, YieldOp, FoldOp>(op) && llvm::any_of(op->getOperands(), isOfFold) &&
-                     llvm::any_of(op->getOperands(), [&](Value operand) { return deps.on(operand, column); });
-      return isMixed ? WalkResult::interrupt() : WalkResult::advance();
-    }).wasInterrupted();
+    return fold.getBody()
+        .walk([&](Operation *op) {
+          bool isMixed = !isa<arith::MulFOp, arith::DivFOp, AccOp, YieldOp, FoldOp>(op) &&
+                         llvm::any_of(op->getOperands(), isOfFold) &&
+                         llvm::any_of(op->getOperands(),
+                                      [&](Value operand) { return deps.on(operand, column); });
+          return isMixed ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
   };
-  return isPlain && !hasInner() && !mixesStates() && OnDemand(nest->getParentOfType<onf::KernelOp>()).isUnconditional(fold);
+  return isPlain && !hasInner() && !mixesStates() &&
+         OnDemand(nest->getParentOfType<onf::KernelOp>()).isUnconditional(fold);
 }
 
 /// Returns whether a computation outside of the fold that knows the column has no fold in it.
-static bool isScalarCode(Value value, BlockArgument column, Dependence &deps, llvm::SmallPtrSetImpl<Value> &seen) {
+static bool isScalarCode(Value value, BlockArgument column, Dependence &deps,
+                         llvm::SmallPtrSetImpl<Value> &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || !seen.insert(value).second || !deps.on(value, column))
     return true;
   return op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
-    return isScalarCode(operand, column, deps, seen);
-  });
+           return isScalarCode(operand, column, deps, seen);
+         });
 }
 
 bool Columns::check() {
@@ -136,8 +148,8 @@ bool Columns::check() {
   return isAny && !llvm::is_contained(nest.getChoiceIndices(), column) && !findRunningFold(nest);
 }
 
-/// Returns the copy of a value at column `column + d`, in the region of a state. Values that do not know the column are not
-/// copied, but for those of the region `source`.
+/// Returns the copy of a value at column `column + d`, in the region of a state. Values that do not
+/// know the column are not copied, but for those of the region `source`.
 Value Columns::cloneOf(Value value, Block *source, IRMapping &map) {
   if (Value known = map.lookupOrNull(value))
     return known;
@@ -152,10 +164,12 @@ Value Columns::cloneOf(Value value, Block *source, IRMapping &map) {
 /// The state with an axis of columns.
 AccOp Columns::carry(AccOp acc, const IRMapping &outside) {
   Location loc = acc.getLoc();
-  Type type = ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType());
-  auto made = AccOp::create(b, loc, type, acc.getMonoid(), acc.getNameAttr(), b.getStrArrayAttr({getIndexName(column)}),
-                            b.getStrArrayAttr({std::to_string(kColumns)}), ValueRange(), ValueRange(), acc.getCombine(),
-                            acc.getSingular(), acc.getOperandTypeAttr(), acc.getFunctionAttr());
+  Type type =
+      ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType());
+  auto made = AccOp::create(
+      b, loc, type, acc.getMonoid(), acc.getNameAttr(), b.getStrArrayAttr({getIndexName(column)}),
+      b.getStrArrayAttr({std::to_string(kColumns)}), ValueRange(), ValueRange(), acc.getCombine(),
+      acc.getSingular(), acc.getOperandTypeAttr(), acc.getFunctionAttr());
   made->setDiscardableAttrs(acc->getDiscardableAttrDictionary());
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&made.getValue(), {}, b.getIndexType(), loc);
@@ -172,9 +186,10 @@ FoldOp Columns::carry(FoldOp fold) {
   SmallVector<AccOp> accs = getAccs(fold);
   SmallVector<Type> types;
   for (AccOp acc : accs)
-    types.push_back(ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType()));
-  auto made = FoldOp::create(b, fold.getLoc(), types, fold.getNameAttr(), fold.getExtentAttr(), fold.getLiftAttr(),
-                             fold.getPiecesAttr(), fold.getBounds());
+    types.push_back(ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))},
+                                   acc.getResult().getType()));
+  auto made = FoldOp::create(b, fold.getLoc(), types, fold.getNameAttr(), fold.getExtentAttr(),
+                             fold.getLiftAttr(), fold.getPiecesAttr(), fold.getBounds());
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&made.getBody(), {}, b.getIndexType(), fold.getLoc());
   IRMapping map;
@@ -194,9 +209,11 @@ FoldOp Columns::carry(FoldOp fold) {
 void Columns::moveRest() {
   Location loc = nest.getLoc();
   b.setInsertionPointToEnd(&body);
-  if (Operation *last = body.empty() ? nullptr : &body.back(); last && last->hasTrait<OpTrait::IsTerminator>())
+  if (Operation *last = body.empty() ? nullptr : &body.back();
+      last && last->hasTrait<OpTrait::IsTerminator>())
     b.setInsertionPoint(last);
-  auto loop = ForOp::create(b, loc, b.getStrArrayAttr({getIndexName(column)}), b.getStrArrayAttr({std::to_string(kColumns)}));
+  auto loop = ForOp::create(b, loc, b.getStrArrayAttr({getIndexName(column)}),
+                            b.getStrArrayAttr({std::to_string(kColumns)}));
   Block *block = b.createBlock(&loop.getBody(), {}, b.getIndexType(), loc);
   IRMapping map;
   Value index = block->getArgument(0);
@@ -206,10 +223,12 @@ void Columns::moveRest() {
       map.map(result, AtOp::create(b, loc, result.getType(), state, index).getResult());
   SmallVector<Operation *> old;
   for (Operation &op : body) {
-    if (&op == loop || op.hasTrait<OpTrait::IsTerminator>() || (isa<FoldOp>(op) && !isOfColumn(&op)))
+    if (&op == loop || op.hasTrait<OpTrait::IsTerminator>() ||
+        (isa<FoldOp>(op) && !isOfColumn(&op)))
       continue;
     old.push_back(&op);
-    bool isCarried = llvm::any_of(folds, [&](auto &pair) { return pair.first == &op || pair.second == &op; });
+    bool isCarried =
+        llvm::any_of(folds, [&](auto &pair) { return pair.first == &op || pair.second == &op; });
     if (isCarried)
       continue;
     if (isa<StoreOp>(op) || isOfColumn(&op))
@@ -241,7 +260,8 @@ static bool runInBlocks(Block &body, Value row) {
   });
 }
 
-/// Rewrites a copy of the nest, or of a loop in it, to find out whether its folds then run in blocks.
+/// Rewrites a copy of the nest, or of a loop in it, to find out whether its folds then run in
+/// blocks.
 static bool runsInBlocks(ForOp nest, std::optional<unsigned> number = std::nullopt) {
   OpBuilder b(nest);
   auto copy = cast<ForOp>(b.clone(*nest.getOperation()));
@@ -250,7 +270,8 @@ static bool runsInBlocks(ForOp nest, std::optional<unsigned> number = std::nullo
   bool runs = columns.check();
   if (runs) {
     columns.rewrite();
-    runs = runInBlocks((loop ? loop : copy).getBody().front(), copy.getBody().getArguments().back());
+    runs =
+        runInBlocks((loop ? loop : copy).getBody().front(), copy.getBody().getArguments().back());
   }
   copy.erase();
   return runs;
@@ -262,7 +283,8 @@ bool orderColumns(ForOp nest) {
     return size && *size < kFewest;
   };
   unsigned rank = nest.getExtents().size();
-  if (rank < 2 || nest.getLift() || nest->hasAttr(kColumnsAttr) || nest->hasAttr(kShortAttr) || isFew(rank - 1) ||
+  if (rank < 2 || nest.getLift() || nest->hasAttr(kColumnsAttr) || nest->hasAttr(kShortAttr) ||
+      isFew(rank - 1) ||
       llvm::none_of(nest.getBody().getOps<FoldOp>(), [](FoldOp) { return true; }))
     return false;
   OpBuilder b(nest);
@@ -288,7 +310,8 @@ void blockColumns(ForOp nest) {
   if (nest.getExtents().empty())
     return;
   for (auto [number, loop] : llvm::enumerate(llvm::to_vector(nest.getBody().getOps<ForOp>())))
-    if (loop.getExtents().size() == 1 && !loop.getBody().getOps<FoldOp>().empty() && runsInBlocks(nest, number)) {
+    if (loop.getExtents().size() == 1 && !loop.getBody().getOps<FoldOp>().empty() &&
+        runsInBlocks(nest, number)) {
       Columns(nest, loop).rewrite();
       loop->setAttr(kColumnsAttr, Builder(nest.getContext()).getI64IntegerAttr(kColumns));
     }

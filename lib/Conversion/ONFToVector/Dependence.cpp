@@ -19,9 +19,7 @@ SmallVector<AccOp> getAccs(FoldOp fold) {
   return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
 }
 
-Value getYielded(Region &region) {
-  return cast<YieldOp>(region.front().back()).getValues()[0];
-}
+Value getYielded(Region &region) { return cast<YieldOp>(region.front().back()).getValues()[0]; }
 
 Terms getTerms(AccOp acc, Value key) {
   Value term = getYielded(acc.getValue());

@@ -35,8 +35,9 @@ onf::GuardOp getGuard(onf::FoldOp fold);
 llvm::SmallVector<onf::AccOp> getAccs(onf::FoldOp fold);
 /// The value a value or repair region yields.
 mlir::Value getYielded(mlir::Region &region);
-/// The terms of a state. Those of a maximum that are max(x, c), c a float that is the same for all keys, have c apart: the
-/// maximum of some of them is max(max x, c), that of none is no c. The same with minima.
+/// The terms of a state. Those of a maximum that are max(x, c), c a float that is the same for all
+/// keys, have c apart: the maximum of some of them is max(max x, c), that of none is no c. The same
+/// with minima.
 struct Terms {
   mlir::Value value, bound; // no bound: null
 };

@@ -25,9 +25,8 @@ void Emitter::outside(unsigned depth, llvm::function_ref<void()> body) {
 
 /// Opens a block for code: everything that is written to the enclosing scopes
 /// meanwhile goes before `op`.
-static Emitter::Values
-inBlock(Emitter &emitter, Operation *op, Block *block,
-        llvm::function_ref<Emitter::Values(ValueRange)> body) {
+static Emitter::Values inBlock(Emitter &emitter, Operation *op, Block *block,
+                               llvm::function_ref<Emitter::Values(ValueRange)> body) {
   OpBuilder &outer = emitter.top().site->builder;
   outer.setInsertionPoint(op);
   Site site{OpBuilder::atBlockEnd(block)};
@@ -44,26 +43,23 @@ inBlock(Emitter &emitter, Operation *op, Block *block,
   return results;
 }
 
-Emitter::Values Emitter::loop(Value lower, Value upper, int64_t step,
-                              ValueRange inits, LoopBody body) {
+Emitter::Values Emitter::loop(Value lower, Value upper, int64_t step, ValueRange inits,
+                              LoopBody body) {
   Build b = here();
   auto op = scf::ForOp::create(b.b, loc, lower, upper, b.index(step), inits);
-  inBlock(*this, op, op.getBody(), [&](ValueRange args) {
-    return body(args.front(), args.drop_front());
-  });
+  inBlock(*this, op, op.getBody(),
+          [&](ValueRange args) { return body(args.front(), args.drop_front()); });
   return Values(op.getResults());
 }
 
-void Emitter::loop(Value lower, Value upper, int64_t step,
-                   llvm::function_ref<void(Value)> body) {
+void Emitter::loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body) {
   loop(lower, upper, step, {}, [&](Value iv, ValueRange) {
     body(iv);
     return Values();
   });
 }
 
-Emitter::Values Emitter::branch(Value condition, TypeRange types,
-                                llvm::function_ref<Values()> yes,
+Emitter::Values Emitter::branch(Value condition, TypeRange types, llvm::function_ref<Values()> yes,
                                 llvm::function_ref<Values()> no) {
   auto op = scf::IfOp::create(here().b, loc, types, condition,
                               /*withElseRegion=*/static_cast<bool>(no));
@@ -73,8 +69,7 @@ Emitter::Values Emitter::branch(Value condition, TypeRange types,
   return Values(op.getResults());
 }
 
-void Emitter::when(Value condition, llvm::function_ref<void()> yes,
-                   llvm::function_ref<void()> no) {
+void Emitter::when(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no) {
   auto run = [](llvm::function_ref<void()> body) {
     body();
     return Values();

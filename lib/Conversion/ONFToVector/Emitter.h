@@ -20,10 +20,10 @@
 #ifndef MOA_CONVERSION_ONFTOVECTOR_EMITTER_H
 #define MOA_CONVERSION_ONFTOVECTOR_EMITTER_H
 
+#include "lib/Analysis/OnDemand.h"
 #include "lib/Conversion/ONFToVector/ArgumentBlock.h"
 #include "lib/Conversion/ONFToVector/Build.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
-#include "lib/Analysis/OnDemand.h"
 #include "lib/Support/SymExpr.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -119,8 +119,7 @@ public:
   using Values = llvm::SmallVector<mlir::Value>;
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
-  Emitter(onf::KernelOp kernel, const ArgumentBlock &block, Dependence &deps,
-          int64_t lanes)
+  Emitter(onf::KernelOp kernel, const ArgumentBlock &block, Dependence &deps, int64_t lanes)
       : kernel(kernel), block(block), deps(deps), onDemand(kernel), lanes(lanes) {}
 
   //===--- Scopes, loops and branches (Emitter.cpp) -----------------------===//
@@ -131,13 +130,13 @@ public:
   /// Runs `body` with a further scope that appends to the current block.
   void scoped(llvm::function_ref<void(Scope &)> body);
   /// for (iv = lower; iv < upper; iv += step) carrying `inits`.
-  Values loop(mlir::Value lower, mlir::Value upper, int64_t step,
-              mlir::ValueRange inits, LoopBody body);
+  Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
+              LoopBody body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step,
             llvm::function_ref<void(mlir::Value)> body);
   /// if (condition); both branches yield values of the same types.
-  Values branch(mlir::Value condition, mlir::TypeRange types,
-                llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
+  Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
+                llvm::function_ref<Values()> no);
   void when(mlir::Value condition, llvm::function_ref<void()> yes,
             llvm::function_ref<void()> no = nullptr);
 
@@ -167,22 +166,17 @@ public:
   mlir::Value extent(llvm::StringRef text);
   /// Binds an index to the lanes base, base + 1, …, clamped to `last`; `full`
   /// as in LaneIndex, computed here unless `exact`.
-  void bindLanes(Scope &scope, mlir::Value index, mlir::Value base,
-                 mlir::Value last, bool exact = false);
+  void bindLanes(Scope &scope, mlir::Value index, mlir::Value base, mlir::Value last,
+                 bool exact = false);
   void emitStore(onf::StoreOp store, mlir::Value laneMask);
   mlir::Value convert(Build b, mlir::Value value, mlir::Type element);
   /// Loads and stores of states in scratch; booleans are bytes there. Offsets of
   /// each lane are gathered.
-  mlir::Value loadState(Build b, mlir::Type element, bool row,
-                        mlir::Value pointer, mlir::Value offset);
-  void storeState(Build b, mlir::Value value, mlir::Value pointer,
-                  mlir::Value offset);
-  mlir::Type rowType(mlir::Type element) {
-    return mlir::VectorType::get({lanes}, element);
-  }
-  mlir::Type typeOf(mlir::Type element, bool row) {
-    return row ? rowType(element) : element;
-  }
+  mlir::Value loadState(Build b, mlir::Type element, bool row, mlir::Value pointer,
+                        mlir::Value offset);
+  void storeState(Build b, mlir::Value value, mlir::Value pointer, mlir::Value offset);
+  mlir::Type rowType(mlir::Type element) { return mlir::VectorType::get({lanes}, element); }
+  mlir::Type typeOf(mlir::Type element, bool row) { return row ? rowType(element) : element; }
   /// `bytes` of this thread's scratch memory, 64-byte aligned.
   mlir::Value scratch(int64_t bytes);
   mlir::Value scratchFor(mlir::Type element, int64_t count) {
@@ -192,19 +186,19 @@ public:
   //===--- Contiguous rows (Transpose.cpp) --------------------------------===//
   /// Copies the load's elements for index = first … first + count - 1 and the
   /// rows of the current scope to buffer[s · stride + lane], as memory holds them.
-  void stageLoad(onf::LoadOp load, mlir::Value index, mlir::Value first,
-                 mlir::Value count, mlir::Value buffer, int64_t stride);
+  void stageLoad(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count,
+                 mlir::Value buffer, int64_t stride);
   /// Where the load's elements for outer = first … and inner = 0 … stand, if the
   /// address is linear in both indices and depends on no lane.
   struct Strided {
     mlir::Value pointer, outer, inner; // distances in elements
   };
-  std::optional<Strided> strided(onf::LoadOp load, mlir::Value outer,
-                                 mlir::Value first, mlir::Value inner);
+  std::optional<Strided> strided(onf::LoadOp load, mlir::Value outer, mlir::Value first,
+                                 mlir::Value inner);
   /// Runs the stores of an inner loop for all `size` values of its last index;
   /// `body` writes them for one value.
-  void storeAlong(onf::ForOp inner, mlir::Value index, mlir::Value size,
-                  mlir::Value laneMask, llvm::function_ref<void()> body);
+  void storeAlong(onf::ForOp inner, mlir::Value index, mlir::Value size, mlir::Value laneMask,
+                  llvm::function_ref<void()> body);
 
   //===--- Folds (Fold.cpp) -----------------------------------------------===//
   /// Writes a fold at the current place, index by index; the final values of
@@ -217,13 +211,10 @@ public:
   /// Storage for each state of the fold that carries axes, at scratch memory.
   llvm::SmallVector<StateBuffer> allocateStates(onf::FoldOp fold);
   /// The hull of the pieces of a fold for the rows first … last, or the range.
-  std::pair<mlir::Value, mlir::Value> hull(onf::FoldOp fold, mlir::Value first,
-                                           mlir::Value last);
+  std::pair<mlir::Value, mlir::Value> hull(onf::FoldOp fold, mlir::Value first, mlir::Value last);
   /// The largest lower and the least upper bound, for a piece's pair of maps.
-  std::pair<mlir::Value, mlir::Value> interval(onf::FoldOp fold,
-                                               mlir::AffineMap lower,
-                                               mlir::AffineMap upper,
-                                               mlir::Value first,
+  std::pair<mlir::Value, mlir::Value> interval(onf::FoldOp fold, mlir::AffineMap lower,
+                                               mlir::AffineMap upper, mlir::Value first,
                                                mlir::Value last);
 
   void fail(mlir::Operation *op, const llvm::Twine &message) {
@@ -261,8 +252,7 @@ private:
   Emitted evalAt(onf::AtOp at);
   Emitted evalFold(onf::FoldOp fold, mlir::Value result);
   Emitted evalExtent(onf::ExtentOp op);
-  Emitted remember(mlir::Value key, mlir::Value value, unsigned depth,
-                   unsigned context = 0);
+  Emitted remember(mlir::Value key, mlir::Value value, unsigned depth, unsigned context = 0);
   /// Evaluates an operand that is needed only where `condition` is `holds`.
   Emitted evalWhere(mlir::Value value, Emitted condition, bool holds);
   Emitted evalOperand(mlir::Operation *op, unsigned number, llvm::ArrayRef<Emitted> before);
@@ -287,15 +277,13 @@ private:
     mlir::Value full;   // null if the lanes are always consecutive
     unsigned depth = 0, context = 0;
   };
-  Address address(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
-                  llvm::StringRef constant);
+  Address address(mlir::OperandRange terms, mlir::ArrayAttr coefficients, llvm::StringRef constant);
   /// The factor of the lane index in an index expression, if it is linear.
   std::optional<int64_t> laneFactor(mlir::Value term, mlir::Value &full);
   mlir::Value strideAlong(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
                           mlir::Value index);
   Values laneAddresses(mlir::Type storage, mlir::Value array, const Address &where);
-  void storeSquare(onf::StoreOp store, mlir::Value index, mlir::Value first,
-                   mlir::Value square);
+  void storeSquare(onf::StoreOp store, mlir::Value index, mlir::Value first, mlir::Value square);
   mlir::Value nonEmpty(mlir::Operation *op, unsigned depth);
   std::optional<Emitted> findBound(mlir::Value value);
   mlir::Value pointerOf(mlir::Value array);

@@ -37,7 +37,8 @@ struct Code {
   }
   Value constant(TypedAttr value) {
     auto vector = dyn_cast<VectorType>(like(shape, value.getType()));
-    return make<arith::ConstantOp>(vector ? DenseElementsAttr::get(vector, Attribute(value)) : value);
+    return make<arith::ConstantOp>(vector ? DenseElementsAttr::get(vector, Attribute(value))
+                                          : value);
   }
   Value bits(uint32_t x) { return constant(b.getI32IntegerAttr(static_cast<int32_t>(x))); }
   Value number(float x) { return constant(b.getF32FloatAttr(x)); }
@@ -53,8 +54,9 @@ struct ExpandTruncation final : OpRewritePattern<arith::TruncFOp> {
     if (!isFloat8(op.getType()) || !getElementTypeOrSelf(op.getIn().getType()).isF32())
       return failure();
     Code c{rewriter, op.getLoc(), op.getType()};
-    constexpr uint32_t kSign = 0x80000000u, kInfinity = 0x7f800000u, kLargest = 0x43e00000u /* 448 */,
-                       kLeastNormal = 0x3c800000u /* 2^-6 */, kHalf = 0x7ffffu, kBias = 120u << 3;
+    constexpr uint32_t kSign = 0x80000000u, kInfinity = 0x7f800000u,
+                       kLargest = 0x43e00000u /* 448 */, kLeastNormal = 0x3c800000u /* 2^-6 */,
+                       kHalf = 0x7ffffu, kBias = 120u << 3;
     Value all = c.make<arith::BitcastOp>(c.i32(), op.getIn());
     Value magnitude = c.make<arith::AndIOp>(all, c.bits(~kSign));
     Value cut = c.make<arith::MinUIOp>(magnitude, c.bits(kLargest));
@@ -86,7 +88,8 @@ struct ExpandExtension final : OpRewritePattern<arith::ExtFOp> {
     Value magnitude = c.make<arith::AndIOp>(all, c.bits(0x7f));
     Value sign = c.make<arith::ShLIOp>(c.make<arith::AndIOp>(all, c.bits(0x80)), c.bits(24));
     Value small = c.make<arith::OrIOp>(c.make<arith::ShLIOp>(magnitude, c.bits(20)), sign);
-    Value number = c.make<arith::MulFOp>(c.make<arith::BitcastOp>(c.f32(), small), c.number(0x1p120f));
+    Value number =
+        c.make<arith::MulFOp>(c.make<arith::BitcastOp>(c.f32(), small), c.number(0x1p120f));
     Value result = c.make<arith::SelectOp>(c.below(magnitude, 0x7f), number,
                                            c.number(std::numeric_limits<float>::quiet_NaN()));
     if (getElementTypeOrSelf(op.getType()).isF64())

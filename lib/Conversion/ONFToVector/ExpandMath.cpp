@@ -37,29 +37,39 @@ namespace {
 /// Constants of one float type.
 struct ExpFormat {
   double log2e, ln2High, ln2Low; // ln2High has trailing zeros: n·ln2High is exact
-  double low, high;              // beyond: 0 and ∞; low is the least float whose exponential is a normal number
+  double low, high; // beyond: 0 and ∞; low is the least float whose exponential is a normal number
   double lowExp2, highExp2;
   unsigned bits, mantissa, bias;
   llvm::SmallVector<double> q;
 };
 
 const ExpFormat &getFormat(bool isDouble) {
-  static const ExpFormat single{
-      0x1.715476p+0, 0x1.62e400p-1, 0x1.7f7d1cf79abcap-20,
-      -0x1.5d589ep+6, 89.0,          -126.0,
-      129.0,         32,            23,
-      127,
-      {0x1.fffffb9a56ad7p-2, 0x1.555491541b80cp-3, 0x1.5558f17e0bae8p-5,
-       0x1.1239e2a6e6aeep-7, 0x1.6a24339cbccc2p-10}};
-  static const ExpFormat twice{
-      0x1.71547652b82fep+0, 0x1.62e42fefa0000p-1, 0x1.cf79abc9e3b39p-40,
-      -0x1.6232bdd7abcd2p+9, 710.0,               -1022.0,
-      1025.0,               64,                   52,
-      1023,
-      {0.5, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.11111111100dcp-7,
-       0x1.6c16c16c162d4p-10, 0x1.a01a01abe7fe1p-13, 0x1.a01a01a6d889cp-16,
-       0x1.71de0231960ebp-19, 0x1.27e4db646b17ep-22, 0x1.af4de97ca4194p-26,
-       0x1.1f730349868cep-29}};
+  static const ExpFormat single{0x1.715476p+0,
+                                0x1.62e400p-1,
+                                0x1.7f7d1cf79abcap-20,
+                                -0x1.5d589ep+6,
+                                89.0,
+                                -126.0,
+                                129.0,
+                                32,
+                                23,
+                                127,
+                                {0x1.fffffb9a56ad7p-2, 0x1.555491541b80cp-3, 0x1.5558f17e0bae8p-5,
+                                 0x1.1239e2a6e6aeep-7, 0x1.6a24339cbccc2p-10}};
+  static const ExpFormat twice{0x1.71547652b82fep+0,
+                               0x1.62e42fefa0000p-1,
+                               0x1.cf79abc9e3b39p-40,
+                               -0x1.6232bdd7abcd2p+9,
+                               710.0,
+                               -1022.0,
+                               1025.0,
+                               64,
+                               52,
+                               1023,
+                               {0.5, 0x1.5555555555557p-3, 0x1.5555555555556p-5,
+                                0x1.11111111100dcp-7, 0x1.6c16c16c162d4p-10, 0x1.a01a01abe7fe1p-13,
+                                0x1.a01a01a6d889cp-16, 0x1.71de0231960ebp-19, 0x1.27e4db646b17ep-22,
+                                0x1.af4de97ca4194p-26, 0x1.1f730349868cep-29}};
   return isDouble ? twice : single;
 }
 
@@ -87,13 +97,10 @@ struct ExpBuilder {
     Type target = integerType();
     auto attr = IntegerAttr::get(b.getIntegerType(format.bits), value);
     if (auto vector = dyn_cast<VectorType>(target))
-      return arith::ConstantOp::create(b, loc,
-                                       DenseElementsAttr::get(vector, Attribute(attr)));
+      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, Attribute(attr)));
     return arith::ConstantOp::create(b, loc, attr);
   }
-  Value fma(Value x, Value y, Value z) const {
-    return math::FmaOp::create(b, loc, x, y, z);
-  }
+  Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
   /// x limited to [low, high]; NaN stays.
   Value clamp(Value x, double low, double high) const {
     Value lower = constant(low), upper = constant(high);
@@ -129,10 +136,8 @@ struct ExpBuilder {
       auto name = format.bits == 64 ? "llvm.x86.avx512.mask.scalef.pd.512"
                                     : "llvm.x86.avx512.mask.scalef.ps.512";
       Type maskType = b.getIntegerType(vector.getNumElements());
-      Value mask = LLVM::ConstantOp::create(b, loc, maskType,
-                                            b.getIntegerAttr(maskType, -1));
-      Value mode = LLVM::ConstantOp::create(b, loc, b.getI32Type(),
-                                            b.getI32IntegerAttr(4));
+      Value mask = LLVM::ConstantOp::create(b, loc, maskType, b.getIntegerAttr(maskType, -1));
+      Value mode = LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(4));
       return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name),
                                            ValueRange{p, n, p, mask, mode})
           .getResult(0);
@@ -178,17 +183,16 @@ struct ExpandTanh : OpRewritePattern<math::TanhOp> {
     Value one = builder.constant(1.0);
     Value above = arith::AddFOp::create(rewriter, loc, builder.exp(twice), one);
     Value part = arith::DivFOp::create(rewriter, loc, builder.constant(2.0), above);
-    Value large = math::CopySignOp::create(
-        rewriter, loc, arith::SubFOp::create(rewriter, loc, one, part), x);
+    Value large =
+        math::CopySignOp::create(rewriter, loc, arith::SubFOp::create(rewriter, loc, one, part), x);
     Value z = arith::MulFOp::create(rewriter, loc, x, x);
     Value p = builder.constant(0x1.2a78a31a66bbdp-9);
-    for (double c : {-0x1.10f5bf823e1b9p-7, 0x1.64978e22f6d8fp-6,
-                     -0x1.ba07a8f4213eap-5, 0x1.1110e61453c78p-3,
-                     -0x1.5555553711b2dp-2})
+    for (double c : {-0x1.10f5bf823e1b9p-7, 0x1.64978e22f6d8fp-6, -0x1.ba07a8f4213eap-5,
+                     0x1.1110e61453c78p-3, -0x1.5555553711b2dp-2})
       p = builder.fma(p, z, builder.constant(c));
     Value small = builder.fma(arith::MulFOp::create(rewriter, loc, p, z), x, x);
-    Value near = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT,
-                                       magnitude, builder.constant(0.63));
+    Value near = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, magnitude,
+                                       builder.constant(0.63));
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, near, small, large);
     return success();
   }
@@ -210,11 +214,10 @@ template <typename OpTy> struct ScaleSubnormal : OpRewritePattern<OpTy> {
     Value small = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, x,
                                         builder.constant(0x1p-126));
     Value large = arith::MulFOp::create(rewriter, loc, x, builder.constant(0x1p23));
-    auto scaled = OpTy::create(rewriter, loc,
-                               arith::SelectOp::create(rewriter, loc, small, large, x));
+    auto scaled =
+        OpTy::create(rewriter, loc, arith::SelectOp::create(rewriter, loc, small, large, x));
     scaled->setAttr("moa.scaled", rewriter.getUnitAttr());
-    Value shift = arith::SelectOp::create(rewriter, loc, small,
-                                          builder.constant(logOfScale),
+    Value shift = arith::SelectOp::create(rewriter, loc, small, builder.constant(logOfScale),
                                           builder.constant(0.0));
     rewriter.replaceOpWithNewOp<arith::SubFOp>(op, scaled.getResult(), shift);
     return success();
@@ -227,23 +230,24 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
     Type element = getElementTypeOrSelf(op.getType());
     if (!element.isF32() && !element.isF64())
       return rewriter.notifyMatchFailure(op, "only f32 and f64 have polynomials");
-    ExpBuilder builder{rewriter, op.getLoc(), op.getType(),
-                       getFormat(element.isF64())};
-    rewriter.replaceOp(op, std::is_same_v<OpTy, math::ExpOp>
-                               ? builder.exp(op.getOperand())
-                               : builder.exp2(op.getOperand()));
+    ExpBuilder builder{rewriter, op.getLoc(), op.getType(), getFormat(element.isF64())};
+    rewriter.replaceOp(op, std::is_same_v<OpTy, math::ExpOp> ? builder.exp(op.getOperand())
+                                                             : builder.exp2(op.getOperand()));
     return success();
   }
 };
 
-/// With i = 64·(y + 15), rounded, the float of 16 bits whose bits are 16·i: for i ≥ 64 a normal one, whose bits as f32
-/// are those but for where they stand and for the exponent's bias, and i·2⁻²⁰ below.
+/// With i = 64·(y + 15), rounded, the float of 16 bits whose bits are 16·i: for i ≥ 64 a normal
+/// one, whose bits as f32 are those but for where they stand and for the exponent's bias, and
+/// i·2⁻²⁰ below.
 struct ExpandPiecewiseExp2 : OpRewritePattern<moa::onf::PiecewiseExp2Op> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(moa::onf::PiecewiseExp2Op op, PatternRewriter &rewriter) const final {
+  LogicalResult matchAndRewrite(moa::onf::PiecewiseExp2Op op,
+                                PatternRewriter &rewriter) const final {
     Location loc = op.getLoc();
     ExpBuilder builder{rewriter, loc, op.getType(), getFormat(false)};
-    double times = op.getTimes().convertToDouble() * 64, plus = (op.getPlus().convertToDouble() + 15) * 64;
+    double times = op.getTimes().convertToDouble() * 64,
+           plus = (op.getPlus().convertToDouble() + 15) * 64;
     Value x = op.getOperand(), y = builder.fma(x, builder.constant(times), builder.constant(plus));
     Value isNaN = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, y, y);
     Value known = arith::SelectOp::create(rewriter, loc, isNaN, builder.constant(0), y);
@@ -253,7 +257,8 @@ struct ExpandPiecewiseExp2 : OpRewritePattern<moa::onf::PiecewiseExp2Op> {
     bits = arith::AddIOp::create(rewriter, loc, bits, builder.integer(112 << 23));
     Value normal = arith::BitcastOp::create(rewriter, loc, op.getType(), bits);
     Value small = arith::MulFOp::create(rewriter, loc, number, builder.constant(0x1p-20));
-    Value isSmall = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, number, builder.constant(64));
+    Value isSmall = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, number,
+                                          builder.constant(64));
     Value power = arith::SelectOp::create(rewriter, loc, isSmall, small, normal);
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNaN, y, power);
     return success();
@@ -266,8 +271,7 @@ struct ExpandMath final : moa::impl::ExpandMathBase<ExpandMath> {
     moa::populateExpandMathPatterns(patterns);
     populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return name == math::LogOp::getOperationName() ||
-             name == math::Log2Op::getOperationName();
+      return name == math::LogOp::getOperationName() || name == math::Log2Op::getOperationName();
     });
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateExpandBFloat16Patterns(patterns);
@@ -281,9 +285,8 @@ struct ExpandMath final : moa::impl::ExpandMathBase<ExpandMath> {
 
 void moa::populateExpandMathPatterns(RewritePatternSet &patterns) {
   patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>,
-               ScaleSubnormal<math::LogOp>, ScaleSubnormal<math::Log2Op>, ExpandTanh, ExpandPiecewiseExp2>(patterns.getContext(), /*benefit=*/2);
+               ScaleSubnormal<math::LogOp>, ScaleSubnormal<math::Log2Op>, ExpandTanh,
+               ExpandPiecewiseExp2>(patterns.getContext(), /*benefit=*/2);
 }
 
-std::unique_ptr<Pass> moa::createExpandMathPass() {
-  return std::make_unique<ExpandMath>();
-}
+std::unique_ptr<Pass> moa::createExpandMathPass() { return std::make_unique<ExpandMath>(); }

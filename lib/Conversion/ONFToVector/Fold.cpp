@@ -22,9 +22,8 @@ using namespace moa::onf;
 // Ranges
 //===----------------------------------------------------------------------===//
 
-std::pair<Value, Value> Emitter::interval(FoldOp fold, AffineMap lower,
-                                          AffineMap upper, Value first,
-                                          Value last) {
+std::pair<Value, Value> Emitter::interval(FoldOp fold, AffineMap lower, AffineMap upper,
+                                          Value first, Value last) {
   SmallVector<Value> operands{first, last};
   for (Value bound : fold.getBounds())
     operands.push_back(value(bound));
@@ -51,8 +50,7 @@ std::pair<Value, Value> Emitter::hull(FoldOp fold, Value first, Value last) {
     return inPart(b.index(0), extentValue);
   Value low = extentValue, high = b.index(0);
   for (auto piece : fold.getPieces()->getAsRange<PieceAttr>()) {
-    auto [from, to] =
-        interval(fold, piece.getVisitLower(), piece.getVisitUpper(), first, last);
+    auto [from, to] = interval(fold, piece.getVisitLower(), piece.getVisitUpper(), first, last);
     low = b.min(low, from);
     high = b.max(high, to);
   }
@@ -83,8 +81,7 @@ SmallVector<StateBuffer> Emitter::allocateStates(FoldOp fold) {
     if (isa<ArrayType>(acc.getResult().getType())) {
       buffer = StateBuffer::of(acc);
       buffer.row = isRow(acc.getResult());
-      buffer.pointer = scratchFor(buffer.element,
-                                  buffer.padded * (buffer.row ? lanes : 1));
+      buffer.pointer = scratchFor(buffer.element, buffer.padded * (buffer.row ? lanes : 1));
     }
     buffers.push_back(buffer);
   }
@@ -126,9 +123,7 @@ private:
   Repair repairOf(unsigned k, ValueRange olds, ValueRange news, Value ok);
   void overCarried(AccOp acc, llvm::function_ref<void(Value flat)> body);
   Value advance(AccOp acc, bool row, Value old, const Repair &repair);
-  Value match(Value value, bool row) {
-    return row ? e.here().splat(value, e.lanes) : value;
-  }
+  Value match(Value value, bool row) { return row ? e.here().splat(value, e.lanes) : value; }
 
   Emitter &e;
   FoldOp fold;
@@ -149,8 +144,7 @@ Emitter::Values FoldEmitter::initialValues() {
     if (state.carried) {
       overCarried(acc, [&, &buffer = buffer](Value flat) {
         Build b = e.here();
-        e.storeState(b, identity, buffer.pointer,
-                     b.mul(flat, state.row ? e.lanes : 1));
+        e.storeState(b, identity, buffer.pointer, b.mul(flat, state.row ? e.lanes : 1));
       });
     } else {
       state.state = inits.size();
@@ -159,8 +153,7 @@ Emitter::Values FoldEmitter::initialValues() {
     if (!acc.getRefs().empty()) {
       state.started = inits.size();
       Build b = e.here();
-      inits.push_back(b.constant(e.typeOf(b.b.getI1Type(), state.row),
-                                 b.b.getBoolAttr(false)));
+      inits.push_back(b.constant(e.typeOf(b.b.getI1Type(), state.row), b.b.getBoolAttr(false)));
     }
     states.push_back(state);
   }
@@ -218,10 +211,8 @@ FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRa
     news.push_back(match(after[states[number].state], state.row));
     changed = b.either(changed, b.differs(olds.back(), news.back()));
     auto value = dyn_cast<FloatAttr>(singular);
-    if (value && !value.getValue().isNaN() &&
-        value.getType() == getElementTypeOrSelf(news.back()))
-      ok = b.both(ok, b.differs(news.back(),
-                                b.constant(news.back().getType(), value)));
+    if (value && !value.getValue().isNaN() && value.getType() == getElementTypeOrSelf(news.back()))
+      ok = b.both(ok, b.differs(news.back(), b.constant(news.back().getType(), value)));
   }
   if (acc.getRefs().empty())
     return {{}, Value(), ok};
@@ -242,7 +233,7 @@ void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present)
     Build b = e.here();
     Value started = args[state.started];
     next[state.started] = repair.ok ? b.either(started, repair.ok)
-                             : b.constant(started.getType(), b.b.getBoolAttr(true));
+                                    : b.constant(started.getType(), b.b.getBoolAttr(true));
   }
   if (state.carried)
     return stepCarried(k, repair);
@@ -324,13 +315,11 @@ Emitter::Values FoldEmitter::runBlock(Value from, Value to, ValueRange args) {
     if (!state.carried)
       inits[state.state] = b.identity(Monoid::add, inits[state.state].getType());
     if (state.started >= 0)
-      inits[state.started] =
-          b.constant(inits[state.started].getType(), b.b.getBoolAttr(false));
+      inits[state.started] = b.constant(inits[state.started].getType(), b.b.getBoolAttr(false));
   }
   inits.truncate(count);
-  Values after = e.loop(from, to, 1, inits, [&](Value j, ValueRange now) {
-    return iterate(j, now);
-  });
+  Values after =
+      e.loop(from, to, 1, inits, [&](Value j, ValueRange now) { return iterate(j, now); });
   return mergeBlock(args, after);
 }
 
@@ -365,8 +354,8 @@ Emitter::Values FoldEmitter::mergeBlock(ValueRange before, ValueRange after) {
       auto read = [&](Value pointer) {
         return e.loadState(b, buffer.element, buffer.row, pointer, offset);
       };
-      auto [sum, rest] = addBlock(read(state.sumBuffer), read(state.restBuffer),
-                                  read(buffer.pointer), repair);
+      auto [sum, rest] =
+          addBlock(read(state.sumBuffer), read(state.restBuffer), read(buffer.pointer), repair);
       e.storeState(b, sum, state.sumBuffer, offset);
       e.storeState(b, rest, state.restBuffer, offset);
       e.storeState(b, b.identity(Monoid::add, sum.getType()), buffer.pointer, offset);
@@ -379,8 +368,7 @@ void FoldEmitter::finishBlocks(Values &finals) {
   for (unsigned k = 0; k != accs.size(); ++k) {
     State &state = states[k];
     if (state.split && !state.carried)
-      finals[state.state] =
-          e.here().combine(Monoid::add, finals[state.sum], finals[state.rest]);
+      finals[state.state] = e.here().combine(Monoid::add, finals[state.sum], finals[state.rest]);
     if (!state.split || !state.carried)
       continue;
     const StateBuffer &buffer = buffers[k];
@@ -401,24 +389,23 @@ Emitter::Values FoldEmitter::run() {
     if (scope->vectorNumber)
       std::tie(first, last) = std::tie(scope->firstRow, scope->lastRow);
   bool lifted = first && isa<onf::KernelOp>(fold->getParentOp()->getParentOp());
-  auto [lower, upper] =
-      lifted ? e.hull(fold, first, last)
-             : std::make_pair(e.here().index(0), e.extent(fold.getExtent()));
+  auto [lower, upper] = lifted ? e.hull(fold, first, last)
+                               : std::make_pair(e.here().index(0), e.extent(fold.getExtent()));
   Values finals;
   if (llvm::none_of(accs, [&](AccOp acc) { return splits(acc); })) {
-    finals = e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) {
-      return iterate(j, args);
-    });
+    finals =
+        e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) { return iterate(j, args); });
   } else {
     inits = startBlocks(inits);
     Build b = e.here();
     Value start = b.b.createOrFold<arith::DivUIOp>(e.loc, lower, b.index(kSumBlock));
     start = b.mul(start, kSumBlock);
-    finals = e.loop(start, upper, kSumBlock, inits,
-                    [&, lower = lower, upper = upper](Value base, ValueRange args) {
-      Build b = e.here();
-      return runBlock(b.max(base, lower), b.min(b.add(base, kSumBlock), upper), args);
-    });
+    finals =
+        e.loop(start, upper, kSumBlock, inits,
+               [&, lower = lower, upper = upper](Value base, ValueRange args) {
+                 Build b = e.here();
+                 return runBlock(b.max(base, lower), b.min(b.add(base, kSumBlock), upper), args);
+               });
     finishBlocks(finals);
   }
   Values results;

@@ -15,16 +15,17 @@ namespace {
 
 class Planner {
 public:
-  Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand,
-          std::string *why, MachineSums sums)
-      : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)),
-        deps(deps), onDemand(onDemand), why(why), sums(sums) {}
+  Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand, std::string *why,
+          MachineSums sums)
+      : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)), deps(deps),
+        onDemand(onDemand), why(why), sums(sums) {}
   std::optional<FoldPlan> run();
 
 private:
   enum class Side { Row, Key, None };
   bool usesState(Value value);
-  bool split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key);
+  bool split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row,
+             Factors &key);
   bool splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
                 SmallVectorImpl<FactorPair> &further);
   bool refuse(const Twine &subject, const Twine &reason);
@@ -37,8 +38,7 @@ private:
   void planReuse();
   bool isOfKey(Value value);
   bool isRowLoad(LoadOp load, Value along);
-  void collectRowLoads(Value value, Value along,
-                       llvm::function_ref<void(LoadOp)> found);
+  void collectRowLoads(Value value, Value along, llvm::function_ref<void(LoadOp)> found);
   void visit(Value value, unsigned pass);
   bool isScore(Operation *op) const {
     return llvm::any_of(plan.scores, [&](const Score &s) { return s.fold == op; });
@@ -65,9 +65,7 @@ bool Planner::usesState(Value value) {
       continue;
     if (isa<AccOp>(op) && op->getParentOp() == fold)
       return true;
-    op->walk([&](Operation *inner) {
-      work.append(inner->operand_begin(), inner->operand_end());
-    });
+    op->walk([&](Operation *inner) { work.append(inner->operand_begin(), inner->operand_end()); });
   }
   return false;
 }
@@ -82,7 +80,8 @@ bool Planner::refuse(const Twine &subject, const Twine &reason) {
 /// Splits the product a state adds into a factor of the rows and one of the
 /// keys; a / b counts as a · (1 / b). With a type to round to, the two operands
 /// stay as they are written; otherwise the factors are regrouped.
-bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key) {
+bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row,
+                    Factors &key) {
   bool rounds = roundsOperands(acc);
   SmallVector<std::pair<Value, bool>> factors{{term, false}};
   for (unsigned k = 0; k != factors.size();) {
@@ -95,8 +94,7 @@ bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side,
       continue;
     }
     factors[k] = {op->getOperand(0), divides};
-    factors.insert(factors.begin() + k + 1,
-                   {op->getOperand(1), quotient ? !divides : divides});
+    factors.insert(factors.begin() + k + 1, {op->getOperand(1), quotient ? !divides : divides});
   }
   for (auto [value, divides] : factors) {
     Side where = side(value);
@@ -123,8 +121,8 @@ static Value getRounded(Value value) {
   return rounded && rounded.getIn().getType() == value.getType() ? rounded.getIn() : Value();
 }
 
-/// The products of a term that is a sum of some, each with one factor of the rows and one of the keys, in order. What
-/// a computed factor is rounded to, it says.
+/// The products of a term that is a sum of some, each with one factor of the rows and one of the
+/// keys, in order. What a computed factor is rounded to, it says.
 bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
                        SmallVectorImpl<FactorPair> &further) {
   SmallVector<Value> terms{getYielded(acc.getValue())};
@@ -144,7 +142,8 @@ bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors 
     if (terms.size() == 1)
       return true;
     Factors &rows = k == 0 ? row : pair.row, &keys = k == 0 ? key : pair.key;
-    if (rows.values.size() != 1 || keys.values.size() != 1 || !rows.divisors.empty() || !keys.divisors.empty())
+    if (rows.values.size() != 1 || keys.values.size() != 1 || !rows.divisors.empty() ||
+        !keys.divisors.empty())
       return false;
     for (Factors *factors : {&rows, &keys})
       if (Value rounded = getRounded(factors->values[0])) {
@@ -169,26 +168,29 @@ std::string Planner::describeFactors(const Factors &mixed) {
   return "reads " + getArrayName(load).str() + " along both " + names;
 }
 
-/// The value of f32 that an integer is converted to, if nothing else reads it and no type on the way is narrower
-/// than sums are.
+/// The value of f32 that an integer is converted to, if nothing else reads it and no type on the
+/// way is narrower than sums are.
 static Value getFloat(Value integer) {
   for (bool isFloat = false; !isFloat; isFloat = integer.getType().isF32()) {
     Operation *user = integer.hasOneUse() ? *integer.getUsers().begin() : nullptr;
     if (!isa_and_nonnull<arith::IndexCastOp, arith::SIToFPOp>(user))
       return Value();
-    if (Type type = user->getResult(0).getType(); type.isInteger() && type.getIntOrFloatBitWidth() < 32)
+    if (Type type = user->getResult(0).getType();
+        type.isInteger() && type.getIntOrFloatBitWidth() < 32)
       return Value();
     integer = user->getResult(0);
   }
   return integer;
 }
 
-/// Takes a sum of products of floats that are integers of i8 for the sum of these: Σ f32(x)·f32(y) = f32(Σ x·y). Products are at
-/// most 2^14, so that sums of 2^10 are at most 2^24, and f32 holds these and all before them exactly. For example,
-/// `f32(Q) +.* transpose(f32(K))` is `f32(Q +.* transpose(K))`.
+/// Takes a sum of products of floats that are integers of i8 for the sum of these: Σ f32(x)·f32(y)
+/// = f32(Σ x·y). Products are at most 2^14, so that sums of 2^10 are at most 2^24, and f32 holds
+/// these and all before them exactly. For example, `f32(Q) +.* transpose(f32(K))` is `f32(Q +.*
+/// transpose(K))`.
 bool Planner::takeIntegers(Score &score) {
   constexpr int64_t most = 1 << 10;
-  if (!score.type.isF32() || score.extent > std::min(most, sums.mostTerms) || !score.further.empty())
+  if (!score.type.isF32() || score.extent > std::min(most, sums.mostTerms) ||
+      !score.further.empty())
     return false;
   auto integerOf = [](const Factors &from) {
     bool isOne = from.values.size() == 1 && from.divisors.empty();
@@ -205,13 +207,15 @@ bool Planner::takeIntegers(Score &score) {
   return true;
 }
 
-/// Sums of integers are scores where the machine makes them: of i8 and, on tensor cores, read as one float.
+/// Sums of integers are scores where the machine makes them: of i8 and, on tensor cores, read as
+/// one float.
 bool Planner::checkInteger(const Score &score, const Twine &subject) {
   if (sums.asFloats && !score.value)
     return refuse(subject, "is a sum of integers that is read as such, not as one f32(…)");
   for (const Factors *factors : {&score.row, &score.key}) {
     LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
-    auto low = factors->values.size() == 1 ? factors->values[0].getDefiningOp<arith::AndIOp>() : arith::AndIOp();
+    auto low = factors->values.size() == 1 ? factors->values[0].getDefiningOp<arith::AndIOp>()
+                                           : arith::AndIOp();
     if (!load && low && getReadElement(low.getLhs()))
       return refuse(subject, "sums up products of integers without a sign, not of elements of i8");
     if (!load)
@@ -219,8 +223,8 @@ bool Planner::checkInteger(const Score &score, const Twine &subject) {
     if (!load.getResult().getType().isInteger(8)) {
       std::string type;
       llvm::raw_string_ostream(type) << load.getResult().getType();
-      return refuse(subject, "sums up products of integers of more than 8 bits: " + getArrayName(load) +
-                                 " has elements of " + type);
+      return refuse(subject, "sums up products of integers of more than 8 bits: " +
+                                 getArrayName(load) + " has elements of " + type);
     }
   }
   return true;
@@ -237,7 +241,8 @@ bool Planner::planScore(FoldOp inner) {
   if (!onDemand.isUnconditional(inner))
     return refuse(subject, "runs only where a choice needs it");
   if (!expr || !expr->getConstant())
-    return refuse(subject, "has the extent " + inner.getExtent() + ", which is not known at compile time");
+    return refuse(subject,
+                  "has the extent " + inner.getExtent() + ", which is not known at compile time");
   if (*expr->getConstant() < 1)
     return refuse(subject, "is empty");
   AccOp acc = accs[0];
@@ -257,15 +262,18 @@ bool Planner::planScore(FoldOp inner) {
   Value value = isInteger ? getFloat(result) : result;
   Score score{inner, value, type, *expr->getConstant(), {}, {}, {}};
   Factors mixed;
-  bool ok = splitSum(acc, [&](Value factor) {
-    if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key))) {
-      mixed.values.push_back(factor);
-      return Side::None;
-    }
-    if (deps.on(factor, lane))
-      return Side::Row;
-    return deps.on(factor, key) || deps.on(factor, k) ? Side::Key : Side::Row;
-  }, score.row, score.key, score.further);
+  bool ok = splitSum(
+      acc,
+      [&](Value factor) {
+        if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key))) {
+          mixed.values.push_back(factor);
+          return Side::None;
+        }
+        if (deps.on(factor, lane))
+          return Side::Row;
+        return deps.on(factor, key) || deps.on(factor, k) ? Side::Key : Side::Row;
+      },
+      score.row, score.key, score.further);
   if (!ok || score.row.empty() || score.key.empty())
     return refuse(subject, describeFactors(mixed));
   if (isInteger && !checkInteger(score, subject))
@@ -294,26 +302,28 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
     StringRef text = cast<StringAttr>(attribute).getValue();
     auto expr = SymExpr::parse(text);
     if (!expr || !expr->getConstant())
-      return refuse(subject, "has an axis of extent " + text + ", which is not known at compile time");
+      return refuse(subject,
+                    "has an axis of extent " + text + ", which is not known at compile time");
     if (*expr->getConstant() < 1)
       return refuse(subject, "has an empty axis");
     carrier.extents.push_back(*expr->getConstant());
   }
   auto indices = acc.getValue().getArguments();
-  bool ok = splitSum(acc, [&](Value factor) {
-    bool carried = llvm::any_of(
-        indices, [&](Value index) { return deps.on(factor, index); });
-    if (!carried)
-      return Side::Row;
-    return deps.on(factor, lane) || usesState(factor) ? Side::None : Side::Key;
-  }, carrier.row, carrier.key, carrier.further);
+  bool ok = splitSum(
+      acc,
+      [&](Value factor) {
+        bool carried = llvm::any_of(indices, [&](Value index) { return deps.on(factor, index); });
+        if (!carried)
+          return Side::Row;
+        return deps.on(factor, lane) || usesState(factor) ? Side::None : Side::Key;
+      },
+      carrier.row, carrier.key, carrier.further);
   if (!ok)
     return refuse(subject, "is no sum of products of a weight and a factor along its axis");
   carrier.operand = plan.operands;
   for (const Carrier &other : plan.carriers)
     if (other.row == carrier.row && carrier.further.empty() && other.further.empty() &&
-        other.pass == pass && other.type == type &&
-        other.acc.getRefs() == acc.getRefs() &&
+        other.pass == pass && other.type == type && other.acc.getRefs() == acc.getRefs() &&
         other.acc.getSingular() == acc.getSingular())
       carrier.operand = other.operand;
   plan.operands = std::max(plan.operands, carrier.operand + 1);
@@ -350,8 +360,7 @@ bool Planner::isOfKey(Value value) {
   if (!deps.on(value, key))
     return false;
   return llvm::all_of(deps.of(value), [&](Value index) {
-    return index == key ||
-           !fold->isProperAncestor(index.getParentBlock()->getParentOp());
+    return index == key || !fold->isProperAncestor(index.getParentBlock()->getParentOp());
   });
 }
 
@@ -367,11 +376,9 @@ bool Planner::isRowLoad(LoadOp load, Value along) {
 }
 
 /// The loads an expression reads that isRowLoad accepts.
-void Planner::collectRowLoads(Value value, Value along,
-                              llvm::function_ref<void(LoadOp)> found) {
+void Planner::collectRowLoads(Value value, Value along, llvm::function_ref<void(LoadOp)> found) {
   Operation *op = value.getDefiningOp();
-  if (!op || !fold->isProperAncestor(op) || isa<AccOp, FoldOp>(op) ||
-      !seen.insert(value).second)
+  if (!op || !fold->isProperAncestor(op) || isa<AccOp, FoldOp>(op) || !seen.insert(value).second)
     return;
   auto load = dyn_cast<LoadOp>(op);
   if (load && isRowLoad(load, along))
@@ -401,8 +408,7 @@ void Planner::visit(Value value, unsigned pass) {
     firstPass[value] = pass;
   }
   auto load = dyn_cast<LoadOp>(op);
-  if (load && isOfKey(value) && isRowLoad(load, key) &&
-      !llvm::is_contained(plan.rowLoads, load))
+  if (load && isOfKey(value) && isRowLoad(load, key) && !llvm::is_contained(plan.rowLoads, load))
     plan.rowLoads.push_back(load);
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
@@ -444,8 +450,7 @@ std::optional<FoldPlan> Planner::run() {
 
 } // namespace
 
-std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex,
-                                 Dependence &deps, OnDemand &onDemand,
+std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand,
                                  std::string *why, MachineSums sums) {
   return Planner(fold, laneIndex, deps, onDemand, why, sums).run();
 }

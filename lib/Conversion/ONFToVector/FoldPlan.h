@@ -16,8 +16,8 @@
 #ifndef MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H
 #define MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H
 
-#include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Analysis/OnDemand.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
 #include "llvm/ADT/MapVector.h"
 #include <limits>
 #include <optional>
@@ -31,16 +31,15 @@ struct Factors {
   mlir::Type narrow;
   bool empty() const { return values.empty() && divisors.empty(); }
   bool operator==(const Factors &other) const {
-    return values == other.values && divisors == other.divisors &&
-           narrow == other.narrow;
+    return values == other.values && divisors == other.divisors && narrow == other.narrow;
   }
 };
 
 // Ops are handles whose accessors are not const, hence `mutable`.
 
-/// Which contractions a machine takes. Sums of products of i8: of so many terms or fewer, all of them or those
-/// that are read as one float. And whether a term may be a sum of several products, whose computed operands say
-/// themselves what they are rounded to.
+/// Which contractions a machine takes. Sums of products of i8: of so many terms or fewer, all of
+/// them or those that are read as one float. And whether a term may be a sum of several products,
+/// whose computed operands say themselves what they are rounded to.
 struct MachineSums {
   int64_t mostTerms = 0;
   bool asFloats = false;
@@ -76,7 +75,7 @@ struct Carrier {
   mlir::Type type;
   llvm::SmallVector<int64_t, 2> extents;
   Factors row, key;
-  unsigned operand = 0; // number of the row operand; equal ones are shared
+  unsigned operand = 0;                       // number of the row operand; equal ones are shared
   llvm::SmallVector<FactorPair, 0> further{}; // products of the same sum
 };
 
@@ -104,9 +103,9 @@ struct FoldPlan {
 /// The plan of a fold over rows, or nothing where its form does not allow one. `why`
 /// receives what keeps the first inner fold from being a score or the first state with
 /// axes from being a carrier, and is left alone where nothing does.
-std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex,
-                                 Dependence &deps, OnDemand &onDemand,
-                                 std::string *why = nullptr, MachineSums sums = {});
+std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex, Dependence &deps,
+                                 OnDemand &onDemand, std::string *why = nullptr,
+                                 MachineSums sums = {});
 
 /// The user's name of a loop index, of a fold's, a nest's or a state's axis.
 llvm::StringRef getIndexName(mlir::Value index);

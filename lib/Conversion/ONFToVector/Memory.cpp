@@ -54,8 +54,7 @@ static Value toStorage(Build b, Value value) {
   return value;
 }
 
-Value Emitter::loadState(Build b, Type element, bool row, Value pointer,
-                         Value offset) {
+Value Emitter::loadState(Build b, Type element, bool row, Value pointer, Value offset) {
   Type type = storageType(element);
   Value where = b.address(type, pointer, offset), value;
   if (isa<VectorType>(offset.getType())) {
@@ -79,8 +78,7 @@ void Emitter::storeState(Build b, Value value, Value pointer, Value offset) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-void Emitter::bindLanes(Scope &scope, Value index, Value base, Value last,
-                        bool exact) {
+void Emitter::bindLanes(Scope &scope, Value index, Value base, Value last, bool exact) {
   Build b = here();
   auto type = VectorType::get({lanes}, IndexType::get(kernel.getContext()));
   Value step = vector::StepOp::create(b.b, loc, type);
@@ -105,8 +103,7 @@ std::optional<int64_t> Emitter::laneFactor(Value term, Value &full) {
   return isRow(term) ? std::nullopt : std::optional<int64_t>(0);
 }
 
-Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients,
-                                  StringRef constant) {
+Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients, StringRef constant) {
   Address result;
   SmallVector<Emitted> uniform{{extent(constant), 0}};
   Value stride = at(0).index(0), full;
@@ -130,9 +127,7 @@ Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients,
     sum.depth = std::max(sum.depth, emitted.depth);
     sum.value = sum.value ? at(sum.depth).add(sum.value, product) : product;
   }
-  llvm::stable_sort(uniform, [](const Emitted &x, const Emitted &y) {
-    return x.depth < y.depth;
-  });
+  llvm::stable_sort(uniform, [](const Emitted &x, const Emitted &y) { return x.depth < y.depth; });
   Emitted sum = uniform.front();
   for (const Emitted &term : llvm::drop_begin(uniform))
     sum = {at(term.depth).add(sum.value, term.value), term.depth};
@@ -168,8 +163,7 @@ Value Emitter::nonEmpty(Operation *op, unsigned depth) {
     if (auto loop = dyn_cast<ForOp>(parent))
       texts = loop.getExtents();
     if (texts)
-      for (auto [index, text] :
-           llvm::zip(parent->getRegion(0).getArguments(), texts))
+      for (auto [index, text] : llvm::zip(parent->getRegion(0).getArguments(), texts))
         require(index, cast<StringAttr>(text).getValue());
   }
   return condition;
@@ -207,8 +201,7 @@ Value Emitter::neededRows(unsigned depth, bool mayFault) {
   for (unsigned k : llvm::reverse(open)) {
     Value condition = contexts[k].condition.value;
     if (!contexts[k].holds)
-      condition = b.differs(condition, b.constant(condition.getType(),
-                                                  b.b.getBoolAttr(true)));
+      condition = b.differs(condition, b.constant(condition.getType(), b.b.getBoolAttr(true)));
     require(condition);
   }
   return needed;
@@ -243,9 +236,10 @@ static Type gatherType(Type storage) {
   return storage;
 }
 
-Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
-                         const Address &address, Value allowed, bool mayFault) {
-  // Floats of 16 bits move as integers: where branches merge them as floats, some x86 call a library.
+Value Emitter::loadLanes(unsigned depth, Type element, Value pointer, const Address &address,
+                         Value allowed, bool mayFault) {
+  // Floats of 16 bits move as integers: where branches merge them as floats, some x86 call a
+  // library.
   Type stored = storageType(element), storage = gatherType(stored);
   unsigned align = storageBytes(element);
   Value value;
@@ -269,7 +263,8 @@ Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
       if (!mask)
         mask = b.constant(maskType, b.b.getBoolAttr(true));
       Value zero = LLVM::ZeroOp::create(b.b, loc, rowType(storage));
-      return {LLVM::masked_gather::create(b.b, loc, rowType(storage), where, mask, zero, align).getResult()};
+      return {LLVM::masked_gather::create(b.b, loc, rowType(storage), where, mask, zero, align)
+                  .getResult()};
     };
     auto read = [&]() -> Values {
       return matchPattern(condition, m_Zero())
@@ -279,9 +274,8 @@ Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
     auto nothing = [&]() -> Values {
       return {LLVM::ZeroOp::create(here().b, loc, rowType(storage))};
     };
-    value = mayFault && needed
-                ? branch(here().any(needed), {rowType(storage)}, read, nothing)[0]
-                : read()[0];
+    value = mayFault && needed ? branch(here().any(needed), {rowType(storage)}, read, nothing)[0]
+                               : read()[0];
     if (storage != stored)
       value = LLVM::BitcastOp::create(here().b, loc, rowType(stored), value);
     value = fromStorage(here(), element, value);
@@ -302,16 +296,14 @@ Emitted Emitter::evalLoad(LoadOp load) {
   Build b = at(where.uniform.depth);
   Value pointer = b.address(storageType(element), base, where.uniform.value);
   if (where.perLane.value)
-    return remember(load.getResult(),
-                    loadLanes(depth, element, pointer, where, allowed, mayFault),
+    return remember(load.getResult(), loadLanes(depth, element, pointer, where, allowed, mayFault),
                     depth, known);
   if (mayFault)
     if (Value needed = neededRows(depth, mayFault))
       allowed = at(depth).both(allowed, at(depth).any(needed));
   if (allowed)
     pointer = at(depth).select(allowed, pointer, arguments);
-  return remember(load.getResult(), loadUniform(at(depth), element, pointer), depth,
-                  known);
+  return remember(load.getResult(), loadUniform(at(depth), element, pointer), depth, known);
 }
 
 std::optional<Emitter::Strided> Emitter::strided(LoadOp load, Value outer, Value first,
@@ -373,8 +365,7 @@ void Emitter::emitStore(StoreOp store, Value laneMask) {
   Type element = store.getArray().getType().getElementType();
   Type storage = storageType(element);
   Value value = this->value(store.getValue());
-  Address where =
-      address(store.getTerms(), store.getCoefficients(), store.getConstant());
+  Address where = address(store.getTerms(), store.getCoefficients(), store.getConstant());
   Build b = here();
   Value base = pointerOf(store.getArray());
   Value pointer = b.address(storage, base, where.uniform.value);
@@ -393,14 +384,16 @@ void Emitter::emitStore(StoreOp store, Value laneMask) {
     Type type = rowType(gatherType(storage));
     if (type != rowType(storage))
       bits = LLVM::BitcastOp::create(b.b, loc, type, value);
-    LLVM::masked_scatter::create(b.b, loc, bits, address, laneMask,
-                                 b.b.getI32IntegerAttr(align));
+    LLVM::masked_scatter::create(b.b, loc, bits, address, laneMask, b.b.getI32IntegerAttr(align));
   };
-  when(consecutive(b, where, Value()), [&] {
-    Build b = here();
-    Value first = vector::ExtractOp::create(b.b, loc, where.perLane.value, 0);
-    b.store(value, b.address(storage, pointer, first), align);
-  }, scatter);
+  when(
+      consecutive(b, where, Value()),
+      [&] {
+        Build b = here();
+        Value first = vector::ExtractOp::create(b.b, loc, where.perLane.value, 0);
+        b.store(value, b.address(storage, pointer, first), align);
+      },
+      scatter);
 }
 
 } // namespace moa::rows

@@ -65,9 +65,8 @@ Value NestEmitter::laneIndex() {
 // Functions and tasks
 //===----------------------------------------------------------------------===//
 
-static func::FuncOp createFunction(OpBuilder &builder, Location loc,
-                                   const Twine &name, ArrayRef<Type> inputs,
-                                   ArrayRef<Type> results) {
+static func::FuncOp createFunction(OpBuilder &builder, Location loc, const Twine &name,
+                                   ArrayRef<Type> inputs, ArrayRef<Type> results) {
   auto type = builder.getFunctionType(inputs, results);
   auto function = func::FuncOp::create(builder, loc, name.str(), type);
   function.addEntryBlock();
@@ -78,10 +77,9 @@ static func::FuncOp createFunction(OpBuilder &builder, Location loc,
 void NestEmitter::countTasks(OpBuilder builder, StringRef suffix,
                              llvm::function_ref<Value(Emitter &, Value)> result) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  auto function = createFunction(
-      builder, nest.getLoc(),
-      emitter.kernel.getSymName() + suffix + Twine(number), {pointer},
-      {builder.getI64Type()});
+  auto function =
+      createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + suffix + Twine(number),
+                     {pointer}, {builder.getI64Type()});
   Emitter counting(emitter.kernel, emitter.block, emitter.deps, emitter.lanes);
   Site site{OpBuilder::atBlockEnd(&function.front())};
   Scope scope;
@@ -118,10 +116,9 @@ bool NestEmitter::emit(OpBuilder builder) {
     emitShared(builder);
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
-  auto function = createFunction(
-      builder, nest.getLoc(),
-      emitter.kernel.getSymName() + "_nest" + Twine(number),
-      {pointer, pointer, i64, i64}, {});
+  auto function =
+      createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + "_nest" + Twine(number),
+                     {pointer, pointer, i64, i64}, {});
   // Values of depth 0 come first in the function, the loop over tasks after.
   Site site{OpBuilder::atBlockEnd(&function.front())};
   Scope scope;
@@ -131,8 +128,7 @@ bool NestEmitter::emit(OpBuilder builder) {
   emitter.scratchPointer = function.getArgument(1);
   Type index = builder.getIndexType();
   auto toIndex = [&](unsigned arg) -> Value {
-    return arith::IndexCastOp::create(site.builder, emitter.loc, index,
-                                      function.getArgument(arg));
+    return arith::IndexCastOp::create(site.builder, emitter.loc, index, function.getArgument(arg));
   };
   if (split)
     parts = partsOf(emitter);
@@ -156,10 +152,11 @@ void NestEmitter::emitTask(Value number) {
     if (running && axis == running->axis)
       continue;
     Value size = emitter.extent(extentOf(axis));
-    Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)),
-                                    emitter.at(0).index(1));
+    Value count =
+        emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)), emitter.at(0).index(1));
     Build b = emitter.here();
-    digits[axis] = axis == first ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
+    digits[axis] =
+        axis == first ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
     rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, count);
   }
   overFactors(0, digits);
@@ -240,9 +237,8 @@ bool NestEmitter::isTileFold(FoldOp fold) {
   if (hasColumns && !getAccs(fold).empty() && !getAccs(fold)[0].getExtents().empty())
     return true;
   return laneIndex() && emitter.onDemand.isUnconditional(fold) &&
-         llvm::any_of(fold.getResults(), [&](Value result) {
-           return emitter.deps.on(result, laneIndex());
-         });
+         llvm::any_of(fold.getResults(),
+                      [&](Value result) { return emitter.deps.on(result, laneIndex()); });
 }
 
 /// The folds of the tile, but for one in parts that has run, and the code of its rows.
@@ -255,8 +251,8 @@ void NestEmitter::finishTile() {
 
 void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = fold.getLoc();
-  bool isBlocked = options.blocks &&
-                   emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options);
+  bool isBlocked = options.blocks && emitBlockedFold(emitter, fold, laneIndex(),
+                                                     tiles.back() / emitter.lanes, options);
   SmallVector<AccOp> accs = getAccs(fold);
   bool hasColumns = !accs.empty() && !accs[0].getExtents().empty();
   if (!isBlocked && emitter.columns && hasColumns)
@@ -273,8 +269,7 @@ void NestEmitter::emitTileFold(FoldOp fold) {
   for (AccOp acc : getAccs(fold)) {
     StateBuffer buffer = StateBuffer::of(acc);
     buffer.tiled = true;
-    buffer.pointer = emitter.scratchFor(buffer.element,
-                                        vectors * buffer.padded * emitter.lanes);
+    buffer.pointer = emitter.scratchFor(buffer.element, vectors * buffer.padded * emitter.lanes);
     buffers.push_back(buffer);
   }
   emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
@@ -287,8 +282,7 @@ void NestEmitter::emitTileFold(FoldOp fold) {
     Emitter::Values finals = emitter.emitFold(fold, own);
     for (auto [final, buffer] : llvm::zip_equal(finals, own))
       if (final)
-        emitter.storeState(emitter.here(),
-                           emitter.here().splat(final, emitter.lanes),
+        emitter.storeState(emitter.here(), emitter.here().splat(final, emitter.lanes),
                            buffer.pointer, emitter.here().index(0));
   });
   for (auto [result, buffer] : llvm::zip_equal(fold.getResults(), buffers)) {
@@ -310,7 +304,8 @@ void NestEmitter::emitRowCode() {
       emitColumns(loop);
 }
 
-/// A loop over columns of the rows of a tile, in blocks of columns: their sums for the whole tile, then what is stored of them.
+/// A loop over columns of the rows of a tile, in blocks of columns: their sums for the whole tile,
+/// then what is stored of them.
 void NestEmitter::emitColumns(ForOp loop) {
   Block &block = loop.getBody().front();
   Value size = emitter.extent(cast<StringAttr>(loop.getExtents()[0]).getValue());
@@ -341,20 +336,23 @@ Value NestEmitter::laneMask() {
   return b.slt(lane, b.splat(left, emitter.lanes));
 }
 
-/// For each vector of rows the axis of a running fold in order: what has been added up so far is stored,
-/// then one index is added.
+/// For each vector of rows the axis of a running fold in order: what has been added up so far is
+/// stored, then one index is added.
 void NestEmitter::emitRunning() {
   SmallVector<AccOp> accs = getAccs(running->fold);
-  Value axis = nest.getBody().getArgument(running->axis), j = running->fold.getBody().getArgument(0);
+  Value axis = nest.getBody().getArgument(running->axis),
+        j = running->fold.getBody().getArgument(0);
   emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
     bindRows(emitter, emitter.top(), laneIndex(), v);
     Value mask = laneMask();
     Emitter::Values inits;
-    SmallVector<unsigned> firsts; // of its state, which is two of a sum: what additions have rounded off too
+    SmallVector<unsigned>
+        firsts; // of its state, which is two of a sum: what additions have rounded off too
     for (AccOp acc : accs) {
       firsts.push_back(inits.size());
-      inits.append(isPureSum(acc) ? 2 : 1,
-                   emitter.here().identity(acc.getMonoid(), emitter.rowType(acc.getResult().getType())));
+      inits.append(
+          isPureSum(acc) ? 2 : 1,
+          emitter.here().identity(acc.getMonoid(), emitter.rowType(acc.getResult().getType())));
     }
     // What one step of the axis makes of all weights.
     SmallVector<SmallVector<Value, 1>> steps(accs.size());
@@ -366,41 +364,51 @@ void NestEmitter::emitRunning() {
           factors.push_back(emitter.rowValue(weight));
     });
     Value end = emitter.extent(running->fold.getExtent());
-    emitter.loop(emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits,
-                 [&](Value step, ValueRange states) {
-      Value t = running->descends ? emitter.here().sub(end, step) : step;
-      emitter.top().values[axis] = t;
-      for (auto [acc, first, result] : llvm::zip_equal(accs, firsts, running->fold.getResults()))
-        emitter.top().values[result] =
-            isPureSum(acc) ? emitter.here().combine(Monoid::add, states[first], states[first + 1]) : states[first];
-      emitStores(nest.getBody().front(), mask);
-      return emitter.branch(emitter.here().slt(step, end), states.getTypes(), [&] {
-        emitter.top().values[j] = running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
-        for (auto &weights : running->weights) // of the newest term
-          for (Value weight : weights)
-            emitter.top().values[weight] = emitter.here().identity(Monoid::mul, weight.getType());
-        Value isFirst = emitter.here().slt(t, emitter.here().index(1));
-        Emitter::Values next;
-        for (auto [k, acc] : llvm::enumerate(accs)) {
-          Value term = emitter.evalTerm(acc);
-          Build b = emitter.here();
-          Value before = states[firsts[k]];
-          if (!isPureSum(acc)) {
-            next.push_back(b.combine(acc.getMonoid(), before, b.splat(term, emitter.lanes)));
-            continue;
-          }
-          Value lost = states[firsts[k] + 1];
-          for (Value factor : steps[k]) { // of nothing yet, whatever it is
-            factor = b.select(isFirst, b.identity(Monoid::mul, factor.getType()), factor);
-            before = b.combine(Monoid::mul, before, factor);
-            lost = b.combine(Monoid::mul, lost, factor);
-          }
-          auto [sum, rest] = b.addCompensated(before, lost, b.splat(term, emitter.lanes));
-          next.append({sum, rest});
-        }
-        return next;
-      }, [&] { return Emitter::Values(states); });
-    });
+    emitter.loop(
+        emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits,
+        [&](Value step, ValueRange states) {
+          Value t = running->descends ? emitter.here().sub(end, step) : step;
+          emitter.top().values[axis] = t;
+          for (auto [acc, first, result] :
+               llvm::zip_equal(accs, firsts, running->fold.getResults()))
+            emitter.top().values[result] =
+                isPureSum(acc)
+                    ? emitter.here().combine(Monoid::add, states[first], states[first + 1])
+                    : states[first];
+          emitStores(nest.getBody().front(), mask);
+          return emitter.branch(
+              emitter.here().slt(step, end), states.getTypes(),
+              [&] {
+                emitter.top().values[j] =
+                    running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
+                for (auto &weights : running->weights) // of the newest term
+                  for (Value weight : weights)
+                    emitter.top().values[weight] =
+                        emitter.here().identity(Monoid::mul, weight.getType());
+                Value isFirst = emitter.here().slt(t, emitter.here().index(1));
+                Emitter::Values next;
+                for (auto [k, acc] : llvm::enumerate(accs)) {
+                  Value term = emitter.evalTerm(acc);
+                  Build b = emitter.here();
+                  Value before = states[firsts[k]];
+                  if (!isPureSum(acc)) {
+                    next.push_back(
+                        b.combine(acc.getMonoid(), before, b.splat(term, emitter.lanes)));
+                    continue;
+                  }
+                  Value lost = states[firsts[k] + 1];
+                  for (Value factor : steps[k]) { // of nothing yet, whatever it is
+                    factor = b.select(isFirst, b.identity(Monoid::mul, factor.getType()), factor);
+                    before = b.combine(Monoid::mul, before, factor);
+                    lost = b.combine(Monoid::mul, lost, factor);
+                  }
+                  auto [sum, rest] = b.addCompensated(before, lost, b.splat(term, emitter.lanes));
+                  next.append({sum, rest});
+                }
+                return next;
+              },
+              [&] { return Emitter::Values(states); });
+        });
   });
 }
 
@@ -414,11 +422,12 @@ void NestEmitter::emitStores(Block &block, Value laneMask) {
     std::function<void(unsigned)> nestLoops = [&](unsigned axis) {
       if (axis == inner.getExtents().size())
         return emitStores(inner.getBody().front(), laneMask);
-      Value size = emitter.columns ? emitter.columns : emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
+      Value size = emitter.columns
+                       ? emitter.columns
+                       : emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
       Value argument = inner.getBody().getArgument(axis);
       if (axis + 1 == inner.getExtents().size())
-        return emitter.storeAlong(inner, argument, size, laneMask,
-                                  [&] { nestLoops(axis + 1); });
+        return emitter.storeAlong(inner, argument, size, laneMask, [&] { nestLoops(axis + 1); });
       emitter.loop(emitter.here().index(0), size, 1, [&](Value index) {
         emitter.top().values[argument] = index;
         nestLoops(axis + 1);

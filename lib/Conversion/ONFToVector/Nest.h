@@ -3,8 +3,8 @@
 #define MOA_CONVERSION_ONFTOVECTOR_NEST_H
 
 #include "lib/Conversion/ONFToVector/Emitter.h"
-#include "lib/Conversion/ONFToVector/Running.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
+#include "lib/Conversion/ONFToVector/Running.h"
 
 namespace moa::rows {
 
@@ -17,8 +17,8 @@ public:
   /// `chosen`: a value of the nest that says where it runs, or null. `merging`: the second
   /// nest of one whose range is split, which merges the parts.
   NestEmitter(onf::KernelOp kernel, onf::ForOp nest, mlir::Value chosen, unsigned number,
-              const ArgumentBlock &block, Dependence &deps,
-              const ONFToVectorOptions &options, bool merging = false);
+              const ArgumentBlock &block, Dependence &deps, const ONFToVectorOptions &options,
+              bool merging = false);
   /// Appends the functions to the module of the builder; false after an error.
   bool emit(mlir::OpBuilder builder);
   int64_t getScratchBytes() const { return emitter.scratchBytes; }
@@ -73,9 +73,9 @@ private:
   llvm::SmallVector<int64_t> tiles; // rows per task, per axis
   Emitter emitter;
   bool merging;
-  bool hasColumns = false; // the axis before the last one runs in blocks of columns
-  std::optional<RunningFold> running; // along an axis that tasks do not share
-  onf::FoldOp split; // or null
+  bool hasColumns = false;               // the axis before the last one runs in blocks of columns
+  std::optional<RunningFold> running;    // along an axis that tasks do not share
+  onf::FoldOp split;                     // or null
   llvm::SmallVector<StateBuffer> totals; // of a part, without storage
   llvm::SmallVector<int64_t> offsets;
   int64_t partBytes = 0;

@@ -51,7 +51,9 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
   }
   nests = std::max<int64_t>(nests, number);
   SmallVector<Attribute> temporaries;
-  for (unsigned k = kernel.getNumInputs() + kernel.getNumOutputs(), e = kernel.getBody().getNumArguments(); k < e; ++k)
+  for (unsigned k = kernel.getNumInputs() + kernel.getNumOutputs(),
+                e = kernel.getBody().getNumArguments();
+       k < e; ++k)
     temporaries.push_back(builder.getDictionaryAttr(
         {builder.getNamedAttr("name", builder.getStringAttr(kernel.getArrayName(k))),
          builder.getNamedAttr("type", TypeAttr::get(kernel.getBody().getArgument(k).getType()))}));
@@ -65,12 +67,10 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
   return success();
 }
 
-LogicalResult moa::convertONFToVector(ModuleOp module,
-                                      const ONFToVectorOptions &options) {
+LogicalResult moa::convertONFToVector(ModuleOp module, const ONFToVectorOptions &options) {
   MLIRContext *context = module.getContext();
-  context->loadDialect<func::FuncDialect, scf::SCFDialect, arith::ArithDialect,
-                       math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect,
-                       affine::AffineDialect>();
+  context->loadDialect<func::FuncDialect, scf::SCFDialect, arith::ArithDialect, math::MathDialect,
+                       vector::VectorDialect, LLVM::LLVMDialect, affine::AffineDialect>();
   int64_t nests = 0, scratchBytes = 0;
   SmallVector<Attribute> shared;
   for (auto kernel : llvm::make_early_inc_range(module.getOps<onf::KernelOp>()))
@@ -104,8 +104,7 @@ struct ConvertONFToVector final : moa::impl::ConvertONFToVectorBase<ConvertONFTo
 };
 } // namespace
 
-std::unique_ptr<Pass>
-moa::createConvertONFToVectorPass(const ONFToVectorOptions &options) {
+std::unique_ptr<Pass> moa::createConvertONFToVectorPass(const ONFToVectorOptions &options) {
   ConvertONFToVectorOptions made;
   made.vectorsPerTile = options.vectorsPerTile;
   made.vectorBits = options.vectorBits;

@@ -14,8 +14,8 @@
 //
 //   func @NAME_shared<k>(%args: !llvm.ptr) -> i64
 //
-// the bytes that the two share in the workspace. They run in order; those whose numbers `moa.telling` lists are not part of a call
-// (dialects/ONF/Transforms/Telling.h).
+// the bytes that the two share in the workspace. They run in order; those whose numbers
+// `moa.telling` lists are not part of a call (dialects/ONF/Transforms/Telling.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ONFTOVECTOR_H
@@ -48,8 +48,7 @@ mlir::LogicalResult convertONFToVector(mlir::ModuleOp module,
                                        const ONFToVectorOptions &options = {});
 
 /// The pass `convert-onf-to-vector`.
-std::unique_ptr<mlir::Pass>
-createConvertONFToVectorPass(const ONFToVectorOptions &options = {});
+std::unique_ptr<mlir::Pass> createConvertONFToVectorPass(const ONFToVectorOptions &options = {});
 
 /// The pass `onf-order-rows`.
 std::unique_ptr<mlir::Pass> createOrderRowsPass();
@@ -60,8 +59,8 @@ std::unique_ptr<mlir::Pass> createBlockColumnsPass();
 /// or scalars, by polynomials: within 1 ulp (f32 exponentials) and 2 ulp (others),
 /// infinities, NaN, overflow and gradual underflow as in C.
 void populateExpandMathPatterns(mlir::RewritePatternSet &patterns);
-/// Extension and rounding of f8E4M3FN, as vectors or scalars, by integers and f32: to the nearest, ties
-/// to even, and what is beyond 448 to 448.
+/// Extension and rounding of f8E4M3FN, as vectors or scalars, by integers and f32: to the nearest,
+/// ties to even, and what is beyond 448 to 448.
 void populateExpandFloat8Patterns(mlir::RewritePatternSet &patterns);
 /// The pass `moa-expand-math` over these patterns.
 std::unique_ptr<mlir::Pass> createExpandMathPass();

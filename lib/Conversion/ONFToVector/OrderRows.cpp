@@ -5,9 +5,9 @@
 // of heads, of which each has keys of its own.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Analysis/OnDemand.h"
 #include "lib/Conversion/ONFToVector/Columns.h"
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
-#include "lib/Analysis/OnDemand.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 
 using namespace mlir;
@@ -19,8 +19,8 @@ namespace moa {
 
 namespace {
 
-/// How many folds of the nest contract rows of this axis with what all rows share, those first that compute what they
-/// contract from another contraction.
+/// How many folds of the nest contract rows of this axis with what all rows share, those first that
+/// compute what they contract from another contraction.
 std::pair<unsigned, unsigned> countProducts(onf::ForOp nest, BlockArgument axis) {
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   rows::Dependence deps;

@@ -38,14 +38,14 @@ void BlockedFold::emitPanel(Value number) {
     for (unsigned u = 0; u != panel.rows.size(); ++u)
       withRow(panel, u, [&, read = read, buffer = buffer]() mutable {
         Build b = e.here();
-        Value column = b.address(storageType(read.getResult().getType()), buffer,
-                                 b.index(u * shape.lanes));
+        Value column =
+            b.address(storageType(read.getResult().getType()), buffer, b.index(u * shape.lanes));
         e.stageLoad(read, key, first, count, column, shape.panelWidth());
       });
   for (auto [k, scalar] : llvm::enumerate(plan.scalars))
     for (unsigned u = 0; u != panel.rows.size(); ++u)
-      panel.olds[k].push_back(load(scalar.acc.getResult().getType(),
-                                   scalars[k].state, vectorOffset(panel, u)));
+      panel.olds[k].push_back(
+          load(scalar.acc.getResult().getType(), scalars[k].state, vectorOffset(panel, u)));
   panel.news = panel.olds;
   for (unsigned pass = 0; pass != plan.passes; ++pass)
     emitPass(pass, panel);
@@ -60,7 +60,8 @@ void BlockedFold::emitPanel(Value number) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// sum + Σ of the products of the four bytes, those of keys without a sign, or of the two bf16 in each lane.
+/// sum + Σ of the products of the four bytes, those of keys without a sign, or of the two bf16 in
+/// each lane.
 Value BlockedFold::addDots(Build b, Value keys, Value rows, Value sum) {
   bool isInteger = getElementTypeOrSelf(sum).isInteger();
   auto type = isInteger ? VectorType::get({4 * shape.lanes}, b.b.getI8Type())
@@ -79,11 +80,12 @@ BlockedFold::Values BlockedFold::zeros(Type type) {
 
 /// sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers.
 /// Products of words are dots.
-BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value aRow, Value aDepth, Value b,
-                                             Value from, Value to, Values sums) {
+BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value aRow, Value aDepth,
+                                             Value b, Value from, Value to, Values sums) {
   Type type = terms.word;
   bool isDot = type.isInteger();
-  unsigned align = type.getIntOrFloatBitWidth() / 8, keyAlign = terms.key.getIntOrFloatBitWidth() / 8;
+  unsigned align = type.getIntOrFloatBitWidth() / 8,
+           keyAlign = terms.key.getIntOrFloatBitWidth() / 8;
   Type vectorType = e.rowType(type);
   return e.loop(from, to, 1, sums, [&](Value k, ValueRange args) {
     Build at = e.here();
@@ -91,8 +93,7 @@ BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value 
     Value keyPointer = at.address(terms.key, a, at.mul(k, aDepth));
     Values rows, next;
     for (int64_t u = 0; u != shape.RI; ++u)
-      rows.push_back(at.load(vectorType,
-                             at.address(type, rowPointer, at.index(u * shape.lanes)),
+      rows.push_back(at.load(vectorType, at.address(type, rowPointer, at.index(u * shape.lanes)),
                              align * shape.lanes));
     for (int64_t r = 0; r != shape.RJ; ++r) {
       Value where = at.address(terms.key, keyPointer, at.mul(aRow, r));
@@ -107,10 +108,10 @@ BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value 
   });
 }
 
-/// As microKernel, for 0 ≤ k < depth words. A long sum is taken in blocks and compensated as a fold of
-/// its own is (Fold.cpp), so that it has the same bits where it is computed again.
-BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRow, Value aDepth, Value b,
-                                          int64_t depth) {
+/// As microKernel, for 0 ≤ k < depth words. A long sum is taken in blocks and compensated as a fold
+/// of its own is (Fold.cpp), so that it has the same bits where it is computed again.
+BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRow, Value aDepth,
+                                          Value b, int64_t depth) {
   Type type = terms.sum;
   int64_t most = terms.word == type ? kSumBlock : kSumBlock / 2;
   Value zero = e.at(0).index(0), end = e.at(0).index(depth);
@@ -123,7 +124,8 @@ BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRo
     Value to = e.here().min(e.here().add(base, most), end);
     Values block = microKernel(terms, a, aRow, aDepth, b, base, to, zeros(type));
     for (size_t k = 0; k != count; ++k)
-      std::tie(next[k], next[count + k]) = e.here().addCompensated(args[k], args[count + k], block[k]);
+      std::tie(next[k], next[count + k]) =
+          e.here().addCompensated(args[k], args[count + k], block[k]);
     return next;
   });
   Values sums;
@@ -133,17 +135,19 @@ BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRo
 }
 
 /// As longSums of products of integers, which are exact, of the type of the scores.
-BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Value keys, Value rows) {
+BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Value keys,
+                                             Value rows) {
   const ScoreBuffers &buffers = scores[number];
   Values sums;
   if (buffers.bytes)
     for (int64_t k = 0; k != shape.RJ * shape.RI; ++k)
-      sums.push_back(k < shape.RI ? load(buffers.operand, buffers.bias, vectorOffset(panel, k)) : sums[k - shape.RI]);
+      sums.push_back(k < shape.RI ? load(buffers.operand, buffers.bias, vectorOffset(panel, k))
+                                  : sums[k - shape.RI]);
   else
     sums = zeros(buffers.operand);
   Build b = e.here();
-  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, b.index(1), rows, b.index(0),
-                     b.index(buffers.depth), sums);
+  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, b.index(1), rows,
+                     b.index(0), b.index(buffers.depth), sums);
   if (buffers.bytes && isa<FloatType>(buffers.sum))
     for (Value &sum : sums)
       sum = arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(buffers.sum), sum);
@@ -164,8 +168,9 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
     Terms terms = buffers.halves ? halfTerms() : Terms::of(buffers.operand);
     Value keys = b.address(terms.key, source.pointer, b.mul(j, source.stride));
     Value depth = b.index(buffers.halves ? 2 : 1);
-    Values sums = score.isInteger() ? integerSums(number, panel, keys, rows)
-                                    : longSums(terms, keys, source.stride, depth, rows, buffers.depth);
+    Values sums = score.isInteger()
+                      ? integerSums(number, panel, keys, rows)
+                      : longSums(terms, keys, source.stride, depth, rows, buffers.depth);
     Value base = e.here().mul(j, shape.panelWidth());
     for (auto [k, sum] : llvm::enumerate(sums))
       store(sum, buffers.scores, e.here().add(base, static_cast<int64_t>(k) * shape.lanes));
@@ -191,10 +196,12 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
       depth = b.ceilDiv(count, 2);
     }
     Value keys = b.address(terms.key, source.pointer, b.mul(panel, source.panel));
-    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, b.index(0), depth, zeros(carrier.type));
+    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, b.index(0), depth,
+                              zeros(carrier.type));
     Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
     for (auto [k, sum] : llvm::enumerate(sums))
-      addToState(number, e.here().add(base, static_cast<int64_t>(k) * shape.lanes), sum, k % shape.RI);
+      addToState(number, e.here().add(base, static_cast<int64_t>(k) * shape.lanes), sum,
+                 k % shape.RI);
   });
 }
 
@@ -233,15 +240,13 @@ Value BlockedFold::regular(AccOp acc, Panel &panel, unsigned u) {
   for (auto [ref, singular] : llvm::zip_equal(acc.getRefs(), acc.getSingular())) {
     Value now = panel.news[numberOf(plan, ref)][u];
     auto value = dyn_cast<FloatAttr>(singular);
-    if (value && !value.getValue().isNaN() &&
-        value.getType() == getElementTypeOrSelf(now))
+    if (value && !value.getValue().isNaN() && value.getType() == getElementTypeOrSelf(now))
       ok = b.both(ok, b.differs(now, b.constant(now.getType(), value)));
   }
   return ok;
 }
 
-BlockedFold::Repair BlockedFold::repair(AccOp acc, Panel &panel, unsigned u,
-                                        Value started) {
+BlockedFold::Repair BlockedFold::repair(AccOp acc, Panel &panel, unsigned u, Value started) {
   Repair result;
   Build b = e.here();
   Value changed;
@@ -268,8 +273,7 @@ Value BlockedFold::updateStarted(AccOp acc, Panel &panel, unsigned u, Value poin
   if (masked)
     now = e.here().both(now, load(booleanType(), anyOfRow, offset));
   Build b = e.here();
-  now = now ? b.either(before, now)
-            : b.constant(before.getType(), b.b.getBoolAttr(true));
+  now = now ? b.either(before, now) : b.constant(before.getType(), b.b.getBoolAttr(true));
   store(now, pointer, offset);
   return before;
 }
@@ -304,8 +308,7 @@ void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value 
 }
 
 /// The row operands of the carriers of this pass, zero where absent.
-void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j,
-                                Value present) {
+void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j, Value present) {
   llvm::SmallDenseSet<unsigned> done;
   for (const Carrier &carrier : plan.carriers) {
     if (carrier.pass != pass || !done.insert(carrier.operand).second)
@@ -324,8 +327,8 @@ void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j
 }
 
 /// What key j adds to the block's partial states of one vector of rows.
-BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigned u,
-                                            Value j, ValueRange partial) {
+BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigned u, Value j,
+                                            ValueRange partial) {
   // What depends on the row alone goes before the loop: its scope comes next
   // after the panel's, and one scope for this key and vector after it.
   Scope scope;
@@ -406,15 +409,13 @@ void BlockedFold::emitPass(unsigned pass, Panel &panel) {
     });
   });
   for (unsigned u = 0; u != panel.rows.size(); ++u)
-    withRow(panel, u, [&] {
-      finishPass(pass, panel, u, ValueRange(partial).slice(u * perRow, perRow));
-    });
+    withRow(panel, u,
+            [&] { finishPass(pass, panel, u, ValueRange(partial).slice(u * perRow, perRow)); });
   packOperands(pass, panel);
 }
 
 /// Merges the block's partial states into the running ones.
-void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u,
-                             ValueRange partial) {
+void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange partial) {
   unsigned index = 0;
   for (auto [k, scalar] : llvm::enumerate(plan.scalars)) {
     if (scalar.pass != pass)

@@ -1,7 +1,7 @@
 //===- Scalars.cpp - expressions as scalars or rows -----------------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace moa;
@@ -55,8 +55,7 @@ bool Emitter::isRow(Value value) {
 }
 
 Value Emitter::identityOf(AccOp acc, Type type) {
-  return here().constant(
-      type, getIdentityOf(acc, acc.getMonoid(), getElementTypeOrSelf(type)));
+  return here().constant(type, getIdentityOf(acc, acc.getMonoid(), getElementTypeOrSelf(type)));
 }
 
 Value Emitter::combine(AccOp acc, Value state, Value term) {
@@ -164,8 +163,7 @@ static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) 
 /// float → integer: towards zero, saturating, NaN to 0.
 static Value toInteger(Build b, Value value, Type type, bool isSigned) {
   StringRef name = isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-  return LLVM::CallIntrinsicOp::create(b.b, b.loc, type, b.b.getStringAttr(name),
-                                       ValueRange{value})
+  return LLVM::CallIntrinsicOp::create(b.b, b.loc, type, b.b.getStringAttr(name), ValueRange{value})
       .getResult(0);
 }
 
@@ -187,9 +185,8 @@ Emitted Emitter::evalWhere(Value value, Emitted condition, bool holds) {
   };
   bool known = llvm::any_of(openContexts(), [&](unsigned k) { return same(contexts[k]); });
   if (!known) {
-    auto found = llvm::find_if(contexts, [&](const Context &other) {
-      return same(other) && other.parent == outer;
-    });
+    auto found = llvm::find_if(
+        contexts, [&](const Context &other) { return same(other) && other.parent == outer; });
     context = found - contexts.begin();
     if (found == contexts.end())
       contexts.push_back({outer, condition, holds});
@@ -218,8 +215,8 @@ Emitted Emitter::evalElementwise(Operation *op) {
     known = std::max(known, operands.back().context);
     row |= isa<VectorType>(operands.back().value.getType());
   }
-  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0 ||
-      op->getNumResults() != 1 || (row && !OpTrait::hasElementwiseMappableTraits(op))) {
+  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0 || op->getNumResults() != 1 ||
+      (row && !OpTrait::hasElementwiseMappableTraits(op))) {
     fail(op, "cannot be lowered to vector code");
     return remember(op->getResult(0), at(0).index(0), 0);
   }
@@ -227,16 +224,15 @@ Emitted Emitter::evalElementwise(Operation *op) {
   for (Emitted operand : operands)
     values.push_back(row ? splat(operand) : operand.value);
   Build b = at(depth);
-  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-          arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
+          arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
     values[1] = safeDivisor(b, values[0], values[1],
                             !isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op));
   if (isa<arith::FPToSIOp, arith::FPToUIOp>(op)) {
     Type type = op->getResult(0).getType();
     if (getElementTypeOrSelf(values[0]).getIntOrFloatBitWidth() < 32)
       values[0] = convert(b, values[0], b.b.getF32Type());
-    Value result = toInteger(b, values[0], row ? rowType(type) : type,
-                             isa<arith::FPToSIOp>(op));
+    Value result = toInteger(b, values[0], row ? rowType(type) : type, isa<arith::FPToSIOp>(op));
     return remember(op->getResult(0), result, depth, known);
   }
   if (isa<arith::TruncFOp, arith::IndexCastOp>(op)) {
@@ -322,8 +318,9 @@ std::optional<unsigned> Emitter::rowDepth() const {
   return std::nullopt;
 }
 
-/// A capture that may read outside of its array is left to where the region needs it, under the conditions there: only the depth
-/// of the indices that it depends on counts. For example, a[l] of max/ [j < N] select(l < M, a[l] + b[j], 0).
+/// A capture that may read outside of its array is left to where the region needs it, under the
+/// conditions there: only the depth of the indices that it depends on counts. For example, a[l] of
+/// max/ [j < N] select(l < M, a[l] + b[j], 0).
 unsigned Emitter::depthOfCaptures(Operation *op) {
   unsigned depth = 0;
   auto visit = [&](Value operand) {
@@ -377,8 +374,7 @@ Emitted Emitter::evalFold(FoldOp fold, Value result) {
   outside(depth, [&] {
     SmallVector<StateBuffer> buffers = allocateStates(fold);
     Values finals = emitFold(fold, buffers);
-    for (auto [value, final, buffer] :
-         llvm::zip_equal(fold.getResults(), finals, buffers)) {
+    for (auto [value, final, buffer] : llvm::zip_equal(fold.getResults(), finals, buffers)) {
       if (final)
         remember(value, final, depth, known);
       else if (known)

@@ -40,8 +40,8 @@ void NestEmitter::planTotals() {
     buffer.tiled = true;
     totals.push_back(buffer);
     offsets.push_back(partBytes);
-    partBytes += llvm::alignTo(
-        vectors * emitter.lanes * buffer.padded * storageBytes(buffer.element), 64);
+    partBytes +=
+        llvm::alignTo(vectors * emitter.lanes * buffer.padded * storageBytes(buffer.element), 64);
   }
 }
 
@@ -64,8 +64,8 @@ SmallVector<StateBuffer> NestEmitter::totalsAt(Value base) {
 }
 
 Value NestEmitter::sharedPart(Value number) {
-  Value shared = emitter.slot(emitter.block.getSharedSlot(),
-                              LLVM::LLVMPointerType::get(nest.getContext()));
+  Value shared =
+      emitter.slot(emitter.block.getSharedSlot(), LLVM::LLVMPointerType::get(nest.getContext()));
   Build b = emitter.here();
   return b.address(b.b.getI8Type(), shared, b.mul(number, partBytes));
 }
@@ -152,8 +152,8 @@ Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &to
   Value offset = offsetOf(b, totals[k], v, flat, e.lanes);
   Type element = totals[k].element;
   Value old = e.loadState(b, element, true, totals[k].pointer, offset);
-  Value more = e.loadState(b, element, true, parts[k].pointer,
-                           offsetOf(b, parts[k], v, partFlat, e.lanes));
+  Value more =
+      e.loadState(b, element, true, parts[k].pointer, offsetOf(b, parts[k], v, partFlat, e.lanes));
   Value sum = follow(acc, old, total), term = follow(acc, more, part), merged;
   if (rests[k].pointer) {
     Value rest = follow(acc, e.loadState(e.here(), element, true, rests[k].pointer, offset), total);
@@ -174,7 +174,8 @@ Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &to
 void Merge::merge(unsigned k) {
   AccOp acc = accs[k];
   Side total = sideOf(acc, before), part = sideOf(acc, added);
-  std::function<void(unsigned, Value, Value)> over = [&](unsigned axis, Value flat, Value partFlat) {
+  std::function<void(unsigned, Value, Value)> over = [&](unsigned axis, Value flat,
+                                                         Value partFlat) {
     if (axis == acc.getExtents().size()) {
       mergeElement(k, flat, partFlat, total, part);
       return;
@@ -194,8 +195,9 @@ void Merge::merge(unsigned k) {
 void NestEmitter::overElements(ArrayRef<StateBuffer> buffers,
                                llvm::function_ref<void(unsigned, Value)> body) {
   for (unsigned k = 0; k != buffers.size(); ++k)
-    emitter.loop(emitter.here().index(0), emitter.here().mul(emitter.tile.vectors, buffers[k].padded),
-                 1, [&](Value place) { body(k, emitter.here().mul(place, emitter.lanes)); });
+    emitter.loop(emitter.here().index(0),
+                 emitter.here().mul(emitter.tile.vectors, buffers[k].padded), 1,
+                 [&](Value place) { body(k, emitter.here().mul(place, emitter.lanes)); });
 }
 
 void NestEmitter::mergeParts(Value base, Value from, Value to,
@@ -205,8 +207,7 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
   for (auto [k, acc] : llvm::enumerate(accs))
     if (isPureSum(acc)) {
       rests[k] = current[k];
-      rests[k].pointer = emitter.scratchFor(current[k].element,
-                                            tiles.back() * current[k].padded);
+      rests[k].pointer = emitter.scratchFor(current[k].element, tiles.back() * current[k].padded);
     }
   overElements(current, [&](unsigned k, Value place) {
     Value identity = emitter.identityOf(accs[k], emitter.rowType(current[k].element));

@@ -43,8 +43,8 @@ Value BlockedFold::operand(unsigned number, const Factors &factors) {
   return arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(scores[number].operand), byte);
 }
 
-/// Vector `number` of the rows, four bytes of consecutive k in a lane with zeros behind the last, and its bias
-/// −128·Σ_k row, to which Σ_k (key + 128)·row adds what the score is.
+/// Vector `number` of the rows, four bytes of consecutive k in a lane with zeros behind the last,
+/// and its bias −128·Σ_k row, to which Σ_k (key + 128)·row adds what the score is.
 void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
                                 llvm::function_ref<Value(Value)> element) {
   const ScoreBuffers &buffers = scores[score];
@@ -60,7 +60,8 @@ void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
         sum = b.add(sum, arith::ExtSIOp::create(b.b, e.loc, words, byte));
         Value bits = arith::ExtUIOp::create(b.b, e.loc, words, byte);
         if (k)
-          bits = arith::ShLIOp::create(b.b, e.loc, bits, b.constant(words, b.b.getI32IntegerAttr(8 * k)));
+          bits = arith::ShLIOp::create(b.b, e.loc, bits,
+                                       b.constant(words, b.b.getI32IntegerAttr(8 * k)));
         packed = b.either(packed, bits);
       });
     store(packed, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth())));
@@ -81,16 +82,15 @@ void BlockedFold::stageRows(unsigned number) {
   Score &score = plan.scores[number];
   Values buffers;
   for (LoadOp read : score.rowLoads)
-    buffers.push_back(e.scratchFor(read.getResult().getType(),
-                                   score.extent * shape.lanes));
+    buffers.push_back(e.scratchFor(read.getResult().getType(), score.extent * shape.lanes));
   e.loop(e.here().index(0), vectors, 1, [&](Value v) {
     bindRows(e, e.top(), laneIndex, v);
     Build b = e.here();
     Value RI = b.index(shape.RI);
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, v, RI);
     Value u = b.b.createOrFold<arith::RemUIOp>(e.loc, v, RI);
-    Value base = b.add(b.mul(panel, scores[number].depth * shape.panelWidth()),
-                       b.mul(u, shape.lanes));
+    Value base =
+        b.add(b.mul(panel, scores[number].depth * shape.panelWidth()), b.mul(u, shape.lanes));
     Value index = score.fold.getBody().getArgument(0);
     Value zero = b.index(0), extent = b.index(score.extent);
     for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
@@ -122,32 +122,34 @@ void BlockedFold::overKeys(llvm::function_ref<void(Value)> body,
       return body(j);
     unsigned depth = e.depth();
     Value seen = load(booleanType(), anyOfKey, j, false);
-    e.when(seen,
-           [&] {
-             e.top().guardedFrom = depth;
-             body(j);
-           },
-           [&] { zero(j); });
+    e.when(
+        seen,
+        [&] {
+          e.top().guardedFrom = depth;
+          body(j);
+        },
+        [&] { zero(j); });
   });
 }
 
-/// keys[j][k] of one score, with rows of zeros up to a whole register tile. Bytes are 128 larger, and bf16 have zeros behind
-/// the last.
+/// keys[j][k] of one score, with rows of zeros up to a whole register tile. Bytes are 128 larger,
+/// and bf16 have zeros behind the last.
 void BlockedFold::stageScoreKeys(unsigned number) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
   auto overRow = [&](Value j, int64_t from, int64_t to, llvm::function_ref<Value(Value)> value) {
-    e.loop(e.here().index(from), e.here().index(to), shape.lanes,
-           [&](Value k) {
-             Value vector = value(k);
-             Build b = e.here();
-             store(vector, buffers.keys, b.add(b.mul(j, buffers.keyStride), k));
-           });
+    e.loop(e.here().index(from), e.here().index(to), shape.lanes, [&](Value k) {
+      Value vector = value(k);
+      Build b = e.here();
+      store(vector, buffers.keys, b.add(b.mul(j, buffers.keyStride), k));
+    });
   };
   auto zerosFrom = [&](Value j, int64_t from) {
     overRow(j, from, buffers.keyStride, [&](Value) {
       Builder &b = e.here().b;
-      Type type = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
+      Type type = buffers.bytes    ? Type(b.getI8Type())
+                  : buffers.halves ? Type(b.getBF16Type())
+                                   : buffers.operand;
       return e.here().constant(e.rowType(type), b.getZeroAttr(type));
     });
   };
@@ -190,8 +192,8 @@ void BlockedFold::stageScoreKeys(unsigned number) {
 }
 
 /// Stores lanes d, d+1, … of row j of `depth` in panels of RJ: panels[d / RJ][j][d mod RJ].
-void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d,
-                              Value j, int64_t depth) {
+void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, Value j,
+                              int64_t depth) {
   Build b = e.here();
   Value RJ = b.index(shape.RJ);
   auto where = [&](Value d) {
@@ -202,9 +204,9 @@ void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d,
   if (shape.RJ >= shape.lanes)
     return store(vector, pointer, where(d));
   for (int64_t k = 0; k != shape.lanes; k += shape.RJ) {
-    Value part = vector::ExtractStridedSliceOp::create(
-        b.b, e.loc, vector, ArrayRef<int64_t>{k}, ArrayRef<int64_t>{shape.RJ},
-        ArrayRef<int64_t>{1});
+    Value part =
+        vector::ExtractStridedSliceOp::create(b.b, e.loc, vector, ArrayRef<int64_t>{k},
+                                              ArrayRef<int64_t>{shape.RJ}, ArrayRef<int64_t>{1});
     store(part, pointer, where(b.add(d, k)));
   }
 }
@@ -224,21 +226,20 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
       bool last = axis + 1 == indices.size();
       int64_t size = last ? buffers.lastPadded : carrier.extents[axis];
       Value end = last && e.columns ? e.columns : e.here().index(size);
-      e.loop(e.here().index(0), end, last ? shape.lanes : 1,
-             [&](Value index) {
-               Build b = e.here();
-               Value next = b.add(b.mul(flat, size), index);
-               if (!last) {
-                 e.top().values[indices[axis]] = index;
-                 return nest(axis + 1, next);
-               }
-               Value vector = value(index);
-               if (!buffers.halves)
-                 return storePanels(vector, buffers.keys, carrier.type, next, j, shape.BN);
-               Build at = e.here();
-               vector = e.convert(at, vector, at.b.getBF16Type());
-               store(vector, buffers.keys, at.add(at.mul(j, buffers.padded), next));
-             });
+      e.loop(e.here().index(0), end, last ? shape.lanes : 1, [&](Value index) {
+        Build b = e.here();
+        Value next = b.add(b.mul(flat, size), index);
+        if (!last) {
+          e.top().values[indices[axis]] = index;
+          return nest(axis + 1, next);
+        }
+        Value vector = value(index);
+        if (!buffers.halves)
+          return storePanels(vector, buffers.keys, carrier.type, next, j, shape.BN);
+        Build at = e.here();
+        vector = e.convert(at, vector, at.b.getBF16Type());
+        store(vector, buffers.keys, at.add(at.mul(j, buffers.padded), next));
+      });
     };
     nest(0, e.here().index(0));
   };
@@ -249,7 +250,8 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
       [&](Value j) {
         overCarried(j, [&](Value index) {
           int64_t extent = carrier.extents.back();
-          Value last = e.columns ? e.here().sub(e.columns, e.here().index(1)) : e.here().index(extent - 1);
+          Value last =
+              e.columns ? e.here().sub(e.columns, e.here().index(1)) : e.here().index(extent - 1);
           e.bindLanes(e.top(), indices.back(), index, last,
                       !e.columns && extent % shape.lanes == 0 && extent == buffers.lastPadded);
           return product(carrier.key, carrier.type);
@@ -287,9 +289,9 @@ void BlockedFold::stageKeyValues() {
   });
 }
 
-BlockedFold::KeySource
-BlockedFold::source(const Factors &factors, Type type, Value inner, KeySource copies,
-                    bool asCarrier, llvm::function_ref<void()> stage) {
+BlockedFold::KeySource BlockedFold::source(const Factors &factors, Type type, Value inner,
+                                           KeySource copies, bool asCarrier,
+                                           llvm::function_ref<void()> stage) {
   std::optional<Emitter::Strided> place;
   if (whole && factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow)
     if (LoadOp load = getReadElement(factors.values.front());
@@ -325,8 +327,7 @@ void BlockedFold::stageKeys() {
         continue;
       }
     }
-    scoreKeys.push_back(source(plan.scores[k].key, type,
-                               inner.getBody().getArgument(0), copies,
+    scoreKeys.push_back(source(plan.scores[k].key, type, inner.getBody().getArgument(0), copies,
                                /*asCarrier=*/false, [&] { stageScoreKeys(k); }));
   }
   for (unsigned k = 0; k != carriers.size(); ++k) {
@@ -344,14 +345,14 @@ void BlockedFold::stageKeys() {
         stage();
       packKeys(k, from.pointer, from.stride);
       int64_t words = shape.BN / 2;
-      carrierKeys.push_back({carriers[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
+      carrierKeys.push_back(
+          {carriers[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
       continue;
     }
     // Several axes need not be one stretch, and padding is not in memory.
     if (carrier.extents.size() == 1 && carrier.extents[0] % shape.RJ == 0 &&
         carrier.extents[0] == carriers[k].padded)
-      carrierKeys.push_back(source(carrier.key, carrier.type,
-                                   acc.getValue().getArgument(0), copies,
+      carrierKeys.push_back(source(carrier.key, carrier.type, acc.getValue().getArgument(0), copies,
                                    /*asCarrier=*/true, stage));
     else
       carrierKeys.push_back((stage(), copies));

@@ -107,8 +107,8 @@ Emitter::Values Emitter::laneAddresses(Type storage, Value array, const Address 
   return addresses;
 }
 
-void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count,
-                        Value buffer, int64_t stride) {
+void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Value buffer,
+                        int64_t stride) {
   auto singly = [&](Value from) {
     loop(from, count, 1, [&](Value s) {
       top().values[index] = here().add(first, s);
@@ -122,13 +122,11 @@ void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count,
     return singly(zero);
   auto inSquares = [&] {
     Build b = here();
-    Value squares = b.mul(
-        b.b.createOrFold<arith::DivUIOp>(loc, count, b.index(lanes)), lanes);
+    Value squares = b.mul(b.b.createOrFold<arith::DivUIOp>(loc, count, b.index(lanes)), lanes);
     Type element = load.getResult().getType(), type = movedType(element);
     loop(zero, squares, lanes, [&](Value s) {
       top().values[index] = here().add(first, s);
-      Address where = address(load.getTerms(), load.getCoefficients(),
-                              load.getConstant());
+      Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
       Values rows;
       for (Value pointer : laneAddresses(type, load.getArray(), where))
         rows.push_back(here().load(rowType(type), pointer, storageBytes(element)));
@@ -159,16 +157,13 @@ void Emitter::storeSquare(StoreOp store, Value index, Value first, Value square)
   });
   scoped([&](Scope &scope) {
     scope.values[index] = first;
-    Address where =
-        address(store.getTerms(), store.getCoefficients(), store.getConstant());
+    Address where = address(store.getTerms(), store.getCoefficients(), store.getConstant());
     Values columns;
     Build b = here();
     for (int64_t t = 0; t != lanes; ++t)
-      columns.push_back(
-          b.load(rowType(type), b.address(type, square, b.index(t * lanes)), align));
+      columns.push_back(b.load(rowType(type), b.address(type, square, b.index(t * lanes)), align));
     Values rows = transpose(b, columns);
-    for (auto [row, pointer] :
-         llvm::zip_equal(rows, laneAddresses(type, store.getArray(), where)))
+    for (auto [row, pointer] : llvm::zip_equal(rows, laneAddresses(type, store.getArray(), where)))
       b.store(row, pointer, align);
   });
 }
@@ -199,8 +194,7 @@ void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask,
     return singly(zero);
   auto inSquares = [&] {
     Build b = here();
-    Value squares = b.mul(
-        b.b.createOrFold<arith::DivUIOp>(loc, size, b.index(lanes)), lanes);
+    Value squares = b.mul(b.b.createOrFold<arith::DivUIOp>(loc, size, b.index(lanes)), lanes);
     loop(zero, squares, lanes, [&](Value first) {
       for (auto store : inner.getBody().front().getOps<StoreOp>())
         storeSquare(store, index, first, scratch(lanes * lanes * 8));

@@ -45,13 +45,12 @@ static void initialiseTargets() {
 static std::string getHostFeatures() {
   std::string text;
   for (const auto &feature : sys::getHostCPUFeatures())
-    text += (text.empty() ? "" : ",") +
-            ((feature.second ? "+" : "-") + feature.first()).str();
+    text += (text.empty() ? "" : ",") + ((feature.second ? "+" : "-") + feature.first()).str();
   return text;
 }
 
-Expected<std::unique_ptr<TargetMachine>>
-createTargetMachine(StringRef processor, unsigned optimization) {
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(StringRef processor,
+                                                             unsigned optimization) {
   initialiseTargets();
   Triple triple(sys::getProcessTriple());
   std::string error;
@@ -60,14 +59,14 @@ createTargetMachine(StringRef processor, unsigned optimization) {
     return createStringError("no code generator for this machine: " + error);
   bool host = processor.empty() || processor == "native";
   std::string name = host ? sys::getHostCPUName().str() : processor.str();
-  std::unique_ptr<MCSubtargetInfo> known(
-      target->createMCSubtargetInfo(triple, "", ""));
+  std::unique_ptr<MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, "", ""));
   if (!known->isCPUStringValid(name))
     return createStringError("unknown processor '" + processor + "' for " + triple.str() +
-                             "; 'native' is this one, and 'llc -mtriple=" + triple.getArchName() + " -mcpu=help' of LLVM lists the names");
+                             "; 'native' is this one, and 'llc -mtriple=" + triple.getArchName() +
+                             " -mcpu=help' of LLVM lists the names");
   std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
-      triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_,
-      std::nullopt, optimization ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::None));
+      triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_, std::nullopt,
+      optimization ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::None));
   if (!machine)
     return createStringError("no code generator for processor '" + name + "'");
   return machine;
@@ -93,9 +92,8 @@ static void setMachine(llvm::Module &module, const TargetMachine &machine) {
 
 static Error linkRuntime(llvm::Module &module) {
   auto buffer = MemoryBuffer::getMemBuffer(
-      StringRef(reinterpret_cast<const char *>(kRuntimeBitcode),
-                kRuntimeBitcodeSize),
-      "runtime", /*RequiresNullTerminator=*/false);
+      StringRef(reinterpret_cast<const char *>(kRuntimeBitcode), kRuntimeBitcodeSize), "runtime",
+      /*RequiresNullTerminator=*/false);
   auto runtime = parseBitcodeFile(*buffer, module.getContext());
   if (!runtime)
     return runtime.takeError();
@@ -111,9 +109,9 @@ static int64_t getIntAttr(mlir::ModuleOp module, StringRef name) {
   return attribute ? attribute.getInt() : 0;
 }
 
-Expected<std::unique_ptr<llvm::Module>>
-translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
-          const KernelSignature &signature, bool packed) {
+Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context,
+                                                  TargetMachine &machine,
+                                                  const KernelSignature &signature, bool packed) {
   std::unique_ptr<llvm::Module> module =
       mlir::translateModuleToLLVMIR(source, context, signature.name);
   if (!module)
@@ -135,7 +133,8 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
     return shown.takeError();
   options.shown = std::move(*shown);
   options.packed = packed;
-  options.processor = getProcessor(machine, /*usesTiles=*/module->getFunction(kTilesIntrinsic) != nullptr);
+  options.processor =
+      getProcessor(machine, /*usesTiles=*/module->getFunction(kTilesIntrinsic) != nullptr);
   if (Error error = addEntryPoints(*module, signature, options))
     return error;
   StringRef stem = signature.name;
@@ -143,8 +142,8 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
     StringRef name = value.getName();
     if (!name.consume_front(stem))
       return false;
-    return name.empty() || name == "_workspace" || name == "_check" ||
-           name == "_prepare" || name == "_shown" || name.starts_with("_packed");
+    return name.empty() || name == "_workspace" || name == "_check" || name == "_prepare" ||
+           name == "_shown" || name.starts_with("_packed");
   });
   return module;
 }
@@ -168,9 +167,7 @@ static unsigned countInstructions(llvm::Module &module) {
 /// of __truncsfbf2, which libgcc has from version 13 on. Integers are stored as
 /// they are. InstCombine makes the same of most accesses, but not at -O0.
 static void accessHalvesAsIntegers(llvm::Module &module) {
-  auto isHalf = [](Type *type) {
-    return type->getScalarType()->isBFloatTy();
-  };
+  auto isHalf = [](Type *type) { return type->getScalarType()->isBFloatTy(); };
   auto bitsOf = [](Type *type) {
     return type->getWithNewType(Type::getInt16Ty(type->getContext()));
   };
@@ -183,14 +180,13 @@ static void accessHalvesAsIntegers(llvm::Module &module) {
         if (!isHalf(value->getType()))
           continue;
         Value *bits = b.CreateBitCast(value, bitsOf(value->getType()));
-        made = b.CreateAlignedStore(bits, store->getPointerOperand(),
-                                    store->getAlign(), store->isVolatile());
+        made = b.CreateAlignedStore(bits, store->getPointerOperand(), store->getAlign(),
+                                    store->isVolatile());
       } else if (auto *load = dyn_cast<LoadInst>(&access)) {
         if (!isHalf(load->getType()))
           continue;
-        made = b.CreateAlignedLoad(bitsOf(load->getType()),
-                                   load->getPointerOperand(), load->getAlign(),
-                                   load->isVolatile());
+        made = b.CreateAlignedLoad(bitsOf(load->getType()), load->getPointerOperand(),
+                                   load->getAlign(), load->isVolatile());
         load->replaceAllUsesWith(b.CreateBitCast(made, load->getType()));
       }
       if (!made)
@@ -207,16 +203,13 @@ static void accessHalvesAsIntegers(llvm::Module &module) {
 static void defineRoundingToHalf(llvm::Module &module) {
   LLVMContext &context = module.getContext();
   Type *half = Type::getBFloatTy(context);
-  if (module.getFunction("__truncsfbf2") ||
-      llvm::none_of(module, [&](Function &function) {
-        return llvm::any_of(instructions(function), [&](Instruction &op) {
-          return op.getType()->getScalarType() == half;
-        });
+  if (module.getFunction("__truncsfbf2") || llvm::none_of(module, [&](Function &function) {
+        return llvm::any_of(instructions(function),
+                            [&](Instruction &op) { return op.getType()->getScalarType() == half; });
       }))
     return;
-  auto *function = Function::Create(
-      FunctionType::get(half, {Type::getFloatTy(context)}, false),
-      GlobalValue::LinkOnceODRLinkage, "__truncsfbf2", module);
+  auto *function = Function::Create(FunctionType::get(half, {Type::getFloatTy(context)}, false),
+                                    GlobalValue::LinkOnceODRLinkage, "__truncsfbf2", module);
   function->setVisibility(GlobalValue::HiddenVisibility);
   function->setDoesNotThrow();
   IRBuilder<> b(BasicBlock::Create(context, "", function));
@@ -224,16 +217,13 @@ static void defineRoundingToHalf(llvm::Module &module) {
   Value *high = b.CreateLShr(bits, 16);
   Value *half_unit = b.CreateAdd(b.CreateAnd(high, 1), b.getInt32(0x7fff));
   Value *rounded = b.CreateLShr(b.CreateAdd(bits, half_unit), 16);
-  Value *result = b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(high, 0x40),
-                                 rounded);
+  Value *result = b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(high, 0x40), rounded);
   b.CreateRet(b.CreateBitCast(b.CreateTrunc(result, b.getInt16Ty()), half));
 }
 
-void optimise(llvm::Module &module, TargetMachine &machine,
-              unsigned optimization) {
-  static const OptimizationLevel levels[] = {
-      OptimizationLevel::O0, OptimizationLevel::O2, OptimizationLevel::O2,
-      OptimizationLevel::O3};
+void optimise(llvm::Module &module, TargetMachine &machine, unsigned optimization) {
+  static const OptimizationLevel levels[] = {OptimizationLevel::O0, OptimizationLevel::O2,
+                                             OptimizationLevel::O2, OptimizationLevel::O3};
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = optimization > 1;
@@ -250,9 +240,8 @@ void optimise(llvm::Module &module, TargetMachine &machine,
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   OptimizationLevel level = levels[optimization];
-  ModulePassManager passes = optimization == 0
-                                 ? builder.buildO0DefaultPipeline(level)
-                                 : builder.buildPerModuleDefaultPipeline(level);
+  ModulePassManager passes = optimization == 0 ? builder.buildO0DefaultPipeline(level)
+                                               : builder.buildPerModuleDefaultPipeline(level);
   accessHalvesAsIntegers(module);
   // Folds the casts between bf16 and its bits that meet.
   if (optimization == 0)
@@ -262,13 +251,11 @@ void optimise(llvm::Module &module, TargetMachine &machine,
     defineRoundingToHalf(module);
 }
 
-Expected<SmallVector<char, 0>> emitObject(llvm::Module &module,
-                                          TargetMachine &machine) {
+Expected<SmallVector<char, 0>> emitObject(llvm::Module &module, TargetMachine &machine) {
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr,
-                                  CodeGenFileType::ObjectFile))
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
     return createStringError("this machine's target writes no object files");
   passes.run(module);
   return bytes;
@@ -282,8 +269,7 @@ struct LoadedObject::Impl {
   std::unique_ptr<orc::LLJIT> jit;
 };
 
-LoadedObject::LoadedObject(std::unique_ptr<Impl> impl)
-    : impl(std::move(impl)) {}
+LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 LoadedObject::~LoadedObject() = default;
 
 /// The OpenMP library the code calls: what is in this process already, else
@@ -297,8 +283,7 @@ static Error provideOpenMP() {
   return Error::success();
 }
 
-Expected<std::unique_ptr<LoadedObject>>
-LoadedObject::load(ArrayRef<char> object) {
+Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(ArrayRef<char> object) {
   initialiseTargets();
   if (Error error = provideOpenMP())
     return error;
@@ -310,8 +295,7 @@ LoadedObject::load(ArrayRef<char> object) {
   if (!process)
     return process.takeError();
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
-  auto buffer = MemoryBuffer::getMemBufferCopy(
-      StringRef(object.data(), object.size()), "kernel");
+  auto buffer = MemoryBuffer::getMemBufferCopy(StringRef(object.data(), object.size()), "kernel");
   if (Error error = (*jit)->addObjectFile(std::move(buffer)))
     return error;
   auto impl = std::make_unique<Impl>();

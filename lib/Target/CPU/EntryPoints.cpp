@@ -43,8 +43,7 @@ public:
     emit(expr);
     code.push_back(kEnd);
     if (deepest > kMaxStack)
-      return llvm::createStringError("the expression '" + expr.str() +
-                                     "' is nested too deeply");
+      return llvm::createStringError("the expression '" + expr.str() + "' is nested too deeply");
     return code;
   }
 
@@ -104,8 +103,8 @@ class TableBuilder {
 public:
   TableBuilder(llvm::Module &module, const KernelSignature &signature,
                const EntryPointOptions &options)
-      : module(module), context(module.getContext()), signature(signature),
-        options(options), compiler(signature) {
+      : module(module), context(module.getContext()), signature(signature), options(options),
+        compiler(signature) {
     assignSlots();
   }
 
@@ -174,8 +173,7 @@ private:
   Constant *global(Constant *initialiser, const char *suffix) {
     auto *variable =
         new GlobalVariable(module, initialiser->getType(), /*isConstant=*/true,
-                           GlobalValue::PrivateLinkage, initialiser,
-                           signature.name + "_" + suffix);
+                           GlobalValue::PrivateLinkage, initialiser, signature.name + "_" + suffix);
     variable->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     return variable;
   }
@@ -204,10 +202,10 @@ private:
     std::vector<Constant *> extents;
     for (const SymExpr &extent : array.extents)
       extents.push_back(expr(extent));
-    return ConstantStruct::getAnon(
-        {text(array.name), text(array.getTypeText()), number(array.isOutput),
-         number(getDLPackCode(array.type)), number(getBits(array.type)),
-         number(array.getRank()), list(extents, "extents"), number(slot)});
+    return ConstantStruct::getAnon({text(array.name), text(array.getTypeText()),
+                                    number(array.isOutput), number(getDLPackCode(array.type)),
+                                    number(getBits(array.type)), number(array.getRank()),
+                                    list(extents, "extents"), number(slot)});
   }
   Constant *arrays() {
     std::vector<Constant *> rows;
@@ -228,25 +226,24 @@ private:
       std::vector<std::string> axes;
       for (const SymExpr &extent : options.temporaries[result.temporary].extents)
         axes.push_back(extent.str());
-      rows.push_back(ConstantStruct::getAnon(
-          {number(result.array), number(result.temporary), number(llvm::bit_cast<int64_t>(within.epsilon)),
-           number(within.isSampled), text(within.str()), text(llvm::join(axes, ", ")), text(result.why)}));
+      rows.push_back(ConstantStruct::getAnon({number(result.array), number(result.temporary),
+                                              number(llvm::bit_cast<int64_t>(within.epsilon)),
+                                              number(within.isSampled), text(within.str()),
+                                              text(llvm::join(axes, ", ")), text(result.why)}));
     }
     return list(rows, "tolerances");
   }
   Constant *symbols() {
     std::vector<Constant *> rows;
     for (const SymbolBinding &binding : signature.bindings)
-      rows.push_back(
-          ConstantStruct::getAnon({text(binding.name), expr(binding.value)}));
+      rows.push_back(ConstantStruct::getAnon({text(binding.name), expr(binding.value)}));
     return list(rows, "symbols");
   }
   Constant *constraints() {
     std::vector<Constant *> rows;
     for (const Constraint &constraint : signature.constraints)
-      rows.push_back(ConstantStruct::getAnon(
-          {text(constraint.text), number(constraint.relation),
-           expr(constraint.lhs), expr(constraint.rhs)}));
+      rows.push_back(ConstantStruct::getAnon({text(constraint.text), number(constraint.relation),
+                                              expr(constraint.lhs), expr(constraint.rhs)}));
     return list(rows, "constraints");
   }
   Constant *sharedOf(int64_t nest) {
@@ -257,8 +254,8 @@ private:
     std::vector<Constant *> rows;
     for (int64_t k = 0; k < options.numNests; ++k)
       rows.push_back(ConstantStruct::getAnon(
-          {module.getFunction(signature.name + "_tasks" + std::to_string(k)),
-           sharedOf(k), module.getFunction(signature.name + "_nest" + std::to_string(k)),
+          {module.getFunction(signature.name + "_tasks" + std::to_string(k)), sharedOf(k),
+           module.getFunction(signature.name + "_nest" + std::to_string(k)),
            number(llvm::is_contained(options.telling, k))}));
     return list(rows, "nests");
   }
@@ -266,9 +263,9 @@ private:
   Constant *features() {
     std::vector<Constant *> rows;
     for (const Feature &feature : options.processor.features)
-      rows.push_back(ConstantStruct::getAnon(
-          {text(feature.name), number(feature.leaf), number(feature.subleaf),
-           number(feature.reg), number(feature.bit), number(feature.state)}));
+      rows.push_back(ConstantStruct::getAnon({text(feature.name), number(feature.leaf),
+                                              number(feature.subleaf), number(feature.reg),
+                                              number(feature.bit), number(feature.state)}));
     return list(rows, "features");
   }
 
@@ -289,10 +286,10 @@ private:
 /// Writes the entry points around one table.
 class EntryBuilder {
 public:
-  EntryBuilder(llvm::Module &module, const KernelSignature &signature,
-               Constant *table, int64_t numSlots)
-      : module(module), builder(module.getContext()), signature(signature),
-        table(table), numSlots(numSlots) {
+  EntryBuilder(llvm::Module &module, const KernelSignature &signature, Constant *table,
+               int64_t numSlots)
+      : module(module), builder(module.getContext()), signature(signature), table(table),
+        numSlots(numSlots) {
     pointer = builder.getPtrTy();
     word = builder.getInt64Ty();
   }
@@ -302,8 +299,7 @@ public:
 
   void buildEntries() {
     begin(signature.name, builder.getInt32Ty(), {pointer, word, pointer});
-    Value *launched = callRuntime(
-        "moaLaunch", {tensors, scalars, block(), extra(0), extra(1)});
+    Value *launched = callRuntime("moaLaunch", {tensors, scalars, block(), extra(0), extra(1)});
     builder.CreateRet(launched);
 
     begin(signature.name + "_workspace", word, {});
@@ -312,31 +308,29 @@ public:
     begin(signature.name + "_check", builder.getInt32Ty(), {pointer, word});
     builder.CreateRet(callRuntime("moaCheck", {tensors, extra(0), extra(1)}));
 
-    declare(signature.name + "_prepare", builder.getInt32Ty(),
-            {builder.getInt32Ty()});
+    declare(signature.name + "_prepare", builder.getInt32Ty(), {builder.getInt32Ty()});
     builder.CreateRet(callRuntime("moaPrepare", {extra(0)}));
   }
 
   /// What a call has returned of its tolerances, and in words.
   void buildShown() {
     begin(signature.name + "_shown", builder.getInt32Ty(), {pointer, word, pointer, pointer, word});
-    builder.CreateRet(callRuntime("moaShown", {tensors, scalars, block(), extra(0), extra(1), extra(3), extra(4)}));
+    builder.CreateRet(callRuntime(
+        "moaShown", {tensors, scalars, block(), extra(0), extra(1), extra(3), extra(4)}));
   }
 
   /// The same with arrays of arguments in place of the arguments.
   void buildPacked() {
-    declare(signature.name + "_packed", builder.getInt32Ty(),
-            {pointer, pointer, pointer, word});
-    builder.CreateRet(callRuntime(
-        "moaLaunch", {extra(0), extra(1), block(), extra(2), extra(3)}));
+    declare(signature.name + "_packed", builder.getInt32Ty(), {pointer, pointer, pointer, word});
+    builder.CreateRet(callRuntime("moaLaunch", {extra(0), extra(1), block(), extra(2), extra(3)}));
     declare(signature.name + "_packed_workspace", word, {pointer, pointer});
-    builder.CreateRet(
-        callRuntime("moaWorkspace", {extra(0), extra(1), block()}));
-    declare(signature.name + "_packed_check", builder.getInt32Ty(),
-            {pointer, pointer, word});
+    builder.CreateRet(callRuntime("moaWorkspace", {extra(0), extra(1), block()}));
+    declare(signature.name + "_packed_check", builder.getInt32Ty(), {pointer, pointer, word});
     builder.CreateRet(callRuntime("moaCheck", {extra(0), extra(1), extra(2)}));
-    declare(signature.name + "_packed_shown", builder.getInt32Ty(), {pointer, pointer, pointer, word, pointer, word});
-    builder.CreateRet(callRuntime("moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4), extra(5)}));
+    declare(signature.name + "_packed_shown", builder.getInt32Ty(),
+            {pointer, pointer, pointer, word, pointer, word});
+    builder.CreateRet(callRuntime(
+        "moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4), extra(5)}));
   }
 
 private:
@@ -354,11 +348,9 @@ private:
   }
 
   /// Starts a function with parameters of the given types.
-  Function *declare(const std::string &name, Type *result,
-                    ArrayRef<Type *> types) {
+  Function *declare(const std::string &name, Type *result, ArrayRef<Type *> types) {
     auto *type = FunctionType::get(result, types, false);
-    function =
-        Function::Create(type, GlobalValue::ExternalLinkage, name, module);
+    function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
     function->addFnAttr(Attribute::NoUnwind);
     // Like the run-time code, these run on any processor and may refuse.
     Function *runtime = module.getFunction("moaLaunch");
@@ -366,13 +358,11 @@ private:
       if (runtime && runtime->hasFnAttribute(name))
         function->addFnAttr(runtime->getFnAttribute(name));
     if (function->getName() != name)
-      error = llvm::joinErrors(
-          std::move(error),
-          llvm::createStringError("the entry point '" + name +
-                                  "' has the name of a library function that "
-                                  "the kernel calls; rename the kernel"));
-    builder.SetInsertPoint(
-        BasicBlock::Create(module.getContext(), "entry", function));
+      error = llvm::joinErrors(std::move(error),
+                               llvm::createStringError("the entry point '" + name +
+                                                       "' has the name of a library function that "
+                                                       "the kernel calls; rename the kernel"));
+    builder.SetInsertPoint(BasicBlock::Create(module.getContext(), "entry", function));
     numOwn = 0;
     return function;
   }
@@ -390,8 +380,7 @@ private:
         llvm::append_range(order, signature.getScalars());
     }
     for (const Parameter *parameter : order)
-      all.push_back(parameter->isScalar() ? getScalarType(parameter->type)
-                                          : pointer);
+      all.push_back(parameter->isScalar() ? getScalarType(parameter->type) : pointer);
     llvm::append_range(all, types);
     declare(name, result, all);
     numOwn = order.size();
@@ -414,8 +403,7 @@ private:
     case ElementType::F64:
       return builder.CreateBitCast(argument, word);
     case ElementType::F32:
-      return builder.CreateZExt(
-          builder.CreateBitCast(argument, builder.getInt32Ty()), word);
+      return builder.CreateZExt(builder.CreateBitCast(argument, builder.getInt32Ty()), word);
     case ElementType::BF16:
       return builder.CreateCall(module.getFunction("moaRoundBf16"), {argument});
     case ElementType::F16:
@@ -431,13 +419,11 @@ private:
   }
 
   Value *array(Type *type, int64_t count) {
-    return builder.CreateAlloca(type,
-                                builder.getInt64(std::max<int64_t>(count, 1)));
+    return builder.CreateAlloca(type, builder.getInt64(std::max<int64_t>(count, 1)));
   }
   Value *block() { return array(word, numSlots); }
   void storeAt(Value *base, int64_t index, Value *value) {
-    builder.CreateStore(
-        value, builder.CreateConstGEP1_64(value->getType(), base, index));
+    builder.CreateStore(value, builder.CreateConstGEP1_64(value->getType(), base, index));
   }
   Value *extra(unsigned k) { return function->getArg(numOwn + k); }
   Value *callRuntime(const char *name, std::vector<Value *> arguments) {
@@ -461,13 +447,11 @@ private:
 /// The fixed sizes of Runtime.h, and C's names, hold for this kernel.
 static llvm::Error checkLimits(const KernelSignature &signature) {
   auto refuse = [&](const char *what, size_t count, int limit) {
-    return llvm::createStringError("kernel '" + signature.name + "' has " +
-                                   std::to_string(count) + " " + what +
-                                   "; the limit is " + std::to_string(limit));
+    return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) +
+                                   " " + what + "; the limit is " + std::to_string(limit));
   };
   if (isReservedWord(signature.name))
-    return llvm::createStringError("a kernel cannot be called '" +
-                                   signature.name + "' in C");
+    return llvm::createStringError("a kernel cannot be called '" + signature.name + "' in C");
   if (signature.symbols.size() > kMaxSymbols)
     return refuse("symbols", signature.symbols.size(), kMaxSymbols);
   if (signature.getArrays().size() > kMaxArrays)
@@ -478,16 +462,15 @@ static llvm::Error checkLimits(const KernelSignature &signature) {
   return llvm::Error::success();
 }
 
-llvm::Error addEntryPoints(llvm::Module &module,
-                           const KernelSignature &signature,
+llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signature,
                            const EntryPointOptions &options) {
   if (llvm::Error error = checkLimits(signature))
     return error;
   for (int64_t k = 0; k < options.numNests; ++k)
     for (const char *kind : {"_tasks", "_nest"})
       if (!module.getFunction(signature.name + kind + std::to_string(k)))
-        return llvm::createStringError("expects a function " + signature.name +
-                                       kind + std::to_string(k));
+        return llvm::createStringError("expects a function " + signature.name + kind +
+                                       std::to_string(k));
   TableBuilder tables(module, signature, options);
   Constant *table = tables.build();
   if (!table)

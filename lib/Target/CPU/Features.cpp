@@ -66,12 +66,13 @@ bool hasByteDots(const TargetMachine &machine) {
 Bf16Dots getBf16Dots(const TargetMachine &machine) {
   const MCSubtargetInfo &subtarget = *machine.getMCSubtargetInfo();
   auto has = [&](const char *feature) { return subtarget.checkFeatures(feature); };
-  if (machine.getTargetTriple().getArch() != Triple::x86_64 || !has("+avx512vl") || !has("+avx512bf16"))
+  if (machine.getTargetTriple().getArch() != Triple::x86_64 || !has("+avx512vl") ||
+      !has("+avx512bf16"))
     return Bf16Dots::none;
   if (has("+amx-tile") && has("+amx-bf16"))
     return Bf16Dots::tiles;
-  // Zen has one for each multiply-add of f32. On Intel's processors they take 3 to 4 times as long as these, so that f32 is faster
-  // (benchmarks/cpu/NOTES.md).
+  // Zen has one for each multiply-add of f32. On Intel's processors they take 3 to 4 times as long
+  // as these, so that f32 is faster (benchmarks/cpu/NOTES.md).
   return machine.getTargetCPU().starts_with("znver") ? Bf16Dots::pairs : Bf16Dots::none;
 }
 

@@ -29,8 +29,8 @@ struct Processor {
 /// The intrinsic that every code with tiles calls.
 constexpr llvm::StringLiteral kTilesIntrinsic = "llvm.x86.ldtilecfg";
 
-/// What the machine generates code for. Without features on other than x86, and without those of tiles
-/// where no code `usesTiles`: a process has to ask for their registers.
+/// What the machine generates code for. Without features on other than x86, and without those of
+/// tiles where no code `usesTiles`: a process has to ask for their registers.
 Processor getProcessor(const llvm::TargetMachine &machine, bool usesTiles);
 
 /// Whether it has dot products of four bytes (`vpdpbusd`) for all vectors it has.

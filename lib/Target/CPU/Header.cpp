@@ -1,7 +1,7 @@
 //===- Header.cpp - the C header of kernels for CPUs ----------------------===//
 
-#include "lib/Target/CPU/EntryPoints.h"
 #include "lib/Target/Header.h"
+#include "lib/Target/CPU/EntryPoints.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace moa::cpu {
@@ -47,8 +47,8 @@ static void printProcessor(llvm::raw_ostream &os, const Processor &processor) {
   os << "\n";
 }
 
-std::string printHeader(const std::vector<KernelSignature> &kernels,
-                        llvm::StringRef guard, const Processor &processor) {
+std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard,
+                        const Processor &processor) {
   std::string notes;
   llvm::raw_string_ostream os(notes);
   os << kNotes;

@@ -31,9 +31,8 @@ public:
   /// `M - N + 1` as C++, division and remainder floored.
   std::string expression(const SymExpr &expr) const;
   /// The same with other names of the symbols.
-  static std::string
-  expression(const SymExpr &expr,
-             llvm::function_ref<std::string(const std::string &)> name);
+  static std::string expression(const SymExpr &expr,
+                                llvm::function_ref<std::string(const std::string &)> name);
 
 private:
   std::string choose(llvm::StringRef wish);
@@ -68,8 +67,8 @@ struct Helpers {
 };
 
 /// The kernels of a program in order; `helpers` receives what they call.
-llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
-                                                     const Names &names, Helpers &helpers);
+llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names,
+                                                     Helpers &helpers);
 /// The definitions of those functions.
 std::string printHelpers(const Helpers &helpers);
 

@@ -104,14 +104,12 @@ struct OperationPrinter {
     std::string name = getValueType(type()).str(), text;
     unsigned bits = type().getIntOrFloatBitWidth();
     std::string wide = bits == 64 ? "uint64_t" : "uint32_t";
-    text = name + "(" + wide + "(" + in[0].text + ") " + sign + " " + wide + "(" +
-           in[1].text + "))";
+    text =
+        name + "(" + wide + "(" + in[0].text + ") " + sign + " " + wide + "(" + in[1].text + "))";
     return {text};
   }
   /// A function of CUDA's library: `expf` or `exp`.
-  Expr library(const std::string &name) const {
-    return call(isDouble() ? name : name + "f");
-  }
+  Expr library(const std::string &name) const { return call(isDouble() ? name : name + "f"); }
   Expr compareFloat() const;
   Expr compareInteger() const;
   Expr rounded(const char *operation) const;
@@ -131,48 +129,73 @@ Expr OperationPrinter::compareFloat() const {
     return Expr{"!(" + infix(sign, level).text + ")", Expr::unary};
   };
   switch (predicate) {
-  case P::OEQ: return infix("==", Expr::equality);
-  case P::UNE: return infix("!=", Expr::equality);
-  case P::OLT: return infix("<", Expr::relation);
-  case P::OLE: return infix("<=", Expr::relation);
-  case P::OGT: return infix(">", Expr::relation);
-  case P::OGE: return infix(">=", Expr::relation);
-  case P::ULT: return negated(">=", Expr::relation);
-  case P::ULE: return negated(">", Expr::relation);
-  case P::UGT: return negated("<=", Expr::relation);
-  case P::UGE: return negated("<", Expr::relation);
-  case P::ONE: return help("differ_ordered");
+  case P::OEQ:
+    return infix("==", Expr::equality);
+  case P::UNE:
+    return infix("!=", Expr::equality);
+  case P::OLT:
+    return infix("<", Expr::relation);
+  case P::OLE:
+    return infix("<=", Expr::relation);
+  case P::OGT:
+    return infix(">", Expr::relation);
+  case P::OGE:
+    return infix(">=", Expr::relation);
+  case P::ULT:
+    return negated(">=", Expr::relation);
+  case P::ULE:
+    return negated(">", Expr::relation);
+  case P::UGT:
+    return negated("<=", Expr::relation);
+  case P::UGE:
+    return negated("<", Expr::relation);
+  case P::ONE:
+    return help("differ_ordered");
   case P::UEQ: {
     Expr differ = help("differ_ordered");
     return {"!" + differ.text, Expr::unary};
   }
-  case P::ORD: return help("both_numbers");
+  case P::ORD:
+    return help("both_numbers");
   case P::UNO: {
     Expr both = help("both_numbers");
     return {"!" + both.text, Expr::unary};
   }
-  case P::AlwaysTrue: return {"true"};
-  default: return {"false"};
+  case P::AlwaysTrue:
+    return {"true"};
+  default:
+    return {"false"};
   }
 }
 
 Expr OperationPrinter::compareInteger() const {
   using P = arith::CmpIPredicate;
   switch (mlir::cast<arith::CmpIOp>(op).getPredicate()) {
-  case P::eq: return infix("==", Expr::equality);
-  case P::ne: return infix("!=", Expr::equality);
-  case P::slt: return infix("<", Expr::relation);
-  case P::sle: return infix("<=", Expr::relation);
-  case P::sgt: return infix(">", Expr::relation);
-  case P::sge: return infix(">=", Expr::relation);
-  default: break;
+  case P::eq:
+    return infix("==", Expr::equality);
+  case P::ne:
+    return infix("!=", Expr::equality);
+  case P::slt:
+    return infix("<", Expr::relation);
+  case P::sle:
+    return infix("<=", Expr::relation);
+  case P::sgt:
+    return infix(">", Expr::relation);
+  case P::sge:
+    return infix(">=", Expr::relation);
+  default:
+    break;
   }
   std::string a = "uint64_t(" + in[0].text + ")", b = "uint64_t(" + in[1].text + ")";
   switch (mlir::cast<arith::CmpIOp>(op).getPredicate()) {
-  case P::ult: return {a + " < " + b, Expr::relation};
-  case P::ule: return {a + " <= " + b, Expr::relation};
-  case P::ugt: return {a + " > " + b, Expr::relation};
-  default: return {a + " >= " + b, Expr::relation};
+  case P::ult:
+    return {a + " < " + b, Expr::relation};
+  case P::ule:
+    return {a + " <= " + b, Expr::relation};
+  case P::ugt:
+    return {a + " > " + b, Expr::relation};
+  default:
+    return {a + " >= " + b, Expr::relation};
   }
 }
 
@@ -192,13 +215,10 @@ static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
         .Case<arith::RemFOp, memref::StoreOp>([](auto) { return true; })
         .Case<arith::NegFOp, arith::SelectOp>([&](auto op) { return enters(op.getResult()); })
         .Case<device::MapOp>([&](auto map) { return enters(map.getBody().getArgument(number)); })
-        .Case<device::IfAnyOp>([&](auto branch) {
-          return number != 0 && enters(branch.getResults()[number - 1]);
-        })
+        .Case<device::IfAnyOp>(
+            [&](auto branch) { return number != 0 && enters(branch.getResults()[number - 1]); })
         .Case<device::YieldOp>([&](auto) { return enters(parent->getResult(number)); })
-        .Case<scf::ForOp>([&](auto loop) {
-          return enters(loop.getTiedLoopRegionIterArg(&use));
-        })
+        .Case<scf::ForOp>([&](auto loop) { return enters(loop.getTiedLoopRegionIterArg(&use)); })
         .Case<scf::YieldOp>([&](auto) {
           auto loop = dyn_cast<scf::ForOp>(parent);
           return enters(parent->getResult(number)) ||
@@ -249,15 +269,15 @@ Expr OperationPrinter::truncate() const {
 
 std::optional<Expr> OperationPrinter::printMath() const {
   static const llvm::StringMap<const char *> functions = {
-      {"math.exp", "exp"},     {"math.exp2", "exp2"},   {"math.expm1", "expm1"},
-      {"math.log", "log"},     {"math.log2", "log2"},   {"math.log10", "log10"},
-      {"math.log1p", "log1p"}, {"math.sqrt", "sqrt"},   {"math.cbrt", "cbrt"},
-      {"math.tanh", "tanh"},   {"math.sinh", "sinh"},   {"math.cosh", "cosh"},
-      {"math.sin", "sin"},     {"math.cos", "cos"},     {"math.tan", "tan"},
-      {"math.atan", "atan"},   {"math.erf", "erf"},     {"math.erfc", "erfc"},
-      {"math.floor", "floor"}, {"math.ceil", "ceil"},   {"math.round", "round"},
+      {"math.exp", "exp"},        {"math.exp2", "exp2"},   {"math.expm1", "expm1"},
+      {"math.log", "log"},        {"math.log2", "log2"},   {"math.log10", "log10"},
+      {"math.log1p", "log1p"},    {"math.sqrt", "sqrt"},   {"math.cbrt", "cbrt"},
+      {"math.tanh", "tanh"},      {"math.sinh", "sinh"},   {"math.cosh", "cosh"},
+      {"math.sin", "sin"},        {"math.cos", "cos"},     {"math.tan", "tan"},
+      {"math.atan", "atan"},      {"math.erf", "erf"},     {"math.erfc", "erfc"},
+      {"math.floor", "floor"},    {"math.ceil", "ceil"},   {"math.round", "round"},
       {"math.roundeven", "rint"}, {"math.trunc", "trunc"}, {"math.absf", "fabs"},
-      {"math.powf", "pow"},    {"math.atan2", "atan2"}, {"math.copysign", "copysign"},
+      {"math.powf", "pow"},       {"math.atan2", "atan2"}, {"math.copysign", "copysign"},
       {"math.fma", "fma"}};
   auto found = functions.find(op->getName().getStringRef());
   if (found != functions.end())
@@ -300,12 +320,10 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::CeilDivSIOp>([&](auto) { return helpInteger("ceil_div"); })
       .Case<arith::DivSIOp>([&](auto) { return helpInteger("trunc_div"); })
       .Case<arith::RemSIOp>([&](auto) { return helpInteger("trunc_mod"); })
-      .Case<arith::AndIOp>([&](auto) {
-        return truth ? infix("&&", Expr::conjunction) : infix("&", Expr::bitAnd);
-      })
-      .Case<arith::OrIOp>([&](auto) {
-        return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr);
-      })
+      .Case<arith::AndIOp>(
+          [&](auto) { return truth ? infix("&&", Expr::conjunction) : infix("&", Expr::bitAnd); })
+      .Case<arith::OrIOp>(
+          [&](auto) { return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr); })
       .Case<arith::XOrIOp>([&](auto) {
         if (truth && matchPattern(op->getOperand(1), m_One()))
           return Expr{"!" + in[0].at(Expr::unary), Expr::unary};
@@ -326,7 +344,8 @@ std::optional<Expr> OperationPrinter::print() const {
       })
       .Case<arith::IndexCastOp>([&](auto) {
         // Functions of a register's number are of type int.
-        bool isInt = op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
+        bool isInt =
+            op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
         bool isSame = getValueType(type()) == getValueType(op->getOperand(0).getType());
         return isInt || isSame ? in[0] : cast();
       })

@@ -14,8 +14,21 @@ namespace moa::cuda {
 struct Expr {
   std::string text;
   int level = primary;
-  enum Level { choice, disjunction, conjunction, bitOr, bitXor, bitAnd, equality, relation,
-               shift, sum, product, unary, primary };
+  enum Level {
+    choice,
+    disjunction,
+    conjunction,
+    bitOr,
+    bitXor,
+    bitAnd,
+    equality,
+    relation,
+    shift,
+    sum,
+    product,
+    unary,
+    primary
+  };
   /// The text as an operand of an operator of `least` or above.
   std::string at(int least) const { return level < least ? "(" + text + ")" : text; }
 };

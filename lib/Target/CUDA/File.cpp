@@ -49,7 +49,8 @@ static std::string comment(llvm::StringRef notes) {
     llvm::StringRef after = k + 1 < lines.size() ? lines[k + 1].rtrim() : "";
     if (!joined.empty())
       line = joined += line.drop_front().str();
-    if (line.starts_with(note) && after.starts_with(note) && countColumns(line) + countColumns(after) <= 118) {
+    if (line.starts_with(note) && after.starts_with(note) &&
+        countColumns(line) + countColumns(after) <= 118) {
       joined = line.str();
       continue;
     }
@@ -64,11 +65,13 @@ static std::string comment(llvm::StringRef notes) {
   return text;
 }
 
-/// Whether a program copies tiles of elements of 8 bits, or of the workspace, which has no descriptor.
+/// Whether a program copies tiles of elements of 8 bits, or of the workspace, which has no
+/// descriptor.
 static bool copiesOthers(device::ProgramOp program) {
   return program
       .walk([&](device::CopyOp copy) {
-        bool isOther = copy.getRing().getType().getElementBytes() == 1 || program.isWorkspace(copy.getArray());
+        bool isOther =
+            copy.getRing().getType().getElementBytes() == 1 || program.isWorkspace(copy.getArray());
         return isOther ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
       })
       .wasInterrupted();
@@ -79,7 +82,8 @@ static std::string describeAnyTiles(llvm::StringRef text) {
   static const std::pair<const char *, const char *> kPlaces[] = {
       {"64 of the last", "128 bytes of the last"},
       {"k == 0 ? 64 :", "k == 0 ? 128 / a.bytes :"},
-      {"a.tensor->dtype.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
+      {"a.tensor->dtype.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : "
+       "CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
        "a.bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8\n"
        "                    : a.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16\n"
        "                                  : CU_TENSOR_MAP_DATA_TYPE_FLOAT16"}};
@@ -92,11 +96,13 @@ static std::string describeAnyTiles(llvm::StringRef text) {
   return result;
 }
 
-/// Whether a text has a call's text, which ends with whole words where it begins or ends with letters; "" is in every
-/// text.
+/// Whether a text has a call's text, which ends with whole words where it begins or ends with
+/// letters; "" is in every text.
 static bool names(llvm::StringRef text, llvm::StringRef call) {
   auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  auto isWithin = [&](size_t at) { return at > 0 && at < text.size() && isPart(text[at - 1]) && isPart(text[at]); };
+  auto isWithin = [&](size_t at) {
+    return at > 0 && at < text.size() && isPart(text[at - 1]) && isPart(text[at]);
+  };
   for (size_t at = text.find(call); at != llvm::StringRef::npos; at = text.find(call, at + 1))
     if (call.empty() || (!isWithin(at) && !isWithin(at + call.size())))
       return true;
@@ -110,8 +116,12 @@ static std::string printHostFunctions(const std::string &callers, bool ofOthers)
     std::string call = function.name;
     llvm::SmallVector<llvm::StringRef, 2> calls;
     llvm::StringRef(call).split(calls, ' ');
-    if (llvm::any_of(calls, [&](llvm::StringRef one) { return names(text, one.str()) || names(callers, one.str()); }))
-      text = (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) + text;
+    if (llvm::any_of(calls, [&](llvm::StringRef one) {
+          return names(text, one.str()) || names(callers, one.str());
+        }))
+      text =
+          (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) +
+          text;
   }
   return text;
 }
@@ -122,8 +132,9 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   bool ofOthers = false;
   for (const ProgramText &entry : programs) {
     if (isOwnName(entry.signature.name))
-      return llvm::createStringError("a kernel cannot be called '" + entry.signature.name +
-                                     "' in CUDA C++: the emitted file, a header or the language uses this name; rename it");
+      return llvm::createStringError(
+          "a kernel cannot be called '" + entry.signature.name +
+          "' in CUDA C++: the emitted file, a header or the language uses this name; rename it");
     ofOthers |= copiesOthers(entry.program);
     Names names(entry.program);
     auto kernels = printKernels(entry.program, names, helpers);
@@ -132,7 +143,8 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
     notes += comment(entry.notes) + "//\n";
     for (const KernelText &kernel : *kernels)
       kernelTexts += "\n" + kernel.text;
-    hostTexts += "\n" + printHost(entry.signature, names, *kernels, gpu::getWorkspace(entry.program));
+    hostTexts +=
+        "\n" + printHost(entry.signature, names, *kernels, gpu::getWorkspace(entry.program));
   }
   std::string text = notes;
   text += "// Written by a compiler; this file carries no licence obligation. Build: nvcc "
@@ -140,17 +152,18 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   std::string rest = kDeclarations + printHelpers(helpers) + kernelTexts +
                      printHostFunctions(hostTexts, ofOthers) + hostTexts;
   // What older GPUs lack is one message of the compiler, not one of ptxas for each line.
-  bool needsHopper = llvm::any_of(llvm::ArrayRef<const char *>{"wgmma.", "setmaxnreg.", "cp.async.bulk"},
-                                  [&](const char *word) { return rest.find(word) != std::string::npos; });
+  bool needsHopper =
+      llvm::any_of(llvm::ArrayRef<const char *>{"wgmma.", "setmaxnreg.", "cp.async.bulk"},
+                   [&](const char *word) { return rest.find(word) != std::string::npos; });
   if (needsHopper)
     text += "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
             "#error \"this file has instructions of sm_90a alone; compile it with "
             "nvcc -gencode arch=compute_90a,code=sm_90a\"\n#endif\n\n";
   // Headers, and what of the text needs them.
   static const std::pair<const char *, const char *> kHeaders[] = {
-      {"", "cmath"}, {"", "cstdint"}, {"", "cstdio"}, 
-      {"strlen(", "cstring"}, {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"}, {"half", "cuda_fp16.h"},
-      {"", "cuda_runtime.h"}, {"CUtensorMap", "cudaTypedefs.h"}};
+      {"", "cmath"},           {"", "cstdint"},         {"", "cstdio"},
+      {"strlen(", "cstring"},  {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"},
+      {"half", "cuda_fp16.h"}, {"", "cuda_runtime.h"},  {"CUtensorMap", "cudaTypedefs.h"}};
   for (auto [word, header] : kHeaders)
     if (rest.find(word) != std::string::npos)
       text += std::string("#include <") + header + ">\n";

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Target/CUDA/KernelPrinter.h"
+#include "lib/Target/CUDA/TileHelpers.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/StringExtras.h"
-#include "lib/Target/CUDA/TileHelpers.h"
 
 using namespace mlir;
 
@@ -98,7 +98,8 @@ bool KernelPrinter::isNeverRead(OpOperand &use) {
   auto loop = dyn_cast<scf::ForOp>(use.getOwner());
   if (!loop || use.getOperandNumber() < loop.getNumControlOperands())
     return false;
-  auto from = getConstantIntValue(loop.getLowerBound()), to = getConstantIntValue(loop.getUpperBound());
+  auto from = getConstantIntValue(loop.getLowerBound()),
+       to = getConstantIntValue(loop.getUpperBound());
   return from && to && *from < *to && loop.getTiedLoopRegionIterArg(&use).use_empty();
 }
 
@@ -114,7 +115,10 @@ void KernelPrinter::printFill(device::FillOp op) {
 
 /// The type of a contraction's operands as instructions name it.
 static const char *nameOfOperands(Type element) {
-  return element.isBF16() ? "BF16" : element.isF16() ? "F16" : isa<IntegerType>(element) ? "S8" : "E4M3";
+  return element.isBF16()            ? "BF16"
+         : element.isF16()           ? "F16"
+         : isa<IntegerType>(element) ? "S8"
+                                     : "E4M3";
 }
 
 /// The function that issues the products of one tile: an instruction per step of 32 bytes.
@@ -122,13 +126,17 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
   RingType b = op.getB().getType();
   auto a = dyn_cast<RingType>(op.getA().getType());
   int64_t columns = op.getResult().getType().getShape()[1];
-  std::string instruction = requestContraction(columns, nameOfOperands(b.getElementType()), helpers.names);
+  std::string instruction =
+      requestContraction(columns, nameOfOperands(b.getElementType()), helpers.names);
   helpers.insert("descriptors");
-  bool byRows = op.getTransposed(), sums = bool(op.getC()), isInteger = isa<IntegerType>(b.getElementType());
+  bool byRows = op.getTransposed(), sums = bool(op.getC()),
+       isInteger = isa<IntegerType>(b.getElementType());
   auto place = [&](int64_t k) { return "%" + std::to_string(columns / 2 + 2 + k); };
   bool isByte = b.getElementBytes() == 1;
   std::string wish = std::string(sums ? "add_products" : "start_products") +
-                     (isInteger ? "_of_integers" : isByte ? "_of_bytes" : "") +
+                     (isInteger ? "_of_integers"
+                      : isByte  ? "_of_bytes"
+                                : "") +
                      (byRows ? "" : "_by_columns");
   return helpers.request(wish, [&](const std::string &name) {
     // Floats have signs, those of 16 bits transpositions.
@@ -136,17 +144,20 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
     std::string left = a ? "\"" + place(0) + (isByte ? "\", " : "\", \"1, 1, 0, ")
                          : "\"{" + place(0) + ", " + place(1) + ", " + place(2) + ", " + place(3) +
                                (isByte ? "}\", " : "}\", \"1, 1, ");
-    std::string operands = a ? "\"l\"(from + row_step<A_ROWS>(k))"
-                             : "\"r\"(a[4 * k]), \"r\"(a[4 * k + 1]), \"r\"(a[4 * k + 2]), \"r\"(a[4 * k + 3])";
-    return "template <int STEPS" + std::string(a ? ", int A_ROWS" : "") + ", int B_ROWS>\nDEVICE void " + name +
-           "(" + (isInteger ? "int32_t" : "float") + " (&sum)[" + std::to_string(columns / 2) + "], " +
+    std::string operands =
+        a ? "\"l\"(from + row_step<A_ROWS>(k))"
+          : "\"r\"(a[4 * k]), \"r\"(a[4 * k + 1]), \"r\"(a[4 * k + 2]), \"r\"(a[4 * k + 3])";
+    return "template <int STEPS" + std::string(a ? ", int A_ROWS" : "") +
+           ", int B_ROWS>\nDEVICE void " + name + "(" + (isInteger ? "int32_t" : "float") +
+           " (&sum)[" + std::to_string(columns / 2) + "], " +
            (a ? "const void *a" : "const uint32_t *a") + ", const void *b) {\n  const uint64_t " +
            (a ? "from = tile_by_rows(a), " : "") +
            "by = " + (byRows ? "tile_by_rows(b)" : "tile_by_columns<B_ROWS>(b)") + ";\n" +
            "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
            "  UNROLL for (int k = 0; k < STEPS; ++k)\n" +
-           wrapLine("    " + instruction + "(sum, by + " + (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") +
-                        ", " + (sums ? "1" : "int(k != 0)") + ", " + left + last + operands + ");",
+           wrapLine("    " + instruction + "(sum, by + " +
+                        (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") + ", " +
+                        (sums ? "1" : "int(k != 0)") + ", " + left + last + operands + ");",
                     8) +
            "\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n";
   });
@@ -171,7 +182,9 @@ void KernelPrinter::printContract(device::ContractOp op) {
 }
 
 void KernelPrinter::printAwait(device::AwaitOp op) {
-  std::string helper = isa<IntegerType>(typeOf(op.getResult()).getElementType()) ? "await_integer_products" : "await_products";
+  std::string helper = isa<IntegerType>(typeOf(op.getResult()).getElementType())
+                           ? "await_integer_products"
+                           : "await_products";
   helpers.insert(helper);
   std::string name = declareFragment(op.getResult(), "product");
   writeCall(helper + "<" + std::to_string(op.getPending()) + ">(" + name + ")");
@@ -237,9 +250,12 @@ std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::
   };
   if (llvm::StringRef(part).count(' ') <= 2)
     return substituted();
-  return helpers.request(wish, [&](const std::string &name) {
-    return "constexpr DEVICE int " + name + "(int e) { return " + part + "; }\n";
-  }) + "(" + e + ")";
+  return helpers.request(wish,
+                         [&](const std::string &name) {
+                           return "constexpr DEVICE int " + name + "(int e) { return " + part +
+                                  "; }\n";
+                         }) +
+         "(" + e + ")";
 }
 
 /// Whether more of an index is used than what the register decides.
@@ -287,17 +303,18 @@ bool KernelPrinter::printRounding(device::MapOp op) {
     return false;
   auto yield = cast<device::YieldOp>(block.getTerminator());
   Operation *rounded = yield.getValues()[0].getDefiningOp();
-  if (!isa_and_nonnull<arith::TruncFOp, device::HalfFromBitsOp>(rounded) || rounded->getOperand(0) != block.getArgument(0))
+  if (!isa_and_nonnull<arith::TruncFOp, device::HalfFromBitsOp>(rounded) ||
+      rounded->getOperand(0) != block.getArgument(0))
     return false;
   Type given = block.getArgument(0).getType(), type = yield.getValues()[0].getType();
   bool isOfHalves = given.isF16() && isa<Float8E4M3FNType>(type);
   if (!given.isF32() && !isOfHalves)
     return false;
   const char *helper = isa<device::HalfFromBitsOp>(rounded) ? "halves_from_bits"
-                       : isOfHalves                        ? "pack_e4m3_of_halves"
-                       : type.isBF16()                     ? "pack_bf16"
-                       : type.isF16()                      ? "pack_f16"
-                                                           : "pack_e4m3";
+                       : isOfHalves                         ? "pack_e4m3_of_halves"
+                       : type.isBF16()                      ? "pack_bf16"
+                       : type.isF16()                       ? "pack_f16"
+                                                            : "pack_e4m3";
   helpers.insert(helper);
   std::string name = declareFragment(op.getResult(0), "packed");
   write(std::string(helper) + "(" + name + ", " + value(op.getInputs()[0]).text + ");");
@@ -307,9 +324,8 @@ bool KernelPrinter::printRounding(device::MapOp op) {
 /// A map that gives every element the same constant.
 bool KernelPrinter::printConstantMap(device::MapOp op) {
   auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
-  auto constant = op.getNumResults() == 1
-                      ? yield.getValues()[0].getDefiningOp<arith::ConstantOp>()
-                      : arith::ConstantOp();
+  auto constant = op.getNumResults() == 1 ? yield.getValues()[0].getDefiningOp<arith::ConstantOp>()
+                                          : arith::ConstantOp();
   if (!constant || isNarrow(op.getResult(0)))
     return false;
   std::string name = declareFragment(op.getResult(0), "constant");
@@ -320,9 +336,12 @@ bool KernelPrinter::printConstantMap(device::MapOp op) {
 
 /// Whether two maps may stand in one loop over the registers.
 static bool canShareLoop(device::MapOp first, device::MapOp next) {
-  auto sameLayout = [&](Value fragment) { return typeOf(fragment).getLayout() == first.getLayout(); };
+  auto sameLayout = [&](Value fragment) {
+    return typeOf(fragment).getLayout() == first.getLayout();
+  };
   return first.getLayout() == next.getLayout() && first.getNumResults() && next.getNumResults() &&
-         llvm::all_of(first.getResults(), sameLayout) && llvm::all_of(next.getResults(), sameLayout);
+         llvm::all_of(first.getResults(), sameLayout) &&
+         llvm::all_of(next.getResults(), sameLayout);
 }
 
 Operation *KernelPrinter::printMaps(device::MapOp first) {
@@ -341,7 +360,8 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
     auto isOfGroup = [&](Value input) {
       return input.hasOneUse() && llvm::is_contained(group, input.getDefiningOp<device::MapOp>());
     };
-    if (recording && map.getBody().front().getOperations().size() <= 3 && llvm::none_of(map.getInputs(), isOfGroup))
+    if (recording && map.getBody().front().getOperations().size() <= 3 &&
+        llvm::none_of(map.getInputs(), isOfGroup))
       break;
     group.push_back(map);
     last = map;
@@ -368,11 +388,14 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   std::string e = fresh(layout.getRank() == 1 ? "r" : "e");
   // What has no results acts, once per element.
   bool once = first.getNumResults() == 0 && layout.getRank() == 1;
-  bool inPairs = first.walk([](device::StoreOp store) {
-                        return store.getPairs() ? WalkResult::interrupt() : WalkResult::advance();
-                      }).wasInterrupted();
+  bool inPairs = first
+                     .walk([](device::StoreOp store) {
+                       return store.getPairs() ? WalkResult::interrupt() : WalkResult::advance();
+                     })
+                     .wasInterrupted();
   std::string step = inPairs ? e + " += 2" : "++" + e;
-  std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " + e + " = 0; " + e + " < " + std::to_string(registers) + "; " + step + ")";
+  std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " +
+                     e + " = 0; " + e + " < " + std::to_string(registers) + "; " + step + ")";
   size_t mark = body.size();
   joinEnd = 0; // what follows stands in another block than the line before
   ++depth;
@@ -400,11 +423,13 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
 void KernelPrinter::printPair(device::StoreOp store) {
   auto argument = cast<BlockArgument>(store.getValue());
   auto map = cast<device::MapOp>(argument.getOwner()->getParentOp());
-  std::string first = value(argument).text, name = value(map.getInputs()[argument.getArgNumber()]).text;
+  std::string first = value(argument).text,
+              name = value(map.getInputs()[argument.getArgNumber()]).text;
   std::string e = llvm::StringRef(first).drop_front(name.size() + 1).drop_back().str();
   helpers.insert("store_pair");
-  writeCall("store_pair(" + names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + " + " + value(store.getOffset()).at(Expr::sum + 1) + ", " + first +
-            ", " + name + "[" + e + " + 1])");
+  writeCall("store_pair(" + names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + " + " +
+            value(store.getOffset()).at(Expr::sum + 1) + ", " + first + ", " + name + "[" + e +
+            " + 1])");
 }
 
 unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
@@ -435,19 +460,22 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     values[argument] = isScalar ? Expr{localValues[input]}
                                 : Expr{value(input).text + "[" + (isRow ? row : e) + "]"};
   }
-  for (auto [axis, argument] : llvm::enumerate(block.getArguments().drop_front(op.getInputs().size()))) {
+  for (auto [axis, argument] :
+       llvm::enumerate(block.getArguments().drop_front(op.getInputs().size()))) {
     if (argument.use_empty())
       continue;
     std::string part = threadPart(layout, axis);
-    std::string inner = requestRegisterFunction(axis == 0 ? "row_of" : "column_of",
-                                                registerPart(layout, axis), e);
+    std::string inner =
+        requestRegisterFunction(axis == 0 ? "row_of" : "column_of", registerPart(layout, axis), e);
     for (Operation *user : argument.getUsers())
       if (auto offset = dyn_cast<device::ThreadOffsetOp>(user))
         values[offset.getResult()] = {inner.empty() ? "0" : inner,
-                                      inner.find(' ') == std::string::npos ? Expr::primary : Expr::sum};
+                                      inner.find(' ') == std::string::npos ? Expr::primary
+                                                                           : Expr::sum};
     if (!isUsedWhole(argument))
       continue;
-    std::string text = part.empty() ? "" : threadPlace(part, axis == 0 ? "lane_row" : "lane_column");
+    std::string text =
+        part.empty() ? "" : threadPlace(part, axis == 0 ? "lane_row" : "lane_column");
     if (!inner.empty())
       text += (text.empty() ? "" : " + ") + inner;
     bool isPlain = text.find_first_of("+*") == std::string::npos;
@@ -504,7 +532,8 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
   Block &block = op.getBody().front();
   auto yield = cast<device::YieldOp>(block.getTerminator());
   for (auto [result, other] : llvm::zip(op.getResults(), op.getOtherwise())) {
-    std::string from = isCopiedConstant(other) ? "" : value(other).text, to = declareFragment(result, "result");
+    std::string from = isCopiedConstant(other) ? "" : value(other).text,
+                to = declareFragment(result, "result");
     if (from.empty())
       copyFragment(to, other);
     else
@@ -537,8 +566,8 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
   return helpers.request(name, [&](const std::string &own) {
     std::string body = std::string("a ") + sign + " b";
     if (isa<FloatType>(type)) // in one rounding, fused with nothing
-      body = std::string(type.isF64() ? "__d" : "__f") +
-             (monoid == Monoid::add ? "add" : "mul") + "_rn(a, b)";
+      body = std::string(type.isF64() ? "__d" : "__f") + (monoid == Monoid::add ? "add" : "mul") +
+             "_rn(a, b)";
     return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
            " b) { return " + body + "; }\n";
   });
@@ -569,16 +598,20 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
     helpers.insert("fill");
   return helpers.request(joinsLanes ? "reduce_rows" : "reduce_own", [&](const std::string &name) {
     std::string text = std::string("// Combines the columns of each row") +
-                       (isOne ? "" : isPaired ? ": even and odd ones apart, then both" : ": in order") +
+                       (isOne      ? ""
+                        : isPaired ? ": even and odd ones apart, then both"
+                                   : ": in order") +
                        (!joinsLanes ? " (those of this thread)"
                         : isOne     ? ", which lanes share"
                                     : ", then the lanes that share the row") +
                        ". A state comes first.\n";
     std::string size = isOne ? count : "R";
-    text += "template <auto COMBINE, class T, class U" + std::string(isOne ? "" : ", int R") + ">\nDEVICE void " + name +
-            "(T (&to)[" + count + "], const T (&x)[" + size + "], U identity, const T *state = nullptr) {\n";
+    text += "template <auto COMBINE, class T, class U" + std::string(isOne ? "" : ", int R") +
+            ">\nDEVICE void " + name + "(T (&to)[" + count + "], const T (&x)[" + size +
+            "], U identity, const T *state = nullptr) {\n";
     if (!isOne) {
-      text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") + ";\n  fill(even, identity)" +
+      text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") +
+              ";\n  fill(even, identity)" +
               (isPaired ? ", fill(odd, identity);\n  UNROLL for (int e = 0; e < R; e += 2) {\n"
                         : ";\n  UNROLL for (int e = 0; e < R; ++e) ") +
               (isPaired ? "    " : "") + "even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
@@ -586,14 +619,18 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
         text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n  }\n";
     }
     text += "  UNROLL for (int r = 0; r < " + count + "; ++r) {\n    T all = " +
-            (isOne ? "COMBINE(identity, x[r])" : isPaired ? "COMBINE(even[r], odd[r])" : "even[r]") + ";\n";
+            (isOne      ? "COMBINE(identity, x[r])"
+             : isPaired ? "COMBINE(even[r], odd[r])"
+                        : "even[r]") +
+            ";\n";
     const std::string combine = "all = COMBINE(all, __shfl_xor_sync(0xffffffff, all, ";
     bool isDoubling = lanes.size() > 1;
     for (size_t k = 1; k < lanes.size(); ++k)
       isDoubling &= lanes[k] == 2 * lanes[k - 1];
     if (isDoubling)
-      text += "    UNROLL for (int lanes = " + std::to_string(lanes.front()) + "; lanes <= " +
-              std::to_string(lanes.back()) + "; lanes *= 2) " + combine + "lanes));\n";
+      text += "    UNROLL for (int lanes = " + std::to_string(lanes.front()) +
+              "; lanes <= " + std::to_string(lanes.back()) + "; lanes *= 2) " + combine +
+              "lanes));\n";
     else
       for (int64_t mask : lanes)
         text += "    " + combine + std::to_string(mask) + "));\n";
@@ -603,17 +640,28 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
 
 /// The function that adds the pairs of floats of 16 bits that a thread has of each row.
 std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows) {
-  std::string row = registerPart(layout, 0, /*weights=*/false), count = std::to_string(rows.getNumRegisters());
+  std::string row = registerPart(layout, 0, /*weights=*/false),
+              count = std::to_string(rows.getNumRegisters());
   row = row.empty() ? "0" : requestRegisterFunction("row_register", row, "2 * k");
   helpers.insert("add_halves"), helpers.insert("halves_of");
   return helpers.request("sum_halves", [&](const std::string &name) {
-    return "// Adds what this thread has of each row: pairs of even and of odd number apart, then both neighbours.\n"
-           "template <int R> DEVICE void " + name + "(float (&to)[" + count + "], const uint32_t (&x)[R]) {\n"
-           "  uint32_t sums[" + count + "][2] = {};\n  int number[" + count + "] = {};\n"
-           "  UNROLL for (int k = 0; k < R; ++k) {\n    const int r = " + row + ";\n"
+    return "// Adds what this thread has of each row: pairs of even and of odd number apart, then "
+           "both neighbours.\n"
+           "template <int R> DEVICE void " +
+           name + "(float (&to)[" + count +
+           "], const uint32_t (&x)[R]) {\n"
+           "  uint32_t sums[" +
+           count + "][2] = {};\n  int number[" + count +
+           "] = {};\n"
+           "  UNROLL for (int k = 0; k < R; ++k) {\n    const int r = " +
+           row +
+           ";\n"
            "    uint32_t &sum = sums[r][number[r]++ % 2];\n    sum = add_halves(sum, x[k]);\n  }\n"
-           "  UNROLL for (int r = 0; r < " + count + "; ++r) {\n"
-           "    const float2 both = __half22float2(halves_of(add_halves(sums[r][0], sums[r][1])));\n"
+           "  UNROLL for (int r = 0; r < " +
+           count +
+           "; ++r) {\n"
+           "    const float2 both = __half22float2(halves_of(add_halves(sums[r][0], "
+           "sums[r][1])));\n"
            "    to[r] = __fadd_rn(both.x, both.y);\n  }\n}\n";
   });
 }
@@ -621,8 +669,10 @@ std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows
 Operation *KernelPrinter::printReduce(device::ReduceOp op) {
   FragmentType type = op.getFragment().getType();
   if (type.getElementType().isF16() && op.getResult().getType().getElementType().isF32()) {
-    std::string function = requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
-    std::string from = value(op.getFragment()).text, name = declareFragment(op.getResult(), "reduced");
+    std::string function =
+        requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
+    std::string from = value(op.getFragment()).text,
+                name = declareFragment(op.getResult(), "reduced");
     write(function + "(" + name + ", " + from + ");");
     return op;
   }

@@ -35,14 +35,16 @@ DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" 
     {"reciprocal_near", R"(// 1/x within one unit in the last place.
 DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
-    {"half_from_bits", R"(// The float of 16 bits whose bits are 16 times the nearest integer to 2^24 x, or to 0 if that is negative.
+    {"half_from_bits",
+     R"(// The float of 16 bits whose bits are 16 times the nearest integer to 2^24 x, or to 0 if that is negative.
 DEVICE __half half_from_bits(float x) {
   uint16_t bits;
   asm("{cvt.rn.relu.f16.f32 %0, %1; shl.b16 %0, %0, 4;}" : "=h"(bits) : "f"(x));
   return __ushort_as_half(bits);
 }
 )"},
-    {"to_e4m3", R"(// The bits of the nearest float with 4 bits of exponent and 3 of fraction; beyond its largest, that one.
+    {"to_e4m3",
+     R"(// The bits of the nearest float with 4 bits of exponent and 3 of fraction; beyond its largest, that one.
 DEVICE uint8_t to_e4m3(float x) {
   uint16_t bits;
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
@@ -56,13 +58,16 @@ DEVICE uint8_t to_e4m3(float x) {
   return x;
 }
 )"},
-    {"await_earlier_launches", R"(// Blocks may start while those of the launch before end: waits for all of these, and for what they wrote.
+    {"await_earlier_launches",
+     R"(// Blocks may start while those of the launch before end: waits for all of these, and for what they wrote.
 DEVICE void await_earlier_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 )"},
-    {"let_next_launch_start", R"(// The next launch starts when all blocks have come here, and waits by itself for what it needs.
+    {"let_next_launch_start",
+     R"(// The next launch starts when all blocks have come here, and waits by itself for what it needs.
 DEVICE void let_next_launch_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 )"},
-    {"await_launch_beside", R"(// The block behind the last one ends when the launch before has ended, which the others do not need. Without branches,
+    {"await_launch_beside",
+     R"(// The block behind the last one ends when the launch before has ended, which the others do not need. Without branches,
 // as these change the order of what stands behind.
 DEVICE void await_launch_beside() {
   asm volatile("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, %nctaid.x; "
@@ -70,7 +75,8 @@ DEVICE void await_launch_beside() {
                "@last griddepcontrol.launch_dependents; @last griddepcontrol.wait; @last exit;}" ::: "memory");
 }
 )"},
-    {"has_nothing_to_do", R"(// Whether a flag is 0, which has been known since the launch before could start. No block waits then but the last one.
+    {"has_nothing_to_do",
+     R"(// Whether a flag is 0, which has been known since the launch before could start. No block waits then but the last one.
 DEVICE bool has_nothing_to_do(const int32_t *flag) {
   asm volatile("" : "+l"(flag));
   if (__ldg(flag) != 0) return false;
@@ -78,15 +84,18 @@ DEVICE bool has_nothing_to_do(const int32_t *flag) {
   return true;
 }
 )"},
-    {"low_word", R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.
+    {"low_word",
+     R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.
 DEVICE int64_t low_word(int64_t x) { return int64_t(uint32_t(x)); }
 )"},
-    {"opaque", R"(// The same value, of which the compiler knows nothing: what follows from it is computed behind this.
+    {"opaque",
+     R"(// The same value, of which the compiler knows nothing: what follows from it is computed behind this.
 DEVICE int32_t opaque(int32_t x) { asm volatile("" : "+r"(x)); return x; }
 DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
 DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
 )"},
-    {"read_awaited", R"(// An element that an earlier launch has written. Its address is known from here on, behind the wait for that launch.
+    {"read_awaited",
+     R"(// An element that an earlier launch has written. Its address is known from here on, behind the wait for that launch.
 template <class T> DEVICE auto read_awaited(const T *x, int64_t i) { asm volatile("" : "+l"(x)); return __ldg(x + i); }
 )"},
     {"signal", R"(// Adds one to a counter, behind everything that this warp has stored.
@@ -95,14 +104,16 @@ DEVICE void signal(int32_t *counter) {
   if (threadIdx.x % 32 == 0) asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 }
 )"},
-    {"signals", R"(// A counter. Behind it everything is seen that warps have stored whose signals are in it.
+    {"signals",
+     R"(// A counter. Behind it everything is seen that warps have stored whose signals are in it.
 DEVICE int64_t signals(const int32_t *counter) {
   int32_t count;
   asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
   return count;
 }
 )"},
-    {"next_block", R"(// The number of a block that none has yet: those of the grid begin with the first ones.
+    {"next_block",
+     R"(// The number of a block that none has yet: those of the grid begin with the first ones.
 DEVICE int64_t next_block(int32_t *counter, int64_t residents) {
   int32_t count;
   asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], 1;" : "=r"(count) : "l"(counter) : "memory");
@@ -117,7 +128,8 @@ DEVICE int64_t next_turn(int32_t *counter) {
   return low_word(turn);
 }
 )"},
-    {"await_turns", R"(// Waits until so many numbers are done with, by blocks whose stores are seen then.
+    {"await_turns",
+     R"(// Waits until so many numbers are done with, by blocks whose stores are seen then.
 DEVICE void await_turns(const int32_t *counter, int64_t count) {
   if (threadIdx.x == 0) {
     int32_t done; // relaxed while it is not there yet, as what waits for memory forgets what is near
@@ -127,7 +139,8 @@ DEVICE void await_turns(const int32_t *counter, int64_t count) {
   __syncthreads();
 }
 )"},
-    {"end_turn", R"(// Says that this block is done with its number, behind everything that its threads have stored.
+    {"end_turn",
+     R"(// Says that this block is done with its number, behind everything that its threads have stored.
 DEVICE void end_turn(int32_t *counter) {
   __syncthreads();
   if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
@@ -136,7 +149,8 @@ DEVICE void end_turn(int32_t *counter) {
     {"raise_flag", R"(// Sets a flag to 1. Any number of threads may do so, in any order.
 DEVICE void raise_flag(int32_t *flag) { asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory"); }
 )"},
-    {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes. The others are
+    {"load_run",
+     R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes. The others are
 // packed as these are, so that both ways give the same registers, and in what is a loop to compilers: they would run
 // through all of it without doing anything, and jump over a loop.
 template <bool IS_ALIGNED = false, class T, int W>
@@ -168,7 +182,8 @@ template <class T, int W> DEVICE void load_aligned(T (&to)[W], const T *from, in
   load_run<true>(to, from, 1, count);
 }
 )"},
-    {"load_runs", R"(// The same of several rows, so many elements apart: whether they are aligned is asked once. They are read in
+    {"load_runs",
+     R"(// The same of several rows, so many elements apart: whether they are aligned is asked once. They are read in
 // the steps of serial folds, where the loop of load_run costs more than it saves.
 template <int STEP, bool IS_ALIGNED = false, class T, int R, int W>
 DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t count) {
@@ -224,7 +239,8 @@ template <class T, int W> DEVICE void store_aligned(const T (&from)[W], T *to, i
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
 template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},
-    {"both_numbers", R"(template <class T> DEVICE bool both_numbers(T a, T b) { return a == a && b == b; }
+    {"both_numbers",
+     R"(template <class T> DEVICE bool both_numbers(T a, T b) { return a == a && b == b; }
 )"},
     {"floor_div", R"(// The quotient rounded down; 0 for a divisor of 0.
 template <class T> DEVICE T floor_div(T a, T b) {
@@ -255,7 +271,8 @@ template <class T> DEVICE T trunc_div(T a, T b) {
     {"trunc_mod", R"(// The remainder with the dividend's sign; 0 for a divisor of 0.
 template <class T> DEVICE T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 : T(a % b); }
 )"},
-    {"shift_left", R"(template <class T> DEVICE T shift_left(T a, T n) { return T(uint64_t(a) << (n & 63)); }
+    {"shift_left",
+     R"(template <class T> DEVICE T shift_left(T a, T n) { return T(uint64_t(a) << (n & 63)); }
 )"},
     {"shift_right", R"(template <class T> DEVICE T shift_right(T a, T n) { return T(a >> n); }
 )"},
@@ -312,7 +329,8 @@ static std::string specialise(std::string text) {
 }
 
 std::string printHelpers(const Helpers &helpers) {
-  std::string text = "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
+  std::string text =
+      "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
   for (auto [name, definition] : kHelpers) {
     if (helpers.names.count(name))
       text += specialise(definition);

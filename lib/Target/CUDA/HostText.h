@@ -96,13 +96,15 @@ bool open_array(Message &m, Array &a, const DLTensor *tensor) {
   return true;
 }
 )moa"},
-    {"bind_symbol", R"moa(bool bind_symbol(Message &m, int64_t *symbol, const char *name, const char *text, Checked v) {
+    {"bind_symbol",
+     R"moa(bool bind_symbol(Message &m, int64_t *symbol, const char *name, const char *text, Checked v) {
   *symbol = v.value;
   REFUSE_IF(!v.code && v.value < 0, MOA_SHAPE, "%s = %s = %ld is negative", name, text, v.value);
   return is_known(m, text, v);
 }
 )moa"},
-    {"check_extents", R"moa(struct Extent { const Array &array; int axis; const char *text; Checked value; };
+    {"check_extents",
+     R"moa(struct Extent { const Array &array; int axis; const char *text; Checked value; };
 template <int N> bool check_extents(Message &m, const Extent (&expected)[N]) {
   for (const auto &[a, axis, text, v] : expected) {
     REJECT_IF(!v.code && a.shape[axis] != v.value, MOA_SHAPE, "expects %s, so %s = %ld on axis %d, but got %ld", a.type,
@@ -112,20 +114,23 @@ template <int N> bool check_extents(Message &m, const Extent (&expected)[N]) {
   return true;
 }
 )moa"},
-    {"check_constraint", R"moa(template <class Relation> bool check_constraint(Message &m, const char *text, Checked a, Checked b) {
+    {"check_constraint",
+     R"moa(template <class Relation> bool check_constraint(Message &m, const char *text, Checked a, Checked b) {
   REFUSE_IF(!a.code && !b.code && !Relation()(a.value, b.value), MOA_CONSTRAINT,
             "requires %s, but the left side is %ld and the right side %ld", text, a.value, b.value);
   return is_known(m, text, a) && is_known(m, text, b);
 }
 )moa"},
-    {"check_workspace", R"moa(bool check_workspace(Message &m, const char *workspace, size_t bytes, int64_t needed) {
+    {"check_workspace",
+     R"moa(bool check_workspace(Message &m, const char *workspace, size_t bytes, int64_t needed) {
   REFUSE_IF(bytes < size_t(needed), MOA_WORKSPACE, "the workspace has %zu bytes, but %ld are needed", bytes, needed);
   REFUSE_IF(needed && (!workspace || uintptr_t(workspace) % 64), MOA_WORKSPACE,
             "the workspace at %p is NULL or not a multiple of 64", (const void *)workspace);
   return true;
 }
 )moa"},
-    {"", R"moa(// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
+    {"",
+     R"moa(// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
 // an output have distinct addresses: in order of the strides, each passes all that the smaller ones reach.
 bool resolve(Message &m, Array &a, int device) {
   if (a.is_empty) return true;
@@ -173,7 +178,8 @@ template <int N> bool check_memory(Message &m, Array (&arrays)[N]) {
   return true;
 }
 )moa"},
-    {"check_tiles", R"moa(// The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
+    {"check_tiles",
+     R"moa(// The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
 bool check_tiles(Message &m, const Array &a) {
   const int64_t last = a.rank - 1, stride = a.is_empty || a.shape[last] == 1 ? 1 : a.s[last];
   REJECT_IF(stride != 1, MOA_STRIDES, "expects adjacent elements on axis %d, but got stride %ld", int(last), stride);
@@ -194,7 +200,8 @@ Array in_workspace(const char *name, int rank, int code, int bytes, char *begin,
   return a;
 }
 )moa"},
-    {"describe_tiles", R"moa(// Tiles of `rows` indices of one axis and 64 of the last; of an empty array none is copied.
+    {"describe_tiles",
+     R"moa(// Tiles of `rows` indices of one axis and 64 of the last; of an empty array none is copied.
 bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, int rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
   auto found = cudaDriverEntryPointSuccess;
@@ -217,7 +224,8 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
   return true;
 }
 )moa"},
-    {"describe_steps", R"moa(// The same of every `step`-th index of that axis, from the first on. Where there is no such step none is copied.
+    {"describe_steps",
+     R"moa(// The same of every `step`-th index of that axis, from the first on. Where there is no such step none is copied.
 bool describe_steps(Message &m, CUtensorMap *map, Array a, int row_axis, int rows, const char *text, Checked step) {
   if (!is_known(m, text, step)) return false;
   if (a.is_empty || step.value < 1) return describe_tiles(m, map, a, row_axis, rows);
@@ -228,7 +236,8 @@ bool describe_steps(Message &m, CUtensorMap *map, Array a, int row_axis, int row
   return describe_tiles(m, map, a, row_axis, rows);
 }
 )moa"},
-    {"not_shown check_bounds", R"moa(// Says that a result which is not empty is not shown to be within its tolerance.
+    {"not_shown check_bounds",
+     R"moa(// Says that a result which is not empty is not shown to be within its tolerance.
 void not_shown(Message &m, const Array &a, const char *within, const char *why) {
   const size_t used = m.size ? strlen(m.text) : 0;
   if (a.is_empty || m.code == MOA_LAUNCH) return;
@@ -236,7 +245,8 @@ void not_shown(Message &m, const Array &a, const char *within, const char *why) 
   snprintf(m.text + used, m.size - used, "%s%s is not shown to be within %s: %s", used ? "; " : "", a.name, within, why);
 }
 )moa"},
-    {"check_bounds", R"moa(// Waits for bounds on a result's errors, or estimates of them, and says where they are above what is allowed, or NaN.
+    {"check_bounds",
+     R"moa(// Waits for bounds on a result's errors, or estimates of them, and says where they are above what is allowed, or NaN.
 void check_bounds(Message &m, void *stream, const Array &a, const char *within, double allowed, const char *told,
                   const float *bounds, const char *axes, std::initializer_list<int64_t> shape) {
   float part[256], found = 0;
@@ -275,7 +285,8 @@ bool all_larger(std::initializer_list<Checked> pairs) {
   return true;
 }
 )moa"},
-    {"launch_kernel", R"moa(// Behind another launch of its call, whose number is at least `least`, a kernel may start blocks while that one runs,
+    {"launch_kernel",
+     R"moa(// Behind another launch of its call, whose number is at least `least`, a kernel may start blocks while that one runs,
 // and waits by itself for what it needs.
 template <class... Parameters, class... Arguments>
 void launch_kernel(void (*kernel)(Parameters...), int &latest, int number, int least, int64_t blocks, int threads,

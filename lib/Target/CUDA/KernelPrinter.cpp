@@ -31,7 +31,8 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     helpers.insert(call);
     write(std::string(call) + "();");
   };
-  // What has not waited lets the next one start at once; else that might start before what this one waits for has ended.
+  // What has not waited lets the next one start at once; else that might start before what this one
+  // waits for has ended.
   if (launch.isBeside)
     begin("await_launch_beside");
   if (launch.idle) {
@@ -73,7 +74,8 @@ void KernelPrinter::popScope() {
 }
 
 void KernelPrinter::declareArray(const std::string &type, const std::string &declarator) {
-  Scope &scope = *llvm::find_if(llvm::reverse(scopes), [](Scope &s) { return s.start.has_value(); });
+  Scope &scope =
+      *llvm::find_if(llvm::reverse(scopes), [](Scope &s) { return s.start.has_value(); });
   auto same = llvm::find_if(scope.arrays, [&](auto &entry) { return entry.first == type; });
   if (same == scope.arrays.end())
     scope.arrays.emplace_back(type, declarator);
@@ -159,7 +161,8 @@ void KernelPrinter::dropBraces(size_t start) {
     StringRef head = lines[k], only = lines[k + 1].ltrim();
     isShort = head.consume_back(" {") && !only.starts_with("if ") && !only.contains(" if (") &&
               head.size() + 1 + only.size() <= 120;
-    text += (k ? std::string(2 * depth, ' ') + head.ltrim(" }").str() : head.str()) + " " + only.str() + "\n";
+    text += (k ? std::string(2 * depth, ' ') + head.ltrim(" }").str() : head.str()) + " " +
+            only.str() + "\n";
   }
   if (!isShort)
     return;
@@ -209,8 +212,7 @@ bool KernelPrinter::isSeparated(Operation &op, Operation *user) {
 
 void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
   Value result = op.getResult(0);
-  bool once = result.hasOneUse() &&
-              (*result.getUsers().begin())->getBlock() == op.getBlock() &&
+  bool once = result.hasOneUse() && (*result.getUsers().begin())->getBlock() == op.getBlock() &&
               !isa<scf::YieldOp>(*result.getUsers().begin()) &&
               !isSeparated(op, *result.getUsers().begin());
   if (isa<NameLoc>(op.getLoc()) && isa<FloatType>(result.getType()))
@@ -265,7 +267,8 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::LoadOp>([&](auto load) {
         std::string text = access(load.getArray(), load.getOffset());
-        // What earlier launches wrote is constant here. Tiles need that to be known: loads of it wait for nothing else.
+        // What earlier launches wrote is constant here. Tiles need that to be known: loads of it
+        // wait for nothing else.
         unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
         if (launch.sharedBytes && launch.awaits(number)) {
           helpers.insert("read_awaited");
@@ -277,17 +280,19 @@ void KernelPrinter::printStatement(Operation &op) {
       .Case<device::StoreOp>([&](auto store) {
         if (store.getPairs())
           return printPair(store);
-        write(access(store.getArray(), store.getOffset()) + " = " +
-              value(store.getValue()).text + ";");
+        write(access(store.getArray(), store.getOffset()) + " = " + value(store.getValue()).text +
+              ";");
       })
       .Case<device::SignalOp>([&](auto signal) {
         helpers.insert("signal");
-        writeCall("signal(" + names.of(getNumber(signal.getArray())) + " + " + value(signal.getOffset()).at(Expr::sum + 1) + ")");
+        writeCall("signal(" + names.of(getNumber(signal.getArray())) + " + " +
+                  value(signal.getOffset()).at(Expr::sum + 1) + ")");
       })
       .Case<device::SignalsOp>([&](auto signals) {
         helpers.insert("signals");
-        define(op, {"signals(" + names.of(getNumber(signals.getArray())) + " + " +
-                    value(signals.getOffset()).at(Expr::sum + 1) + ")"},
+        define(op,
+               {"signals(" + names.of(getNumber(signals.getArray())) + " + " +
+                value(signals.getOffset()).at(Expr::sum + 1) + ")"},
                /*mayInline=*/false);
       })
       .Case<device::StagesOp>([&](auto stages) { printStages(stages); })
@@ -295,7 +300,8 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("raise_flag");
         writeCall("raise_flag(" + names.of(getNumber(raise.getArray())) + ")");
       })
-      .Case<device::ExitIfOp>([&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
+      .Case<device::ExitIfOp>(
+          [&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
       .Case<device::LoadRunOp>([&](auto load) {
         std::string name = load.getStep() ? "load_runs" : "load_run";
         helpers.insert(name);
@@ -309,7 +315,8 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("store_run");
         if (store.getAligned())
           helpers.insert("store_aligned");
-        writeCall((store.getAligned() ? "store_aligned(" : "store_run(") + element(store.getBuffer(), store.getAt()) + ", " + runAt(store));
+        writeCall((store.getAligned() ? "store_aligned(" : "store_run(") +
+                  element(store.getBuffer(), store.getAt()) + ", " + runAt(store));
       })
       .Case<device::ExchangeOp>([&](auto exchange) {
         std::string lanes = "0xffffffff";
@@ -317,8 +324,9 @@ void KernelPrinter::printStatement(Operation &op) {
           helpers.insert("group_of");
           lanes = "group_of<" + std::to_string(*exchange.getGroup()) + ">()";
         }
-        define(op, {"__shfl_xor_sync(" + lanes + ", " + value(exchange.getOperand()).text + ", " +
-                    std::to_string(exchange.getMask()) + ")"},
+        define(op,
+               {"__shfl_xor_sync(" + lanes + ", " + value(exchange.getOperand()).text + ", " +
+                std::to_string(exchange.getMask()) + ")"},
                /*mayInline=*/false);
       })
       .Case<device::Exp2Op>([&](auto exp) {
@@ -330,7 +338,8 @@ void KernelPrinter::printStatement(Operation &op) {
         define(op, {"half_from_bits(" + value(half.getOperand()).text + ")"});
       })
       .Case<device::ReciprocalOp>([&](device::ReciprocalOp reciprocal) {
-        const char *helper = reciprocal.getSubnormals() ? "reciprocal_near" : "reciprocal_approximate";
+        const char *helper =
+            reciprocal.getSubnormals() ? "reciprocal_near" : "reciprocal_approximate";
         helpers.insert(helper);
         define(op, {helper + ("(" + value(reciprocal.getOperand()).text + ")")});
       })
@@ -410,8 +419,7 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
         continue;
       }
       std::string name = fresh(wishFor(source, "next"));
-      write("const " + getValueType(source.getType()).str() + " " + name + " = " +
-            expr.text + ";");
+      write("const " + getValueType(source.getType()).str() + " " + name + " = " + expr.text + ";");
       expr = {name};
     }
     texts.push_back(expr.text);
@@ -443,15 +451,15 @@ void KernelPrinter::printIf(scf::IfOp branch) {
   size_t mark = body.size();
   open("if (" + value(branch.getCondition()).text + ") {");
   side(*branch.thenBlock(), branch.thenYield());
-  bool needed = branch.elseBlock() &&
-                (!llvm::hasSingleElement(*branch.elseBlock()) ||
-                 llvm::any_of(llvm::zip(branch.getResults(), branch.elseYield().getOperands()),
-                              [&](auto pair) {
-                                auto [result, source] = pair;
-                                auto known = values.find(source);
-                                return known == values.end() ||
-                                       known->second.text != values[result].text;
-                              }));
+  bool needed =
+      branch.elseBlock() &&
+      (!llvm::hasSingleElement(*branch.elseBlock()) ||
+       llvm::any_of(llvm::zip(branch.getResults(), branch.elseYield().getOperands()),
+                    [&](auto pair) {
+                      auto [result, source] = pair;
+                      auto known = values.find(source);
+                      return known == values.end() || known->second.text != values[result].text;
+                    }));
   if (needed) {
     close("} else {");
     open("");
@@ -465,20 +473,25 @@ void KernelPrinter::printIf(scf::IfOp branch) {
 void KernelPrinter::printStages(device::StagesOp op) {
   helpers.insert({"next_turn", "await_turns", "signals", "end_turn", "low_word", "min_int"});
   const std::string &turns = names.of(getNumber(op.getArray()));
-  std::string done = turns + " + " + std::to_string(device::kTurns - 1), most = std::to_string(static_cast<int64_t>(op.getResidents()));
+  std::string done = turns + " + " + std::to_string(device::kTurns - 1),
+              most = std::to_string(static_cast<int64_t>(op.getResidents()));
   std::vector<Expr> counts;
   std::vector<std::string> ends; // of the stages' shares
   for (Value count : op.getCounts()) {
     counts.push_back(value(count));
     std::string end = fresh("end");
-    writeConstant("int64_t", end + " = " + (ends.empty() ? "" : ends.back() + " + ") + "min_int(" + counts.back().text + ", " + most + ")");
+    writeConstant("int64_t", end + " = " + (ends.empty() ? "" : ends.back() + " + ") + "min_int(" +
+                                 counts.back().text + ", " + most + ")");
     ends.push_back(end);
   }
   pushScope();
   std::string number = fresh("turn");
-  open("for (int64_t " + number + "; (" + number + " = next_turn(" + turns + ")) < " + ends.back() + ";) {", /*hasScope=*/true);
+  open("for (int64_t " + number + "; (" + number + " = next_turn(" + turns + ")) < " + ends.back() +
+           ";) {",
+       /*hasScope=*/true);
   for (auto [k, stage] : llvm::enumerate(op.getStages())) {
-    std::string condition = "if (" + number + " < " + ends[k] + ") {", first = number + (k ? " - " + ends[k - 1] : "");
+    std::string condition = "if (" + number + " < " + ends[k] + ") {",
+                first = number + (k ? " - " + ends[k - 1] : "");
     if (k == 0) {
       open(condition);
     } else {
@@ -488,7 +501,8 @@ void KernelPrinter::printStages(device::StagesOp op) {
     }
     pushScope();
     std::string at = fresh("at");
-    open("for (int64_t " + at + " = " + first + "; " + at + " < " + counts[k].at(Expr::relation + 1) + "; " + at + " += " + most + ") {",
+    open("for (int64_t " + at + " = " + first + "; " + at + " < " +
+             counts[k].at(Expr::relation + 1) + "; " + at + " += " + most + ") {",
          /*hasScope=*/true);
     std::string block = fresh(wishFor(stage.getArgument(0), "block"));
     writeConstant("int64_t", block + " = low_word(" + at + ")");
@@ -508,13 +522,16 @@ std::string KernelPrinter::printHeading() {
   SmallVector<std::string> written;
   for (BlockArgument array : program.getBody().getArguments()) {
     auto writes = [&](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp, device::StoreTileOp>(user) && kernel->isAncestor(user);
+      return isa<device::StoreOp, device::StoreRunOp, device::StoreTileOp>(user) &&
+             kernel->isAncestor(user);
     };
     if (llvm::any_of(array.getUsers(), writes))
       written.push_back(names.of(array.getArgNumber()));
   }
   std::string text;
-  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(written, ", ") + (launch.isBeside ? "; beside the launch in front of it" : "") + ".");
+  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " +
+                       llvm::join(written, ", ") +
+                       (launch.isBeside ? "; beside the launch in front of it" : "") + ".");
   return text;
 }
 
@@ -533,12 +550,12 @@ std::string KernelPrinter::printSignature() {
   for (const std::string &symbol : launch.parameters.symbols)
     words.push_back("int64_t " + names.of(symbol));
   std::string line = "__global__ void __launch_bounds__(" + std::to_string(launch.threads) +
-                     (launch.sharedBytes ? ", " + std::to_string(launch.residents) + ") " : ") ") + launch.name + "(";
+                     (launch.sharedBytes ? ", " + std::to_string(launch.residents) + ") " : ") ") +
+                     launch.name + "(";
   return wrapLine(line + llvm::join(words, ", ") + ") {", 4) + "\n";
 }
 
-llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
-                                                     const Names &names,
+llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names,
                                                      Helpers &helpers) {
   std::vector<KernelText> texts;
   for (auto kernel : program.getBody().getOps<device::KernelOp>()) {
@@ -551,7 +568,8 @@ llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
       Helpers needed = helpers;
       std::string functions;
       for (size_t k = outlines.size(); k-- > 0;) {
-        auto function = KernelPrinter(kernel, names, needed, storage, outlines, merges, k).printFunction();
+        auto function =
+            KernelPrinter(kernel, names, needed, storage, outlines, merges, k).printFunction();
         if (!function)
           return function.takeError();
         functions += *function + "\n";

@@ -31,9 +31,9 @@ public:
   KernelPrinter(device::KernelOp kernel, const Names &names, Helpers &helpers,
                 const FragmentStorage &storage, std::vector<Outline> &outlines, bool merges,
                 std::optional<size_t> function = std::nullopt)
-      : kernel(kernel), program(mlir::cast<device::ProgramOp>(kernel->getParentOp())),
-        names(names), helpers(helpers), storage(storage), outlines(outlines),
-        merges(merges), function(function), launch(gpu::getLaunch(kernel)) {}
+      : kernel(kernel), program(mlir::cast<device::ProgramOp>(kernel->getParentOp())), names(names),
+        helpers(helpers), storage(storage), outlines(outlines), merges(merges), function(function),
+        launch(gpu::getLaunch(kernel)) {}
 
   llvm::Expected<KernelText> print();
   llvm::Expected<std::string> printFunction();
@@ -229,15 +229,15 @@ private:
   std::optional<Recording> recording;
   std::map<std::string, std::string> phaseArrays; // registers, by names
   bool hasVariables = false; // in the statements of some phase: no two may be one
-  size_t joinEnd = 0;   // where the last line ends that the next may go on with
+  size_t joinEnd = 0;        // where the last line ends that the next may go on with
   bool isWrapped = false;
   std::string joinKind; // what it is: the type of a constant, or `call`
   llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of
   llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments of one loop's maps
   std::map<std::string, std::string> threadPlaces;         // names, by what they are
-  std::string keptArray;  // numbers of the block in shared memory
-  // Where blocks go on with others (device.next_block): two barriers, the number that says whether there is a block, and
-  // the parity of blocks.
+  std::string keptArray;                                   // numbers of the block in shared memory
+  // Where blocks go on with others (device.next_block): two barriers, the number that says whether
+  // there is a block, and the parity of blocks.
   std::string givenBarrier, leftBarrier, isMore, turn;
   bool inProducer = false;
   bool hasShared = false; // whether the array of shared memory is declared

@@ -10,7 +10,8 @@ bool KernelPrinter::mustUnroll(scf::ForOp loop) {
   bool found = false;
   loop.walk([&](Operation *op) {
     for (Value index : op->getOperands())
-      found |= isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) && index == loop.getInductionVar();
+      found |= isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) &&
+               index == loop.getInductionVar();
   });
   return found;
 }
@@ -64,7 +65,6 @@ void KernelPrinter::aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
   }
 }
 
-
 //===----------------------------------------------------------------------===//
 // Phases
 //===----------------------------------------------------------------------===//
@@ -99,7 +99,8 @@ std::vector<Statement> KernelPrinter::record(scf::ForOp loop, size_t at, Scope &
   std::vector<Statement> statements;
   for (auto [k, entry] : llvm::enumerate(recording->statements)) {
     auto [start, statement] = entry;
-    size_t end = k + 1 == recording->statements.size() ? body.size() : recording->statements[k + 1].first;
+    size_t end =
+        k + 1 == recording->statements.size() ? body.size() : recording->statements[k + 1].first;
     if (statement.kind == Statement::Lines)
       statement.text = body.substr(start, end - start);
     statements.push_back(statement);
@@ -156,7 +157,8 @@ void KernelPrinter::writeStatements(ArrayRef<Statement> statements, size_t recor
 
 /// Writes a statement of whole lines behind a condition, without braces: false if it
 /// does not fit or is a choice of its own.
-bool KernelPrinter::writeUnder(const std::string &head, const Statement &statement, size_t recorded) {
+bool KernelPrinter::writeUnder(const std::string &head, const Statement &statement,
+                               size_t recorded) {
   StringRef text = StringRef(statement.text).drop_front(2 * recorded);
   std::string first = head;
   // Two conditions in one line are one.
@@ -184,7 +186,8 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
     for (Value argument : loop.getRegionIterArgs())
       declareFragment(argument, "state");
   SmallVector<Value> targets, initial;
-  for (auto [argument, use] : llvm::zip(loops[0].getRegionIterArgs(), loops[0].getInitArgsMutable()))
+  for (auto [argument, use] :
+       llvm::zip(loops[0].getRegionIterArgs(), loops[0].getInitArgsMutable()))
     if (!isNeverRead(use)) {
       targets.push_back(argument);
       initial.push_back(use.get());
@@ -197,7 +200,8 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
     to.push_back(value(loop.getUpperBound()).text);
   }
   bool isOneRange = llvm::equal(ArrayRef(from).drop_front(), ArrayRef(to).drop_back());
-  std::string begin = fresh(isOneRange ? "bounds" : "begin"), end = isOneRange ? begin : fresh("end");
+  std::string begin = fresh(isOneRange ? "bounds" : "begin"),
+              end = isOneRange ? begin : fresh("end");
   std::string phase = fresh("phase"), i;
   pushScope();
   i = fresh(wishFor(loops[0].getInductionVar(), "i"));
@@ -220,8 +224,8 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
   else
     write("const int64_t " + end + "[] = {" + llvm::join(to, ", ") + "};");
   write("const int64_t " + begin + "[] = {" + llvm::join(from, ", ") + "};");
-  write("UNROLL for (int " + phase + " = 0; " + phase + " < " + std::to_string(count) + "; ++" + phase +
-        ") // unrolled: what depends on it is decided");
+  write("UNROLL for (int " + phase + " = 0; " + phase + " < " + std::to_string(count) + "; ++" +
+        phase + ") // unrolled: what depends on it is decided");
   ++depth;
   open("for (int64_t " + i + " = " + begin + "[" + phase + "]; " + i + " < " + end + "[" + phase +
            (isOneRange ? " + 1" : "") + "]; ++" + i + ") {",

@@ -29,8 +29,8 @@ bool isFragment(Value value) { return isa<device::FragmentType>(value.getType())
 /// Arithmetic of one thread, without effects.
 bool isScalar(Operation &op) {
   return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
-         isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op, device::HalfFromBitsOp,
-             device::ReciprocalOp>(op);
+         isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op,
+             device::HalfFromBitsOp, device::ReciprocalOp>(op);
 }
 
 /// Whether a function can do it: work on fragments alone.
@@ -205,7 +205,8 @@ void Finder::collect(Block &block) {
 
 /// A reduction and the state it goes into are one step.
 bool Finder::startsStep(const Steps &steps, size_t k) const {
-  auto reduce = k == 0 || k >= steps.size() ? device::ReduceOp() : dyn_cast<device::ReduceOp>(steps[k - 1]);
+  auto reduce =
+      k == 0 || k >= steps.size() ? device::ReduceOp() : dyn_cast<device::ReduceOp>(steps[k - 1]);
   return !reduce || findMerge(reduce).getOperation() != steps[k];
 }
 
@@ -258,7 +259,8 @@ Outline Finder::gather(Place a, Place b, size_t length, std::vector<Place> &plac
 
 /// Lines: what the further places take, less the function's frame and the calls.
 int64_t Finder::countSaved(const Outline &outline) const {
-  int64_t lines = 0, places = outline.places.size(), words = outline.inputs.size() + outline.outputs.size();
+  int64_t lines = 0, places = outline.places.size(),
+          words = outline.inputs.size() + outline.outputs.size();
   for (Operation *op : outline.places.front())
     lines += countLines(*op);
   return lines * (places - 1) - 3 - places * (1 + words / 10) - words / 5;
@@ -273,7 +275,8 @@ void Finder::take(const std::vector<Place> &places, size_t length) {
     for (size_t k = 0; k < length; ++k)
       runs[place.run][place.start + k]->walk([&](Operation *op) { written.insert(op); });
   for (auto [number, steps] : llvm::enumerate(runs)) {
-    if (written.count(steps.front()) && !llvm::any_of(places, [&, at = number](Place p) { return p.run == at; }))
+    if (written.count(steps.front()) &&
+        !llvm::any_of(places, [&, at = number](Place p) { return p.run == at; }))
       continue;
     size_t next = 0;
     auto keep = [&](size_t from, size_t to) {
@@ -333,13 +336,12 @@ std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage
 
 SmallVector<scf::ForOp> findPhases(scf::ForOp first, const FragmentStorage &storage) {
   SmallVector<scf::ForOp> loops{first};
-  auto isOfLoops = [&](Value value) {
-    return llvm::is_contained(loops, value.getDefiningOp());
-  };
+  auto isOfLoops = [&](Value value) { return llvm::is_contained(loops, value.getDefiningOp()); };
   for (Operation *op = first->getNextNode(); op; op = op->getNextNode()) {
     auto loop = dyn_cast<scf::ForOp>(op);
     if (!loop) {
-      if ((isScalar(*op) || isWrittenInPlace(*op, storage)) && llvm::none_of(op->getOperands(), isOfLoops))
+      if ((isScalar(*op) || isWrittenInPlace(*op, storage)) &&
+          llvm::none_of(op->getOperands(), isOfLoops))
         continue;
       break;
     }
@@ -381,13 +383,26 @@ device::MapOp findMerge(device::ReduceOp op) {
     return {};
   bool matches = false;
   switch (op.getMonoid()) {
-  case Monoid::add: matches = isa<arith::AddFOp>(merge); break;
-  case Monoid::mul: matches = isa<arith::MulFOp>(merge); break;
-  case Monoid::max: matches = isa<arith::MaximumFOp, arith::MaxSIOp>(merge); break;
-  case Monoid::min: matches = isa<arith::MinimumFOp, arith::MinSIOp>(merge); break;
-  case Monoid::and_: matches = isa<arith::AndIOp>(merge); break;
-  case Monoid::or_: matches = isa<arith::OrIOp>(merge); break;
-  case Monoid::user: break;
+  case Monoid::add:
+    matches = isa<arith::AddFOp>(merge);
+    break;
+  case Monoid::mul:
+    matches = isa<arith::MulFOp>(merge);
+    break;
+  case Monoid::max:
+    matches = isa<arith::MaximumFOp, arith::MaxSIOp>(merge);
+    break;
+  case Monoid::min:
+    matches = isa<arith::MinimumFOp, arith::MinSIOp>(merge);
+    break;
+  case Monoid::and_:
+    matches = isa<arith::AndIOp>(merge);
+    break;
+  case Monoid::or_:
+    matches = isa<arith::OrIOp>(merge);
+    break;
+  case Monoid::user:
+    break;
   }
   return matches ? map : device::MapOp();
 }

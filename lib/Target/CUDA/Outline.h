@@ -47,7 +47,8 @@ std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage
 
 /// The loop and those that follow it, as long as each goes on with all that the one
 /// before carries, in the same registers.
-llvm::SmallVector<mlir::scf::ForOp> findPhases(mlir::scf::ForOp first, const FragmentStorage &storage);
+llvm::SmallVector<mlir::scf::ForOp> findPhases(mlir::scf::ForOp first,
+                                               const FragmentStorage &storage);
 
 /// A map that only combines a state with the reduction that stands before it.
 device::MapOp findMerge(device::ReduceOp op);

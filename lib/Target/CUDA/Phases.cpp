@@ -74,7 +74,8 @@ static bool defines(const Statement &statement, const Statement &constant) {
 }
 
 /// One constant that is in each phase what these are.
-static Statement choose(llvm::ArrayRef<Statement> values, unsigned count, const std::string &phase) {
+static Statement choose(llvm::ArrayRef<Statement> values, unsigned count,
+                        const std::string &phase) {
   auto part = [](StringRef value) {
     int depth = 0;
     for (char c : value) {

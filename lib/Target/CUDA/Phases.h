@@ -31,8 +31,8 @@ struct Statement {
 /// that is used under other conditions than its own is given to all phases, by a
 /// choice among its values by `phase`, a variable. Fails if a name would stand for
 /// different things, or if little is saved.
-std::optional<std::vector<Statement>>
-mergePhases(const std::vector<std::vector<Statement>> &bodies, const std::string &phase);
+std::optional<std::vector<Statement>> mergePhases(const std::vector<std::vector<Statement>> &bodies,
+                                                  const std::string &phase);
 
 /// The condition that the phase is one of these, of `count`: `phase >= 1`.
 std::string printCondition(unsigned phases, unsigned count, const std::string &phase);

@@ -32,8 +32,8 @@ FragmentStorage::FragmentStorage(device::KernelOp kernel) {
       for (Value result : op.getResults())
         addValue(result);
   });
-  for (auto join : {&FragmentStorage::joinRequired, &FragmentStorage::joinBranch,
-                    &FragmentStorage::joinNext})
+  for (auto join :
+       {&FragmentStorage::joinRequired, &FragmentStorage::joinBranch, &FragmentStorage::joinNext})
     kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { (this->*join)(op); });
   // A loop's first values last loop first: what the loops hand on is one array, and
   // where it cannot be that of the first value, there is one copy before them all.
@@ -53,7 +53,8 @@ Operation *FragmentStorage::getEnd(Operation *user, Value fragment) {
     if (reader->getBlock() == user->getBlock()) {
       if (isa<device::AwaitOp>(reader))
         return reader;
-      if (auto next = dyn_cast<device::ContractOp>(reader); next && next.getC() == contract.getResult())
+      if (auto next = dyn_cast<device::ContractOp>(reader);
+          next && next.getC() == contract.getResult())
         return getEnd(next, next.getA()); // which is awaited behind both
     }
   return user->getBlock()->getTerminator();
@@ -87,8 +88,8 @@ void FragmentStorage::addValue(Value fragment) {
   for (Operation *user : fragment.getUsers())
     addUse(entry.live, fragment, user);
   Operation *definition = fragment.getDefiningOp();
-  unsigned start = definition ? points.lookup(definition).second
-                              : starts.lookup(fragment.getParentBlock());
+  unsigned start =
+      definition ? points.lookup(definition).second : starts.lookup(fragment.getParentBlock());
   entry.live.emplace_back(start, start);
   // A map over elements that writes rows writes each several times.
   if (auto map = dyn_cast_or_null<device::MapOp>(definition);
@@ -121,9 +122,8 @@ void FragmentStorage::unite(Value x, Value y, bool isRequired) {
     return;
   Class &to = classes[a], &from = classes[b];
   bool overlap = llvm::any_of(to.live, [&](Interval p) {
-    return llvm::any_of(from.live, [&](Interval q) {
-      return p.first <= q.second && q.first <= p.second;
-    });
+    return llvm::any_of(from.live,
+                        [&](Interval q) { return p.first <= q.second && q.first <= p.second; });
   });
   if (!isRequired && (overlap || to.isReserved || from.isReserved))
     return;
@@ -153,8 +153,8 @@ void FragmentStorage::joinNext(Operation *op) {
   if (auto contract = dyn_cast<device::ContractFragmentsOp>(op); contract && contract.getC())
     unite(contract.getC(), contract.getResult());
   if (auto loop = dyn_cast<scf::ForOp>(op))
-    for (auto [argument, next] : llvm::zip(loop.getRegionIterArgs(),
-                                           loop.getBody()->getTerminator()->getOperands()))
+    for (auto [argument, next] :
+         llvm::zip(loop.getRegionIterArgs(), loop.getBody()->getTerminator()->getOperands()))
       unite(argument, next);
 }
 

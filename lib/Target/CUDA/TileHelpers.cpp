@@ -13,7 +13,8 @@
 namespace moa::cuda {
 
 static const std::pair<const char *, const char *> kHelpers[] = {
-    {"shared_address", R"(DEVICE uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+    {"shared_address",
+     R"(DEVICE uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
 )"},
     {"init_barriers", R"(DEVICE void init_barriers(uint64_t *bars, int count, int arrivals) {
   for (int k = 0; k < count; ++k)
@@ -40,12 +41,14 @@ DEVICE void arrive_all(uint64_t *bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 )"},
-    {"fill", R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
+    {"fill",
+     R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
 )"},
     {"copy", R"(template <class T, int R>
 DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
-    {"descriptors", R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
+    {"descriptors",
+     R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
 // contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
 DEVICE uint64_t tile_by_rows(const void *tile) {
   return uint64_t((shared_address(tile) & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
@@ -54,7 +57,8 @@ template <int ROWS> DEVICE uint64_t tile_by_columns(const void *tile) { return t
 template <int ROWS> DEVICE uint64_t row_step(int k) { return k / 4 * (ROWS * 8) + k % 4 * 2; }
 DEVICE uint64_t column_step(int k) { return k * 128; }
 )"},
-    {"await_products", R"(// Waits for all but PENDING groups of products; what they wrote is read after this only.
+    {"await_products",
+     R"(// Waits for all but PENDING groups of products; what they wrote is read after this only.
 template <int PENDING, int R> DEVICE void await_products(float (&sum)[R]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
   UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+f"(sum[r])::"memory");
@@ -66,7 +70,8 @@ template <int PENDING, int R> DEVICE void await_integer_products(int32_t (&sum)[
   UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+r"(sum[r])::"memory");
 }
 )"},
-    {"append_members", R"(// Appends numbers of the threads where `in` holds to a list of so many, in order; how many there are then.
+    {"append_members",
+     R"(// Appends numbers of the threads where `in` holds to a list of so many, in order; how many there are then.
 DEVICE int64_t append_members(uint16_t *list, int64_t count, bool in, int64_t number, int *warps) {
   const unsigned bits = __ballot_sync(0xffffffff, in), lane = threadIdx.x % 32;
   if (lane == 0) warps[threadIdx.x / 32] = __popc(bits);
@@ -81,7 +86,8 @@ DEVICE int64_t append_members(uint16_t *list, int64_t count, bool in, int64_t nu
   return count;
 }
 )"},
-    {"clear_unseen", R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
+    {"clear_unseen",
+     R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
 template <int COLUMNS, int CONSUMERS, int R>
 DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
   constexpr int ROWS = 2 * R, THREADS = 128 * CONSUMERS;
@@ -103,7 +109,8 @@ DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen
   together();
 }
 )"},
-    {"clear_unseen_columns", R"(// Zeroes the columns of a tile of bytes that no consumer has seen: bit 2c + e of word l stands for column 8c + 2l + e, which
+    {"clear_unseen_columns",
+     R"(// Zeroes the columns of a tile of bytes that no consumer has seen: bit 2c + e of word l stands for column 8c + 2l + e, which
 // is byte 2 * (c % 2) + e of word l of the 16 bytes c / 2 of each row.
 template <int ROWS, int CONSUMERS, int R>
 DEVICE void clear_unseen_columns(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
@@ -126,7 +133,8 @@ DEVICE void clear_unseen_columns(unsigned char *tile, uint32_t *words, const boo
   together();
 }
 )"},
-    {"put_fragment", R"(// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its swizzle.
+    {"put_fragment",
+     R"(// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its swizzle.
 template <int ROWS, int R> DEVICE void put_fragment(unsigned char *tile, const uint32_t (&x)[R]) {
   const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % 4 * 16 + lane / 4;
   UNROLL for (int k = 0; k < R; ++k) {
@@ -137,7 +145,8 @@ template <int ROWS, int R> DEVICE void put_fragment(unsigned char *tile, const u
   asm volatile("bar.sync %0, 128;" ::"r"(2 + threadIdx.x / 128) : "memory");
 }
 )"},
-    {"await_stores", R"(// Waits until the stores of tiles that this thread has started have read shared memory.
+    {"await_stores",
+     R"(// Waits until the stores of tiles that this thread has started have read shared memory.
 DEVICE void await_stores() {
   if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
@@ -148,7 +157,8 @@ template <int R> DEVICE void pack_bf16(uint32_t (&to)[R], const float (&from)[2 
     asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
 }
 )"},
-    {"pack_e4m3", R"(// Rounds fours to 8 bits: of every 16 columns of a row the pairs 8 columns apart.
+    {"pack_e4m3",
+     R"(// Rounds fours to 8 bits: of every 16 columns of a row the pairs 8 columns apart.
 template <int R> DEVICE void pack_e4m3(uint32_t (&to)[R], const float (&from)[4 * R]) {
   UNROLL for (int r = 0; r < R; ++r) {
     const float *x = from + r / 2 * 8 + r % 2 * 2;
@@ -157,7 +167,8 @@ template <int R> DEVICE void pack_e4m3(uint32_t (&to)[R], const float (&from)[4 
   }
 }
 )"},
-    {"halves_from_bits", R"(// Pairs of floats of 16 bits whose bits are 16 times the nearest integers to 2^24 x, or to 0 if that is negative: what
+    {"halves_from_bits",
+     R"(// Pairs of floats of 16 bits whose bits are 16 times the nearest integers to 2^24 x, or to 0 if that is negative: what
 // rounds to a subnormal float of 16 bits has an integer's bits.
 template <int R> DEVICE void halves_from_bits(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r) {
@@ -175,7 +186,8 @@ template <int R> DEVICE void halves_from_bits(uint32_t (&to)[R], const float (&f
   return __halves2half2(__ushort_as_half(uint16_t(bits)), __ushort_as_half(uint16_t(bits >> 16)));
 }
 )"},
-    {"pack_e4m3_of_halves", R"(// Rounds fours of 16 bits to 8: of every 16 columns of a row the pairs 8 columns apart.
+    {"pack_e4m3_of_halves",
+     R"(// Rounds fours of 16 bits to 8: of every 16 columns of a row the pairs 8 columns apart.
 template <int R> DEVICE void pack_e4m3_of_halves(uint32_t (&to)[R], const uint32_t (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r) {
     const uint32_t *x = from + r / 2 * 4 + r % 2;
@@ -192,7 +204,8 @@ template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 *
 )"},
 };
 
-std::string requestContraction(int64_t columns, llvm::StringRef type, std::set<std::string> &helpers) {
+std::string requestContraction(int64_t columns, llvm::StringRef type,
+                               std::set<std::string> &helpers) {
   std::string name = "WGMMA_" + std::to_string(columns) + "_" + type.str();
   helpers.insert(name);
   return name;
@@ -204,14 +217,16 @@ std::string requestContraction(int64_t columns, llvm::StringRef type, std::set<s
 
 /// Operands of instructions in groups of ten and eight: `%0, …, %63` and
 /// `"+f"(d[0]), …` by macros.
-static const char *const kOperandMacros = R"(// Operands %0 and on of an instruction by tens, and the registers behind them by fours.
+static const char *const kOperandMacros =
+    R"(// Operands %0 and on of an instruction by tens, and the registers behind them by fours.
 #define TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
 #define SUMS_4(d, k) "+f"(d[k]), "+f"(d[(k) + 1]), "+f"(d[(k) + 2]), "+f"(d[(k) + 3])
 #define SUMS_16(d, k) SUMS_4(d, k), SUMS_4(d, (k) + 4), SUMS_4(d, (k) + 8), SUMS_4(d, (k) + 12)
 )";
 
 /// The same for registers of integers.
-static const char *const kIntegerMacros = R"(#define INT_SUMS_4(d, k) "+r"(d[k]), "+r"(d[(k) + 1]), "+r"(d[(k) + 2]), "+r"(d[(k) + 3])
+static const char *const kIntegerMacros =
+    R"(#define INT_SUMS_4(d, k) "+r"(d[k]), "+r"(d[(k) + 1]), "+r"(d[(k) + 2]), "+r"(d[(k) + 3])
 #define INT_SUMS_16(d, k) INT_SUMS_4(d, k), INT_SUMS_4(d, (k) + 4), INT_SUMS_4(d, (k) + 8), INT_SUMS_4(d, (k) + 12)
 )";
 
@@ -228,8 +243,12 @@ static std::string printContraction(llvm::StringRef name) {
   auto place = [&](int k) { return "%" + std::to_string(sums + k); };
   std::vector<std::string> lines = {
       "#define " + name.str() + "(d, b, add, A, " + (isInteger ? "" : "SIGNS, ") + "...)",
-      "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) + ", 0; wgmma.mma_async.sync.aligned.m64n" +
-          std::to_string(columns) + (isInteger ? "k32.s32." : isByte ? "k32.f32." : "k16.f32.") + type + "." + type + " {\""};
+      "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) +
+          ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) +
+          (isInteger ? "k32.s32."
+           : isByte  ? "k32.f32."
+                     : "k16.f32.") +
+          type + "." + type + " {\""};
   std::string row;
   auto add = [&](const std::string &word) {
     if (row.empty() || row.size() + 1 + word.size() > 117) {
@@ -250,7 +269,8 @@ static std::string printContraction(llvm::StringRef name) {
   add("A \", " + place(0) + (isInteger ? ", p;}\"" : ", p, \" SIGNS \";}\""));
   for (int k = 0; k < sums;) {
     int count = k + 16 <= sums ? 16 : 4;
-    std::string item = (isInteger ? "INT_SUMS_" : "SUMS_") + std::to_string(count) + "(d, " + std::to_string(k) + ")";
+    std::string item = (isInteger ? "INT_SUMS_" : "SUMS_") + std::to_string(count) + "(d, " +
+                       std::to_string(k) + ")";
     add((k ? "" : ": ") + item + (k + count < sums ? "," : ""));
     k += count;
   }
@@ -258,7 +278,9 @@ static std::string printContraction(llvm::StringRef name) {
   lines.push_back(row);
   std::string text;
   for (auto [k, line] : llvm::enumerate(lines))
-    text += line + (k + 1 == lines.size() ? "\n" : std::string(line.size() < 118 ? 118 - line.size() : 1, ' ') + "\\\n");
+    text += line + (k + 1 == lines.size()
+                        ? "\n"
+                        : std::string(line.size() < 118 ? 118 - line.size() : 1, ' ') + "\\\n");
   return text;
 }
 
@@ -276,7 +298,8 @@ struct Coordinates {
       parameters += ", int i" + std::to_string(axis);
     for (int k = 0; k < rank; ++k)
       places += (k ? ", %" : "%") + std::to_string(first + k);
-    operands = "\"r\"(" + std::string(hasColumn ? "column + " : "") + std::to_string(columns) + " * box)";
+    operands =
+        "\"r\"(" + std::string(hasColumn ? "column + " : "") + std::to_string(columns) + " * box)";
     if (hasColumn)
       parameters += ", int column";
     for (int axis = rank - 2; axis >= 0; --axis)
@@ -297,34 +320,53 @@ static std::string printCopy(llvm::StringRef name) {
   bool ofBytes = name.starts_with("copy_byte_");
   Coordinates at(getRank(name), 3, ofBytes ? 128 : 64, name.contains("_from_"));
   return "// Starts the copy of a tile into shared memory; its bytes complete the barrier.\n"
-         "template <int ROWS, int COLUMNS>\n" + wrapLine("DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" +
-                      at.parameters + ") {", 4) + "\n"
+         "template <int ROWS, int COLUMNS>\n" +
+         wrapLine("DEVICE void " + name.str() +
+                      "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" + at.parameters +
+                      ") {",
+                  4) +
+         "\n"
          "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"\n"
-         "               ::\"r\"(shared_address(bar)), \"n\"(ROWS * COLUMNS" + (ofBytes ? "" : " * 2") + ") : \"memory\");\n"
-         "  UNROLL for (int box = 0; box < COLUMNS / " + (ofBytes ? "128" : "64") + "; ++box)\n"
-         "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
+         "               ::\"r\"(shared_address(bar)), \"n\"(ROWS * COLUMNS" +
+         (ofBytes ? "" : " * 2") +
+         ") : \"memory\");\n"
+         "  UNROLL for (int box = 0; box < COLUMNS / " +
+         (ofBytes ? "128" : "64") +
+         "; ++box)\n"
+         "    asm volatile(\"cp.async.bulk.tensor." +
+         std::to_string(getRank(name)) +
          "d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
-         "                 \"[%0], [%1, {" + at.places + "}], [%2];\" ::\"r\"(shared_address(to) + box * ROWS * 128), \"l\"(map),\n"
-         "                 \"r\"(shared_address(bar)), " + at.operands + " : \"memory\");\n}\n";
+         "                 \"[%0], [%1, {" +
+         at.places +
+         "}], [%2];\" ::\"r\"(shared_address(to) + box * ROWS * 128), \"l\"(map),\n"
+         "                 \"r\"(shared_address(bar)), " +
+         at.operands + " : \"memory\");\n}\n";
 }
 
-/// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns; store_tile_async_4d does not wait until
-/// they have been read.
+/// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns;
+/// store_tile_async_4d does not wait until they have been read.
 static std::string printStore(llvm::StringRef name) {
   Coordinates at(getRank(name), 2, 64);
   bool waits = !name.contains("_async_");
-  return std::string(waits ? "// Copies 64 rows from shared memory and waits until they have been read.\n"
-                           : "// Starts to copy 64 rows from shared memory.\n") +
+  return std::string(
+             waits ? "// Copies 64 rows from shared memory and waits until they have been read.\n"
+                   : "// Starts to copy 64 rows from shared memory.\n") +
          "template <int ROWS, int COLUMNS>\n"
-         "DEVICE void " + name.str() +
-         "(const unsigned char *from, const CUtensorMap *map" + at.parameters + ") {\n"
+         "DEVICE void " +
+         name.str() + "(const unsigned char *from, const CUtensorMap *map" + at.parameters +
+         ") {\n"
          "  if (threadIdx.x % 128 != 0) return;\n"
          "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
-         "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
-         "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n"       + wrapLine("                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128), " + at.operands +
-                      " : \"memory\");", 17) + "\n"
-         "  asm volatile(\"cp.async.bulk.commit_group;" + (waits ? "\\n\\tcp.async.bulk.wait_group.read 0;" : "") +
-         "\" ::: \"memory\");\n}\n";
+         "    asm volatile(\"cp.async.bulk.tensor." +
+         std::to_string(getRank(name)) + "d.global.shared::cta.bulk_group [%0, {" + at.places +
+         "}], [%1];\"\n" +
+         wrapLine(
+             "                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128), " +
+                 at.operands + " : \"memory\");",
+             17) +
+         "\n"
+         "  asm volatile(\"cp.async.bulk.commit_group;" +
+         (waits ? "\\n\\tcp.async.bulk.wait_group.read 0;" : "") + "\" ::: \"memory\");\n}\n";
 }
 
 std::string printTileHelpers(const std::set<std::string> &helpers) {
@@ -336,7 +378,8 @@ std::string printTileHelpers(const std::set<std::string> &helpers) {
   for (const std::string &name : helpers) {
     if (llvm::StringRef(name).starts_with("WGMMA_"))
       products += printContraction(name);
-    if (llvm::StringRef(name).starts_with("copy_tile_") || llvm::StringRef(name).starts_with("copy_byte_tile_"))
+    if (llvm::StringRef(name).starts_with("copy_tile_") ||
+        llvm::StringRef(name).starts_with("copy_byte_tile_"))
       text += printCopy(name);
     if (llvm::StringRef(name).starts_with("store_tile_"))
       text += printStore(name);

@@ -13,7 +13,8 @@ namespace moa::cuda {
 /// ("BF16", "F16", "S8"), which the file will then hold: the sums, the descriptor of b,
 /// whether to add, the text of operand a (its registers or descriptor start at
 /// %`columns`/2 + 2), signs and transpositions where the type has some, operand a.
-std::string requestContraction(int64_t columns, llvm::StringRef type, std::set<std::string> &helpers);
+std::string requestContraction(int64_t columns, llvm::StringRef type,
+                               std::set<std::string> &helpers);
 
 /// The definitions of the tile functions among `helpers`.
 std::string printTileHelpers(const std::set<std::string> &helpers);

@@ -25,7 +25,8 @@ static std::string wordFor(Operation *op) {
       .Case<device::BlockOp>([](auto) { return "block"; })
       .Case<device::ThreadOp>([](auto) { return "thread"; })
       .Case<device::SymbolOp>([](auto) { return "count"; })
-      .Case<device::Exp2Op, device::HalfFromBitsOp, math::ExpOp, math::Exp2Op, math::PowFOp>([](auto) { return "power"; })
+      .Case<device::Exp2Op, device::HalfFromBitsOp, math::ExpOp, math::Exp2Op, math::PowFOp>(
+          [](auto) { return "power"; })
       .Case<math::LogOp, math::Log2Op>([](auto) { return "logarithm"; })
       .Case<math::FmaOp>([](math::FmaOp fma) {
         bool isExponent = llvm::all_of(fma->getUsers(), [](Operation *user) {
@@ -91,9 +92,8 @@ std::string KernelPrinter::wishForFragment(Value fragment) const {
     if (isa<device::ClearUnseenOp>(user))
       return "seen";
     auto map = dyn_cast<device::MapOp>(user);
-    onlyScales &= map && llvm::all_of(
-        map.getBody().getArgument(use.getOperandNumber()).getUsers(),
-        [](Operation *inner) { return isa<arith::MulFOp>(inner); });
+    onlyScales &= map && llvm::all_of(map.getBody().getArgument(use.getOperandNumber()).getUsers(),
+                                      [](Operation *inner) { return isa<arith::MulFOp>(inner); });
   }
   Operation *definition = fragment.getDefiningOp();
   if (auto reduce = dyn_cast_or_null<device::ReduceOp>(definition))

@@ -16,8 +16,8 @@
 
 namespace moa::gpu {
 
-/// The descriptor of tiles of an array: `rows` along `rowAxis`, of which it has every `step`-th index, and 128 bytes of the
-/// last axis per box.
+/// The descriptor of tiles of an array: `rows` along `rowAxis`, of which it has every `step`-th
+/// index, and 128 bytes of the last axis per box.
 struct TensorMap {
   std::string name;
   unsigned array = 0, rowAxis = 0;
@@ -43,45 +43,53 @@ struct Launch {
   std::string name;
   SymExpr blocks;
   int64_t threads = 0, sharedBytes = 0;
-  /// Whether it stands behind another launch of its program. The host then allows the device to start its blocks
-  /// while the last blocks of that one end, and the kernel begins by waiting until all of them have, and what they
-  /// wrote is seen: programmatic dependent launch, CUDA Programming Guide.
+  /// Whether it stands behind another launch of its program. The host then allows the device to
+  /// start its blocks while the last blocks of that one end, and the kernel begins by waiting until
+  /// all of them have, and what they wrote is seen: programmatic dependent launch, CUDA Programming
+  /// Guide.
   bool follows = false;
-  /// Whether it need not wait for the launch in front of it (device::kBesideAttr), if that has been launched: then all
-  /// else has ended before. It has one block more, which ends behind that launch, so that who waits for this one waits
-  /// for both.
+  /// Whether it need not wait for the launch in front of it (device::kBesideAttr), if that has been
+  /// launched: then all else has ended before. It has one block more, which ends behind that
+  /// launch, so that who waits for this one waits for both.
   bool isBeside = false;
-  /// Whether the next launch may start beside this one, which blocks tell when they have started, and waited: it need not wait, or
-  /// waits where this one has few blocks, whose places those that wait do not take.
+  /// Whether the next launch may start beside this one, which blocks tell when they have started,
+  /// and waited: it need not wait, or waits where this one has few blocks, whose places those that
+  /// wait do not take.
   bool letsNextStart = false;
-  /// The array of the flag that is 0 where it has nothing to do (device::kIdleAttr), and the number of the launch behind
-  /// which blocks may read it without waiting. They end then, but for the last one, which waits.
+  /// The array of the flag that is 0 where it has nothing to do (device::kIdleAttr), and the number
+  /// of the launch behind which blocks may read it without waiting. They end then, but for the last
+  /// one, which waits.
   std::optional<unsigned> idle;
   unsigned idleBehind = 0;
   /// Whether it only finds what NAME_shown tells, which launches it.
   bool isTelling = false;
   /// Its place among the launches of the program.
   unsigned number = 0;
-  /// Later launches count on its wait (device::findWaiting), but a host does not launch it if it has no blocks. The host
-  /// forgets the launches before it then, so that the next one does not overlap with any.
+  /// Later launches count on its wait (device::findWaiting), but a host does not launch it if it
+  /// has no blocks. The host forgets the launches before it then, so that the next one does not
+  /// overlap with any.
   bool isCountedOn = false;
-  /// The host allows it to overlap with the latest launch of the call if that is this one or one behind it.
+  /// The host allows it to overlap with the latest launch of the call if that is this one or one
+  /// behind it.
   unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleBehind); }
-  /// Arrays that earlier launches write and this one only reads, by number: they change until that is waited for, and
-  /// are constant behind it.
+  /// Arrays that earlier launches write and this one only reads, by number: they change until that
+  /// is waited for, and are constant behind it.
   llvm::SmallVector<unsigned> awaited;
   bool awaits(unsigned array) const { return llvm::is_contained(awaited, array); }
-  /// Arrays that this kernel writes, and those of them that it also reads: other blocks write them meanwhile.
+  /// Arrays that this kernel writes, and those of them that it also reads: other blocks write them
+  /// meanwhile.
   llvm::SmallVector<unsigned> written, exchanged;
   bool writes(unsigned array) const { return llvm::is_contained(written, array); }
   /// Whether nothing else changes an array while this kernel runs.
-  bool isAlone(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
+  bool isAlone(unsigned array) const {
+    return !awaits(array) && !llvm::is_contained(exchanged, array);
+  }
   /// It need not be launched but where x > y for each of these (onf::kRunsAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers a multiprocessor has together, where roles divide them.
   int64_t residents = 1;
-  /// Where blocks go on with others (device.next_block): that operation, what stands in front of the roles and depends on
-  /// it, in order, and the values of it that consumers read.
+  /// Where blocks go on with others (device.next_block): that operation, what stands in front of
+  /// the roles and depends on it, in order, and the values of it that consumers read.
   device::NextBlockOp nextBlock;
   llvm::SmallVector<mlir::Operation *> ofBlock;
   llvm::SmallVector<mlir::Value> given;
@@ -96,8 +104,9 @@ struct Launch {
       return std::nullopt;
     return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;
   }
-  /// The first bytes of two barriers: of the producer, which has given numbers of a block, and of the consumers' threads, which
-  /// have left one; and of the number that says whether there is a block.
+  /// The first bytes of two barriers: of the producer, which has given numbers of a block, and of
+  /// the consumers' threads, which have left one; and of the number that says whether there is a
+  /// block.
   int64_t givenBarrier = 0, leftBarrier = 0, isMorePlace = 0;
   KernelParameters parameters;
 
@@ -113,7 +122,8 @@ struct Launch {
     return firstKept + 8 * (llvm::find(kept, number) - kept.begin());
   }
   /// The descriptor of an array's tiles of so many rows.
-  const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) const;
+  const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows,
+                          const SymExpr &step = SymExpr(1)) const;
   const TensorMap &getMap(device::CopyOp copy) const;
 
   llvm::DenseMap<mlir::Value, int64_t> places;
@@ -133,13 +143,14 @@ struct WorkspaceArray {
   int64_t unit = 1, slack = 0;
 };
 
-/// Whether an array starts where only a call knows: a launcher then adds up bytes once for all of them, as
-/// what stands behind many has a long expression.
+/// Whether an array starts where only a call knows: a launcher then adds up bytes once for all of
+/// them, as what stands behind many has a long expression.
 bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// The arrays of the workspace one behind the other, those of wider elements first, so that
-/// all of them are aligned: to 64 bytes where tiles of one are copied, or runs begin where wide accesses may.
-/// Where launches overlap, no two arrays share a line of 128 bytes, wherever the workspace starts.
+/// all of them are aligned: to 64 bytes where tiles of one are copied, or runs begin where wide
+/// accesses may. Where launches overlap, no two arrays share a line of 128 bytes, wherever the
+/// workspace starts.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
 /// The bytes of all of them.
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);

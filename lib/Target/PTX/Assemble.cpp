@@ -20,17 +20,17 @@ static Expected<std::string> makeFile(StringRef suffix, StringRef text) {
   stream << text;
   stream.close();
   if (stream.has_error())
-    return createStringError("cannot write " + path.str().str() + ": " +
-                             stream.error().message());
+    return createStringError("cannot write " + path.str().str() + ": " + stream.error().message());
   return path.str().str();
 }
 
 Expected<std::vector<char>> assemble(StringRef ptx) {
   auto program = findInToolkit("bin/ptxas");
   if (!program)
-    return createStringError("machine code needs ptxas, and there is none in $CUDA_HOME and "
-                             "$CUDA_PATH or, without these, PATH and /usr/local/cuda; install the CUDA toolkit or "
-                             "set CUDA_HOME to its root, or use --target=ptx");
+    return createStringError(
+        "machine code needs ptxas, and there is none in $CUDA_HOME and "
+        "$CUDA_PATH or, without these, PATH and /usr/local/cuda; install the CUDA toolkit or "
+        "set CUDA_HOME to its root, or use --target=ptx");
   std::vector<std::string> paths;
   scope_exit clean([&] {
     for (const std::string &path : paths)
@@ -48,8 +48,8 @@ Expected<std::vector<char>> assemble(StringRef ptx) {
   int code = sys::ExecuteAndWait(*program, words, std::nullopt, redirects, 0, 0, &error);
   auto log = MemoryBuffer::getFile(paths[2]);
   if (code != 0)
-    return createStringError(*program + " failed: " +
-                             (error.empty() && log ? (*log)->getBuffer().trim().str() : error));
+    return createStringError(
+        *program + " failed: " + (error.empty() && log ? (*log)->getBuffer().trim().str() : error));
   auto bytes = MemoryBuffer::getFile(paths[1]);
   if (!bytes)
     return createStringError("cannot read " + paths[1] + ": " + bytes.getError().message());

@@ -8,8 +8,8 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/IR/OptBisect.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
@@ -47,9 +47,8 @@ static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
   const Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return createStringError("this LLVM has no NVPTX target: " + error);
-  std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, kProcessor, kFeatures, TargetOptions(), std::nullopt,
-                                  std::nullopt, kLevel));
+  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
+      triple, kProcessor, kFeatures, TargetOptions(), std::nullopt, std::nullopt, kLevel));
   if (!machine)
     return createStringError("this LLVM does not know " + kProcessor);
   return machine;

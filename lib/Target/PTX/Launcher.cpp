@@ -66,11 +66,11 @@ public:
 
 private:
   std::string choose(StringRef wish) {
-    static const std::set<std::string> own = {
-        "c",     "m",       "n",      "code",      "call",   "message", "stream", "bytes",
-        "grid",  "device",  "arrays", "workspace", "lhs",    "rhs",     "NULL",   "memset",
-        "memcpy", "size_t", "linux",  "unix",      "EOF",    "DLTensor", "stdin", "stdout",
-        "stderr"};
+    static const std::set<std::string> own = {"c",       "m",         "n",      "code",   "call",
+                                              "message", "stream",    "bytes",  "grid",   "device",
+                                              "arrays",  "workspace", "lhs",    "rhs",    "NULL",
+                                              "memset",  "memcpy",    "size_t", "linux",  "unix",
+                                              "EOF",     "DLTensor",  "stdin",  "stdout", "stderr"};
     std::string name;
     for (char letter : wish)
       name += isAlnum(letter) ? letter : '_';
@@ -219,8 +219,8 @@ private:
     static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
     for (const Constraint &constraint : signature.constraints) {
       os << "  {\n"
-         << wrapped("    const moa_checked lhs = " + expression(constraint.lhs) + ", rhs = " +
-                    expression(constraint.rhs) + ";")
+         << wrapped("    const moa_checked lhs = " + expression(constraint.lhs) +
+                    ", rhs = " + expression(constraint.rhs) + ";")
          << "\n"
          << "    code = moa_check_constraint(m, " << quoted(constraint.text)
          << ", lhs, rhs, lhs.value " << relations[constraint.relation]
@@ -240,15 +240,17 @@ private:
   }
 
   const gpu::WorkspaceArray *findWorkspace(unsigned number) const {
-    auto found = find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+    auto found =
+        find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
     return found == workspace.end() ? nullptr : &*found;
   }
   /// Where an array of the workspace starts: the name of a variable that says so.
   std::string printPlace(const gpu::WorkspaceArray &array) {
     std::string place = "moa_place_" + std::to_string(array.number);
     os << wrapped("    char *" + place + " = (char *)workspace + " +
-                  (array.offset.getConstant() ? expression(array.offset) + ".value"
-                                              : "moa_places[" + std::to_string(&array - workspace.data()) + "]") +
+                  (array.offset.getConstant()
+                       ? expression(array.offset) + ".value"
+                       : "moa_places[" + std::to_string(&array - workspace.data()) + "]") +
                   ";")
        << "\n";
     return place;
@@ -262,9 +264,10 @@ private:
     os << wrapped("    int64_t moa_shape_" + number + "[] = {" + extents + "};") << "\n"
        << "    DLTensor moa_tensor_" << number << ";\n    moa_array moa_placed_" << number << ";\n"
        << wrapped("    moa_place(&moa_placed_" + number + ", &moa_tensor_" + number + ", " +
-                  std::to_string(array.extents.size()) + ", " + (array.element.isBF16() ? "4" : "2") + ", " +
-                  std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", " + place + ", moa_shape_" + number +
-                  ");")
+                  std::to_string(array.extents.size()) + ", " +
+                  (array.element.isBF16() ? "4" : "2") + ", " +
+                  std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", " + place +
+                  ", moa_shape_" + number + ");")
        << "\n";
   }
 
@@ -279,15 +282,17 @@ private:
     for (const gpu::Launch &launch : launches) {
       std::string number = "_" + std::to_string(conditions.size() + 1), pairs = conditionOf(launch);
       if (!pairs.empty() && conditions.insert({pairs, "moa_is_needed" + number}).second)
-        os << wrapped("  const moa_checked moa_sizes" + number + "[] = {" + pairs + "};") << "\n  const int moa_is_needed"
-           << number << " = moa_all_larger(moa_sizes" << number << ", " << 2 * launch.condition.size() << ");\n";
+        os << wrapped("  const moa_checked moa_sizes" + number + "[] = {" + pairs + "};")
+           << "\n  const int moa_is_needed" << number << " = moa_all_larger(moa_sizes" << number
+           << ", " << 2 * launch.condition.size() << ");\n";
     }
   }
   void printLaunch(const gpu::Launch &launch) {
     os << wrapped("  grid = " + expression(launch.blocks) + ";") << "\n";
     check("moa_check_blocks(grid)");
     auto condition = conditions.find(conditionOf(launch));
-    os << "  if (grid.value" << (condition == conditions.end() ? "" : " && " + condition->second) << ") { /* " << launch.name << " */\n";
+    os << "  if (grid.value" << (condition == conditions.end() ? "" : " && " + condition->second)
+       << ") { /* " << launch.name << " */\n";
     std::vector<std::string> pointers;
     for (unsigned number : launch.parameters.arrays) {
       const gpu::WorkspaceArray *array = findWorkspace(number);
@@ -304,11 +309,12 @@ private:
           printPlaced(*array, is_contained(launch.parameters.arrays, map.array));
     for (auto [k, map] : enumerate(launch.parameters.maps)) {
       std::string name = "moa_map_" + std::to_string(k);
-      std::string call = (map.hasSteps() ? "moa_describe_steps(&" : "moa_describe_tiles(&") + name + ", &" +
-                         (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
-                                                   : "c->" + names.of(signature.parameters[map.array])) +
-                         ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
-                         (map.hasSteps() ? ", " + expression(map.step) : "");
+      std::string call =
+          (map.hasSteps() ? "moa_describe_steps(&" : "moa_describe_tiles(&") + name + ", &" +
+          (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
+                                    : "c->" + names.of(signature.parameters[map.array])) +
+          ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
+          (map.hasSteps() ? ", " + expression(map.step) : "");
       os << "    CUtensorMap " << name << ";\n"
          << (map.hasSteps() ? wrapped("    code = " + call + ");") : "    code = " + call + ");")
          << "\n    if (code)\n      return code;\n";
@@ -341,9 +347,13 @@ private:
     if (std::optional<int64_t> most = launch.getMostBlocks())
       blocks += " < " + std::to_string(*most) + " ? grid.value : " + std::to_string(*most);
     os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch("
-       << quoted(launch.name) << ", &moa_latest, " << launch.number << ", " << launch.getLeastBefore() << ", " << blocks << ", " << launch.threads << ", " << launch.sharedBytes
+       << quoted(launch.name) << ", &moa_latest, " << launch.number << ", "
+       << launch.getLeastBefore() << ", " << blocks << ", " << launch.threads << ", "
+       << launch.sharedBytes
        << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }";
-    os << (launch.isCountedOn ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n" : "\n");
+    os << (launch.isCountedOn
+               ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n"
+               : "\n");
   }
   void begin(const char *result, const std::string &suffix, std::vector<std::string> more,
              const char *message) {
@@ -356,7 +366,8 @@ private:
     for (const Parameter *scalar : signature.getScalars())
       os << "  (void)" << names.of(*scalar) << ";\n";
   }
-  /// The bytes of the workspace, as a call; it says where its arrays start if only a call knows that.
+  /// The bytes of the workspace, as a call; it says where its arrays start if only a call knows
+  /// that.
   std::string size() const {
     return hasPlaces ? "moa_layout_of_" + signature.name + "(c, moa_places)"
                      : expression(gpu::getWorkspaceBytes(workspace));
@@ -365,16 +376,20 @@ private:
     std::string list;
     for (const gpu::WorkspaceArray &array : workspace)
       list += (list.empty() ? "" : ", ") + expression(array.bytes);
-    printHead("static moa_checked", "moa_layout_of_" + signature.name, {"const " + structName() + " *c", "int64_t *places"});
+    printHead("static moa_checked", "moa_layout_of_" + signature.name,
+              {"const " + structName() + " *c", "int64_t *places"});
     std::string count = std::to_string(workspace.size());
     std::string start = "size";
-    if (std::string unit = "moa_number(" + std::to_string(workspace[0].unit) + ")"; workspace[0].unit != 1)
-      start = "moa_multiply(" + unit + ", moa_floor_div(moa_add(size, moa_number(" + std::to_string(workspace[0].slack) +
-              ")), " + unit + "))";
+    if (std::string unit = "moa_number(" + std::to_string(workspace[0].unit) + ")";
+        workspace[0].unit != 1)
+      start = "moa_multiply(" + unit + ", moa_floor_div(moa_add(size, moa_number(" +
+              std::to_string(workspace[0].slack) + ")), " + unit + "))";
     os << "  /* the arrays of the workspace, one behind the other */\n"
-       << wrapped("  const moa_checked bytes_of[] = {" + list + "};") << "\n  moa_checked size = moa_number(0);\n"
+       << wrapped("  const moa_checked bytes_of[] = {" + list + "};")
+       << "\n  moa_checked size = moa_number(0);\n"
        << "  int k;\n  for (k = 0; k < " << count << "; ++k) {\n    size = " << start
-       << ";\n    places[k] = size.value;\n    size = moa_add(size, bytes_of[k]);\n  }\n  return size;\n}\n\n";
+       << ";\n    places[k] = size.value;\n    size = moa_add(size, bytes_of[k]);\n  }\n  return "
+          "size;\n}\n\n";
   }
   void declarePlaces() {
     if (hasPlaces)
@@ -384,7 +399,8 @@ private:
     if (hasPlaces)
       printLayout();
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
-    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n  int moa_latest = -1; /* launch of this call */\n";
+    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n  int moa_latest = -1; /* launch of this "
+          "call */\n";
     declarePlaces();
     if (workspace.empty())
       os << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
@@ -401,16 +417,22 @@ private:
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
       const Parameter &result = signature.parameters[never->parameter];
-      os << "  /* nothing shows that '" << result.name << "' is within " << never->within.str() << " */\n";
-      shown += (shown.empty() ? "moa_is_empty(&c->" : " && moa_is_empty(&c->") + names.of(result) + ")";
+      os << "  /* nothing shows that '" << result.name << "' is within " << never->within.str()
+         << " */\n";
+      shown +=
+          (shown.empty() ? "moa_is_empty(&c->" : " && moa_is_empty(&c->") + names.of(result) + ")";
     }
-    os << wrapped("  return " + (shown.empty() ? "MOA_OK" : shown + " ? MOA_OK : MOA_NOT_SHOWN") + ";") << "\n}\n\n";
+    os << wrapped("  return " + (shown.empty() ? "MOA_OK" : shown + " ? MOA_OK : MOA_NOT_SHOWN") +
+                  ";")
+       << "\n}\n\n";
   }
   /// NAME_shown: compares the bounds that the kernels of a call have left with what is allowed.
   void printShown() {
-    begin("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
+    begin("int32_t", "_shown",
+          {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
           "{message, message ? n : 0}");
-    os << "  moa_checked grid;\n  int32_t code = MOA_OK, moa_found = MOA_OK;\n  int moa_latest = -1; /* launch of this call */\n";
+    os << "  moa_checked grid;\n  int32_t code = MOA_OK, moa_found = MOA_OK;\n  int moa_latest = "
+          "-1; /* launch of this call */\n";
     declarePlaces();
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n";
@@ -422,12 +444,15 @@ private:
     if (llvm::none_of(launches, [](const gpu::Launch &launch) { return launch.isTelling; }))
       os << "  (void)grid, (void)moa_latest;\n";
     for (const ShownLater &shown : signature.shownLater) {
-      std::string result = "&c->" + names.of(signature.parameters[shown.parameter]) + ", " + quoted(shown.within.str()) + ", ";
+      std::string result = "&c->" + names.of(signature.parameters[shown.parameter]) + ", " +
+                           quoted(shown.within.str()) + ", ";
       if (shown.bounds.empty()) {
-        os << wrapped("  code = moa_not_shown(&m, " + result + quoted(shown.why) + ");") << "\n  moa_found = code ? code : moa_found;\n";
+        os << wrapped("  code = moa_not_shown(&m, " + result + quoted(shown.why) + ");")
+           << "\n  moa_found = code ? code : moa_found;\n";
         continue;
       }
-      const gpu::WorkspaceArray &bounds = *find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
+      const gpu::WorkspaceArray &bounds =
+          *find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
       std::string extents, axes;
       for (const SymExpr &extent : bounds.extents) {
         extents += (extents.empty() ? "" : ", ") + expression(extent) + ".value";
@@ -435,10 +460,15 @@ private:
       }
       os << "  {\n";
       std::string place = printPlace(bounds);
-      os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) + "};") << "\n"
-         << wrapped("    code = moa_check_bounds(&m, stream, " + result + getNumberText(shown.within.epsilon) + ", " + quoted(shown.getTold()) + ", " + place + ", " + quoted(axes) +
-                    ", moa_extents, " + std::to_string(bounds.extents.size()) + ");")
-         << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  moa_found = code ? code : moa_found;\n";
+      os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) +
+                    "};")
+         << "\n"
+         << wrapped("    code = moa_check_bounds(&m, stream, " + result +
+                    getNumberText(shown.within.epsilon) + ", " + quoted(shown.getTold()) + ", " +
+                    place + ", " + quoted(axes) + ", moa_extents, " +
+                    std::to_string(bounds.extents.size()) + ");")
+         << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  moa_found = code ? code : "
+            "moa_found;\n";
     }
     os << "  return moa_found;\n}\n\n";
   }
@@ -542,13 +572,18 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
     prototypes += printer.printPrototypes();
   }
   return "/*\n" + notes +
-         " *\n * Written by a compiler; this file carries no licence obligation. It holds the PTX and\n"
-         " * launches it through the driver of CUDA 12.7 or later; compile it as C and link -lcuda.\n"
+         " *\n * Written by a compiler; this file carries no licence obligation. It holds the PTX "
+         "and\n"
+         " * launches it through the driver of CUDA 12.7 or later; compile it as C and link "
+         "-lcuda.\n"
          " */\n" +
-         kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
-         "/*--- Kernels --------------------------------------------------------------------------------*/\n\n" +
-         printText(ptx) + "\n" + kLaunches + (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") +
-         kLoads + (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts;
+         kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks +
+         "\n" +
+         "/*--- Kernels "
+         "--------------------------------------------------------------------------------*/\n\n" +
+         printText(ptx) + "\n" + kLaunches +
+         (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") + kLoads +
+         (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts;
 }
 
 } // namespace moa::ptx

@@ -77,8 +77,7 @@ static void answerReflection(llvm::Module &module) {
 static void contract(Function &function) {
   SmallVector<Instruction *> products;
   for (Instruction &instruction : instructions(function))
-    if (instruction.getOpcode() == Instruction::FMul &&
-        all_of(instruction.users(), [](User *user) {
+    if (instruction.getOpcode() == Instruction::FMul && all_of(instruction.users(), [](User *user) {
           return cast<Instruction>(user)->getOpcode() == Instruction::FAdd;
         }))
       products.push_back(&instruction);

@@ -34,7 +34,8 @@ json::Object printArgument(const Parameter &parameter) {
 
 /// How cuTensorMapEncodeTiled is called; axes innermost first.
 json::Object printMap(const gpu::TensorMap &map, const Program &program) {
-  auto placed = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
+  auto placed = find_if(program.workspace,
+                        [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
   bool isPlaced = placed != program.workspace.end();
   const Parameter *array = isPlaced ? nullptr : &program.signature.parameters[map.array];
   unsigned rank = isPlaced ? placed->extents.size() : array->getRank();
@@ -140,14 +141,15 @@ json::Object printProgram(const Program &program) {
                       {"launches", std::move(launches)}};
   json::Array shown;
   for (const ShownLater &entry : signature.shownLater) {
-    json::Object told{{"result", signature.parameters[entry.parameter].name}, {"within", entry.within.epsilon}};
+    json::Object told{{"result", signature.parameters[entry.parameter].name},
+                      {"within", entry.within.epsilon}};
     if (entry.bounds.empty()) {
       told["never"] = entry.why;
       shown.push_back(std::move(told));
       continue;
     }
-    const gpu::WorkspaceArray &bounds =
-        *find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
+    const gpu::WorkspaceArray &bounds = *find_if(
+        program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
     told["workspace"] = bounds.name;
     told["offset"] = getReadable(bounds.offset.str());
     told["shape"] = printShape(bounds.extents);

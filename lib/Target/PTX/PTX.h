@@ -16,9 +16,8 @@ namespace moa::ptx {
 
 /// LLVM IR of kernels in the llvm and nvvm dialects, for sm_90a, with what they call
 /// of CUDA's libdevice, optimised. An error when libdevice is needed and not found.
-llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source,
-                                                        llvm::LLVMContext &context,
-                                                        llvm::StringRef name);
+llvm::Expected<std::unique_ptr<llvm::Module>>
+translate(mlir::ModuleOp source, llvm::LLVMContext &context, llvm::StringRef name);
 
 /// The PTX text of such a module.
 llvm::Expected<std::string> emit(llvm::Module &module);
@@ -45,8 +44,7 @@ struct Program {
 
 /// A C file that holds the PTX and launches it through the driver, with the entry
 /// points of every target.
-llvm::Expected<std::string> printLauncher(llvm::ArrayRef<Program> programs,
-                                          llvm::StringRef ptx);
+llvm::Expected<std::string> printLauncher(llvm::ArrayRef<Program> programs, llvm::StringRef ptx);
 
 /// JSON: kernels, grids, blocks, shared memory, parameters in order, descriptors of
 /// tiles, symbols, constraints, shapes.

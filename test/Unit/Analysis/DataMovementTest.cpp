@@ -64,8 +64,7 @@ const std::string kPlainSoftmax = R"mlir(
   %w = moa.map div(%e, %l) axes [array<i64: 0, 1>, array<i64: 0>] : (!s, !r) -> !s
 )mlir";
 
-const std::string kNoMask =
-    "  %S = moa.map id(%S0) axes [array<i64: 0, 1>] : (!s) -> !s\n";
+const std::string kNoMask = "  %S = moa.map id(%S0) axes [array<i64: 0, 1>] : (!s) -> !s\n";
 
 /// mask(j + a ≤ i + b, S0)
 std::string mask(const std::string &limit, const std::string &fn = "le") {
@@ -84,17 +83,14 @@ std::string mask(const std::string &limit, const std::string &fn = "le") {
 class DataMovement : public testing::Test {
 protected:
   DataMovement() {
-    context.loadDialect<MoADialect, dnf::DNFDialect, arith::ArithDialect,
-                        math::MathDialect>();
+    context.loadDialect<MoADialect, dnf::DNFDialect, arith::ArithDialect, math::MathDialect>();
   }
   KernelOp parse(const std::string &text) {
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
     return module ? cast<KernelOp>(module->getBody()->front()) : KernelOp();
   }
-  DataMovementReport analyze(const std::string &text) {
-    return analyzeDataMovement(parse(text));
-  }
+  DataMovementReport analyze(const std::string &text) { return analyzeDataMovement(parse(text)); }
 
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
@@ -112,9 +108,8 @@ TEST_F(DataMovement, ThePaperCounts) {
   std::vector<std::string> kinds;
   for (const IntermediateArray &array : report.intermediates)
     kinds.push_back(array.kind + " " + array.elements.str());
-  EXPECT_EQ(kinds, std::vector<std::string>({"point-wise M*N", "reduction N",
-                                             "point-wise M*N", "reduction N",
-                                             "point-wise M*N"}));
+  EXPECT_EQ(kinds, std::vector<std::string>({"point-wise M*N", "reduction N", "point-wise M*N",
+                                             "reduction N", "point-wise M*N"}));
 }
 
 TEST_F(DataMovement, AGroupOverwritesAContractionNothingElseReads) {
@@ -130,8 +125,7 @@ TEST_F(DataMovement, TheRatiosOfThePaper) {
     auto numbers = report.evaluate({{"N", n}, {"M", n}, {"D", 64}, {"E", 64}});
     ASSERT_TRUE(numbers.has_value());
     char text[32];
-    std::snprintf(text, sizeof text, n < 8192 ? "%.1f" : "%.0f",
-                  numbers->ratioWithoutOutput);
+    std::snprintf(text, sizeof text, n < 8192 ? "%.1f" : "%.0f", numbers->ratioWithoutOutput);
     printed.push_back(text);
   }
   EXPECT_EQ(printed, std::vector<std::string>({"17.0", "65.0", "129", "513"}));
@@ -167,14 +161,12 @@ using Texts = std::vector<std::string>;
 
 TEST_F(DataMovement, CausalMasksReadAllKeys) {
   // Keys by the last query; a query only if it sees a key.
-  EXPECT_EQ(texts(analyze(attention(mask("M - N") + kSoftmax))),
-            Texts({"<= D*N", "D*M", "E*M"}));
+  EXPECT_EQ(texts(analyze(attention(mask("M - N") + kSoftmax))), Texts({"<= D*N", "D*M", "E*M"}));
   EXPECT_EQ(texts(analyze(attention(mask("M - N") + kSoftmax, "\"N <= M\""))),
             Texts({"D*N", "D*M", "E*M"}));
   EXPECT_EQ(texts(analyze(attention(mask("0") + kSoftmax, "\"N == M\""))),
             Texts({"D*N", "D*M", "E*M"}));
-  EXPECT_EQ(texts(analyze(attention(mask("0") + kSoftmax))),
-            Texts({"D*N", "<= D*M", "<= E*M"}));
+  EXPECT_EQ(texts(analyze(attention(mask("0") + kSoftmax))), Texts({"D*N", "<= D*M", "<= E*M"}));
 }
 
 TEST_F(DataMovement, StrictMasksSkipAQuery) {
@@ -204,8 +196,7 @@ std::string maskBy(const std::string &predicate) {
 /// Elements of Q, K and V that the interpreter reads.
 std::vector<int64_t> readCounts(Operation *kernel, int64_t n, int64_t m) {
   KernelInputs inputs;
-  for (std::vector<int64_t> shape :
-       {std::vector<int64_t>{n, 2}, {m, 2}, {m, 1}, {}}) {
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{n, 2}, {m, 2}, {m, 1}, {}}) {
     int64_t count = 1;
     for (int64_t extent : shape)
       count *= extent;
@@ -226,10 +217,9 @@ std::vector<int64_t> readCounts(Operation *kernel, int64_t n, int64_t m) {
 /// predicate and size; one that does not is no less.
 TEST_F(DataMovement, ReadsAgreeWithTheInterpreter) {
   unsigned exact = 0, bounds = 0;
-  for (const char *predicate :
-       {"and(%low, %low)", "and(%low, %high)", "and(%low, %end)", "and(%high, %end)",
-        "or(%low, %high)", "or(%low, %end)", "and(%off, %end)", "and(%off, %off)",
-        "xor(%low, %end)"})
+  for (const char *predicate : {"and(%low, %low)", "and(%low, %high)", "and(%low, %end)",
+                                "and(%high, %end)", "or(%low, %high)", "or(%low, %end)",
+                                "and(%off, %end)", "and(%off, %off)", "xor(%low, %end)"})
     for (const char *requirement : {"", "\"N <= M\"", "\"M <= N\"", "\"M == N\""}) {
       auto report = analyze(attention(maskBy(predicate) + kSoftmax, requirement));
       PassManager passes(&context);
@@ -243,8 +233,8 @@ TEST_F(DataMovement, ReadsAgreeWithTheInterpreter) {
             continue;
           auto reads = readCounts(&module->getBody()->front(), n, m);
           for (size_t k = 0; k < 3; ++k) {
-            auto count = report.inputs[k].elements.evaluate(
-                [&](StringRef name) -> std::optional<int64_t> {
+            auto count =
+                report.inputs[k].elements.evaluate([&](StringRef name) -> std::optional<int64_t> {
                   return name == "N" ? n : name == "M" ? m : name == "D" ? 2 : 1;
                 });
             ASSERT_TRUE(count.has_value());
@@ -287,10 +277,10 @@ TEST_F(DataMovement, SharedHeadsAreReadOnce) {
 }
 
 TEST_F(DataMovement, SlicesReadTheirPart) {
-  EXPECT_EQ(texts(analyze(selection(
-                R"(%r = moa.slice %x axis 2 start "N - 3" count "3" : !a -> !r)",
-                "!moa.array<[P, G, 3], f32>"))),
-            Texts({"3*G*P", "0"}));
+  EXPECT_EQ(
+      texts(analyze(selection(R"(%r = moa.slice %x axis 2 start "N - 3" count "3" : !a -> !r)",
+                              "!moa.array<[P, G, 3], f32>"))),
+      Texts({"3*G*P", "0"}));
 }
 
 TEST_F(DataMovement, DisjointSlicesAdd) {
@@ -309,10 +299,9 @@ TEST_F(DataMovement, DisjointSlicesAdd) {
 }
 
 TEST_F(DataMovement, GathersAreBounded) {
-  auto report = analyze(selection(
-      "%r = moa.psi %x[%t] dims [1] axes [array<i64: 0>] frame 1 : "
-      "(!a, !moa.array<[H], index>) -> !r",
-      "!moa.array<[H, P, N], f32>"));
+  auto report = analyze(selection("%r = moa.psi %x[%t] dims [1] axes [array<i64: 0>] frame 1 : "
+                                  "(!a, !moa.array<[H], index>) -> !r",
+                                  "!moa.array<[H, P, N], f32>"));
   EXPECT_EQ(texts(report), Texts({"<= G*N*P", "H"}));
   EXPECT_EQ(report.inputs[0].note, "an index depends on data");
 }

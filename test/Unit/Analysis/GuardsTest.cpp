@@ -37,9 +37,7 @@ protected:
     return parseSourceString<ModuleOp>(text, &context);
   }
 
-  static onf::KernelOp kernelOf(ModuleOp module) {
-    return *module.getOps<onf::KernelOp>().begin();
-  }
+  static onf::KernelOp kernelOf(ModuleOp module) { return *module.getOps<onf::KernelOp>().begin(); }
 
   /// Inputs of the right shapes: small integers, and truth values.
   KernelInputs inputs(onf::KernelOp kernel, std::map<std::string, int64_t> symbols) {
@@ -88,8 +86,7 @@ protected:
     return bool(fold.getPieces());
   }
 
-  void compare(onf::KernelOp checked, onf::KernelOp plain,
-               std::map<std::string, int64_t> symbols) {
+  void compare(onf::KernelOp checked, onf::KernelOp plain, std::map<std::string, int64_t> symbols) {
     KernelInputs arguments = inputs(checked, symbols);
     auto got = interpret(checked, arguments), expected = interpret(plain, arguments);
     if (!got || !expected) {
@@ -157,9 +154,12 @@ private:
       return define(std::string("arith.") + op + " " + a + ", " + b + " : index");
     };
     switch (pick(0, 13)) {
-    case 0: case 1: case 2:
+    case 0:
+    case 1:
+    case 2:
       return binary("addi", integer(depth - 1));
-    case 3: case 4:
+    case 3:
+    case 4:
       return binary("subi", integer(depth - 1));
     case 5:
       return binary("muli", number(-3, 3));
@@ -226,7 +226,8 @@ onf.kernel @f attributes {symbols = ["B", "N", "M"], requires = [],
       %wi = arith.index_cast %w64 : i64 to index
       %p32 = onf.load %P[%b] times ["P.s0"] plus "0" : !moa.array<[B], i32> -> i32
       %pb = arith.index_cast %p32 : i32 to index
-)" + GuardWriter(seed).write() + R"(
+)" + GuardWriter(seed).write() +
+                       R"(
       %one = arith.constant 1 : index
       %a = onf.acc add "n" carries [] in [] refs() mul [] : () -> index {
         onf.yield %one : index

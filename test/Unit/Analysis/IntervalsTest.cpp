@@ -50,9 +50,7 @@ using Unknowns = std::vector<std::vector<std::vector<bool>>>; // [number][i][j]
 
 bool holds(const PredicateRef &p, int64_t i, int64_t j, ArrayRef<int64_t> symbols,
            const Unknowns &unknowns) {
-  auto operand = [&](unsigned k) {
-    return holds(p->operands[k], i, j, symbols, unknowns);
-  };
+  auto operand = [&](unsigned k) { return holds(p->operands[k], i, j, symbols, unknowns); };
   switch (p->kind) {
   case Predicate::Kind::Constant:
     return p->value;
@@ -118,8 +116,7 @@ protected:
 
   /// Compares one tile with enumeration.
   void checkTile(const IntervalProblem &problem, ArrayRef<Interval> pieces, int64_t first,
-                 int64_t last, ArrayRef<int64_t> symbols, const Unknowns &unknowns,
-                 Tally &tally) {
+                 int64_t last, ArrayRef<int64_t> symbols, const Unknowns &unknowns, Tally &tally) {
     int64_t extent = symbols[1];
     std::vector<bool> visit(extent), full(extent);
     auto mark = [&](std::vector<bool> &set, std::pair<int64_t, int64_t> range) {
@@ -151,13 +148,13 @@ protected:
   }
 
   /// Every tile of a small extent, for the symbol values given.
-  Tally check(const IntervalProblem &problem, ArrayRef<Interval> pieces,
-              ArrayRef<int64_t> symbols, const Unknowns &unknowns = {}) {
+  Tally check(const IntervalProblem &problem, ArrayRef<Interval> pieces, ArrayRef<int64_t> symbols,
+              const Unknowns &unknowns = {}) {
     Tally tally;
     for (int64_t tile : {1, 3, 4, 8})
       for (int64_t first = 0; first < symbols[0]; first += tile)
-        checkTile(problem, pieces, first, std::min(first + tile, symbols[0]) - 1, symbols,
-                  unknowns, tally);
+        checkTile(problem, pieces, first, std::min(first + tile, symbols[0]) - 1, symbols, unknowns,
+                  tally);
     return tally;
   }
 
@@ -199,21 +196,15 @@ TEST_F(IntervalsTest, BottomRightCausal) { expectExact(le(j, i + s[1] - s[0]), 1
 
 TEST_F(IntervalsTest, InverseCausal) { expectExact(lt(i, j), 1); }
 
-TEST_F(IntervalsTest, Window) {
-  expectExact(Predicate::conjunction(le(j, i), lt(i - j, s[2])), 1);
-}
+TEST_F(IntervalsTest, Window) { expectExact(Predicate::conjunction(le(j, i), lt(i - j, s[2])), 1); }
 
 TEST_F(IntervalsTest, SymmetricWindow) {
   expectExact(Predicate::conjunction(le(j - i, s[2]), le(i - j, s[2])), 1);
 }
 
-TEST_F(IntervalsTest, BlockDiagonal) {
-  expectExact(eq(i.floorDiv(4), j.floorDiv(4)), 1);
-}
+TEST_F(IntervalsTest, BlockDiagonal) { expectExact(eq(i.floorDiv(4), j.floorDiv(4)), 1); }
 
-TEST_F(IntervalsTest, BlockCausal) {
-  expectExact(le(j.floorDiv(4), i.floorDiv(4)), 1);
-}
+TEST_F(IntervalsTest, BlockCausal) { expectExact(le(j.floorDiv(4), i.floorDiv(4)), 1); }
 
 TEST_F(IntervalsTest, Prefix) {
   // The prefix is seen by all, the rest causally.
@@ -226,8 +217,8 @@ TEST_F(IntervalsTest, Prefix) {
 
 TEST_F(IntervalsTest, GlobalOrWindow) {
   PredicateRef window = Predicate::conjunction(le(j, i), lt(i - j, s[2]));
-  IntervalProblem p = problem(Predicate::disjunction(
-      window, Predicate::conjunction(lt(j, s[3]), le(j, i))));
+  IntervalProblem p =
+      problem(Predicate::disjunction(window, Predicate::conjunction(lt(j, s[3]), le(j, i))));
   std::vector<Interval> found = pieces(p);
   EXPECT_EQ(found.size(), 2u);
   for (int64_t w : {0, 2, 5})
@@ -253,9 +244,8 @@ TEST_F(IntervalsTest, InequalityIsTwoPiecesInOrder) {
 TEST_F(IntervalsTest, ConditionsEmptyAPiece) {
   // A flag in {0, 1} chooses between causal and everything.
   PredicateRef flag = Predicate::nonNegative(s[2] - 1);
-  expectExact(Predicate::disjunction(
-                  Predicate::conjunction(flag, le(j, i)),
-                  Predicate::conjunction(Predicate::negation(flag), lt(i, j))),
+  expectExact(Predicate::disjunction(Predicate::conjunction(flag, le(j, i)),
+                                     Predicate::conjunction(Predicate::negation(flag), lt(i, j))),
               2);
   expectExact(Predicate::conjunction(le(s[2], i), lt(j, s[4])), 1);
 }
@@ -384,8 +374,7 @@ TEST_F(IntervalsTest, RandomPredicatesAreSound) {
   Generator generator(context, 20240601);
   unsigned derived = 0;
   for (unsigned round = 0; round < 600 && !HasFailure(); ++round) {
-    IntervalProblem p = problem(
-        generator.predicate(round % 4, round % 2, round % 3 == 0), 4);
+    IntervalProblem p = problem(generator.predicate(round % 4, round % 2, round % 3 == 0), 4);
     auto found = deriveIntervals(p);
     if (!found) {
       llvm::consumeError(found.takeError());

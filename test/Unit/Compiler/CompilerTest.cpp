@@ -107,16 +107,13 @@ TEST(Compiler, CallsAKernel) {
   std::vector<float> x = {1, 2, 3, 4, -1, -2, -3, -4}, s(2), top(2);
   Tensor tx(x.data(), {2, 4}), ts(s.data(), {2}), ttop(top.data(), {2});
   std::string message;
-  EXPECT_EQ((*kernel)({&tx.tensor, &ts.tensor, &ttop.tensor}, {0.5}, &message),
-            0)
-      << message;
+  EXPECT_EQ((*kernel)({&tx.tensor, &ts.tensor, &ttop.tensor}, {0.5}, &message), 0) << message;
   EXPECT_EQ(s, (std::vector<float>{5, -5}));
   EXPECT_EQ(top, (std::vector<float>{4, -1}));
 
   // A refusal has a code and a reason and writes nothing.
   tx.shape = {2, 3};
-  EXPECT_EQ((*kernel)({&tx.tensor, &ts.tensor, &ttop.tensor}, {1.0}, &message),
-            5);
+  EXPECT_EQ((*kernel)({&tx.tensor, &ts.tensor, &ttop.tensor}, {1.0}, &message), 5);
   EXPECT_THAT(message, HasSubstr("M % 2"));
   EXPECT_EQ(s, (std::vector<float>{5, -5}));
   EXPECT_NE((*kernel)({&tx.tensor}, {1.0}, &message), 0);
@@ -124,8 +121,7 @@ TEST(Compiler, CallsAKernel) {
 }
 
 TEST(Compiler, AKernelOutlivesItsCompilation) {
-  std::optional<Kernel> kernel =
-      Compiler().compileText(kTwoKernels).load("first");
+  std::optional<Kernel> kernel = Compiler().compileText(kTwoKernels).load("first");
   ASSERT_TRUE(kernel);
   std::vector<float> x = {3}, y(1);
   Tensor tx(x.data(), {1}), ty(y.data(), {1});
@@ -164,10 +160,9 @@ TEST(Compiler, TheScheduleIsFedBack) {
 }
 
 TEST(Compiler, DiagnosticsAreStructured) {
-  Compilation unit =
-      Compiler().compileText("kernel k[N](x : f32[N]) -> (y : f32[N])\n"
-                             "{\n  y = x + zzz\n}\n",
-                             "k.moa");
+  Compilation unit = Compiler().compileText("kernel k[N](x : f32[N]) -> (y : f32[N])\n"
+                                            "{\n  y = x + zzz\n}\n",
+                                            "k.moa");
   EXPECT_FALSE(unit.ok());
   ASSERT_EQ(unit.diagnostics().size(), 1u);
   const Diagnostic &error = unit.diagnostics()[0];
@@ -175,8 +170,7 @@ TEST(Compiler, DiagnosticsAreStructured) {
   EXPECT_EQ(error.line, 3u);
   EXPECT_EQ(error.column, 11u);
   EXPECT_THAT(error.message, HasSubstr("zzz"));
-  EXPECT_THAT(unit.renderDiagnostics(),
-              HasSubstr("    y = x + zzz\n            ^\n"));
+  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("    y = x + zzz\n            ^\n"));
   EXPECT_FALSE(unit.print(Level::DNF));
   EXPECT_FALSE(unit.object());
   EXPECT_FALSE(unit.header());
@@ -211,9 +205,11 @@ TEST(Compiler, KernelsForAnotherProcessorAreNotLoaded) {
   ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
   if (unit.load("row_sums"))
     GTEST_SKIP() << "this processor has all that it has";
-  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("kernels for the processor 'sapphirerapids' do not run on this one, '"));
-  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("', which lacks products of bytes or of bf16 that they may use; "
-                                                  "leave the option 'processor' empty to run kernels here"));
+  EXPECT_THAT(unit.renderDiagnostics(),
+              HasSubstr("kernels for the processor 'sapphirerapids' do not run on this one, '"));
+  EXPECT_THAT(unit.renderDiagnostics(),
+              HasSubstr("', which lacks products of bytes or of bf16 that they may use; "
+                        "leave the option 'processor' empty to run kernels here"));
 }
 
 TEST(Compiler, SettingsSpecialise) {
@@ -234,8 +230,7 @@ TEST(Compiler, EvaluatesEveryLevel) {
     EXPECT_EQ((*outputs)[0].data, (std::vector<double>{6, 14}));
     EXPECT_EQ((*outputs)[1].data, (std::vector<double>{2, 4}));
   }
-  auto element =
-      unit.evaluateElements("row_sums", Level::DNF, inputs, 0, {{1}});
+  auto element = unit.evaluateElements("row_sums", Level::DNF, inputs, 0, {{1}});
   ASSERT_TRUE(element);
   EXPECT_EQ(*element, (std::vector<double>{14}));
 }
@@ -266,8 +261,7 @@ TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
   isOneMoreError(bool(unit.bindSymbols("none", {})));
   isOneMoreError(bool(unit.shapes("row_sums", {})));
   isOneMoreError(bool(unit.evaluate("row_sums", Level::DNF, {})));
-  isOneMoreError(
-      bool(unit.evaluateElements("row_sums", Level::DNF, inputs, 7, {{0}})));
+  isOneMoreError(bool(unit.evaluateElements("row_sums", Level::DNF, inputs, 7, {{0}})));
   isOneMoreError(bool(unit.load("none")));
   isOneMoreError(bool(unit.flops("none", {})));
   isOneMoreError(bool(unit.explain()));
@@ -281,8 +275,7 @@ TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
   EXPECT_TRUE(unit.load()) << unit.renderDiagnostics();
 
   // A level above the input's is no error of the input either.
-  Compilation lower =
-      Compiler().compileText(*unit.print(Level::ONF), "onf.mlir");
+  Compilation lower = Compiler().compileText(*unit.print(Level::ONF), "onf.mlir");
   EXPECT_FALSE(lower.print(Level::DNF));
   EXPECT_EQ(lower.diagnostics().back().message,
             "the input stands below the level dnf: it is at the level onf");
@@ -295,8 +288,7 @@ TEST(Compiler, EveryQuestionToAFailedCompilationAddsAnError) {
   auto isOneMoreError = [&](bool answered) {
     EXPECT_FALSE(answered);
     EXPECT_EQ(unit.diagnostics().size(), ++count);
-    EXPECT_EQ(unit.diagnostics().back().message,
-              "there is no answer: the compilation has failed");
+    EXPECT_EQ(unit.diagnostics().back().message, "there is no answer: the compilation has failed");
   };
   isOneMoreError(bool(unit.print(Level::MoA)));
   isOneMoreError(bool(unit.print(Level::LLVM)));
@@ -315,15 +307,14 @@ TEST(Compiler, EveryQuestionToAFailedCompilationAddsAnError) {
 }
 
 TEST(Compiler, SymbolsThatOnlyAResultHas) {
-  Compilation unit = Compiler().compileText(
-      "kernel rows[N, L](x : f32[L]) -> O : f32[N, L] { O = [_, l] x[l] }");
+  Compilation unit =
+      Compiler().compileText("kernel rows[N, L](x : f32[L]) -> O : f32[N, L] { O = [_, l] x[l] }");
   std::vector<ReferenceArray> inputs = {{{2}, {5, 7}}};
   for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted}) {
     auto outputs = unit.evaluate("rows", level, inputs, 0, {{"N", 2}});
     ASSERT_TRUE(outputs) << unit.renderDiagnostics();
     EXPECT_EQ((*outputs)[0].data, (std::vector<double>{5, 7, 5, 7}));
-    auto element = unit.evaluateElements("rows", level, inputs, 0, {{1, 1}}, 0,
-                                         {{"N", 2}});
+    auto element = unit.evaluateElements("rows", level, inputs, 0, {{1, 1}}, 0, {{"N", 2}});
     ASSERT_TRUE(element) << unit.renderDiagnostics();
     EXPECT_EQ(*element, (std::vector<double>{7}));
   }
@@ -345,19 +336,20 @@ kernel shared[H, G, N](q : f32[H, N], k : f32[G, N]) -> y : f32[H, N]
     bool good;
   };
   std::vector<float> q(8), k(8), y(8);
-  for (Case c : {Case{0, 0, 3, true}, {4, 0, 0, true}, {4, 2, 2, true},
-                 {4, 0, 2, false}, {4, 3, 2, false}}) {
+  for (Case c : {Case{0, 0, 3, true},
+                 {4, 0, 0, true},
+                 {4, 2, 2, true},
+                 {4, 0, 2, false},
+                 {4, 3, 2, false}}) {
     std::vector<int64_t> rows = {c.heads, c.size}, shared = {c.groups, c.size};
     EXPECT_EQ(unit.bindSymbols("shared", {rows, shared}).has_value(), c.good);
-    std::vector<ReferenceArray> inputs = {
-        {rows, std::vector<double>(c.heads * c.size)},
-        {shared, std::vector<double>(c.groups * c.size)}};
+    std::vector<ReferenceArray> inputs = {{rows, std::vector<double>(c.heads * c.size)},
+                                          {shared, std::vector<double>(c.groups * c.size)}};
     for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted})
       EXPECT_EQ(unit.evaluate("shared", level, inputs).has_value(), c.good);
     Tensor tq(q.data(), rows), tk(k.data(), shared), ty(y.data(), rows);
     std::string message;
-    int32_t code =
-        (*kernel)({&tq.tensor, &tk.tensor, &ty.tensor}, {}, &message);
+    int32_t code = (*kernel)({&tq.tensor, &tk.tensor, &ty.tensor}, {}, &message);
     EXPECT_EQ(code == 0, c.good) << message;
   }
 }
@@ -368,9 +360,9 @@ TEST(Compiler, IntegerResultsWrapAtTheirWidth) {
   for (auto [type, expected] : {std::pair("i8", std::vector<double>{-18, 18}),
                                 {"i16", {2798, -2798}},
                                 {"i32", {-1530524946, 1530524946}}}) {
-    Compilation unit = Compiler().compileText(
-        std::string("kernel k[N](x : i32[N]) -> (y : ") + type +
-        "[N], none : " + type + ") { y = x * 50  none = min/ mask(false, x) }");
+    Compilation unit = Compiler().compileText(std::string("kernel k[N](x : i32[N]) -> (y : ") +
+                                              type + "[N], none : " + type +
+                                              ") { y = x * 50  none = min/ mask(false, x) }");
     ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
     std::vector<ReferenceArray> inputs = {{{2}, {55288847, -55288847}}};
     for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted}) {
@@ -393,8 +385,7 @@ TEST(Compiler, ShapesNeedSizes) {
       "kernel k[N, M](x : f32[N, M]) -> y : f32[N - 5] { y = drop(+/ x, 5) }", "k.moa");
   ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
   EXPECT_FALSE(unit.shapes("k", {{"N", 3}, {"M", 1}}));
-  EXPECT_EQ(unit.diagnostics().back().message,
-            "y : f32[N - 5]: the extent N - 5 = -2 is negative");
+  EXPECT_EQ(unit.diagnostics().back().message, "y : f32[N - 5]: the extent N - 5 = -2 is negative");
   EXPECT_FALSE(unit.shapes("k", {{"N", 3}}));
   EXPECT_EQ(unit.diagnostics().back().message, "x : f32[N, M]: the extent M has no value");
 }
@@ -430,12 +421,13 @@ TEST(Compiler, WhatIsLiftedHasItsSchedule) {
 
 // Where code was inlined, the place of the call stands first.
 TEST(Compiler, ACallIsShownBeforeWhatItCalls) {
-  Compilation unit = Compiler().compileText(
-      "module {\n  func.func @f() { return } "
-      "loc(callsite(\"called.moa\":1:2 at \"caller.moa\":3:4))\n}\n",
-      "f.mlir");
+  Compilation unit =
+      Compiler().compileText("module {\n  func.func @f() { return } "
+                             "loc(callsite(\"called.moa\":1:2 at \"caller.moa\":3:4))\n}\n",
+                             "f.mlir");
   std::string text = unit.renderDiagnostics();
-  EXPECT_THAT(text, testing::StartsWith("caller.moa:3:4: error: expects kernels of moa, dnf or onf"));
+  EXPECT_THAT(text,
+              testing::StartsWith("caller.moa:3:4: error: expects kernels of moa, dnf or onf"));
   EXPECT_THAT(text, HasSubstr("\ncalled.moa:1:2: note: in what is called here\n"));
 }
 
@@ -494,7 +486,8 @@ TEST(Compiler, TheReportHasScalarsAndWhatIsRecomputed) {
               HasSubstr("  nest 0: for one element; 1 pass: "));
   Compilation again = compileExample("test/Families/talking_heads.moa", {});
   EXPECT_THAT(again.report(ReportFormat::Text).value_or(""),
-              HasSubstr("\nrecomputed\n  Q +.* transpose(K): each element 2*H times, at 2 places, for every h < H"));
+              HasSubstr("\nrecomputed\n  Q +.* transpose(K): each element 2*H times, at 2 places, "
+                        "for every h < H"));
 }
 
 TEST(Compiler, TheTextForAGpuOpensWithWhatItMoves) {
@@ -517,11 +510,10 @@ TEST(Compiler, ScalarsOutOfRangeSaturate) {
 }
 
 TEST(Compiler, NamesThatCHasAreRefused) {
-  for (const char *name : {"double", "exp", "memcpy", "DLTensor", "int32_t",
-                           "MOA_OK", "omp_get_max_threads", "__x", "_Bool"}) {
-    Compilation unit =
-        Compiler().compileText(std::string("kernel ") + name +
-                               "[N](x : f32[N]) -> y : f32[N] { y = x }");
+  for (const char *name : {"double", "exp", "memcpy", "DLTensor", "int32_t", "MOA_OK",
+                           "omp_get_max_threads", "__x", "_Bool"}) {
+    Compilation unit = Compiler().compileText(std::string("kernel ") + name +
+                                              "[N](x : f32[N]) -> y : f32[N] { y = x }");
     EXPECT_TRUE(unit.print(Level::ONF)) << unit.renderDiagnostics();
     EXPECT_FALSE(unit.header()) << name;
     EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("cannot be called"));
@@ -553,13 +545,11 @@ TEST(Compiler, ErrorsOfAScheduleNameItsFile) {
 }
 
 TEST(Compiler, AFunctionIsNoKernel) {
-  Compilation unit = Compiler().compileText(
-      "module {\n  func.func @f() { return }\n}", "f.mlir");
+  Compilation unit = Compiler().compileText("module {\n  func.func @f() { return }\n}", "f.mlir");
   EXPECT_FALSE(unit.ok());
   std::string text = unit.renderDiagnostics();
-  EXPECT_THAT(text,
-              HasSubstr("f.mlir:2:3: error: expects kernels of moa, dnf or "
-                        "onf, or device programs, but got 'func.func'"));
+  EXPECT_THAT(text, HasSubstr("f.mlir:2:3: error: expects kernels of moa, dnf or "
+                              "onf, or device programs, but got 'func.func'"));
   EXPECT_EQ(text.find("see current operation"), std::string::npos) << text;
 }
 
@@ -569,12 +559,10 @@ TEST(Compiler, ErrorsOfVerifiersShowNoOp) {
   ASSERT_NE(at, std::string::npos);
   at = text.find("axis 1", at);
   ASSERT_NE(at, std::string::npos) << text;
-  Compilation unit =
-      Compiler().compileText(text.replace(at, 6, "axis 7"), "rows.mlir");
+  Compilation unit = Compiler().compileText(text.replace(at, 6, "axis 7"), "rows.mlir");
   EXPECT_FALSE(unit.ok());
   EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("rows.mlir:"));
-  EXPECT_THAT(unit.renderDiagnostics(),
-              testing::Not(HasSubstr("see current operation")));
+  EXPECT_THAT(unit.renderDiagnostics(), testing::Not(HasSubstr("see current operation")));
 }
 
 TEST(Compiler, FlopsCountPresentTerms) {
@@ -589,8 +577,7 @@ kernel lower[N](a : f32[N], b : f32[N, N]) -> (c : f32[N])
 )";
   Compilation masked = Compiler().compileText(lower);
   ASSERT_TRUE(masked.ok()) << masked.renderDiagnostics();
-  EXPECT_EQ(masked.flops("lower", {{"N", 10}}), 2.0 * 55)
-      << masked.renderDiagnostics();
+  EXPECT_EQ(masked.flops("lower", {{"N", 10}}), 2.0 * 55) << masked.renderDiagnostics();
   // Without the analysis of masks every row visits every key.
   CompilerOptions options;
   options.disabledRules = {"intervals"};
@@ -665,11 +652,9 @@ TEST(Compiler, ReportsAndTimes) {
 }
 
 TEST(Compiler, MissingAndMalformedInput) {
-  EXPECT_THAT(Compiler().compileFile("/none.moa").renderDiagnostics(),
-              HasSubstr("/none.moa"));
-  EXPECT_THAT(
-      Compiler().compileText("kernel \xff", "b.moa").renderDiagnostics(),
-      HasSubstr("b.moa: the text is not UTF-8"));
+  EXPECT_THAT(Compiler().compileFile("/none.moa").renderDiagnostics(), HasSubstr("/none.moa"));
+  EXPECT_THAT(Compiler().compileText("kernel \xff", "b.moa").renderDiagnostics(),
+              HasSubstr("b.moa: the text is not UTF-8"));
   EXPECT_FALSE(Compiler().compileText("").ok());
   EXPECT_FALSE(Compiler().compileText("module {}", "empty.mlir").ok());
 }

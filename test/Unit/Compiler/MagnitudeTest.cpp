@@ -42,8 +42,7 @@ std::vector<double> magnitudesOf(const std::string &body, const std::string &typ
 }
 
 /// Expects that row i of `body` has the magnitude expected(i).
-template <typename Expected>
-void expectMagnitudes(const std::string &body, Expected expected) {
+template <typename Expected> void expectMagnitudes(const std::string &body, Expected expected) {
   std::vector<double> values = magnitudesOf(body);
   ASSERT_EQ(int64_t(values.size()), N) << body;
   for (int64_t i = 0; i < N; ++i)
@@ -69,9 +68,8 @@ TEST(Magnitude, OfAContractionIsTheProductOfAbsoluteValues) {
   expectMagnitudes("y = x +.* w", contraction);
   // The operands count with their values, whatever they were computed by.
   expectMagnitudes("y = (x - 0.25) +.* (w * w)", [](int64_t i) {
-    return sum([&](int64_t j) {
-      return std::fabs(elementX(i, j) - 0.25) * elementW(j) * elementW(j);
-    });
+    return sum(
+        [&](int64_t j) { return std::fabs(elementX(i, j) - 0.25) * elementW(j) * elementW(j); });
   });
 }
 
@@ -155,15 +153,16 @@ TEST(Magnitude, OfAnOperandThatIsAContractionIsItsValue) {
 
 TEST(Magnitude, OfNamedAndSharedDefinitions) {
   // z stands in a sum, in a factor and as a summand; each use has its own magnitude.
-  expectMagnitudes("z = x +.* w  y = z * abs(z) + z", [](int64_t i) {
-    return contraction(i) * std::fabs(value(i)) + contraction(i);
-  });
-  expectMagnitudes("e = exp(x -@(1,0) (max/ x))  p = e /@(1,0) (+/ e)  o = p +.* w  y = o + s * o", [](int64_t i) {
-    double total = sum([&](int64_t j) { return std::exp(elementX(i, j)); });
-    double weighted =
-        sum([&](int64_t j) { return std::exp(elementX(i, j)) * std::fabs(elementW(j)); });
-    return 1.5 * weighted / total;
-  });
+  expectMagnitudes("z = x +.* w  y = z * abs(z) + z",
+                   [](int64_t i) { return contraction(i) * std::fabs(value(i)) + contraction(i); });
+  expectMagnitudes("e = exp(x -@(1,0) (max/ x))  p = e /@(1,0) (+/ e)  o = p +.* w  y = o + s * o",
+                   [](int64_t i) {
+                     double total = sum([&](int64_t j) { return std::exp(elementX(i, j)); });
+                     double weighted = sum([&](int64_t j) {
+                       return std::exp(elementX(i, j)) * std::fabs(elementW(j));
+                     });
+                     return 1.5 * weighted / total;
+                   });
   // A term that is a definition: its sum is taken apart where it is a term, and nowhere else.
   expectMagnitudes("t = x - [_, j] w[j]  y = (+/ t) + 0 * (max/ t)", [](int64_t i) {
     return sum([&](int64_t j) { return std::fabs(elementX(i, j)) + std::fabs(elementW(j)); });
@@ -172,8 +171,7 @@ TEST(Magnitude, OfNamedAndSharedDefinitions) {
 
 TEST(Magnitude, OfMaskedSumsIsOverWhatIsPresent) {
   expectMagnitudes("y = mask([i, j] j <= i, x) +.* w", [](int64_t i) {
-    return sum(
-        [&](int64_t j) { return j <= i ? std::fabs(elementX(i, j) * elementW(j)) : 0.0; });
+    return sum([&](int64_t j) { return j <= i ? std::fabs(elementX(i, j) * elementW(j)) : 0.0; });
   });
   expectMagnitudes("y = mask([i] i > 0, x +.* w)",
                    [](int64_t i) { return i > 0 ? contraction(i) : 0.0; });
@@ -189,18 +187,17 @@ TEST(Magnitude, OfCastsIsRoundedAsTheyAre) {
 }
 
 TEST(Magnitude, OfASumByAMonoidOfTheUserIsTheAbsoluteValue) {
-  std::vector<double> values =
-      magnitudesOf("y = reduce(plus, x * [_, j] w[j], 1)", "f64[N]",
-                   "monoid plus(a, b) identity 0 { return a + b }\n");
+  std::vector<double> values = magnitudesOf("y = reduce(plus, x * [_, j] w[j], 1)", "f64[N]",
+                                            "monoid plus(a, b) identity 0 { return a + b }\n");
   ASSERT_EQ(int64_t(values.size()), N);
   for (int64_t i = 0; i < N; ++i)
     EXPECT_NEAR(values[i], std::fabs(value(i)), 1e-14);
 }
 
 TEST(Tolerances, AreOfResultsByTheTextOrByTheOptions) {
-  const char *const text =
-      "kernel k[N](x : f64[N]) -> (y : f64[N] within 3e-2 relative sampled, z : f64[N], u : f64) {\n"
-      "  y = x * 2\n  z = x * 3\n  u = +/ x\n}\n";
+  const char *const text = "kernel k[N](x : f64[N]) -> (y : f64[N] within 3e-2 relative sampled, z "
+                           ": f64[N], u : f64) {\n"
+                           "  y = x * 2\n  z = x * 3\n  u = +/ x\n}\n";
   CompilerOptions options;
   options.tolerances = {"z=0.5,sampled", "u=1e-3"};
   Compilation unit = Compiler(options).compileText(text);

@@ -16,12 +16,9 @@ namespace {
 struct Observation {
   explicit Observation(Random &random, const Shape &shape) : shape(shape) {
     if (!shape.empty() && random.below(3))
-      monoid = random.pick<Monoid>(
-          {Monoid::add, Monoid::mul, Monoid::max, Monoid::min});
+      monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min});
   }
-  void of(KernelBuilder &b, Value x) const {
-    b.output(monoid ? b.reduce(*monoid, x) : x);
-  }
+  void of(KernelBuilder &b, Value x) const { b.output(monoid ? b.reduce(*monoid, x) : x); }
   void of(DefinitionBuilder &b, DefinitionBuilder::Element element) const {
     if (!monoid)
       return b.output(shape, element);
@@ -50,8 +47,7 @@ Equation pointwise(Random &random) {
   Shape shape = random.shape(0, 4);
   Observation observe(random, shape);
   Fn fn = random.pick<Fn>({Fn::add, Fn::sub, Fn::mul, Fn::max, Fn::min});
-  ByIndex s(
-      {{"p", shape, "i1"}, {"a", shape}, {"q", shape, "i1"}, {"b", shape}});
+  ByIndex s({{"p", shape, "i1"}, {"a", shape}, {"q", shape, "i1"}, {"b", shape}});
   Numbers axes = allAxes(shape);
   observe.of(s.left, s.left.map(fn, {s.left.mask(s.l[0], s.l[1], axes),
                                      s.left.mask(s.l[2], s.l[3], axes)}));
@@ -71,9 +67,8 @@ Equation where(Random &random) {
   ByIndex s({{"p", shape, "i1"}, {"q", shape, "i1"}, {"a", shape}});
   Numbers axes = allAxes(shape);
   KernelBuilder &l = s.left;
-  observe.of(l, random.below(2)
-                    ? l.mask(s.l[0], l.mask(s.l[1], s.l[2], axes), axes)
-                    : l.mask(l.mask(s.l[1], s.l[0], axes), s.l[2], axes));
+  observe.of(l, random.below(2) ? l.mask(s.l[0], l.mask(s.l[1], s.l[2], axes), axes)
+                                : l.mask(l.mask(s.l[1], s.l[0], axes), s.l[2], axes));
   DefinitionBuilder &r = s.right;
   observe.of(r, [&](const Values &i) {
     return Term(r.psi(s.r[2], i), r.both(r.psi(s.r[0], i), r.psi(s.r[1], i)));
@@ -86,12 +81,11 @@ Equation reduction(Random &random) {
   Shape shape = random.shape(1, 4), rest = shape;
   int64_t axis = random.below(shape.size());
   rest.erase(rest.begin() + axis);
-  Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max,
-                                       Monoid::min, Monoid::and_, Monoid::or_});
+  Monoid monoid = random.pick<Monoid>(
+      {Monoid::add, Monoid::mul, Monoid::max, Monoid::min, Monoid::and_, Monoid::or_});
   bool logical = monoid == Monoid::and_ || monoid == Monoid::or_;
   ByIndex s({{"p", shape, "i1"}, {"a", shape, logical ? "i1" : "f64"}});
-  s.left.output(
-      s.left.reduce(monoid, s.left.mask(s.l[0], s.l[1], allAxes(shape)), axis));
+  s.left.output(s.left.reduce(monoid, s.left.mask(s.l[0], s.l[1], allAxes(shape)), axis));
   DefinitionBuilder &r = s.right;
   r.output(rest, [&](const Values &q) {
     return r.reduce(monoid, shape[axis], [&](Value j) {
@@ -110,31 +104,26 @@ Equation output(Random &random) {
   ByIndex s(parameters);
   s.left.output(s.left.mask(s.l[0], s.l[1], allAxes(shape)));
   s.right.output(shape, [&](const Values &i) {
-    return s.right.op(Fn::select, {s.right.psi(s.r[0], i),
-                                   s.right.psi(s.r[1], i), s.right.number(0)});
+    return s.right.op(Fn::select,
+                      {s.right.psi(s.r[0], i), s.right.psi(s.r[1], i), s.right.number(0)});
   });
   Equation equation = s.finish();
   // The normal form keeps the condition apart: nothing is read where it fails.
   DefinitionBuilder normal;
   Value p = normal.input(parameters[0]), a = normal.input(parameters[1]);
-  normal.output(shape, [&](const Values &i) {
-    return Term(normal.psi(a, i), normal.psi(p, i));
-  });
+  normal.output(shape, [&](const Values &i) { return Term(normal.psi(a, i), normal.psi(p, i)); });
   equation.normal = normal.finish();
   return equation;
 }
 
 /// The right side of A5. Where `unfolded`, p stands for f.present: the normal
 /// form has no lets of conditions on inputs.
-void writeLets(DefinitionBuilder &b, Value p, Value a, const Shape &shape,
-               bool unfolded) {
-  b.let("abs", shape,
-        [&](const Values &i) { return b.op(Fn::abs, {b.psi(a, i)}); });
+void writeLets(DefinitionBuilder &b, Value p, Value a, const Shape &shape, bool unfolded) {
+  b.let("abs", shape, [&](const Values &i) { return b.op(Fn::abs, {b.psi(a, i)}); });
   if (!unfolded)
     b.let("abs.present", shape, [&](const Values &i) { return b.psi(p, i); });
   auto use = [&](const Values &i) {
-    return Term(b.apply("abs", i),
-                unfolded ? b.psi(p, i) : b.apply("abs.present", i, "i1"));
+    return Term(b.apply("abs", i), unfolded ? b.psi(p, i) : b.apply("abs.present", i, "i1"));
   };
   b.output(shape, use);
   Shape rest(shape.begin(), shape.end() - 1);
@@ -179,16 +168,11 @@ Equation join(Random &random) {
     result[last] = shape[last] + " + P0";
   }
   Observation observe(random, result);
-  ByIndex s({{"c", shape, "i1"},
-             {"p", shape, "i1"},
-             {"a", shape},
-             {"q", second, "i1"},
-             {"b", second}});
+  ByIndex s(
+      {{"c", shape, "i1"}, {"p", shape, "i1"}, {"a", shape}, {"q", second, "i1"}, {"b", second}});
   KernelBuilder &l = s.left;
-  Value first = l.mask(s.l[1], s.l[2], axes),
-        other = l.mask(s.l[3], s.l[4], axes);
-  observe.of(l, isCat ? l.cat(first, other, last)
-                      : l.map(Fn::select, {s.l[0], first, other}));
+  Value first = l.mask(s.l[1], s.l[2], axes), other = l.mask(s.l[3], s.l[4], axes);
+  observe.of(l, isCat ? l.cat(first, other, last) : l.map(Fn::select, {s.l[0], first, other}));
   DefinitionBuilder &r = s.right;
   observe.of(r, [&](Values i) {
     Value c, n = isCat ? r.extent(shape[last]) : Value();
@@ -202,8 +186,8 @@ Equation join(Random &random) {
   return s.finish();
 }
 
-/// A7: otherwise(a where p, b where q) = select(p, a, b) where select(p, true, q), by A6; of an a that is
-/// present everywhere it is a.
+/// A7: otherwise(a where p, b where q) = select(p, a, b) where select(p, true, q), by A6; of an a
+/// that is present everywhere it is a.
 Equation otherwise(Random &random) {
   Shape shape = random.shape(1, 4);
   Numbers axes = allAxes(shape);
@@ -221,7 +205,8 @@ Equation otherwise(Random &random) {
       return Term(a);
     Value value = r.op(Fn::select, {p, a, b});
     // a is present where p says so, by itself.
-    return isOther ? Term(value, r.op(Fn::select, {p, r.number(1, "i1"), r.psi(s.r[2], i)})) : Term(value);
+    return isOther ? Term(value, r.op(Fn::select, {p, r.number(1, "i1"), r.psi(s.r[2], i)}))
+                   : Term(value);
   });
   return s.finish();
 }
@@ -229,9 +214,8 @@ Equation otherwise(Random &random) {
 } // namespace
 
 std::vector<Law> absenceLaws() {
-  std::vector<std::string> around = {"psi-mask",      "psi-map",
-                                     "psi-reduce",    "absent-output",
-                                     "absent-reduce", "absent-join"};
+  std::vector<std::string> around = {"psi-mask",      "psi-map",       "psi-reduce",
+                                     "absent-output", "absent-reduce", "absent-join"};
   auto with = [&](std::initializer_list<std::string> more) {
     std::vector<std::string> all = around;
     all.insert(all.end(), more);

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelBuilder.h"
-#include "gtest/gtest.h"
 #include "llvm/ADT/StringExtras.h"
+#include "gtest/gtest.h"
 #include <cmath>
 #include <functional>
 
@@ -31,8 +31,8 @@ void atEveryLevel(std::vector<std::string> symbols, std::function<void(K &)> bui
     build(builder);
     Levels levels(builder.finish(), disabled);
     ASSERT_TRUE(levels.valid());
-    for (mlir::Operation *kernel :
-         std::initializer_list<mlir::Operation *>{levels.getMoA(), levels.getDNF(), levels.getONF()}) {
+    for (mlir::Operation *kernel : std::initializer_list<mlir::Operation *>{
+             levels.getMoA(), levels.getDNF(), levels.getONF()}) {
       SCOPED_TRACE(kernel->getName().getStringRef().str());
       check(run(kernel, inputs));
       if (testing::Test::HasFatalFailure())
@@ -56,8 +56,8 @@ void weighted(K &b) {
   b.output(w);
 }
 
-KernelInputs weightedInputs(int64_t n, int64_t m, std::vector<double> x,
-                            std::vector<double> p, std::vector<double> v) {
+KernelInputs weightedInputs(int64_t n, int64_t m, std::vector<double> x, std::vector<double> p,
+                            std::vector<double> v) {
   KernelInputs inputs;
   inputs.symbols = {{"N", n}, {"M", m}};
   inputs.arrays = {{{n, m}, x}, {{n, m}, p}, {{m, 2}, v}};
@@ -203,9 +203,8 @@ TEST(Absence, GatheredIndicesThatNoRowSeesAreNotRead) {
   KernelInputs inputs;
   inputs.symbols = {{"N", 2}, {"M", 3}};
   inputs.arrays = {{{2}, {5, 7}}, {{3}, {1, 99, 0}}, {{3}, {1, 0, 1}}};
-  atEveryLevel({"N", "M"}, build, inputs, [](const std::vector<Array> &out) {
-    EXPECT_EQ(out[0].data[0], 12);
-  });
+  atEveryLevel({"N", "M"}, build, inputs,
+               [](const std::vector<Array> &out) { EXPECT_EQ(out[0].data[0], 12); });
 }
 
 } // namespace

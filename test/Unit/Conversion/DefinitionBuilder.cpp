@@ -11,8 +11,7 @@ using namespace mlir;
 namespace moa::test {
 
 const std::vector<std::string> &lawSymbols() {
-  static const std::vector<std::string> symbols = {"N0", "N1", "N2",
-                                                   "N3", "P0", "P1"};
+  static const std::vector<std::string> symbols = {"N0", "N1", "N2", "N3", "P0", "P1"};
   return symbols;
 }
 
@@ -30,9 +29,8 @@ std::string times(const Shape &extents) {
 Shape Random::shape(int64_t least, int64_t most) {
   Shape result(least + below(most - least + 1));
   for (size_t k = 0; k < result.size(); ++k)
-    result[k] = below(4)
-                    ? "N" + std::to_string(k)
-                    : pick(std::vector<std::string>{"0", "1", "2", "3", "5"});
+    result[k] = below(4) ? "N" + std::to_string(k)
+                         : pick(std::vector<std::string>{"0", "1", "2", "3", "5"});
   return result;
 }
 
@@ -55,9 +53,7 @@ Numbers Random::subset(int64_t n) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-static std::string canonical(StringRef extent) {
-  return SymExpr::parse(extent)->str();
-}
+static std::string canonical(StringRef extent) { return SymExpr::parse(extent)->str(); }
 
 ArrayAttr DefinitionBuilder::texts(const Shape &extents) {
   SmallVector<Attribute> list;
@@ -66,18 +62,16 @@ ArrayAttr DefinitionBuilder::texts(const Shape &extents) {
   return b.getArrayAttr(list);
 }
 
-DefinitionBuilder::DefinitionBuilder()
-    : b(&getContext()), loc(b.getUnknownLoc()) {
+DefinitionBuilder::DefinitionBuilder() : b(&getContext()), loc(b.getUnknownLoc()) {
   module = ModuleOp::create(loc);
   b.setInsertionPointToEnd(module->getBody());
   ArrayAttr none = b.getArrayAttr({});
   SmallVector<Attribute> symbols;
   for (const std::string &name : lawSymbols())
     symbols.push_back(b.getStringAttr(name));
-  kernel =
-      dnf::KernelOp::create(b, loc, b.getStringAttr("k"),
-                            b.getArrayAttr(symbols), none, none, none, none,
-                            /*within=*/nullptr);
+  kernel = dnf::KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(symbols), none, none,
+                                 none, none,
+                                 /*within=*/nullptr);
   b.createBlock(&kernel.getBody());
 }
 
@@ -94,8 +88,7 @@ std::string DefinitionBuilder::indexName(StringRef extent) {
   return llvm::isAlpha(extent.front()) ? extent.take_front(1).lower() : "k";
 }
 
-Block *DefinitionBuilder::body(const Shape &extents, Element element,
-                               Type &type) {
+Block *DefinitionBuilder::body(const Shape &extents, Element element, Type &type) {
   auto *block = new Block;
   Values index;
   for (size_t k = 0; k < extents.size(); ++k)
@@ -114,28 +107,25 @@ void DefinitionBuilder::output(const Shape &extents, Element element) {
   Shape names;
   for (const std::string &extent : extents)
     names.push_back(indexName(canonical(extent)));
-  auto op = dnf::OutputOp::create(
-      b, loc, b.getI64IntegerAttr(resultTypes.size()), texts(extents),
-      b.getArrayAttr({}), TypeAttr::get(type));
+  auto op = dnf::OutputOp::create(b, loc, b.getI64IntegerAttr(resultTypes.size()), texts(extents),
+                                  b.getArrayAttr({}), TypeAttr::get(type));
   SmallVector<Attribute> list;
   for (const std::string &name : names)
     list.push_back(b.getStringAttr(name));
   op.setNamesAttr(b.getArrayAttr(list));
   op.getBody().push_back(block);
   SmallVector<StringAttr> shape(texts(extents).getAsRange<StringAttr>());
-  resultTypes.push_back(
-      TypeAttr::get(ArrayType::get(&getContext(), shape, type)));
+  resultTypes.push_back(TypeAttr::get(ArrayType::get(&getContext(), shape, type)));
 }
 
-void DefinitionBuilder::let(StringRef name, const Shape &extents,
-                            Element element) {
+void DefinitionBuilder::let(StringRef name, const Shape &extents, Element element) {
   Type type;
   Block *block = body(extents, element, type);
   SmallVector<Attribute> names;
   for (const std::string &extent : extents)
     names.push_back(b.getStringAttr(indexName(canonical(extent))));
-  auto op = dnf::LetOp::create(b, loc, b.getStringAttr(name), texts(extents),
-                               b.getArrayAttr(names), TypeAttr::get(type));
+  auto op = dnf::LetOp::create(b, loc, b.getStringAttr(name), texts(extents), b.getArrayAttr(names),
+                               TypeAttr::get(type));
   op.getBody().push_back(block);
 }
 
@@ -156,55 +146,44 @@ OwningOpRef<ModuleOp> DefinitionBuilder::finish() {
 // Scalars
 //===----------------------------------------------------------------------===//
 
-Value DefinitionBuilder::apply(StringRef let, const Values &index,
-                               StringRef type) {
-  return dnf::ApplyOp::create(b, loc, typeNamed(type),
-                              FlatSymbolRefAttr::get(b.getStringAttr(let)),
+Value DefinitionBuilder::apply(StringRef let, const Values &index, StringRef type) {
+  return dnf::ApplyOp::create(b, loc, typeNamed(type), FlatSymbolRefAttr::get(b.getStringAttr(let)),
                               index);
 }
 
 Value DefinitionBuilder::psi(Value array, const Values &index) {
-  return dnf::PsiOp::create(
-      b, loc, mlir::cast<ArrayType>(array.getType()).getElementType(), array,
-      index);
+  return dnf::PsiOp::create(b, loc, mlir::cast<ArrayType>(array.getType()).getElementType(), array,
+                            index);
 }
 
 Value DefinitionBuilder::reduce(Monoid monoid, StringRef extent,
-                                llvm::function_ref<Term(Value)> term,
-                                StringRef function) {
+                                llvm::function_ref<Term(Value)> term, StringRef function) {
   Type type;
-  Block *block = body(
-      {extent.str()}, [&](const Values &index) { return term(index[0]); },
-      type);
+  Block *block = body({extent.str()}, [&](const Values &index) { return term(index[0]); }, type);
   std::string text = canonical(extent);
-  auto name = function.empty()
-                  ? FlatSymbolRefAttr()
-                  : FlatSymbolRefAttr::get(b.getStringAttr(function));
-  auto op =
-      dnf::ReduceOp::create(b, loc, type, monoid, b.getStringAttr(text),
-                            b.getStringAttr(indexName(text)), TypeAttr(), name);
+  auto name =
+      function.empty() ? FlatSymbolRefAttr() : FlatSymbolRefAttr::get(b.getStringAttr(function));
+  auto op = dnf::ReduceOp::create(b, loc, type, monoid, b.getStringAttr(text),
+                                  b.getStringAttr(indexName(text)), TypeAttr(), name);
   op.getBody().push_back(block);
   return op.getResult();
 }
 
-void DefinitionBuilder::monoid(
-    StringRef name, int64_t identity,
-    llvm::function_ref<Value(Value, Value)> combine) {
+void DefinitionBuilder::monoid(StringRef name, int64_t identity,
+                               llvm::function_ref<Value(Value, Value)> combine) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel);
   Type type = b.getIndexType();
   auto op = MonoidOp::create(b, loc, name, TypedAttr(b.getIndexAttr(identity)));
   Block *block = b.createBlock(&op.getBody(), {}, {type, type}, {loc, loc});
-  CombinedOp::create(b, loc,
-                     combine(block->getArgument(0), block->getArgument(1)));
+  CombinedOp::create(b, loc, combine(block->getArgument(0), block->getArgument(1)));
 }
 
 Value DefinitionBuilder::number(double value, StringRef type) {
   Type element = typeNamed(type);
   if (isa<FloatType>(element))
     return arith::ConstantOp::create(b, loc, FloatAttr::get(element, value));
-  return arith::ConstantOp::create(
-      b, loc, IntegerAttr::get(element, static_cast<int64_t>(value)));
+  return arith::ConstantOp::create(b, loc, IntegerAttr::get(element, static_cast<int64_t>(value)));
 }
 
 Value DefinitionBuilder::index(int64_t value) { return number(value, "index"); }
@@ -217,8 +196,7 @@ Value DefinitionBuilder::extent(StringRef expr) {
 
 template <typename Op> Op DefinitionBuilder::create(const Values &operands) {
   Type type = operands[0].getType();
-  return Op::create(b, loc, TypeRange(ArrayRef<Type>(type)),
-                    ValueRange(operands));
+  return Op::create(b, loc, TypeRange(ArrayRef<Type>(type)), ValueRange(operands));
 }
 
 Value DefinitionBuilder::op(ScalarFn fn, const Values &v) {
@@ -239,14 +217,11 @@ Value DefinitionBuilder::op(ScalarFn fn, const Values &v) {
   case ScalarFn::mul:
     return isFloat ? create<arith::MulFOp>(v) : Value(create<arith::MulIOp>(v));
   case ScalarFn::div:
-    return isFloat ? create<arith::DivFOp>(v)
-                   : Value(create<arith::FloorDivSIOp>(v));
+    return isFloat ? create<arith::DivFOp>(v) : Value(create<arith::FloorDivSIOp>(v));
   case ScalarFn::min:
-    return isFloat ? create<arith::MinimumFOp>(v)
-                   : Value(create<arith::MinSIOp>(v));
+    return isFloat ? create<arith::MinimumFOp>(v) : Value(create<arith::MinSIOp>(v));
   case ScalarFn::max:
-    return isFloat ? create<arith::MaximumFOp>(v)
-                   : Value(create<arith::MaxSIOp>(v));
+    return isFloat ? create<arith::MaximumFOp>(v) : Value(create<arith::MaxSIOp>(v));
   case ScalarFn::and_:
     return create<arith::AndIOp>(v);
   case ScalarFn::or_:
@@ -257,18 +232,15 @@ Value DefinitionBuilder::op(ScalarFn fn, const Values &v) {
     return arith::SelectOp::create(b, loc, v[0], v[1], v[2]);
   case ScalarFn::lt:
     if (isFloat)
-      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, v[0],
-                                   v[1]);
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, v[0], v[1]);
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, v[0], v[1]);
   case ScalarFn::le:
     if (isFloat)
-      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, v[0],
-                                   v[1]);
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, v[0], v[1]);
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, v[0], v[1]);
   case ScalarFn::eq:
     if (isFloat)
-      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, v[0],
-                                   v[1]);
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, v[0], v[1]);
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, v[0], v[1]);
   default:
     break;
@@ -301,9 +273,7 @@ Value DefinitionBuilder::cast(Value x, StringRef to, bool round) {
   return result;
 }
 
-Value DefinitionBuilder::both(Value p, Value q) {
-  return op(ScalarFn::and_, {p, q});
-}
+Value DefinitionBuilder::both(Value p, Value q) { return op(ScalarFn::and_, {p, q}); }
 
 /// Horner's scheme, axis by axis.
 Value DefinitionBuilder::ravel(const Values &at, const Shape &shape) {
@@ -311,8 +281,7 @@ Value DefinitionBuilder::ravel(const Values &at, const Shape &shape) {
     return index(0);
   Value position = at[0];
   for (size_t k = 1; k < at.size(); ++k)
-    position = op(ScalarFn::add,
-                  {op(ScalarFn::mul, {position, extent(shape[k])}), at[k]});
+    position = op(ScalarFn::add, {op(ScalarFn::mul, {position, extent(shape[k])}), at[k]});
   return position;
 }
 

@@ -18,8 +18,7 @@ namespace {
 
 /// An array with a reduced axis; `rows` are the others.
 struct Rows {
-  explicit Rows(Random &random)
-      : shape(random.shape(1, 4)), axis(random.below(shape.size())) {
+  explicit Rows(Random &random) : shape(random.shape(1, 4)), axis(random.below(shape.size())) {
     for (size_t k = 0; k < shape.size(); ++k) {
       all.push_back(k);
       if (static_cast<int64_t>(k) != axis) {
@@ -51,13 +50,11 @@ Equation linearity(Random &random) {
     return rows.byRow(b, Fn::mul, x, b.reduce(monoid, x, rows.axis));
   };
   KernelBuilder &l = s.left, &r = s.right;
-  l.output(l.reduce(
-      Monoid::add,
-      l.map(fn, {part(l, s.l[0], Monoid::max), part(l, s.l[1], Monoid::min)}),
-      rows.axis));
-  r.output(r.map(
-      fn, {r.reduce(Monoid::add, part(r, s.r[0], Monoid::max), rows.axis),
-           r.reduce(Monoid::add, part(r, s.r[1], Monoid::min), rows.axis)}));
+  l.output(l.reduce(Monoid::add,
+                    l.map(fn, {part(l, s.l[0], Monoid::max), part(l, s.l[1], Monoid::min)}),
+                    rows.axis));
+  r.output(r.map(fn, {r.reduce(Monoid::add, part(r, s.r[0], Monoid::max), rows.axis),
+                      r.reduce(Monoid::add, part(r, s.r[1], Monoid::min), rows.axis)}));
   return s.finish();
 }
 
@@ -68,9 +65,7 @@ Equation extremeOfFactor(Random &random) {
   Rows rows(random);
   Monoid monoid = random.pick<Monoid>({Monoid::max, Monoid::min});
   unsigned kind = random.below(3);
-  Monoid other = kind != 2                ? monoid
-                 : monoid == Monoid::max ? Monoid::min
-                                         : Monoid::max;
+  Monoid other = kind != 2 ? monoid : monoid == Monoid::max ? Monoid::min : Monoid::max;
   Fn fn = kind == 0 ? Fn::mul : Fn::sub;
   ByArrays s({{"f", rows.shape}});
   auto sigma = [&](KernelBuilder &b, Value x) {
@@ -104,21 +99,16 @@ Equation factor(Random &random) {
   bool divides = random.below(2), masked = random.below(2);
   Fn fn = divides ? Fn::div : Fn::mul;
   ByArrays s({{"f", rows.shape}, {"s", rows.rows}, {"p", rows.shape, "i1"}});
-  auto sigma = [&](KernelBuilder &b, Value x) {
-    return divides ? b.map(Fn::exp2, {x}) : x;
-  };
+  auto sigma = [&](KernelBuilder &b, Value x) { return divides ? b.map(Fn::exp2, {x}) : x; };
   auto terms = [&](KernelBuilder &b, const Values &v) {
     return masked ? b.mask(v[2], v[0], rows.all) : v[0];
   };
   KernelBuilder &l = s.left, &r = s.right;
-  l.output(l.reduce(Monoid::add,
-                    rows.byRow(l, fn, terms(l, s.l), sigma(l, s.l[1])),
-                    rows.axis));
+  l.output(l.reduce(Monoid::add, rows.byRow(l, fn, terms(l, s.l), sigma(l, s.l[1])), rows.axis));
   Value sum = r.reduce(Monoid::add, terms(r, s.r), rows.axis);
   // How many terms there are.
   Value one = r.map(Fn::eq, {s.r[0], s.r[0]});
-  Value any = r.reduce(Monoid::or_,
-                       masked ? r.mask(s.r[2], one, rows.all) : one, rows.axis);
+  Value any = r.reduce(Monoid::or_, masked ? r.mask(s.r[2], one, rows.all) : one, rows.axis);
   Numbers axes;
   for (size_t k = 0; k < rows.rows.size(); ++k)
     axes.push_back(k);
@@ -151,9 +141,7 @@ auto numbered(std::string prefix) {
 std::string quoted(const std::string &text) { return "\"" + text + "\""; }
 
 std::string quoted(const Shape &extents) {
-  return list(extents.size(), [&](size_t k) {
-    return quoted(SymExpr::parse(extents[k])->str());
-  });
+  return list(extents.size(), [&](size_t k) { return quoted(SymExpr::parse(extents[k])->str()); });
 }
 
 /// The text of an onf.kernel with one nest over the rows and one fold.
@@ -169,49 +157,34 @@ public:
   std::string with(const std::string &body) const {
     auto f64 = [](size_t) { return std::string("f64"); };
     size_t n = rows.rows.size();
-    std::string text =
-        header() + "onf.for [" +
-        list(n, [](size_t k) { return quoted("i" + std::to_string(k)); }) +
-        "] in [" + quoted(rows.rows) + "] {\n";
+    std::string text = header() + "onf.for [" +
+                       list(n, [](size_t k) { return quoted("i" + std::to_string(k)); }) +
+                       "] in [" + quoted(rows.rows) + "] {\n";
     if (n)
       text +=
-          "^bb0(" +
-          list(n,
-               [](size_t k) { return "%i" + std::to_string(k) + ": index"; }) +
-          "):\n";
+          "^bb0(" + list(n, [](size_t k) { return "%i" + std::to_string(k) + ": index"; }) + "):\n";
     text += "%s:" + std::to_string(results) + " = onf.fold \"j\" in " +
             quoted(Shape{rows.shape[rows.axis]}) + " : " + list(results, f64) +
             " {\n^bb0(%j: index):\n" + loads() + body + "onf.yield " +
-            list(results, numbered("%t")) + " : " + list(results, f64) +
-            "\n}\n";
+            list(results, numbered("%t")) + " : " + list(results, f64) + "\n}\n";
     for (size_t k = 0; k < results; ++k)
-      text += "onf.store %s#" + std::to_string(k) + ", %o" + std::to_string(k) +
-              "[" + list(n, numbered("%i")) + "]" +
-              strides("out" + std::to_string(k), n) + "f64, " + row + "\n";
+      text += "onf.store %s#" + std::to_string(k) + ", %o" + std::to_string(k) + "[" +
+              list(n, numbered("%i")) + "]" + strides("out" + std::to_string(k), n) + "f64, " +
+              row + "\n";
     return text + "}\n}\n";
   }
 
 private:
   std::string header() const {
-    std::string text =
-        "onf.kernel @k attributes {symbols = [" +
-        list(lawSymbols().size(),
-             [](size_t k) { return quoted(lawSymbols()[k]); }) +
-        "], requires = [], arg_names = [" +
-        list(inputs.size(), [&](size_t k) { return quoted(inputs[k]); });
-    text += "], result_names = [" + list(results, [](size_t k) {
-              return quoted("out" + std::to_string(k));
-            });
-    text += "], result_types = [" + list(results, [&](size_t) { return row; }) +
-            "]} {\n^bb0(";
-    text += list(inputs.size(),
-                 [&](size_t k) { return "%" + inputs[k] + ": " + whole; }) +
-            ", ";
-    return text +
-           list(results,
-                [&](size_t k) {
-                  return "%o" + std::to_string(k) + ": " + row;
-                }) +
+    std::string text = "onf.kernel @k attributes {symbols = [" +
+                       list(lawSymbols().size(), [](size_t k) { return quoted(lawSymbols()[k]); }) +
+                       "], requires = [], arg_names = [" +
+                       list(inputs.size(), [&](size_t k) { return quoted(inputs[k]); });
+    text += "], result_names = [" +
+            list(results, [](size_t k) { return quoted("out" + std::to_string(k)); });
+    text += "], result_types = [" + list(results, [&](size_t) { return row; }) + "]} {\n^bb0(";
+    text += list(inputs.size(), [&](size_t k) { return "%" + inputs[k] + ": " + whole; }) + ", ";
+    return text + list(results, [&](size_t k) { return "%o" + std::to_string(k) + ": " + row; }) +
            "):\n";
   }
   std::string loads() const {
@@ -222,16 +195,13 @@ private:
         bool reduced = static_cast<int64_t>(axis) == rows.axis;
         return reduced ? std::string("%j") : "%i" + std::to_string(next++);
       });
-      text += "%e" + std::to_string(k) + " = onf.load %" + inputs[k] + "[" +
-              index + "]" + strides(inputs[k], rows.shape.size()) + whole +
-              " -> f64\n";
+      text += "%e" + std::to_string(k) + " = onf.load %" + inputs[k] + "[" + index + "]" +
+              strides(inputs[k], rows.shape.size()) + whole + " -> f64\n";
     }
     return text;
   }
   static std::string strides(const std::string &name, size_t n) {
-    auto stride = [&](size_t k) {
-      return quoted(name + ".s" + std::to_string(k));
-    };
+    auto stride = [&](size_t k) { return quoted(name + ".s" + std::to_string(k)); };
     return " times [" + list(n, stride) + "] plus \"0\" : ";
   }
 
@@ -269,8 +239,7 @@ std::string plainAcc(const std::string &result, const std::string &monoid,
 /// R2: ⊕ F and ⊛ G over one range are one reduction of a pair.
 Equation pairing(Random &random) {
   Rows rows(random);
-  static const std::vector<Monoid> kMonoids = {Monoid::add, Monoid::mul,
-                                               Monoid::max, Monoid::min};
+  static const std::vector<Monoid> kMonoids = {Monoid::add, Monoid::mul, Monoid::max, Monoid::min};
   Monoid first = random.pick(kMonoids), second = random.pick(kMonoids);
   Values inputs;
   KernelBuilder left = makeLeft(rows, inputs);
@@ -283,8 +252,7 @@ Equation pairing(Random &random) {
 
 /// t ← t·2^±(d − d′) + y·2^±(x − d′); the identity while d is one.
 std::string scaledAcc(bool isMax) {
-  return std::string("%distance = arith.subf ") +
-         (isMax ? "%e0, %t0" : "%t0, %e0") + R"( : f64
+  return std::string("%distance = arith.subf ") + (isMax ? "%e0, %t0" : "%t0, %e0") + R"( : f64
     %w = math.exp2 %distance : f64
     %term = arith.mulf %w, %e1 : f64
     %t1 = onf.acc add "t1" carries [] in [] refs(%t0) mul [)" +
@@ -324,12 +292,10 @@ Equation repair(Random &random) {
   bool isMax = random.below(2), attained = random.below(2);
   Values v;
   KernelBuilder left = makeLeft(rows, v);
-  Value d = left.reduce(isMax ? Monoid::max : Monoid::min, v[0], rows.axis),
-        term;
+  Value d = left.reduce(isMax ? Monoid::max : Monoid::min, v[0], rows.axis), term;
   if (attained) {
     Value top = rows.byRow(left, Fn::eq, v[0], d);
-    term = left.map(Fn::select, {top, v[1], left.constant(0)},
-                    {rows.all, rows.all, {}});
+    term = left.map(Fn::select, {top, v[1], left.constant(0)}, {rows.all, rows.all, {}});
   } else {
     Value distance = rows.byRow(left, Fn::sub, v[0], d);
     if (!isMax)
@@ -339,14 +305,15 @@ Equation repair(Random &random) {
   left.output(d);
   left.output(left.reduce(Monoid::add, term, rows.axis));
 
-  std::string body = plainAcc("%t0", isMax ? "max" : "min", "%e0") +
-                     (attained ? attainedAcc() : scaledAcc(isMax));
+  std::string body =
+      plainAcc("%t0", isMax ? "max" : "min", "%e0") + (attained ? attainedAcc() : scaledAcc(isMax));
   return withFold(std::move(left), FoldText(rows, {"x", "y"}, 2).with(body));
 }
 
 /// Rows by depth, depth by keys, keys by columns.
 std::vector<Parameter> chainShapes(Random &random) {
-  std::string rows = random.pick<std::string>({"N0", "P1"}), keys = random.pick<std::string>({"N1", "N0", "P0"});
+  std::string rows = random.pick<std::string>({"N0", "P1"}),
+              keys = random.pick<std::string>({"N1", "N0", "P0"});
   std::string depth = random.pick<std::string>({"1", "2", "3", "5"});
   std::string columns = random.pick<std::string>({"1", "2", "4"});
   return {{"a", {rows, depth}}, {"b", {depth, keys}}, {"c", {keys, columns}}};
@@ -423,9 +390,7 @@ Equation separation(Random &random) {
   Rows rows(random);
   bool square = random.below(2);
   ByArrays s({{"x", rows.shape}, {"y", rows.shape}});
-  auto sum = [&](KernelBuilder &b, Value x) {
-    return b.reduce(Monoid::add, x, rows.axis);
-  };
+  auto sum = [&](KernelBuilder &b, Value x) { return b.reduce(Monoid::add, x, rows.axis); };
   KernelBuilder &l = s.left, &r = s.right;
   Value distance = rows.byRow(l, Fn::sub, s.l[0], sum(l, s.l[0]));
   l.output(sum(l, l.map(Fn::mul, {distance, square ? distance : s.l[1]})));
@@ -444,12 +409,9 @@ Equation separation(Random &random) {
       axes.push_back(k);
     Value last = r.map(Fn::mul, {n, r.map(Fn::mul, {d, d})}, {{}, axes});
     Value middle = scale(2, r.map(Fn::mul, {d, d}));
-    r.output(r.map(
-        Fn::add,
-        {r.map(Fn::sub, {sum(r, r.map(Fn::mul, {x, x})), middle}), last}));
+    r.output(r.map(Fn::add, {r.map(Fn::sub, {sum(r, r.map(Fn::mul, {x, x})), middle}), last}));
   } else {
-    r.output(r.map(Fn::sub, {sum(r, r.map(Fn::mul, {x, y})),
-                             r.map(Fn::mul, {d, sum(r, y)})}));
+    r.output(r.map(Fn::sub, {sum(r, r.map(Fn::mul, {x, y})), r.map(Fn::mul, {d, sum(r, y)})}));
   }
   return s.finish();
 }
@@ -457,14 +419,10 @@ Equation separation(Random &random) {
 } // namespace
 
 std::vector<Law> foldRules() {
-  return {{"R0", "R0", linearity},
-          {"R1", "R1", factor},
-          {"R2", "R2", pairing},
-          {"R3", "R3", repair, {"R2"}},
-          {"R4", "R4", splitting, {"R7"}},
-          {"R5", "R5", exchange, {"R2"}},
-          {"R6", "R6", separation},
-          {"R7", "R7", association}};
+  return {{"R0", "R0", linearity},         {"R1", "R1", factor},
+          {"R2", "R2", pairing},           {"R3", "R3", repair, {"R2"}},
+          {"R4", "R4", splitting, {"R7"}}, {"R5", "R5", exchange, {"R2"}},
+          {"R6", "R6", separation},        {"R7", "R7", association}};
 }
 
 } // namespace moa::test

@@ -5,8 +5,8 @@
 // F(x, d₀)·F(x₀, d) at random points.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelBuilder.h"
 #include "lib/Conversion/DNFToONF/FoldRules.h"
+#include "KernelBuilder.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <functional>
@@ -97,8 +97,7 @@ protected:
 
   Point random(std::mt19937 &engine) {
     std::uniform_real_distribution<double> positive(0.2, 2);
-    Point at{positive(engine), positive(engine), positive(engine),
-             double(engine() % 4 != 0), {}};
+    Point at{positive(engine), positive(engine), positive(engine), double(engine() % 4 != 0), {}};
     for (Expr e : {m, low, s, c})
       at.states[e] = positive(engine);
     return at;
@@ -146,12 +145,25 @@ protected:
 };
 
 TEST_F(FoldRulesTest, ProductsQuotientsPowersAndExponentialsSplit) {
-  for (Expr f : {exp(sub(x, m)), mul(exp(sub(x, m)), y), div(exp(sub(x, m)), s), mul(x, m),
-                 div(x, m), div(m, x), neg(mul(x, m)), mul(div(x, m), div(x, m)),
-                 pow(div(x, m), num(2)), pow(mul(x, m), num(-3)), exp2(sub(m, x)),
-                 exp(add(sub(x, m), mul(num(2), sub(y, low)))), exp(neg(sub(x, m))),
-                 exp(div(sub(x, m), num(4))), exp(sub(log(mul(abs(x), s)), m)),
-                 select(p, exp(sub(x, m)), num(0)), mul(select(p, div(x, s), num(0)), m), x, m,
+  for (Expr f : {exp(sub(x, m)),
+                 mul(exp(sub(x, m)), y),
+                 div(exp(sub(x, m)), s),
+                 mul(x, m),
+                 div(x, m),
+                 div(m, x),
+                 neg(mul(x, m)),
+                 mul(div(x, m), div(x, m)),
+                 pow(div(x, m), num(2)),
+                 pow(mul(x, m), num(-3)),
+                 exp2(sub(m, x)),
+                 exp(add(sub(x, m), mul(num(2), sub(y, low)))),
+                 exp(neg(sub(x, m))),
+                 exp(div(sub(x, m), num(4))),
+                 exp(sub(log(mul(abs(x), s)), m)),
+                 select(p, exp(sub(x, m)), num(0)),
+                 mul(select(p, div(x, s), num(0)), m),
+                 x,
+                 m,
                  mul(z, exp(sub(mul(x, z), m)))}) {
     expectParts(f, rules.splitMul(f, all(), {j}), false);
     EXPECT_TRUE(separates(f)) << exprs.str(f);
@@ -205,14 +217,23 @@ TEST_F(FoldRulesTest, WhateverSplitsSeparates) {
         return leaves[engine() % 8];
       Expr a = make(depth - 1), b = make(engine() % depth);
       switch (engine() % 9) {
-      case 0: return add(a, b);
-      case 1: return sub(a, b);
-      case 2: case 3: return mul(a, b);
-      case 4: return div(a, b);
-      case 5: return exp(op("math.tanh", {a}));
-      case 6: return exp(sub(op("math.tanh", {b}), leaves[engine() % 6]));
-      case 7: return pow(a, num(2));
-      default: return select(p, a, num(0));
+      case 0:
+        return add(a, b);
+      case 1:
+        return sub(a, b);
+      case 2:
+      case 3:
+        return mul(a, b);
+      case 4:
+        return div(a, b);
+      case 5:
+        return exp(op("math.tanh", {a}));
+      case 6:
+        return exp(sub(op("math.tanh", {b}), leaves[engine() % 6]));
+      case 7:
+        return pow(a, num(2));
+      default:
+        return select(p, a, num(0));
       }
     };
     Expr f = make(1 + engine() % 4);
@@ -270,8 +291,8 @@ TEST_F(FoldRulesTest, WithoutAStateThereIsNothingToRepair) {
 
 TEST_F(FoldRulesTest, FactorsThatMayGrowAreRefused) {
   // e^m grows with a maximum, e^(−low) with a minimum, s with every term.
-  for (Expr f : {exp(add(x, m)), mul(y, s), exp(sub(x, low)), div(x, c), mul(x, m),
-                 exp(sub(x, c))}) {
+  for (Expr f :
+       {exp(add(x, m)), mul(y, s), exp(sub(x, low)), div(x, c), mul(x, m), exp(sub(x, c))}) {
     Repair r = repair(f, {m, low, s, c});
     EXPECT_FALSE(r.valid()) << exprs.str(f);
     EXPECT_EQ(r.reason, "its ratio is not known to stay within 1") << exprs.str(f);
@@ -319,8 +340,8 @@ TEST_F(FoldRulesTest, TheRatioIsNewOverOld) {
       at.states[olds[e]] = before.states[e] = positive(engine);
       at.states[news[e]] = after.states[e] = positive(engine);
     }
-    Expr ratio = rules.ratio(h, set, [&](Expr e) { return olds.at(e); },
-                             [&](Expr e) { return news.at(e); });
+    Expr ratio =
+        rules.ratio(h, set, [&](Expr e) { return olds.at(e); }, [&](Expr e) { return news.at(e); });
     EXPECT_FALSE(rules.reads(ratio, set));
     EXPECT_NEAR(value(ratio, at), value(h, after) / value(h, before), 1e-12) << exprs.str(h);
   }
@@ -328,8 +349,8 @@ TEST_F(FoldRulesTest, TheRatioIsNewOverOld) {
 
 TEST_F(FoldRulesTest, FactorsMultiplyToTheirProduct) {
   std::mt19937 engine(9);
-  for (Expr e : {mul(mul(x, y), z), div(div(x, y), mul(z, m)), div(x, div(y, z)), x,
-                 div(num(1), x), mul(add(x, y), z)}) {
+  for (Expr e : {mul(mul(x, y), z), div(div(x, y), mul(z, m)), div(x, div(y, z)), x, div(num(1), x),
+                 mul(add(x, y), z)}) {
     llvm::SmallVector<FoldRules::Factor> factors = rules.factors(e);
     for (const FoldRules::Factor &factor : factors)
       EXPECT_FALSE(factor.base->isOp("arith.mulf") || factor.base->isOp("arith.divf"));
@@ -355,15 +376,14 @@ TEST_F(FoldRulesTest, NestedReductionsOpenToWhatTheyWereMadeOf) {
   int64_t k = exprs.freshIndex("k"), l = exprs.freshIndex("l");
   Expr element = exprs.psi(0, {exprs.index(j), exprs.index(k), exprs.index(l)}, f64);
   Expr inner = exprs.reduce(Monoid::add, "K", k, element, nullptr, mlir::TypeAttr(), "k");
-  Expr outer = exprs.reduce(Monoid::max, "M", j, mul(inner, psi(1, j)), nullptr,
-                            mlir::TypeAttr(), "j");
+  Expr outer =
+      exprs.reduce(Monoid::max, "M", j, mul(inner, psi(1, j)), nullptr, mlir::TypeAttr(), "j");
   EXPECT_TRUE(outer->dependsOn(l));
   EXPECT_FALSE(outer->dependsOn(j));
   EXPECT_EQ(exprs.open(outer, j).first, mul(inner, psi(1, j)));
   // Putting an expression for an index below two binders leaves them alone.
-  Expr moved = exprs.replace(outer, [&](Expr e) {
-    return e == exprs.index(l) ? exprs.index(n) : nullptr;
-  });
+  Expr moved =
+      exprs.replace(outer, [&](Expr e) { return e == exprs.index(l) ? exprs.index(n) : nullptr; });
   EXPECT_TRUE(moved->dependsOn(n));
   EXPECT_FALSE(moved->dependsOn(l));
   EXPECT_EQ(moved->height, 2u);

@@ -21,8 +21,8 @@ namespace moa::test {
 MLIRContext &getContext() {
   static MLIRContext *context = [] {
     auto *made = new MLIRContext(MLIRContext::Threading::DISABLED);
-    made->loadDialect<MoADialect, dnf::DNFDialect, onf::ONFDialect,
-                      arith::ArithDialect, math::MathDialect>();
+    made->loadDialect<MoADialect, dnf::DNFDialect, onf::ONFDialect, arith::ArithDialect,
+                      math::MathDialect>();
     // Remarks of the derivation are the subject of other tests.
     made->getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
       return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
@@ -46,8 +46,8 @@ KernelBuilder::KernelBuilder(std::vector<std::string> symbols)
   for (const std::string &name : symbols)
     names.push_back(b.getStringAttr(name));
   ArrayAttr none = b.getArrayAttr({});
-  kernel = KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(names),
-                            none, none, none, none, /*within=*/nullptr);
+  kernel = KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(names), none, none, none,
+                            none, /*within=*/nullptr);
   b.createBlock(&kernel.getBody());
 }
 
@@ -68,8 +68,8 @@ ArrayAttr KernelBuilder::attributes(const Axes &axes) {
   return b.getArrayAttr(lists);
 }
 
-Value KernelBuilder::input(std::string name, std::vector<std::string> extents,
-                           StringRef type, std::string bound) {
+Value KernelBuilder::input(std::string name, std::vector<std::string> extents, StringRef type,
+                           std::string bound) {
   SmallVector<StringAttr> shape;
   for (const std::string &extent : extents)
     shape.push_back(canonical(extent));
@@ -149,16 +149,16 @@ Value KernelBuilder::mask(Value p, Value x, std::vector<int64_t> axes) {
 Value KernelBuilder::reduce(Monoid monoid, Value x, int64_t axis) {
   SmallVector<StringAttr> shape(typeOf(x).getShape());
   shape.erase(shape.begin() + axis);
-  return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), monoid, x,
-                          axis, FlatSymbolRefAttr());
+  return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), monoid, x, axis,
+                          FlatSymbolRefAttr());
 }
 
 Value KernelBuilder::reduce(Monoid monoid, Value x) {
   return reduce(monoid, x, typeOf(x).getRank() - 1);
 }
 
-Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed,
-                           bool rhsFramed, Monoid monoid, ScalarFn fn) {
+Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed, bool rhsFramed,
+                           Monoid monoid, ScalarFn fn) {
   ArrayRef<StringAttr> left = typeOf(a).getShape(), right = typeOf(c).getShape();
   SmallVector<StringAttr> shape((lhsFramed ? left : right).take_front(frame));
   llvm::append_range(shape, left.drop_front(lhsFramed ? frame : 0).drop_back());
@@ -166,8 +166,8 @@ Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed,
   Type element = typeOf(a).getElementType();
   if (fn >= ScalarFn::eq && fn <= ScalarFn::ge)
     element = b.getI1Type();
-  return InnerOp::create(b, loc, array(shape, element), monoid, fn, a, c, frame,
-                         lhsFramed, rhsFramed, TypeAttr());
+  return InnerOp::create(b, loc, array(shape, element), monoid, fn, a, c, frame, lhsFramed,
+                         rhsFramed, TypeAttr());
 }
 
 Value KernelBuilder::psi(Value x, std::vector<Value> indices, std::vector<int64_t> dims,
@@ -201,8 +201,8 @@ Value KernelBuilder::reshape(Value x, std::vector<std::string> extents) {
 Value KernelBuilder::slice(Value x, int64_t axis, StringRef start, StringRef count) {
   SmallVector<StringAttr> shape(typeOf(x).getShape());
   shape[axis] = canonical(count);
-  return SliceOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, axis,
-                         start, shape[axis].getValue());
+  return SliceOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, axis, start,
+                         shape[axis].getValue());
 }
 
 Value KernelBuilder::reverse(Value x, int64_t axis) {
@@ -237,8 +237,8 @@ std::string KernelBuilder::monoid(StringRef name, double identity, StringRef typ
 Value KernelBuilder::reduce(const std::string &monoid, Value x, int64_t axis) {
   SmallVector<StringAttr> shape(typeOf(x).getShape());
   shape.erase(shape.begin() + axis);
-  return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), Monoid::user,
-                          x, axis, FlatSymbolRefAttr::get(text(monoid)));
+  return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), Monoid::user, x, axis,
+                          FlatSymbolRefAttr::get(text(monoid)));
 }
 
 OwningOpRef<ModuleOp> KernelBuilder::finish() {
@@ -262,13 +262,12 @@ OwningOpRef<ModuleOp> KernelBuilder::finish() {
 //===----------------------------------------------------------------------===//
 
 static int64_t evaluate(const SymExpr &expr, const Sizes &sizes) {
-  return *expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
-    return sizes.at(name.str());
-  });
+  return *expr.evaluate(
+      [&](StringRef name) -> std::optional<int64_t> { return sizes.at(name.str()); });
 }
 
-KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs,
-                          const Sizes &sizes, unsigned seed) {
+KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs, const Sizes &sizes,
+                          unsigned seed) {
   std::mt19937 engine(seed);
   KernelInputs result;
   result.symbols = sizes;
@@ -281,9 +280,8 @@ KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs,
       count *= array.shape.back();
     }
     bool isFloat = isa<FloatType>(type.getElementType());
-    int64_t bound = type.getElementType().isInteger(1)
-                        ? 2
-                        : evaluate(*SymExpr::parse(input.bound), sizes);
+    int64_t bound =
+        type.getElementType().isInteger(1) ? 2 : evaluate(*SymExpr::parse(input.bound), sizes);
     std::uniform_real_distribution<double> real(input.low, input.high);
     std::uniform_int_distribution<int64_t> integer(0, std::max<int64_t>(bound, 1) - 1);
     auto drawFloat = [&] {
@@ -305,8 +303,7 @@ static bool apply(ModuleOp module, llvm::function_ref<void(PassManager &)> passe
   return done;
 }
 
-Levels::Levels(OwningOpRef<ModuleOp> module, std::vector<std::string> disabledRules,
-               unsigned seed)
+Levels::Levels(OwningOpRef<ModuleOp> module, std::vector<std::string> disabledRules, unsigned seed)
     : moa(std::move(module)) {
   OwningOpRef<ModuleOp> reduced = moa->clone();
   if (!apply(*reduced, [&](PassManager &manager) {
@@ -354,9 +351,8 @@ static void compare(const std::vector<Array> &got, const std::vector<Array> &exp
 }
 
 void expectSame(const std::vector<Array> &got, const std::vector<Array> &expected) {
-  compare(got, expected, [](double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-  });
+  compare(got, expected,
+          [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); });
 }
 
 void expectClose(const std::vector<Array> &got, const std::vector<Array> &expected,

@@ -41,8 +41,8 @@ public:
   explicit KernelBuilder(std::vector<std::string> symbols);
 
   /// A parameter. Extents are expressions over the symbols.
-  Value input(std::string name, std::vector<std::string> extents,
-              llvm::StringRef type = "f64", std::string bound = "8");
+  Value input(std::string name, std::vector<std::string> extents, llvm::StringRef type = "f64",
+              std::string bound = "8");
   /// Bounds of the random values of the parameter declared last.
   void range(double low, double high);
   /// The same, of whole numbers.
@@ -61,12 +61,11 @@ public:
   Value reduce(Monoid monoid, Value x, int64_t axis);
   /// Reduction of the last axis.
   Value reduce(Monoid monoid, Value x);
-  Value inner(Value a, Value b, int64_t frame = 0, bool lhsFramed = true,
-              bool rhsFramed = true, Monoid monoid = Monoid::add,
-              ScalarFn fn = ScalarFn::mul);
+  Value inner(Value a, Value b, int64_t frame = 0, bool lhsFramed = true, bool rhsFramed = true,
+              Monoid monoid = Monoid::add, ScalarFn fn = ScalarFn::mul);
   /// `frameExtents` are those of the frame the indices share.
-  Value psi(Value x, std::vector<Value> indices, std::vector<int64_t> dims,
-            const Axes &axes, std::vector<std::string> frameExtents);
+  Value psi(Value x, std::vector<Value> indices, std::vector<int64_t> dims, const Axes &axes,
+            std::vector<std::string> frameExtents);
   Value transpose(Value x, std::vector<int64_t> perm);
   Value reshape(Value x, std::vector<std::string> extents);
   Value slice(Value x, int64_t axis, llvm::StringRef start, llvm::StringRef count);
@@ -83,9 +82,7 @@ public:
   /// Ends the kernel; the module is verified.
   mlir::OwningOpRef<mlir::ModuleOp> finish();
   const std::vector<Input> &getInputs() const { return inputs; }
-  static ArrayType typeOf(Value value) {
-    return mlir::cast<ArrayType>(value.getType());
-  }
+  static ArrayType typeOf(Value value) { return mlir::cast<ArrayType>(value.getType()); }
 
 private:
   ArrayType array(llvm::ArrayRef<mlir::StringAttr> shape, mlir::Type type);
@@ -102,8 +99,8 @@ private:
 };
 
 /// Random arguments of a kernel under values of its symbols.
-KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs,
-                          const Sizes &sizes, unsigned seed);
+KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs, const Sizes &sizes,
+                          unsigned seed);
 
 /// A kernel at the three levels.
 class Levels {

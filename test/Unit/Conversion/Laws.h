@@ -26,12 +26,8 @@ using Values = std::vector<Value>;
 class Random {
 public:
   explicit Random(unsigned seed) : engine(seed) {}
-  int64_t below(int64_t n) {
-    return std::uniform_int_distribution<int64_t>(0, n - 1)(engine);
-  }
-  template <typename T> T pick(const std::vector<T> &list) {
-    return list[below(list.size())];
-  }
+  int64_t below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(engine); }
+  template <typename T> T pick(const std::vector<T> &list) { return list[below(list.size())]; }
   /// Between `least` and `most` extents: symbols, or one of 0, 1, 2, 3 and 5.
   Shape shape(int64_t least, int64_t most);
   Numbers permutation(int64_t n);
@@ -75,12 +71,10 @@ public:
   void output(const Shape &extents, Element element);
   /// A let; apply() is its value at an index.
   void let(llvm::StringRef name, const Shape &extents, Element element);
-  Value apply(llvm::StringRef let, const Values &index,
-              llvm::StringRef type = "f64");
+  Value apply(llvm::StringRef let, const Values &index, llvm::StringRef type = "f64");
 
   Value psi(Value array, const Values &index);
-  Value reduce(Monoid monoid, llvm::StringRef extent,
-               llvm::function_ref<Term(Value)> term,
+  Value reduce(Monoid monoid, llvm::StringRef extent, llvm::function_ref<Term(Value)> term,
                llvm::StringRef function = "");
   void monoid(llvm::StringRef name, int64_t identity,
               llvm::function_ref<Value(Value, Value)> combine);
@@ -133,11 +127,9 @@ struct Equation {
 
 /// A left side in moa and a right side in moa or dnf.
 template <typename Right> struct Sides {
-  explicit Sides(const std::vector<Parameter> &parameters)
-      : left(lawSymbols()) {
+  explicit Sides(const std::vector<Parameter> &parameters) : left(lawSymbols()) {
     for (const Parameter &parameter : parameters) {
-      l.push_back(left.input(parameter.name, parameter.shape, parameter.type,
-                             parameter.bound));
+      l.push_back(left.input(parameter.name, parameter.shape, parameter.type, parameter.bound));
       if (parameter.real)
         left.range(-2, 2);
       else
@@ -163,9 +155,7 @@ private:
     else
       return Right();
   }
-  static Value declare(DefinitionBuilder &b, const Parameter &p) {
-    return b.input(p);
-  }
+  static Value declare(DefinitionBuilder &b, const Parameter &p) { return b.input(p); }
   static Value declare(KernelBuilder &b, const Parameter &p) {
     return b.input(p.name, p.shape, p.type, p.bound);
   }

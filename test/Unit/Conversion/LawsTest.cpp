@@ -47,14 +47,12 @@ Operation *kernelOf(ModuleOp module) {
   return kernel;
 }
 
-KernelInputs argumentsOf(const Equation &equation, const Sizes &sizes,
-                         unsigned seed) {
+KernelInputs argumentsOf(const Equation &equation, const Sizes &sizes, unsigned seed) {
   // A lemma on indices has no parameters.
   KernelInputs inputs;
   inputs.symbols = sizes;
   if (!equation.inputs.empty())
-    inputs = randomInputs(cast<KernelOp>(kernelOf(*equation.left)),
-                          equation.inputs, sizes, seed);
+    inputs = randomInputs(cast<KernelOp>(kernelOf(*equation.left)), equation.inputs, sizes, seed);
   if (equation.adjust)
     equation.adjust(inputs);
   return inputs;
@@ -75,13 +73,11 @@ std::vector<Sizes> sizesOf(const Equation &equation, Random &random) {
 }
 
 /// Zeros have equal signs.
-void expectSameZeros(const std::vector<Array> &got,
-                     const std::vector<Array> &expected) {
+void expectSameZeros(const std::vector<Array> &got, const std::vector<Array> &expected) {
   for (size_t k = 0; k < got.size() && !testing::Test::HasFailure(); ++k)
     for (size_t i = 0; i < got[k].data.size(); ++i)
       if (got[k].data[i] == 0) {
-        ASSERT_EQ(std::signbit(got[k].data[i]),
-                  std::signbit(expected[k].data[i]))
+        ASSERT_EQ(std::signbit(got[k].data[i]), std::signbit(expected[k].data[i]))
             << "output " << k << ", element " << i;
       }
 }
@@ -93,16 +89,15 @@ protected:
     for (unsigned k = 0; k < kEquations && !HasFailure(); ++k) {
       Random random(k + 1);
       Equation equation = GetParam().make(random);
-      SCOPED_TRACE("equation " + std::to_string(k) + "\n" +
-                   textOf(*equation.left) + textOf(*equation.right));
+      SCOPED_TRACE("equation " + std::to_string(k) + "\n" + textOf(*equation.left) +
+                   textOf(*equation.right));
       check(std::move(equation), random);
     }
   }
   /// All names of `names` but the law's own and those it needs.
   std::vector<std::string> allBut(std::vector<std::string> names) {
     llvm::erase_if(names, [&](const std::string &name) {
-      return name == GetParam().name ||
-             llvm::is_contained(GetParam().with, name);
+      return name == GetParam().name || llvm::is_contained(GetParam().with, name);
     });
     return names;
   }
@@ -162,11 +157,10 @@ OwningOpRef<ModuleOp> reduce(ModuleOp module, std::vector<std::string> disabled,
 /// Constants folded, equal operations merged, in the order of normal forms.
 std::string tidyText(ModuleOp module) {
   auto kernel = cast<dnf::KernelOp>(kernelOf(module));
-  (void)applyPatternsGreedily(
-      kernel.getBody(), RewritePatternSet(&getContext()),
-      GreedyRewriteConfig()
-          .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
-          .enableConstantCSE(false));
+  (void)applyPatternsGreedily(kernel.getBody(), RewritePatternSet(&getContext()),
+                              GreedyRewriteConfig()
+                                  .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
+                                  .enableConstantCSE(false));
   IRRewriter rewriter(&getContext());
   DominanceInfo dominance(kernel);
   eliminateCommonSubExpressions(rewriter, dominance, kernel);
@@ -191,8 +185,7 @@ TEST_P(Rewrite, IsNeeded) {
   forEquations([&](Equation equation, Random &) {
     std::string message;
     EXPECT_FALSE(reduce(*equation.left, {GetParam().name}, &message));
-    EXPECT_THAT(message,
-                testing::HasSubstr("is '" + GetParam().name + "' disabled?"));
+    EXPECT_THAT(message, testing::HasSubstr("is '" + GetParam().name + "' disabled?"));
   });
 }
 
@@ -203,10 +196,8 @@ TEST_P(Rewrite, IsNeeded) {
 class Rule : public LawTest {};
 
 bool isRule(const std::string &name) {
-  OwningOpRef<ModuleOp> empty =
-      ModuleOp::create(UnknownLoc::get(&getContext()));
-  ScopedDiagnosticHandler silent(&getContext(),
-                                 [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> empty = ModuleOp::create(UnknownLoc::get(&getContext()));
+  ScopedDiagnosticHandler silent(&getContext(), [](Diagnostic &) { return success(); });
   PassManager manager(&getContext());
   manager.addPass(createConvertDNFToONFPass({name}));
   return succeeded(manager.run(*empty));
@@ -224,12 +215,9 @@ std::vector<std::string> ruleNames() {
 /// Which rules apply, and whether a state is repaired.
 struct Rules final : FoldObserver {
   std::set<std::string> heard;
-  void rewrote(StringRef rule, Expr, int64_t, Expr, Expr, Expr) final {
-    heard.insert(rule.str());
-  }
+  void rewrote(StringRef rule, Expr, int64_t, Expr, Expr, Expr) final { heard.insert(rule.str()); }
   void refused(const AccPlan &) final {}
-  void planned(dnf::KernelOp, ExprContext &, FoldRules &,
-               ArrayRef<NestPlan> nests) final {
+  void planned(dnf::KernelOp, ExprContext &, FoldRules &, ArrayRef<NestPlan> nests) final {
     for (const NestPlan &nest : nests) {
       for (const FoldPlan &fold : nest.folds)
         if (fold.accs.size() > 1)
@@ -252,12 +240,10 @@ Folded fold(ModuleOp left, std::vector<std::string> disabled) {
   folded.module = left.clone();
   PassManager manager(&getContext());
   manager.addPass(createConvertMoAToDNFPass());
-  manager.addPass(
-      createConvertDNFToONFPass(std::move(disabled), &folded.rules));
+  manager.addPass(createConvertDNFToONFPass(std::move(disabled), &folded.rules));
   EXPECT_TRUE(succeeded(manager.run(*folded.module)));
-  folded.module->walk([&](onf::FoldOp op) {
-    folded.passes += !op->getParentOfType<onf::FoldOp>();
-  });
+  folded.module->walk(
+      [&](onf::FoldOp op) { folded.passes += !op->getParentOfType<onf::FoldOp>(); });
   return folded;
 }
 
@@ -267,16 +253,13 @@ Folded fold(ModuleOp left, std::vector<std::string> disabled) {
 TEST_P(Rule, AppliesByItself) {
   forEquations([&](Equation equation, Random &random) {
     Folded alone = fold(*equation.left, allBut(ruleNames()));
-    EXPECT_TRUE(alone.rules.heard.count(GetParam().name))
-        << textOf(*alone.module);
+    EXPECT_TRUE(alone.rules.heard.count(GetParam().name)) << textOf(*alone.module);
     Folded without = fold(*equation.left, {GetParam().name});
-    EXPECT_FALSE(without.rules.heard.count(GetParam().name))
-        << textOf(*without.module);
+    EXPECT_FALSE(without.rules.heard.count(GetParam().name)) << textOf(*without.module);
     EXPECT_NE(textOf(*alone.module), textOf(*without.module));
     for (const Sizes &sizes : sizesOf(equation, random)) {
       KernelInputs inputs = argumentsOf(equation, sizes, random.seed());
-      expectClose(run(kernelOf(*alone.module), inputs),
-                  run(kernelOf(*equation.right), inputs));
+      expectClose(run(kernelOf(*alone.module), inputs), run(kernelOf(*equation.right), inputs));
     }
   });
 }
@@ -298,17 +281,13 @@ std::set<std::pair<std::string, std::string>> lawsOfSpec() {
   EXPECT_TRUE(bool(file)) << MOA_SPEC;
   std::string text = file ? (*file)->getBuffer().str() : "";
   std::set<std::pair<std::string, std::string>> laws;
-  std::regex law("\n\\| ([PA][0-9]+) \\|[^\n]*\\| ([a-z-]+) \\|"),
-      rule("\n\\| (R[0-9]+) \\|");
+  std::regex law("\n\\| ([PA][0-9]+) \\|[^\n]*\\| ([a-z-]+) \\|"), rule("\n\\| (R[0-9]+) \\|");
   std::regex lemma("\n\\*\\*(Lemma [0-9]+) \\(");
-  for (std::sregex_iterator it(text.begin(), text.end(), law), end; it != end;
-       ++it)
+  for (std::sregex_iterator it(text.begin(), text.end(), law), end; it != end; ++it)
     laws.emplace((*it)[1], (*it)[2]);
-  for (std::sregex_iterator it(text.begin(), text.end(), rule), end; it != end;
-       ++it)
+  for (std::sregex_iterator it(text.begin(), text.end(), rule), end; it != end; ++it)
     laws.emplace((*it)[1], isRule((*it)[1]) ? std::string((*it)[1]) : "");
-  for (std::sregex_iterator it(text.begin(), text.end(), lemma), end; it != end;
-       ++it)
+  for (std::sregex_iterator it(text.begin(), text.end(), lemma), end; it != end; ++it)
     laws.emplace((*it)[1], "");
   return laws;
 }
@@ -316,8 +295,7 @@ std::set<std::pair<std::string, std::string>> lawsOfSpec() {
 TEST(SpecTest, EveryLawOfTheSpecificationIsTested) {
   std::set<std::pair<std::string, std::string>> tested;
   for (const Law &law : allLaws())
-    EXPECT_TRUE(tested.emplace(law.number, law.name).second)
-        << law.number << " twice";
+    EXPECT_TRUE(tested.emplace(law.number, law.name).second) << law.number << " twice";
   EXPECT_EQ(tested, lawsOfSpec());
 }
 

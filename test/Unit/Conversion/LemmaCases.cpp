@@ -17,14 +17,10 @@ Equation mixedRadix(Random &random) {
   Shape shape = random.shape(1, 4);
   DefinitionBuilder l, r;
   for (size_t k = 0; k < shape.size(); ++k) {
-    l.output(shape, [&](const Values &i) {
-      return l.unravel(l.ravel(i, shape), shape)[k];
-    });
+    l.output(shape, [&](const Values &i) { return l.unravel(l.ravel(i, shape), shape)[k]; });
     r.output(shape, [&](const Values &i) { return i[k]; });
   }
-  l.output({times(shape)}, [&](const Values &i) {
-    return l.ravel(l.unravel(i[0], shape), shape);
-  });
+  l.output({times(shape)}, [&](const Values &i) { return l.ravel(l.unravel(i[0], shape), shape); });
   r.output({times(shape)}, [&](const Values &i) { return i[0]; });
   Equation equation;
   equation.left = l.finish();
@@ -33,8 +29,7 @@ Equation mixedRadix(Random &random) {
 }
 
 /// Whether p holds for all indices; on the right, `true`.
-Equation always(const Shape &domain, DefinitionBuilder &l,
-                DefinitionBuilder::Element p) {
+Equation always(const Shape &domain, DefinitionBuilder &l, DefinitionBuilder::Element p) {
   DefinitionBuilder r;
   l.output(domain, p);
   r.output(domain, [&](const Values &) { return r.number(1, "i1"); });
@@ -50,20 +45,17 @@ Equation quotientInRange(Random &random) {
   std::string b = random.pick<std::string>({"N0", "1", "2", "3", "5"});
   Equation equation = always({times({"N1", b})}, l, [&](const Values &e) {
     Value quotient = l.op(Fn::div, {e[0], l.extent(b)});
-    return l.both(l.op(Fn::lt, {l.index(-1), quotient}),
-                  l.op(Fn::lt, {quotient, l.extent("N1")}));
+    return l.both(l.op(Fn::lt, {l.index(-1), quotient}), l.op(Fn::lt, {quotient, l.extent("N1")}));
   });
   return equation;
 }
 
 /// Whether u is among f(v) for 0 ≤ v < n, for u over a domain that is larger
 /// than all f(v).
-void members(DefinitionBuilder &l, const std::string &domain,
-             const std::string &n, llvm::function_ref<Value(Value)> f) {
+void members(DefinitionBuilder &l, const std::string &domain, const std::string &n,
+             llvm::function_ref<Value(Value)> f) {
   l.output({domain}, [&](const Values &u) {
-    return l.reduce(Monoid::or_, n, [&](Value v) {
-      return l.op(Fn::eq, {f(v), u[0]});
-    });
+    return l.reduce(Monoid::or_, n, [&](Value v) { return l.op(Fn::eq, {f(v), u[0]}); });
   });
 }
 
@@ -71,9 +63,7 @@ void members(DefinitionBuilder &l, const std::string &domain,
 Equation quotientsCover(Random &random) {
   DefinitionBuilder l, r;
   std::string c = random.pick<std::string>({"N1", "1", "2", "3"});
-  members(l, "N0 + 2", "N0", [&](Value v) {
-    return l.op(Fn::div, {v, l.extent(c)});
-  });
+  members(l, "N0 + 2", "N0", [&](Value v) { return l.op(Fn::div, {v, l.extent(c)}); });
   r.output({"N0 + 2"}, [&](const Values &u) {
     return r.op(Fn::lt, {u[0], r.extent("(N0 + " + c + " - 1)/(" + c + ")")});
   });
@@ -88,15 +78,12 @@ Equation quotientsCover(Random &random) {
 /// ≥ 1, for every k
 Equation remaindersCover(Random &random) {
   DefinitionBuilder l, r;
-  std::string n = times({"N0", "N1"}),
-              shift = random.pick<std::string>({"0", "P0", "-3", "17"});
+  std::string n = times({"N0", "N1"}), shift = random.pick<std::string>({"0", "P0", "-3", "17"});
   members(l, "N0 + 2", n, [&](Value v) {
     Value sum = l.op(Fn::add, {v, l.extent(shift)}), c = l.extent("N0");
     return l.op(Fn::sub, {sum, l.op(Fn::mul, {l.op(Fn::div, {sum, c}), c})});
   });
-  r.output({"N0 + 2"}, [&](const Values &u) {
-    return r.op(Fn::lt, {u[0], r.extent("N0")});
-  });
+  r.output({"N0 + 2"}, [&](const Values &u) { return r.op(Fn::lt, {u[0], r.extent("N0")}); });
   Equation equation;
   equation.left = l.finish();
   equation.right = r.finish();
@@ -140,9 +127,8 @@ Equation leastAtCorner(Random &random) {
     });
   };
   least(l, box, [](Value v, size_t) { return v; });
-  least(r, {"2", "2", "2"}, [&](Value v, size_t k) {
-    return r.op(Fn::mul, {v, r.extent(box[k] + " - 1")});
-  });
+  least(r, {"2", "2", "2"},
+        [&](Value v, size_t k) { return r.op(Fn::mul, {v, r.extent(box[k] + " - 1")}); });
   Equation equation;
   equation.left = l.finish();
   equation.right = r.finish();
@@ -158,8 +144,7 @@ struct Softmax {
 Softmax stateOf(KernelBuilder &b, Value x, Value v) {
   Value m = b.reduce(Monoid::max, x);
   Value e = b.map(Fn::exp, {b.map(Fn::sub, {x, m}, {{0, 1}, {0}})});
-  return {m, b.reduce(Monoid::add, e),
-          b.reduce(Monoid::add, b.map(Fn::mul, {e, v}))};
+  return {m, b.reduce(Monoid::add, e), b.reduce(Monoid::add, b.map(Fn::mul, {e, v}))};
 }
 
 /// (m₁,l₁,o₁) ⊕ (m₂,l₂,o₂); (−∞, 0, 0) is an identity by definition.
@@ -171,12 +156,9 @@ Softmax merge(KernelBuilder &b, const Softmax &x, const Softmax &y) {
   Value isFirstEmpty = b.map(Fn::eq, {x.m, none}, {{0}, {}});
   Value isSecondEmpty = b.map(Fn::eq, {y.m, none}, {{0}, {}});
   auto part = [&](Value first, Value second) {
-    Value a =
-        b.map(Fn::mul, {first, b.map(Fn::exp, {b.map(Fn::sub, {x.m, m})})});
-    Value c =
-        b.map(Fn::mul, {second, b.map(Fn::exp, {b.map(Fn::sub, {y.m, m})})});
-    return choose(isFirstEmpty, second,
-                  choose(isSecondEmpty, first, b.map(Fn::add, {a, c})));
+    Value a = b.map(Fn::mul, {first, b.map(Fn::exp, {b.map(Fn::sub, {x.m, m})})});
+    Value c = b.map(Fn::mul, {second, b.map(Fn::exp, {b.map(Fn::sub, {y.m, m})})});
+    return choose(isFirstEmpty, second, choose(isSecondEmpty, first, b.map(Fn::add, {a, c})));
   };
   return {m, part(x.l, y.l), part(x.o, y.o)};
 }
@@ -189,11 +171,8 @@ Equation softmaxState(Random &random) {
   std::vector<Parameter> parameters;
   for (int k = 0; k < 3; ++k)
     for (const char *name : {"x", "v"})
-      parameters.push_back({name + std::to_string(k),
-                            {"P0", "N" + std::to_string(k)},
-                            "f64",
-                            "8",
-                            true});
+      parameters.push_back(
+          {name + std::to_string(k), {"P0", "N" + std::to_string(k)}, "f64", "8", true});
   ByArrays s(parameters);
   KernelBuilder &l = s.left, &r = s.right;
   Softmax all = stateOf(l, l.cat(l.cat(s.l[0], s.l[2], 1), s.l[4], 1),
@@ -239,15 +218,13 @@ Equation singularExtreme(Random &random) {
   int64_t c = random.below(7) - 3;
   ByArrays s({{"x", {"N0", "N1"}}});
   auto sum = [&](KernelBuilder &b, Value x, Value m) {
-    Value distance = isMax ? b.map(Fn::sub, {x, m}, {{0, 1}, {0}})
-                           : b.map(Fn::sub, {m, x}, {{0}, {0, 1}});
+    Value distance =
+        isMax ? b.map(Fn::sub, {x, m}, {{0, 1}, {0}}) : b.map(Fn::sub, {m, x}, {{0}, {0, 1}});
     return b.reduce(Monoid::add, b.map(Fn::exp, {distance}));
   };
   auto pick = [&](KernelBuilder &b, Value m, double otherwise, Value value) {
-    Value isSingular =
-        b.map(Fn::eq, {m, b.constant(isMax ? -kInf : kInf)}, {{0}, {}});
-    return b.map(Fn::select, {isSingular, b.constant(otherwise), value},
-                 {{0}, {}, {0}});
+    Value isSingular = b.map(Fn::eq, {m, b.constant(isMax ? -kInf : kInf)}, {{0}, {}});
+    return b.map(Fn::select, {isSingular, b.constant(otherwise), value}, {{0}, {}, {0}});
   };
   Monoid extreme = isMax ? Monoid::max : Monoid::min;
   Value m = s.left.reduce(extreme, s.l[0]);
@@ -272,14 +249,12 @@ Equation singularExtreme(Random &random) {
 Equation scaledExtreme(Random &random) {
   Fn fn = random.below(2) ? Fn::mul : Fn::div;
   Monoid monoid = random.below(2) ? Monoid::max : Monoid::min;
-  ByArrays s(
-      {{"x", {"N0", "N1"}, "f64", "8", true}, {"u", {}, "f64", "8", true}});
+  ByArrays s({{"x", {"N0", "N1"}, "f64", "8", true}, {"u", {}, "f64", "8", true}});
   auto factor = [](KernelBuilder &b, Value u) {
     return b.map(Fn::add, {b.map(Fn::abs, {u}), b.constant(0.0625)});
   };
   KernelBuilder &l = s.left, &r = s.right;
-  l.output(
-      l.reduce(monoid, l.map(fn, {s.l[0], factor(l, s.l[1])}, {{0, 1}, {}})));
+  l.output(l.reduce(monoid, l.map(fn, {s.l[0], factor(l, s.l[1])}, {{0, 1}, {}})));
   r.output(r.map(fn, {r.reduce(monoid, s.r[0]), factor(r, s.r[1])}, {{0}, {}}));
   Equation equation = s.finish();
   equation.adjust = [special = random.below(5)](KernelInputs &inputs) {
@@ -298,8 +273,7 @@ Equation scaledExtreme(Random &random) {
 /// two, so nothing rounds.
 Equation laggingReference(Random &random) {
   bool composed = random.below(2);
-  ByArrays s(
-      {{"x", {"N0"}}, {"y", {"N0"}}, {"d0", {}}, {"d1", {}}, {"d2", {}}});
+  ByArrays s({{"x", {"N0"}}, {"y", {"N0"}}, {"d0", {}}, {"d1", {}}, {"d2", {}}});
   auto state = [](KernelBuilder &b, const Values &v, Value d) {
     Value e = b.map(Fn::exp2, {b.map(Fn::sub, {v[0], d}, {{0}, {}})});
     return b.reduce(Monoid::add, b.map(Fn::mul, {e, v[1]}));
@@ -308,8 +282,7 @@ Equation laggingReference(Random &random) {
     return b.map(Fn::exp2, {b.map(Fn::sub, {from, to})});
   };
   KernelBuilder &l = s.left, &r = s.right;
-  Value value =
-      l.map(Fn::mul, {state(l, s.l, s.l[2]), step(l, s.l[2], s.l[3])});
+  Value value = l.map(Fn::mul, {state(l, s.l, s.l[2]), step(l, s.l[2], s.l[3])});
   if (composed)
     value = l.map(Fn::mul, {value, step(l, s.l[3], s.l[4])});
   l.output(value);
@@ -326,9 +299,7 @@ Equation shiftedReference(Random &random) {
   auto sum = [](KernelBuilder &b, const Values &v, Value exponent) {
     return b.reduce(Monoid::add, b.map(Fn::mul, {b.map(Fn::exp2, {exponent}), v[1]}));
   };
-  auto unit = [](KernelBuilder &b, const Values &v) {
-    return b.map(Fn::exp2, {v[2]});
-  };
+  auto unit = [](KernelBuilder &b, const Values &v) { return b.map(Fn::exp2, {v[2]}); };
   auto each = [](KernelBuilder &b, Fn fn, Value of, Value scalar) {
     return b.map(fn, {of, scalar}, {{0}, {}});
   };
@@ -366,14 +337,12 @@ Equation reshapeByGroups(Random &random) {
   s.insert(s.end(), s2.begin(), s2.end());
   DefinitionBuilder l, r;
   for (size_t k = 0; k < s.size(); ++k) {
-    l.output(v,
-             [&](const Values &i) { return l.unravel(l.ravel(i, v), s)[k]; });
+    l.output(v, [&](const Values &i) { return l.unravel(l.ravel(i, v), s)[k]; });
     r.output(v, [&, &v1 = v1, &s1 = s1, &v2 = v2, &s2 = s2](const Values &i) {
       bool first = k < s1.size();
-      Values part = first ? Values(i.begin(), i.begin() + v1.size())
-                          : Values(i.begin() + v1.size(), i.end());
-      Values digits = first ? r.unravel(r.ravel(part, v1), s1)
-                            : r.unravel(r.ravel(part, v2), s2);
+      Values part =
+          first ? Values(i.begin(), i.begin() + v1.size()) : Values(i.begin() + v1.size(), i.end());
+      Values digits = first ? r.unravel(r.ravel(part, v1), s1) : r.unravel(r.ravel(part, v2), s2);
       return digits[first ? k : k - s1.size()];
     });
   }
@@ -416,7 +385,8 @@ Equation intervalsOfReals(Random &random) {
 /// Lemma 14: ⌊⌊e/a⌋/b⌋ = ⌊e/(a·b)⌋ for a ≥ 1 and b ≥ 1, e of either sign
 Equation nestedQuotients(Random &random) {
   DefinitionBuilder l, r;
-  std::string a = random.pick<std::string>({"N1", "2", "3"}), b = random.pick<std::string>({"N2", "1", "5"});
+  std::string a = random.pick<std::string>({"N1", "2", "3"}),
+              b = random.pick<std::string>({"N2", "1", "5"});
   auto number = [](DefinitionBuilder &d, Value i) { return d.op(Fn::sub, {i, d.extent("8*N0")}); };
   l.output({"17*N0"}, [&](const Values &i) {
     return l.op(Fn::div, {l.op(Fn::div, {number(l, i[0]), l.extent(a)}), l.extent(b)});
@@ -435,7 +405,8 @@ Equation nestedQuotients(Random &random) {
 /// b·c·⌊e/b⌋ ≤ c·e for b ≥ 1 and c ≥ 0, e and t of either sign
 Equation withoutQuotients(Random &random) {
   DefinitionBuilder l;
-  std::string size = random.pick<std::string>({"N1", "1", "3"}), factor = random.pick<std::string>({"N2", "0", "2"});
+  std::string size = random.pick<std::string>({"N1", "1", "3"}),
+              factor = random.pick<std::string>({"N2", "0", "2"});
   Equation equation = always({"17*N0", "9*N0"}, l, [&](const Values &i) {
     Value e = l.op(Fn::sub, {i[0], l.extent("8*N0")}), t = l.op(Fn::sub, {i[1], l.extent("4*N0")});
     Value b = l.extent(size), c = l.extent(factor), quotient = l.op(Fn::div, {e, b});
@@ -445,10 +416,12 @@ Equation withoutQuotients(Random &random) {
       return l.op(Fn::or_, {l.both(l.op(Fn::le, {w, x}), l.op(Fn::le, {y, z})),
                             l.both(l.op(Fn::lt, {x, w}), l.op(Fn::lt, {z, y}))});
     };
-    Value least = same(t, quotient, product, e), most = same(quotient, t, e, l.op(Fn::add, {product, below}));
+    Value least = same(t, quotient, product, e),
+          most = same(quotient, t, e, l.op(Fn::add, {product, below}));
     Value scaled = l.op(Fn::mul, {l.op(Fn::mul, {b, c}), quotient});
     Value from = l.op(Fn::mul, {c, l.op(Fn::sub, {e, below})}), to = l.op(Fn::mul, {c, e});
-    return l.both(l.both(least, most), l.both(l.op(Fn::le, {from, scaled}), l.op(Fn::le, {scaled, to})));
+    return l.both(l.both(least, most),
+                  l.both(l.op(Fn::le, {from, scaled}), l.op(Fn::le, {scaled, to})));
   });
   equation.least = 1;
   return equation;
@@ -465,9 +438,8 @@ Equation partsAsIndices(Random &random) {
     return d.op(Fn::add, {x, square});
   };
   l.output({}, [&](const Values &) {
-    return l.reduce(Monoid::min, n, [&](Value x) {
-      return value(l, x, l.op(Fn::div, {x, l.extent(b)}));
-    });
+    return l.reduce(Monoid::min, n,
+                    [&](Value x) { return value(l, x, l.op(Fn::div, {x, l.extent(b)})); });
   });
   r.output({}, [&](const Values &) {
     return r.reduce(Monoid::min, "N0", [&](Value q) {
@@ -533,9 +505,8 @@ Equation remaindersByCases(Random &random) {
     return d.op(Fn::add, {d.op(Fn::mul, {d.index(scale), d.op(Fn::mul, {x, q})}), x});
   };
   l.output({}, [&](const Values &) {
-    return l.reduce(Monoid::min, whole, [&](Value x) {
-      return value(l, x, l.op(Fn::div, {x, l.index(c)}));
-    });
+    return l.reduce(Monoid::min, whole,
+                    [&](Value x) { return value(l, x, l.op(Fn::div, {x, l.index(c)})); });
   });
   r.output({}, [&](const Values &) {
     Value least;
@@ -569,15 +540,15 @@ Equation remaindersByCases(Random &random) {
 } // namespace
 
 std::vector<Law> lemmas() {
-  return {{"Lemma 1", "", mixedRadix},      {"Lemma 2", "", quotientInRange},
-          {"Lemma 3", "", quotientsCover},  {"Lemma 4", "", remaindersCover},
-          {"Lemma 5", "", leastAtCorner},   {"Lemma 6", "", softmaxState},
-          {"Lemma 7", "", freeAtIdentity},  {"Lemma 8", "", singularExtreme},
-          {"Lemma 9", "", scaledExtreme},   {"Lemma 10", "", laggingReference},
-          {"Lemma 11", "", reshapeByGroups}, {"Lemma 12", "", products},
+  return {{"Lemma 1", "", mixedRadix},        {"Lemma 2", "", quotientInRange},
+          {"Lemma 3", "", quotientsCover},    {"Lemma 4", "", remaindersCover},
+          {"Lemma 5", "", leastAtCorner},     {"Lemma 6", "", softmaxState},
+          {"Lemma 7", "", freeAtIdentity},    {"Lemma 8", "", singularExtreme},
+          {"Lemma 9", "", scaledExtreme},     {"Lemma 10", "", laggingReference},
+          {"Lemma 11", "", reshapeByGroups},  {"Lemma 12", "", products},
           {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients},
           {"Lemma 15", "", withoutQuotients}, {"Lemma 16", "", partsAsIndices},
-          {"Lemma 17", "", integersReduced}, {"Lemma 18", "", remaindersByCases},
+          {"Lemma 17", "", integersReduced},  {"Lemma 18", "", remaindersByCases},
           {"Lemma 19", "", shiftedReference}};
 }
 

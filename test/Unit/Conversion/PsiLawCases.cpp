@@ -44,8 +44,7 @@ Equation ofConstant(Random &random) {
   std::string type = random.pick<std::string>({"f64", "f32", "index", "i32"});
   double value = random.below(200) - 100;
   s.left.output(s.left.constant(value, type));
-  s.right.output({},
-                 [&](const Values &) { return s.right.number(value, type); });
+  s.right.output({}, [&](const Values &) { return s.right.number(value, type); });
   return s.finish();
 }
 
@@ -57,19 +56,15 @@ Equation ofExtent(Random &random) {
   for (int k = 0; k < 4; ++k) {
     std::string x = random.pick(lawSymbols()), y = random.pick(lawSymbols());
     int64_t c = 1 + random.below(5);
-    std::string text = "(" + x + "*" + y + " - " + std::to_string(c) + "*" + x +
-                       ")/" + std::to_string(c + 1) + " + " + y + "%" +
-                       std::to_string(c);
+    std::string text = "(" + x + "*" + y + " - " + std::to_string(c) + "*" + x + ")/" +
+                       std::to_string(c + 1) + " + " + y + "%" + std::to_string(c);
     text = SymExpr::parse(text)->str();
     s.left.output(s.left.extent(text));
     r.output({}, [&](const Values &) {
-      Value a = r.extent(x), d = r.extent(y), n = r.index(c),
-            m = r.index(c + 1);
-      Value difference =
-          r.op(Fn::sub, {r.op(Fn::mul, {a, d}), r.op(Fn::mul, {n, a})});
+      Value a = r.extent(x), d = r.extent(y), n = r.index(c), m = r.index(c + 1);
+      Value difference = r.op(Fn::sub, {r.op(Fn::mul, {a, d}), r.op(Fn::mul, {n, a})});
       Value whole = r.op(Fn::mul, {r.op(Fn::div, {d, n}), n});
-      return r.op(Fn::add,
-                  {r.op(Fn::div, {difference, m}), r.op(Fn::sub, {d, whole})});
+      return r.op(Fn::add, {r.op(Fn::div, {difference, m}), r.op(Fn::sub, {d, whole})});
     });
     normal.output({}, [&](const Values &) { return normal.extent(text); });
   }
@@ -92,26 +87,20 @@ Equation ofMap(Random &random) {
   static const std::vector<Fn> kUnary = {Fn::neg, Fn::abs, Fn::exp};
   static const std::vector<Fn> kFloat = {Fn::add, Fn::sub, Fn::mul, Fn::div,
                                          Fn::min, Fn::max, Fn::lt};
-  static const std::vector<Fn> kInteger = {Fn::add, Fn::sub,  Fn::mul,
-                                           Fn::min, Fn::max,  Fn::and_,
-                                           Fn::or_, Fn::xor_, Fn::lt};
+  static const std::vector<Fn> kInteger = {Fn::add,  Fn::sub, Fn::mul,  Fn::min, Fn::max,
+                                           Fn::and_, Fn::or_, Fn::xor_, Fn::lt};
   Shape shape = random.shape(0, 4);
   int64_t kind = random.below(4);
-  Fn fns[] = {random.pick(kUnary), random.pick(kFloat), random.pick(kInteger),
-              Fn::select};
+  Fn fns[] = {random.pick(kUnary), random.pick(kFloat), random.pick(kInteger), Fn::select};
   Fn fn = fns[kind];
   // One operand has all axes, the others some of them.
   std::vector<Parameter> parameters;
   std::vector<Numbers> axes;
-  int64_t arity = kind == 0   ? 1
-                  : kind == 3 ? 3
-                              : 2,
-          whole = random.below(arity);
+  int64_t arity = kind == 0 ? 1 : kind == 3 ? 3 : 2, whole = random.below(arity);
   for (int64_t k = 0; k < arity; ++k) {
     axes.push_back(k == whole ? allAxes(shape) : random.subset(shape.size()));
     std::string type = kind == 2 ? "index" : kind == 3 && k == 0 ? "i1" : "f64";
-    parameters.push_back(
-        {std::string(1, "ABC"[k]), pick(shape, axes[k]), type});
+    parameters.push_back({std::string(1, "ABC"[k]), pick(shape, axes[k]), type});
   }
   ByIndex s(parameters);
   s.left.output(s.left.map(fn, s.l, axes));
@@ -158,37 +147,28 @@ Equation ofMask(Random &random) {
 
 /// P7: q ψ (⊕/ A) = ⊕ over j of (q with j at the axis) ψ A
 Equation ofReduce(Random &random) {
-  Monoid monoid =
-      random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min,
-                           Monoid::and_, Monoid::or_, Monoid::user});
+  Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min,
+                                       Monoid::and_, Monoid::or_, Monoid::user});
   Shape shape = random.shape(1, 4);
   int64_t axis = random.below(shape.size());
-  bool logical = monoid == Monoid::and_ || monoid == Monoid::or_,
-       user = monoid == Monoid::user;
+  bool logical = monoid == Monoid::and_ || monoid == Monoid::or_, user = monoid == Monoid::user;
   ByIndex s({{"A", shape, logical ? "i1" : user ? "index" : "f64"}});
   std::string name = user ? "bits" : "";
   if (user) {
-    s.left.monoid(name, 0, "index", [&](Value x, Value y) {
-      return s.left.map(Fn::xor_, {x, y});
-    });
-    s.right.monoid(name, 0, [&](Value x, Value y) {
-      return s.right.op(Fn::xor_, {x, y});
-    });
+    s.left.monoid(name, 0, "index", [&](Value x, Value y) { return s.left.map(Fn::xor_, {x, y}); });
+    s.right.monoid(name, 0, [&](Value x, Value y) { return s.right.op(Fn::xor_, {x, y}); });
   }
-  s.left.output(user ? s.left.reduce(name, s.l[0], axis)
-                     : s.left.reduce(monoid, s.l[0], axis));
+  s.left.output(user ? s.left.reduce(name, s.l[0], axis) : s.left.reduce(monoid, s.l[0], axis));
   s.right.output(without(shape, axis), [&](const Values &q) {
     return s.right.reduce(
-        monoid, shape[axis],
-        [&](Value j) { return s.right.psi(s.r[0], with(q, axis, j)); }, name);
+        monoid, shape[axis], [&](Value j) { return s.right.psi(s.r[0], with(q, axis, j)); }, name);
   });
   return s.finish();
 }
 
 /// P8: (p⧺i⧺j) ψ (A g.f B) = g over l of ((p⧺i⧺<l>) ψ A) f ((p⧺<l>⧺j) ψ B)
 Equation ofInner(Random &random) {
-  int64_t frame = random.below(3), rows = random.below(2),
-          columns = random.below(2);
+  int64_t frame = random.below(3), rows = random.below(2), columns = random.below(2);
   bool lhs = !frame || random.below(3), rhs = !frame || !lhs || random.below(3);
   Shape p = random.shape(frame, frame), left, right;
   std::string l = random.pick<std::string>({"N3", "0", "1", "3"}), b = "P0";
@@ -200,8 +180,7 @@ Equation ofInner(Random &random) {
   left.push_back(l);
   right.push_back(l);
   right.insert(right.end(), columns, b);
-  Monoid monoid =
-      random.pick<Monoid>({Monoid::add, Monoid::max, Monoid::min, Monoid::mul});
+  Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::max, Monoid::min, Monoid::mul});
   Fn fn = random.pick<Fn>({Fn::mul, Fn::add, Fn::max, Fn::sub});
   ByIndex s({{"A", left}, {"B", right}});
   s.left.output(s.left.inner(s.l[0], s.l[1], frame, lhs, rhs, monoid, fn));
@@ -218,8 +197,7 @@ Equation ofInner(Random &random) {
       first.push_back(at);
       second.push_back(at);
       second.insert(second.end(), j.begin(), j.end());
-      return s.right.op(
-          fn, {s.right.psi(s.r[0], first), s.right.psi(s.r[1], second)});
+      return s.right.op(fn, {s.right.psi(s.r[0], first), s.right.psi(s.r[1], second)});
     });
   });
   return s.finish();
@@ -237,8 +215,7 @@ Equation ofPsi(Random &random) {
   for (int64_t d : dims) {
     shape[d] = random.pick<std::string>({"1", "2", "3", "5"});
     axes.push_back(random.subset(frameAxes));
-    parameters.push_back(
-        {"I" + std::to_string(d), pick(frame, axes.back()), "index", shape[d]});
+    parameters.push_back({"I" + std::to_string(d), pick(frame, axes.back()), "index", shape[d]});
   }
   parameters[0].shape = shape;
   Shape rest, result = frame;
@@ -246,8 +223,7 @@ Equation ofPsi(Random &random) {
     if (!llvm::is_contained(dims, static_cast<int64_t>(k)))
       result.push_back(shape[k]);
   ByIndex s(parameters);
-  s.left.output(s.left.psi(s.l[0], Values(s.l.begin() + 1, s.l.end()), dims,
-                           axes, frame));
+  s.left.output(s.left.psi(s.l[0], Values(s.l.begin() + 1, s.l.end()), dims, axes, frame));
   s.right.output(result, [&](const Values &index) {
     Values p(index.begin(), index.begin() + frameAxes), r(shape.size());
     for (size_t k = 0; k < dims.size(); ++k)
@@ -303,8 +279,7 @@ Equation ofSlice(Random &random) {
   auto [start, count] = random.pick<std::pair<std::string, std::string>>(
       {{"0", half}, {half, rest}, {rest, half}, {n, "0"}, {"0", n}});
   ByIndex s({{"A", shape}});
-  s.left.output(
-      s.left.slice(s.l[0], axis, SymExpr::parse(start)->str(), count));
+  s.left.output(s.left.slice(s.l[0], axis, SymExpr::parse(start)->str(), count));
   Shape result = shape;
   result[axis] = count;
   s.right.output(result, [&, start = start](Values i) {
@@ -321,8 +296,7 @@ Equation ofReverse(Random &random) {
   ByIndex s({{"A", shape}});
   s.left.output(s.left.reverse(s.l[0], axis));
   s.right.output(shape, [&](Values i) {
-    i[axis] =
-        s.right.op(Fn::sub, {s.right.extent(shape[axis] + " - 1"), i[axis]});
+    i[axis] = s.right.op(Fn::sub, {s.right.extent(shape[axis] + " - 1"), i[axis]});
     return s.right.psi(s.r[0], i);
   });
   return s.finish();
@@ -332,8 +306,7 @@ Equation ofReverse(Random &random) {
 Equation ofRotate(Random &random) {
   Shape shape = random.shape(1, 4);
   int64_t axis = random.below(shape.size());
-  std::string by =
-      random.pick<std::string>({"1", "-1", "-7", "12", "P0", "N0 - 2"});
+  std::string by = random.pick<std::string>({"1", "-1", "-7", "12", "P0", "N0 - 2"});
   ByIndex s({{"A", shape}});
   s.left.output(s.left.rotate(s.l[0], by, axis));
   s.right.output(shape, [&](Values i) {
@@ -355,14 +328,11 @@ Equation ofShared(Random &random) {
   Value e = s.left.map(Fn::abs, {s.l[0]});
   s.left.output(e);
   s.left.output(s.left.reverse(e, axis));
-  s.right.let("abs", shape, [&](const Values &i) {
-    return s.right.op(Fn::abs, {s.right.psi(s.r[0], i)});
-  });
-  s.right.output(shape,
-                 [&](const Values &i) { return s.right.apply("abs", i); });
+  s.right.let("abs", shape,
+              [&](const Values &i) { return s.right.op(Fn::abs, {s.right.psi(s.r[0], i)}); });
+  s.right.output(shape, [&](const Values &i) { return s.right.apply("abs", i); });
   s.right.output(shape, [&](Values i) {
-    i[axis] =
-        s.right.op(Fn::sub, {s.right.extent(shape[axis] + " - 1"), i[axis]});
+    i[axis] = s.right.op(Fn::sub, {s.right.extent(shape[axis] + " - 1"), i[axis]});
     return s.right.apply("abs", i);
   });
   return s.finish();

@@ -85,11 +85,14 @@ TEST_F(LayoutMapsTest, PlacesAndElementsAreInverse) {
 TEST_F(LayoutMapsTest, TilesOfTheFigures) {
   Type half = Float16Type::get(&context), f32 = Float32Type::get(&context);
   FragmentType a = fragment("[register: 2 by 8, register: 2 by 2, lane: 8 by 4], [register: 2 by "
-                            "4, lane: 4 by 1, register: 2 by 1] replicas [warp: 4 by 1]", half),
+                            "4, lane: 4 by 1, register: 2 by 1] replicas [warp: 4 by 1]",
+                            half),
                b = fragment("[register: 2 by 2, lane: 4 by 1, register: 2 by 1], [register: 3 by "
-                            "4, lane: 8 by 4] replicas [warp: 4 by 1]", half),
+                            "4, lane: 8 by 4] replicas [warp: 4 by 1]",
+                            half),
                c = fragment("[register: 2 by 12, register: 2 by 2, lane: 8 by 4], [register: 3 by "
-                            "4, lane: 4 by 1, register: 2 by 1] replicas [warp: 4 by 1]", f32);
+                            "4, lane: 4 by 1, register: 2 by 1] replicas [warp: 4 by 1]",
+                            f32);
   std::string why;
   auto plan = getTileContraction(a, b, c, why);
   ASSERT_TRUE(plan) << why;
@@ -110,12 +113,26 @@ TEST_F(LayoutMapsTest, TilesOfTheFigures) {
           EXPECT_EQ(at[1], tiles.columnStarts[s] + e.column) << e.lane << " " << e.number;
         }
   };
-  check(a, plan->a, {{0, 0, 0, 0}, {0, 1, 0, 1}, {0, 2, 8, 0}, {0, 4, 0, 8}, {0, 7, 8, 9},
-                     {1, 0, 0, 2}, {4, 0, 1, 0}, {31, 0, 7, 6}, {31, 7, 15, 15}});
-  check(b, plan->b, {{0, 0, 0, 0}, {0, 1, 1, 0}, {0, 2, 8, 0}, {0, 3, 9, 0}, {3, 1, 7, 0},
-                     {4, 0, 0, 1}, {31, 3, 15, 7}});
-  check(c, plan->c, {{0, 0, 0, 0}, {0, 1, 0, 1}, {0, 2, 8, 0}, {0, 3, 8, 1}, {5, 0, 1, 2},
-                     {31, 3, 15, 7}});
+  check(a, plan->a,
+        {{0, 0, 0, 0},
+         {0, 1, 0, 1},
+         {0, 2, 8, 0},
+         {0, 4, 0, 8},
+         {0, 7, 8, 9},
+         {1, 0, 0, 2},
+         {4, 0, 1, 0},
+         {31, 0, 7, 6},
+         {31, 7, 15, 15}});
+  check(b, plan->b,
+        {{0, 0, 0, 0},
+         {0, 1, 1, 0},
+         {0, 2, 8, 0},
+         {0, 3, 9, 0},
+         {3, 1, 7, 0},
+         {4, 0, 0, 1},
+         {31, 3, 15, 7}});
+  check(c, plan->c,
+        {{0, 0, 0, 0}, {0, 1, 0, 1}, {0, 2, 8, 0}, {0, 3, 8, 1}, {5, 0, 1, 2}, {31, 3, 15, 7}});
 }
 
 /// Half of the depth: only m16n8k8 fits. A tile that is cut in another way fits none.
@@ -123,13 +140,18 @@ TEST_F(LayoutMapsTest, TheLargestInstructionThatFits) {
   Type half = BFloat16Type::get(&context), f32 = Float32Type::get(&context),
        f64 = Float64Type::get(&context);
   std::string all = " replicas [warp: 4 by 1]", why;
-  FragmentType c = fragment("[register: 2 by 2, lane: 8 by 4], [lane: 4 by 1, register: 2 by 1]" + all, f32);
+  FragmentType c =
+      fragment("[register: 2 by 2, lane: 8 by 4], [lane: 4 by 1, register: 2 by 1]" + all, f32);
   for (int64_t steps : {1, 2, 3, 4}) {
     std::string count = std::to_string(steps);
     FragmentType a = fragment("[register: 2 by 2, lane: 8 by 4], [register: " + count +
-                                  " by 4, lane: 4 by 1, register: 2 by 1]" + all, half),
-                 b = fragment("[register: " + count + " by 2, lane: 4 by 1, register: 2 by 1], "
-                              "[lane: 8 by 4]" + all, half);
+                                  " by 4, lane: 4 by 1, register: 2 by 1]" + all,
+                              half),
+                 b = fragment("[register: " + count +
+                                  " by 2, lane: 4 by 1, register: 2 by 1], "
+                                  "[lane: 8 by 4]" +
+                                  all,
+                              half);
     auto plan = getTileContraction(a, b, c, why);
     ASSERT_TRUE(plan) << why;
     EXPECT_EQ(plan->instruction->k, steps % 2 ? 8 : 16);
@@ -150,8 +172,12 @@ TEST_F(LayoutMapsTest, MatricesHoldTheElements) {
     int64_t count;
   };
   for (auto [text, count] :
-       {Case{"[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]", 4},
-        {"[register: 6 by 2, lane: 4 by 1, register: 2 by 1], [register: 3 by 12, lane: 8 by 4] replicas [warp: 4 by 1]", 2},
+       {Case{"[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, "
+             "register: 2 by 1]",
+             4},
+        {"[register: 6 by 2, lane: 4 by 1, register: 2 by 1], [register: 3 by 12, lane: 8 by 4] "
+         "replicas [warp: 4 by 1]",
+         2},
         {"[register: 3 by 2, lane: 4 by 1, register: 2 by 1], [warp: 4 by 1, lane: 8 by 4]", 1},
         {"[lane: 8 by 4], [warp: 4 by 1, register: 12 by 2, lane: 4 by 1, register: 2 by 1]", 4}})
     for (bool transposed : {false, true}) {
@@ -184,7 +210,8 @@ TEST_F(LayoutMapsTest, MatricesHoldTheElements) {
       }
       EXPECT_EQ(static_cast<int64_t>(read.size()), layout.getNumRegisters() / 2);
     }
-  EXPECT_FALSE(getMatrixLoads(parse("[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 2 by 1]"), false));
+  EXPECT_FALSE(getMatrixLoads(
+      parse("[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 2 by 1]"), false));
 }
 
 /// Between random layouts: the registers a plan lists are those that threads need, and
@@ -230,7 +257,8 @@ TEST_F(LayoutMapsTest, ConversionsOfRandomLayouts) {
 TEST_F(LayoutMapsTest, WhatLeavesAWarpIsNamed) {
   std::string why;
   LayoutAttr own = parse("[warp: 4 by 1, lane: 8 by 4], [lane: 4 by 1]"),
-             all = parse("[register: 4 by 1, lane: 8 by 4], [lane: 4 by 1] replicas [warp: 4 by 1]");
+             all =
+                 parse("[register: 4 by 1, lane: 8 by 4], [lane: 4 by 1] replicas [warp: 4 by 1]");
   EXPECT_FALSE(getConversion(own, all, false, why));
   EXPECT_EQ(why, "element [8, 0] of warp 0 stands in warp 1");
   // The other way every warp has what it needs, in a register that depends on the warp.

@@ -31,8 +31,7 @@ protected:
       message += diagnostic.str() + "\n";
       return success();
     });
-    return dyn_cast_or_null<LayoutAttr>(
-        parseAttribute("#device.layout<" + text + ">", &context));
+    return dyn_cast_or_null<LayoutAttr>(parseAttribute("#device.layout<" + text + ">", &context));
   }
 
   static std::string print(Attribute attribute) {
@@ -43,11 +42,9 @@ protected:
   }
 
   /// Adds what the digits of `index` contribute to the numbers of the places.
-  static void add(Where &where, ArrayRef<LayoutAttr::Digit> digits,
-                  int64_t index) {
+  static void add(Where &where, ArrayRef<LayoutAttr::Digit> digits, int64_t index) {
     for (const LayoutAttr::Digit &digit : digits)
-      where[static_cast<int64_t>(digit.place)] +=
-          index / digit.weight % digit.size * digit.stride;
+      where[static_cast<int64_t>(digit.place)] += index / digit.weight % digit.size * digit.stride;
   }
 
   static int64_t count(ArrayRef<LayoutAttr::Digit> digits) {
@@ -58,8 +55,7 @@ protected:
   }
 
   /// Every place where the element is held, one per value of the replicas.
-  static std::vector<Where> places(LayoutAttr layout,
-                                   ArrayRef<int64_t> element) {
+  static std::vector<Where> places(LayoutAttr layout, ArrayRef<int64_t> element) {
     Where first{0, 0, 0};
     for (auto [axis, index] : llvm::enumerate(element))
       add(first, layout.getDigits(axis), index);
@@ -186,9 +182,8 @@ public:
     std::vector<std::string> axes(rank + 1);
     for (const Digit &digit : digits) {
       std::string &axis = axes[engine() % axes.size()];
-      axis += (axis.empty() ? "" : ", ") + digit.place + ": " +
-              std::to_string(digit.size) + " by " +
-              std::to_string(digit.stride);
+      axis += (axis.empty() ? "" : ", ") + digit.place + ": " + std::to_string(digit.size) +
+              " by " + std::to_string(digit.stride);
     }
     std::string text;
     for (unsigned k = 0; k < rank; ++k)
@@ -249,8 +244,7 @@ TEST_F(LayoutTest, RandomSlicesHoldAnIndexWhereItsElementsAre) {
     for (unsigned axis = 0; axis < layout.getRank(); ++axis) {
       LayoutAttr slice = layout.getSlice(axis);
       // A layout of its own right, of the axis alone.
-      ASSERT_EQ(parse(print(slice).substr(strlen("#device.layout<"),
-                                          print(slice).size() - 16)),
+      ASSERT_EQ(parse(print(slice).substr(strlen("#device.layout<"), print(slice).size() - 16)),
                 slice)
           << print(slice) << message;
       ASSERT_EQ(slice.getRank(), 1u);
@@ -317,12 +311,9 @@ TEST_F(LayoutTest, Refusals) {
        "expects the digits of register to count without a gap (C1)"},
       {"[warp: 4 by 1], [lane: 32 by 1, register: 0 by 1]",
        "expects the digits of register to count without a gap (C1)"},
-      {"[warp: 4 by 1], [lane: 16 by 1]",
-       "expects 32 values of lane (C2), but got 16"},
-      {"[warp: 4 by 1], [lane: 64 by 1]",
-       "expects 32 values of lane (C2), but got 64"},
-      {"[warp: 8 by 1], [lane: 32 by 1]",
-       "expects 4 values of warp (C2), but got 8"},
+      {"[warp: 4 by 1], [lane: 16 by 1]", "expects 32 values of lane (C2), but got 16"},
+      {"[warp: 4 by 1], [lane: 64 by 1]", "expects 32 values of lane (C2), but got 64"},
+      {"[warp: 8 by 1], [lane: 32 by 1]", "expects 4 values of warp (C2), but got 8"},
       {"[lane: 32 by 1]", "expects 4 values of warp (C2), but got 1"},
       {"", "expects 4 values of warp (C2), but got 1"},
       {"[core: 4 by 1]", "expects warp, lane or register, but got 'core'"}};
@@ -341,13 +332,11 @@ TEST_F(LayoutTest, FragmentsHaveTheExtentsOfTheirLayout) {
     return success();
   });
   auto make = [&](ArrayRef<int64_t> shape) {
-    return FragmentType::getChecked(
-        [&] { return emitError(UnknownLoc::get(&context)); }, &context, shape,
-        f32, layout);
+    return FragmentType::getChecked([&] { return emitError(UnknownLoc::get(&context)); }, &context,
+                                    shape, f32, layout);
   };
   EXPECT_TRUE(make({64, 64}));
-  for (ArrayRef<int64_t> shape :
-       {ArrayRef<int64_t>{64}, {64, 32}, {64, 64, 1}}) {
+  for (ArrayRef<int64_t> shape : {ArrayRef<int64_t>{64}, {64, 32}, {64, 64, 1}}) {
     said.clear();
     EXPECT_FALSE(make(shape));
     EXPECT_THAT(said, testing::HasSubstr("the tile's axes and extents (C1)"));

@@ -42,18 +42,14 @@ TEST(Kernel, HeaderBecomesAttributes) {
   EXPECT_EQ(cast<StringAttr>(kernel.getRequires()[0]).getValue(), "H%G == 0");
   EXPECT_EQ(cast<StringAttr>(kernel.getArgNames()[3]).getValue(), "scale");
   EXPECT_EQ(cast<StringAttr>(kernel.getResultNames()[1]).getValue(), "lse");
-  EXPECT_EQ(typeText(kernel.getBody().getArgument(1)),
-            "!moa.array<[B, G, M, 128], bf16>");
+  EXPECT_EQ(typeText(kernel.getBody().getArgument(1)), "!moa.array<[B, G, M, 128], bf16>");
   EXPECT_EQ(typeText(kernel.getBody().getArgument(3)), "!moa.array<[], f32>");
 }
 
 TEST(Kernel, SettingsReplaceSymbols) {
-  Elaborated spec(
-      attention,
-      {{"D", "64"}, {"T", "f16"}, {"M", "1024"}, {"H", "8"}, {"G", "2"}});
+  Elaborated spec(attention, {{"D", "64"}, {"T", "f16"}, {"M", "1024"}, {"H", "8"}, {"G", "2"}});
   ASSERT_TRUE(spec.ok()) << spec.messages;
-  EXPECT_EQ(typeText(spec.kernel().getBody().getArgument(1)),
-            "!moa.array<[B, 2, 1024, 64], f16>");
+  EXPECT_EQ(typeText(spec.kernel().getBody().getArgument(1)), "!moa.array<[B, 2, 1024, 64], f16>");
   EXPECT_EQ(spec.kernel().getSymbols().size(), 2u);
   EXPECT_TRUE(spec.kernel().getRequires().empty());
 }
@@ -73,8 +69,7 @@ TEST(Kernel, SlicesAddConstraintsThatOnlySizesDecide) {
                   "take(x, K) }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   ASSERT_EQ(spec.kernel().getRequires().size(), 1u);
-  EXPECT_EQ(cast<StringAttr>(spec.kernel().getRequires()[0]).getValue(),
-            "N - K >= 0");
+  EXPECT_EQ(cast<StringAttr>(spec.kernel().getRequires()[0]).getValue(), "N - K >= 0");
 }
 
 TEST(Kernel, LocationsAreTheUsers) {
@@ -84,15 +79,13 @@ TEST(Kernel, LocationsAreTheUsers) {
     ASSERT_TRUE(place);
     EXPECT_EQ(place.getFilename(), "spec.moa");
   }
-  auto reduce =
-      spec.ops<ReduceOp>()[0].getLoc()->findInstanceOf<FileLineColLoc>();
+  auto reduce = spec.ops<ReduceOp>()[0].getLoc()->findInstanceOf<FileLineColLoc>();
   EXPECT_EQ(reduce.getLine(), 11u); // the call, not the line of the prelude
   EXPECT_EQ(reduce.getColumn(), 9u);
 }
 
 TEST(Kernel, UnusedDefinitionsLeaveNothingBehind) {
-  Elaborated spec(
-      "kernel k[N](x : f32[N]) -> y : f32[N] { y = x + 1\n z = exp(x) }");
+  Elaborated spec("kernel k[N](x : f32[N]) -> y : f32[N] { y = x + 1\n z = exp(x) }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   EXPECT_EQ(spec.ops<MapOp>().size(), 1u);
 }
@@ -110,8 +103,7 @@ TEST(Kernel, RedefinitionsAreVersions) {
                   "s = x + 1\nz = s\ns = s * 2\ny = s }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   auto maps = spec.ops<MapOp>();
-  auto results =
-      cast<ReturnOp>(spec.kernel().getBody().front().back()).getValues();
+  auto results = cast<ReturnOp>(spec.kernel().getBody().front().back()).getValues();
   ASSERT_EQ(maps.size(), 2u);
   EXPECT_EQ(results[0], maps[1].getResult());
   EXPECT_EQ(results[1], maps[0].getResult());
@@ -127,19 +119,16 @@ TEST(Frames, FunctionsLiftOverLeadingAxes) {
   ASSERT_EQ(reduces.size(), 4u);
   for (ReduceOp reduce : reduces)
     EXPECT_EQ(reduce.getAxis(), 3u);
-  EXPECT_THAT(spec.ir(),
-              HasSubstr("moa.map sub(%15, %21) axes [array<i64: 0, 1, 2, 3>, "
-                        "array<i64: 0, 1, 2>]"));
+  EXPECT_THAT(spec.ir(), HasSubstr("moa.map sub(%15, %21) axes [array<i64: 0, 1, 2, 3>, "
+                                   "array<i64: 0, 1, 2>]"));
 }
 
 TEST(Frames, SharedOperandsHaveNone) {
-  Elaborated spec(
-      "kernel k[N; D = 4](x : f32[N, D], g : f32[D], e : f32) -> y : f32[N, D] "
-      "{\n"
-      "y = f(x, g, e) }\ndef f(x : [n], g : [n], e : []) { return x * g + e }");
+  Elaborated spec("kernel k[N; D = 4](x : f32[N, D], g : f32[D], e : f32) -> y : f32[N, D] "
+                  "{\n"
+                  "y = f(x, g, e) }\ndef f(x : [n], g : [n], e : []) { return x * g + e }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
-  EXPECT_THAT(spec.ir(),
-              HasSubstr("mul(%x, %g) axes [array<i64: 0, 1>, array<i64: 1>]"));
+  EXPECT_THAT(spec.ir(), HasSubstr("mul(%x, %g) axes [array<i64: 0, 1>, array<i64: 1>]"));
 }
 
 TEST(Frames, CellRanksOfOperators) {
@@ -147,10 +136,8 @@ TEST(Frames, CellRanksOfOperators) {
                   ": f32[N, M] {\n"
                   "y = x -@(1,0) a +@(1,1) b }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
-  EXPECT_THAT(spec.ir(),
-              HasSubstr("sub(%x, %a) axes [array<i64: 0, 1>, array<i64: 0>]"));
-  EXPECT_THAT(spec.ir(),
-              HasSubstr("add(%0, %b) axes [array<i64: 0, 1>, array<i64: 1>]"));
+  EXPECT_THAT(spec.ir(), HasSubstr("sub(%x, %a) axes [array<i64: 0, 1>, array<i64: 0>]"));
+  EXPECT_THAT(spec.ir(), HasSubstr("add(%0, %b) axes [array<i64: 0, 1>, array<i64: 1>]"));
 }
 
 TEST(Frames, ContractionWithoutFrameOnOneSide) {
@@ -165,9 +152,8 @@ TEST(Frames, ContractionWithoutFrameOnOneSide) {
 }
 
 TEST(Frames, PartOfAFrameIsBroadcast) {
-  Elaborated spec(
-      "kernel k[B, H, N; D = 4](q : f32[B, H, N, D], k : f32[B, N, D]) "
-      "-> y : f32[B, H, N, N] { y = [b, h] q[b, h] +.* transpose(k[b]) }");
+  Elaborated spec("kernel k[B, H, N; D = 4](q : f32[B, H, N, D], k : f32[B, N, D]) "
+                  "-> y : f32[B, H, N, N] { y = [b, h] q[b, h] +.* transpose(k[b]) }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   InnerOp inner = spec.ops<InnerOp>()[0];
   EXPECT_EQ(inner.getFrame(), 2u);
@@ -175,33 +161,27 @@ TEST(Frames, PartOfAFrameIsBroadcast) {
 }
 
 TEST(Frames, OpenAxesStayUnmaterialised) {
-  Elaborated spec(
-      "kernel k[B, N, M](x : f32[B, N, M], s : f32[N]) -> y : f32[B, N, M] {\n"
-      "y = mask([_, i, j] j <= i, x + [_, i, _] s[i]) }");
+  Elaborated spec("kernel k[B, N, M](x : f32[B, N, M], s : f32[N]) -> y : f32[B, N, M] {\n"
+                  "y = mask([_, i, j] j <= i, x + [_, i, _] s[i]) }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   EXPECT_EQ(spec.ops<MaskOp>()[0].getAxes(), (ArrayRef<int64_t>{1, 2}));
   EXPECT_EQ(spec.ir().find("id("), std::string::npos);
 }
 
 TEST(Frames, ContextComesFromAnySibling) {
-  Elaborated spec(
-      "kernel k[N, M](x : f32[N, M], d : f32) -> y : f32[M, M] {\n"
-      "y = mask([i, j] j <= i, transpose(x) +.* x * [i, j] pow(d, i - j)) }");
+  Elaborated spec("kernel k[N, M](x : f32[N, M], d : f32) -> y : f32[M, M] {\n"
+                  "y = mask([i, j] j <= i, transpose(x) +.* x * [i, j] pow(d, i - j)) }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
 }
 
 TEST(Frames, NamedFormsGetTheirExtentsFromTheirFirstUse) {
-  const char *head =
-      "kernel k[N, M](x : f32[N, M], z : f32[M, N]) -> y : f32[N, M] {\n";
-  Elaborated spec(std::string(head) +
-                  "y = mask(both, x)\nboth = lower and [i, j] j > 0\n"
-                  "lower = [i, j] j <= i }");
+  const char *head = "kernel k[N, M](x : f32[N, M], z : f32[M, N]) -> y : f32[N, M] {\n";
+  Elaborated spec(std::string(head) + "y = mask(both, x)\nboth = lower and [i, j] j > 0\n"
+                                      "lower = [i, j] j <= i }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
-  EXPECT_EQ(typeText(spec.ops<MaskOp>()[0].getPredicate()),
-            "!moa.array<[N, M], i1>");
-  Elaborated other(std::string(head) +
-                   "y = mask(lower, x) + transpose(mask(lower, z))\n"
-                   "lower = [i, j] j <= i }");
+  EXPECT_EQ(typeText(spec.ops<MaskOp>()[0].getPredicate()), "!moa.array<[N, M], i1>");
+  Elaborated other(std::string(head) + "y = mask(lower, x) + transpose(mask(lower, z))\n"
+                                       "lower = [i, j] j <= i }");
   EXPECT_FALSE(other.ok());
   EXPECT_THAT(other.messages, HasSubstr("'mask' combines shapes"));
 }
@@ -211,10 +191,9 @@ TEST(Frames, NamedFormsGetTheirExtentsFromTheirFirstUse) {
 //===----------------------------------------------------------------------===//
 
 TEST(Selection, GatherPartialAndWhole) {
-  Elaborated spec(
-      "kernel k[N, P, M](x : f32[P, N, M], t : i32[N]) -> (a : f32[N, N, M], "
-      "b : f32[P, M], c : f32[M, P, N]) {\n"
-      "a = x[t]\nb = x[_, 0]\nc = [j, _, _] x[_, _, j] }");
+  Elaborated spec("kernel k[N, P, M](x : f32[P, N, M], t : i32[N]) -> (a : f32[N, N, M], "
+                  "b : f32[P, M], c : f32[M, P, N]) {\n"
+                  "a = x[t]\nb = x[_, 0]\nc = [j, _, _] x[_, _, j] }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   auto psis = spec.ops<PsiOp>();
   ASSERT_EQ(psis.size(), 3u);
@@ -225,9 +204,8 @@ TEST(Selection, GatherPartialAndWhole) {
 }
 
 TEST(Selection, FrameOfTheArrayIsSelectedAlong) {
-  Elaborated spec(
-      "kernel k[B, N](x : f32[B, N]) -> y : f32[B, N] { y = shift(x) }\n"
-      "def shift(x : [n]) { return [i < n] x[(i + 1) % n] }");
+  Elaborated spec("kernel k[B, N](x : f32[B, N]) -> y : f32[B, N] { y = shift(x) }\n"
+                  "def shift(x : [n]) { return [i < n] x[(i + 1) % n] }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   PsiOp psi = spec.ops<PsiOp>()[0];
   EXPECT_EQ(psi.getDims(), (ArrayRef<int64_t>{0, 1}));
@@ -235,8 +213,7 @@ TEST(Selection, FrameOfTheArrayIsSelectedAlong) {
 }
 
 TEST(Selection, WildcardsPlaceTheAxesOfTheBody) {
-  Elaborated spec(
-      "kernel k[N, M](x : f32[N, M]) -> y : f32[N, M] { y = [_, j] x[_, j] }");
+  Elaborated spec("kernel k[N, M](x : f32[N, M]) -> y : f32[N, M] { y = [_, j] x[_, j] }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   EXPECT_EQ(spec.ops<TransposeOp>().size(), 1u);
 }
@@ -249,8 +226,7 @@ TEST(Selection, WildcardsPlaceTheAxesOfTheBody) {
 std::string rounding(const std::string &body, const std::string &v = "T") {
   Elaborated spec("kernel k[N, M; T : float = bf16, D = 64](Q : T[N, D], K : "
                   "T[M, D], V : " +
-                  v + "[M, D], w : f32[D], s : f32) -> O : f32[N, D] {\n" +
-                  body + "\n}");
+                  v + "[M, D], w : f32[D], s : f32) -> O : f32[N, D] {\n" + body + "\n}");
   EXPECT_TRUE(spec.ok()) << spec.messages;
   if (!spec.ok())
     return "error";
@@ -268,11 +244,8 @@ TEST(Numerics, ComputedOperandTakesTheOthersType) {
 }
 
 TEST(Numerics, InputsAreNotRounded) {
-  EXPECT_EQ(
-      rounding("O = (Q +.* transpose(K)) +.* [j < M, d < D] V[M - 1 - j, d]"),
-      "bf16");
-  EXPECT_EQ(rounding("z = Q +.* transpose(K)\nO = Q * s + w[0] * (+/ +/ z)"),
-            "none");
+  EXPECT_EQ(rounding("O = (Q +.* transpose(K)) +.* [j < M, d < D] V[M - 1 - j, d]"), "bf16");
+  EXPECT_EQ(rounding("z = Q +.* transpose(K)\nO = Q * s + w[0] * (+/ +/ z)"), "none");
 }
 
 TEST(Numerics, TwoComputedOperandsTakeTheJoin) {
@@ -282,23 +255,19 @@ TEST(Numerics, TwoComputedOperandsTakeTheJoin) {
 
 TEST(Numerics, CastsOverride) {
   EXPECT_EQ(rounding("O = f32(softmax(Q +.* transpose(K))) +.* V"), "none");
-  EXPECT_EQ(rounding("O = bf16(softmax(Q +.* transpose(K))) +.* V", "f32"),
-            "bf16");
+  EXPECT_EQ(rounding("O = bf16(softmax(Q +.* transpose(K))) +.* V", "f32"), "bf16");
 }
 
 TEST(Numerics, DoubleInputsComputeInDouble) {
-  Elaborated spec(
-      "kernel k[N](x : f32[N], s : f64) -> y : f32[N] { y = x * 0.1 }");
+  Elaborated spec("kernel k[N](x : f32[N], s : f64) -> y : f32[N] { y = x * 0.1 }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
-  EXPECT_TRUE(
-      spec.ops<MapOp>()[0].getResult().getType().getElementType().isF64());
+  EXPECT_TRUE(spec.ops<MapOp>()[0].getResult().getType().getElementType().isF64());
   EXPECT_TRUE(spec.ops<CastOp>()[0].getImplicit());
 }
 
 TEST(Numerics, LiteralsTakeTheTypeTheyMeet) {
-  Elaborated spec(
-      "kernel k[N](x : f32[N], c : i32[N]) -> (y : f32[N], z : i32[N]) {\n"
-      "y = x + 1\nz = c + 1 }");
+  Elaborated spec("kernel k[N](x : f32[N], c : i32[N]) -> (y : f32[N], z : i32[N]) {\n"
+                  "y = x + 1\nz = c + 1 }");
   ASSERT_TRUE(spec.ok()) << spec.messages;
   auto constants = spec.ops<ConstantOp>();
   ASSERT_EQ(constants.size(), 2u);
@@ -321,8 +290,7 @@ TEST(Numerics, ConstantsFold) {
   ASSERT_TRUE(spec.ok()) << spec.messages;
   auto constants = spec.ops<ConstantOp>();
   ASSERT_EQ(constants.size(), 2u);
-  EXPECT_EQ(cast<FloatAttr>(constants[0].getValue()).getValueAsDouble(),
-            1.0 / 64);
+  EXPECT_EQ(cast<FloatAttr>(constants[0].getValue()).getValueAsDouble(), 1.0 / 64);
   EXPECT_TRUE(cast<FloatAttr>(constants[1].getValue()).getValue().isInfinity());
 }
 
@@ -331,11 +299,9 @@ TEST(Prelude, CanBeLeftOut) {
   FrontendOptions options;
   options.usePrelude = false;
   std::string message;
-  ScopedDiagnosticHandler handler(&context,
-                                  [&](Diagnostic &d) { message = d.str(); });
-  EXPECT_FALSE(
-      parseMoA("kernel k[N](x : f32[N]) -> y : f32[N] { y = softmax(x) }",
-               "spec.moa", options, &context));
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &d) { message = d.str(); });
+  EXPECT_FALSE(parseMoA("kernel k[N](x : f32[N]) -> y : f32[N] { y = softmax(x) }", "spec.moa",
+                        options, &context));
   EXPECT_THAT(message, HasSubstr("unknown function 'softmax'"));
 }
 

@@ -23,23 +23,19 @@ class ErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 TEST_P(ErrorTest, IsReportedOnceAtItsPlace) {
   Elaborated spec(GetParam().text);
   EXPECT_FALSE(spec.ok());
-  EXPECT_THAT(spec.messages,
-              StartsWith(std::string("spec.moa:") + GetParam().message));
+  EXPECT_THAT(spec.messages, StartsWith(std::string("spec.moa:") + GetParam().message));
   EXPECT_THAT(spec.messages, HasSubstr(GetParam().rest));
   EXPECT_THAT(spec.messages, HasSubstr("^"));
   size_t first = spec.messages.find("error:");
-  EXPECT_EQ(spec.messages.find("error:", first + 1), std::string::npos)
-      << spec.messages;
+  EXPECT_EQ(spec.messages.find("error:", first + 1), std::string::npos) << spec.messages;
 }
 
-std::string nameOf(const ::testing::TestParamInfo<ErrorCase> &info) {
-  return info.param.name;
-}
+std::string nameOf(const ::testing::TestParamInfo<ErrorCase> &info) { return info.param.name; }
 
 // Bodies stand on line 3 of this kernel.
-#define KERNEL(body)                                                           \
-  "kernel k[B, N, M; T : float = f32, D = 64](x : T[B, N, D], y : T[B, M, "    \
-  "D], m : T[B, N], "                                                          \
+#define KERNEL(body)                                                                               \
+  "kernel k[B, N, M; T : float = f32, D = 64](x : T[B, N, D], y : T[B, M, "                        \
+  "D], m : T[B, N], "                                                                              \
   "p : bool[N, M],\n  c : i32[N], s : f32) -> O : T[B, N, D] {\n" body "\n}\n"
 
 const ErrorCase lexical[] = {
@@ -50,22 +46,17 @@ const ErrorCase lexical[] = {
     {"NameWithDigit", KERNEL("O = 3x"), "3:5: error: malformed number '3x'"},
     {"LargeInteger", KERNEL("O = x * 9223372036854775808"),
      "3:9: error: the integer 9223372036854775808 does not fit in 64 bits"},
-    {"LargeReal", KERNEL("O = x * 1e999"),
-     "3:9: error: the number 1e999 is out of range"},
-    {"HexWithoutDigits", KERNEL("O = x * 0x"),
-     "3:9: error: malformed number '0x'"},
+    {"LargeReal", KERNEL("O = x * 1e999"), "3:9: error: the number 1e999 is out of range"},
+    {"HexWithoutDigits", KERNEL("O = x * 0x"), "3:9: error: malformed number '0x'"},
 };
-INSTANTIATE_TEST_SUITE_P(Lexical, ErrorTest, ::testing::ValuesIn(lexical),
-                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Lexical, ErrorTest, ::testing::ValuesIn(lexical), nameOf);
 
 const ErrorCase syntax[] = {
     {"PowerOperator", KERNEL("O = x ** 2"),
      "3:7: error: there is no operator '**'; a power is 'pow(x, y)'"},
-    {"ProductOperator", KERNEL("O = x @ y"),
-     "3:7: error: '@' gives the cell ranks",
+    {"ProductOperator", KERNEL("O = x @ y"), "3:7: error: '@' gives the cell ranks",
      "a product of matrices is 'a +.* b'"},
-    {"ProductOfParentheses", KERNEL("O = (x) @ y"),
-     "3:9: error: '@' gives the cell ranks"},
+    {"ProductOfParentheses", KERNEL("O = (x) @ y"), "3:9: error: '@' gives the cell ranks"},
     {"Empty", "", "1:1: error: the specification has no kernel"},
     {"TopLevel", "kernal k",
      "1:1: error: expected 'kernel', 'def' or 'monoid', but found 'kernal'; did "
@@ -73,25 +64,18 @@ const ErrorCase syntax[] = {
     {"KernelAlone", "kernel",
      "1:7: error: expected the name of the kernel, but found the end of "
      "the file"},
-    {"Arrow", "kernel k(x : f32) { y = x }",
-     "1:19: error: expected '->' before the results"},
+    {"Arrow", "kernel k(x : f32) { y = x }", "1:19: error: expected '->' before the results"},
     {"UnclosedBody", "kernel k(x : f32) -> y : f32 { y = x",
-     "1:37: error: expected '}', but found the end of the file",
-     "to close this '{'"},
-    {"UnclosedParenthesis", KERNEL("O = (x"),
-     "4:1: error: expected ')', but found '}'",
+     "1:37: error: expected '}', but found the end of the file", "to close this '{'"},
+    {"UnclosedParenthesis", KERNEL("O = (x"), "4:1: error: expected ')', but found '}'",
      "spec.moa:3:5: note: to close this '('"},
-    {"UnclosedSubscript", KERNEL("O = x[0"), "4:1: error: expected ']'",
-     "to close this '['"},
+    {"UnclosedSubscript", KERNEL("O = x[0"), "4:1: error: expected ']'", "to close this '['"},
     {"StrayParenthesis", KERNEL("O = x) + 1"),
      "3:6: error: expected an operator, a definition or '}', but found ')'"},
     {"EmptySubscript", KERNEL("O = x[]"), "3:7: error: expected a subscript"},
-    {"ReservedWord", KERNEL("in = 1"),
-     "3:1: error: 'in' is a word of the language"},
-    {"ReservedType", KERNEL("f32 = 1"),
-     "3:1: error: 'f32' is a word of the language"},
-    {"MissingOperand", KERNEL("O = x +"),
-     "4:1: error: expected an expression, but found '}'"},
+    {"ReservedWord", KERNEL("in = 1"), "3:1: error: 'in' is a word of the language"},
+    {"ReservedType", KERNEL("f32 = 1"), "3:1: error: 'f32' is a word of the language"},
+    {"MissingOperand", KERNEL("O = x +"), "4:1: error: expected an expression, but found '}'"},
     {"ChainedComparison", KERNEL("O = 1 < 2 < 3"),
      "3:11: error: comparisons do not chain; write 'a < b and b < c'"},
     {"ReductionReach", KERNEL("O = +/ x * x"),
@@ -102,36 +86,25 @@ const ErrorCase syntax[] = {
      "front of its operand"},
     {"SplitReduction", KERNEL("O = max / x"),
      "3:5: error: a reduction is one token: write 'max/' without a space"},
-    {"ReturnInKernel", KERNEL("return x"),
-     "3:1: error: a kernel has no 'return'"},
-    {"NoReturn", "def f(x : []) { y = x }",
-     "1:23: error: a function ends with 'return'"},
-    {"AfterReturn", "def f(x : []) { return x y = x }",
-     "1:26: error: expected '}' after 'return'"},
-    {"NoParameters", "def f() { return 1 }",
-     "1:7: error: a function has at least one parameter"},
-    {"WildcardAlone", KERNEL("O = _ + 1"),
-     "3:5: error: '_' stands only among subscripts"},
-    {"IndexFormItem", KERNEL("O = [i + 1] x"),
-     "3:8: error: expected 'i', 'i < extent' or '_'"},
+    {"ReturnInKernel", KERNEL("return x"), "3:1: error: a kernel has no 'return'"},
+    {"NoReturn", "def f(x : []) { y = x }", "1:23: error: a function ends with 'return'"},
+    {"AfterReturn", "def f(x : []) { return x y = x }", "1:26: error: expected '}' after 'return'"},
+    {"NoParameters", "def f() { return 1 }", "1:7: error: a function has at least one parameter"},
+    {"WildcardAlone", KERNEL("O = _ + 1"), "3:5: error: '_' stands only among subscripts"},
+    {"IndexFormItem", KERNEL("O = [i + 1] x"), "3:8: error: expected 'i', 'i < extent' or '_'"},
     {"IndexFormTwice", KERNEL("O = [i < 2, i < 3] i"),
-     "3:13: error: index 'i' is named twice in one index form",
-     "first named here"},
+     "3:13: error: index 'i' is named twice in one index form", "first named here"},
     {"IndexFormWithoutBody", KERNEL("O = [i, _]"),
      "4:1: error: expected the body of the index form"},
-    {"EmptyIndexForm", KERNEL("O = [] x"),
-     "3:5: error: an index form names at least one axis"},
-    {"ListAlone", KERNEL("O = [1, 2]"),
-     "3:5: error: a list stands only as a shape"},
+    {"EmptyIndexForm", KERNEL("O = [] x"), "3:5: error: an index form names at least one axis"},
+    {"ListAlone", KERNEL("O = [1, 2]"), "3:5: error: a list stands only as a shape"},
     {"SymbolOrder", "kernel k[D = 4](x : f32[D]) -> y : f32[D] { y = x }",
      "1:12: error: 'D' stands among the run-time symbols"},
     {"TypeClass", "kernel k[; T : real](x : T) -> y : T { y = x }",
      "1:16: error: expected the class 'float' or 'int'"},
-    {"CellRank", KERNEL("O = x -@(N,0) m"),
-     "3:10: error: expected a cell rank"},
+    {"CellRank", KERNEL("O = x -@(N,0) m"), "3:10: error: expected a cell rank"},
 };
-INSTANTIATE_TEST_SUITE_P(Syntax, ErrorTest, ::testing::ValuesIn(syntax),
-                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Syntax, ErrorTest, ::testing::ValuesIn(syntax), nameOf);
 
 #define MONOID(text) text " kernel k(x : f32[4]) -> y : f32 { y = reduce(f, x, 0) }"
 const ErrorCase monoids[] = {
@@ -144,8 +117,9 @@ const ErrorCase monoids[] = {
     {"NoIdentity", "monoid f(x, y) { return x + y }", "1:16: error: expected 'identity'"},
     {"Function", KERNEL("O = reduce(f, x, 0)") "def f(x : [], y : []) { return x + y }",
      "3:12: error: 'f' is not a monoid; there are + * max min and or", "has no identity"},
-    {"Twice", MONOID("monoid f(x, y) identity 0 { return x + y } monoid f(x, y) identity 1 "
-                     "{ return x * y }"),
+    {"Twice",
+     MONOID("monoid f(x, y) identity 0 { return x + y } monoid f(x, y) identity 1 "
+            "{ return x * y }"),
      "1:51: error: monoid 'f' is defined twice", "first defined here"},
     {"VariableIdentity", MONOID("monoid f(x, y) identity x { return x + y }"),
      "1:25: error: unknown name 'x'"},
@@ -171,7 +145,8 @@ const ErrorCase catenations[] = {
     {"Scalar", KERNEL("O = cat(x, 1)"), "3:12: error: 'cat' needs an axis, but this is a scalar"},
     {"Axis", KERNEL("O = cat(x, y, 3)"),
      "3:15: error: 'cat' on an array of shape [B, N, 64] expects an axis from -3 to 2, but got 3"},
-    {"Kinds", KERNEL("O = cat(c, [i < N] p[i, 0])"), "3:5: error: 'cat' expects operands of one kind"},
+    {"Kinds", KERNEL("O = cat(c, [i < N] p[i, 0])"),
+     "3:5: error: 'cat' expects operands of one kind"},
     {"Result", KERNEL("O = cat(x, y, 1)"), "3:1: error: "},
 };
 INSTANTIATE_TEST_SUITE_P(Catenations, ErrorTest, ::testing::ValuesIn(catenations), nameOf);
@@ -188,8 +163,7 @@ const ErrorCase absent[] = {
     {"AssumeInBody", KERNEL("assume N > 1\nO = x"),
      "3:1: error: 'assume' stands in front of the body of a kernel"},
 };
-INSTANTIATE_TEST_SUITE_P(NotYet, ErrorTest, ::testing::ValuesIn(absent),
-                         nameOf);
+INSTANTIATE_TEST_SUITE_P(NotYet, ErrorTest, ::testing::ValuesIn(absent), nameOf);
 
 const ErrorCase tolerances[] = {
     {"InBody", KERNEL("O = x within 1e-3"),
@@ -207,7 +181,8 @@ const ErrorCase tolerances[] = {
     {"Negative", "kernel k(x : f32) -> y : f32 within -1e-3 { y = x }",
      "1:37: error: expected the error that 'y' may have, a number as in 'within 1e-2', but found"},
     {"Zero", "kernel k(x : f32) -> y : f32 within 0.0 { y = x }",
-     "1:37: error: a tolerance is positive, but this is 0.0; without 'within' the compiler spends no "
+     "1:37: error: a tolerance is positive, but this is 0.0; without 'within' the compiler spends "
+     "no "
      "accuracy"},
     {"Order", "kernel k(x : f32) -> y : f32 within 1e-3 sampled relative { y = x }",
      "1:50: error: behind the number of 'within' stand 'relative' and 'sampled' in this order, "
@@ -233,45 +208,36 @@ const ErrorCase names[] = {
      "3:5: error: 'softmax' is a function; call it with its arguments"},
     {"ArrayAsFunction", KERNEL("O = x(0)"),
      "3:5: error: 'x' is an array, not a function; index it with 'x[...]'"},
-    {"TypeAsValue", KERNEL("O = T + 1"),
-     "3:5: error: 'T' is an element type, not a value"},
-    {"Arity", KERNEL("O = softmax(x, 1)"),
-     "3:5: error: 'softmax' takes 1 argument, but got 2", "prelude.moa:"},
+    {"TypeAsValue", KERNEL("O = T + 1"), "3:5: error: 'T' is an element type, not a value"},
+    {"Arity", KERNEL("O = softmax(x, 1)"), "3:5: error: 'softmax' takes 1 argument, but got 2",
+     "prelude.moa:"},
     {"BuiltinArity", KERNEL("O = transpose(x, [1], 2)"),
      "3:5: error: 'transpose' takes 1 or 2 arguments, but got 3; write "
      "transpose(x) or"},
     {"RankCount", KERNEL("O = softmax @ (1,1) (x)"),
      "3:5: error: 'softmax' takes 1 cell rank after '@', but got 2"},
-    {"RanksOfBuiltin", KERNEL("O = take @ (1,0) (x, 2)"),
-     "3:5: error: 'take' takes no cell ranks"},
+    {"RanksOfBuiltin", KERNEL("O = take @ (1,0) (x, 2)"), "3:5: error: 'take' takes no cell ranks"},
     {"DefinedTwice", KERNEL("O = x\nO = y"),
      "4:1: error: 'O' is already defined, and this "
      "definition does not use it",
      "spec.moa:3:1: note: first defined here"},
-    {"ParameterAgain", KERNEL("x = y\nO = y"),
-     "3:1: error: 'x' is already defined",
+    {"ParameterAgain", KERNEL("x = y\nO = y"), "3:1: error: 'x' is already defined",
      "spec.moa:1:44: note: declared here"},
-    {"SymbolDefined", KERNEL("N = 1\nO = x"),
-     "3:1: error: 'N' is a symbol and cannot be defined"},
+    {"SymbolDefined", KERNEL("N = 1\nO = x"), "3:1: error: 'N' is a symbol and cannot be defined"},
     {"VersionsAbove", KERNEL("O = S\nS = x\nS = S + 1"),
      "3:5: error: 'S' is defined more than once, and this use stands before "
      "its first definition"},
-    {"Cycle", KERNEL("O = x\na = b\nb = a"),
-     "4:1: error: 'a' is defined in terms of itself",
+    {"Cycle", KERNEL("O = x\na = b\nb = a"), "4:1: error: 'a' is defined in terms of itself",
      "spec.moa:5:1: note: through 'b' here"},
-    {"SelfCycle", KERNEL("O = x\na = a + 1"),
-     "4:1: error: 'a' is defined in terms of itself"},
+    {"SelfCycle", KERNEL("O = x\na = a + 1"), "4:1: error: 'a' is defined in terms of itself"},
     {"Recursion",
-     "def f(x : [n]) { return g(x) }\ndef g(x : [n]) { return f(x) }\n" KERNEL(
-         "O = x"),
-     "1:5: error: function 'f' calls itself",
-     "spec.moa:2:5: note: through 'g' here"},
+     "def f(x : [n]) { return g(x) }\ndef g(x : [n]) { return f(x) }\n" KERNEL("O = x"),
+     "1:5: error: function 'f' calls itself", "spec.moa:2:5: note: through 'g' here"},
     {"MissingResult", KERNEL("o = x"),
      "2:27: error: result 'O' is not defined in the body; did "
      "you mean 'o'?"},
     {"ParameterTwice", "kernel k(x : f32, x : f32) -> y : f32 { y = x }",
-     "1:19: error: 'x' is declared twice",
-     "spec.moa:1:10: note: first declared here"},
+     "1:19: error: 'x' is declared twice", "spec.moa:1:10: note: first declared here"},
     {"ResultTwice", "kernel k(x : f32) -> (y : f32, y : f32) { y = x }",
      "1:32: error: 'y' is declared twice"},
     {"ResultIsParameter", "kernel k(x : f32) -> x : f32 { x = 1 }",
@@ -284,8 +250,7 @@ const ErrorCase names[] = {
      "2:8: error: kernel 'k' is defined twice"},
     {"FunctionTwice", "def f(x) { return x }\ndef f(x) { return x }",
      "1:1: error: the specification has no kernel"},
-    {"FunctionTwiceWithKernel",
-     "def f(x) { return x }\ndef f(x) { return x }\n" KERNEL("O = x"),
+    {"FunctionTwiceWithKernel", "def f(x) { return x }\ndef f(x) { return x }\n" KERNEL("O = x"),
      "2:5: error: function 'f' is defined twice"},
     {"BuiltinRedefined", "def exp(x) { return x }\n" KERNEL("O = x"),
      "1:5: error: 'exp' is a function of the language"},
@@ -304,13 +269,11 @@ const ErrorCase header[] = {
     {"NoTypeDefault", "kernel k[; T : float](x : T) -> y : T { y = x }",
      "1:12: error: element type 'T' has no default; set it, for example --set "
      "T=f32"},
-    {"WrongTypeDefault",
-     "kernel k[; T : float = i32](x : T) -> y : T { y = x }",
+    {"WrongTypeDefault", "kernel k[; T : float = i32](x : T) -> y : T { y = x }",
      "1:24: error: element type 'T' is to be one of f64, f32, bf16, f16"},
     {"NoConstantDefault", "kernel k[; D](x : f32[D]) -> y : f32 { y = +/ x }",
      "1:12: error: compile-time constant 'D' has no default"},
-    {"ConstantOfRuntime",
-     "kernel k[N; D = N](x : f32[N]) -> y : f32 { y = +/ x }",
+    {"ConstantOfRuntime", "kernel k[N; D = N](x : f32[N]) -> y : f32 { y = +/ x }",
      "1:17: error: the default of compile-time constant 'D' is to be a number"},
     {"NegativeExtent", "kernel k(x : f32[1 - 2]) -> y : f32 { y = +/ x }",
      "1:20: error: an extent cannot be negative, but this is -1"},
@@ -318,11 +281,9 @@ const ErrorCase header[] = {
      "1:18: error: expected an integer expression over the symbols"},
     {"Unbound", "kernel k[P](x : f32) -> y : f32 { y = x * P }",
      "1:10: error: no array has 'P' as an extent"},
-    {"ConstraintForm",
-     "kernel k[N](x : f32[N]) -> y : f32 require N { y = +/ x }",
+    {"ConstraintForm", "kernel k[N](x : f32[N]) -> y : f32 require N { y = +/ x }",
      "1:44: error: a constraint compares integer expressions"},
-    {"ConstraintFalse",
-     "kernel k(x : f32) -> y : f32 require 7 % 3 == 0 { y = x }",
+    {"ConstraintFalse", "kernel k(x : f32) -> y : f32 require 7 % 3 == 0 { y = x }",
      "1:44: error: the constraint does not hold: 1 == 0"},
     {"RangeOfTruths", "kernel k(x : bool in 0..3) -> y : bool { y = x }",
      "1:22: error: a range is declared for numbers"},
@@ -331,8 +292,7 @@ const ErrorCase header[] = {
     {"DivisionByZero", "kernel k[N](x : f32[N/0]) -> y : f32[N] { y = x }",
      "1:22: error: division by zero"},
 };
-INSTANTIATE_TEST_SUITE_P(Header, ErrorTest, ::testing::ValuesIn(header),
-                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Header, ErrorTest, ::testing::ValuesIn(header), nameOf);
 
 const ErrorCase shapes[] = {
     {"PointwiseRank", KERNEL("O = x - m"),
@@ -376,18 +336,15 @@ const ErrorCase shapes[] = {
      "3:1: error: result 'O' is declared with shape [B, N, 64], but "
      "this definition has shape [N, 64]",
      "spec.moa:2:27: note: declared here"},
-    {"ScalarResult", KERNEL("O = s"),
-     "3:1: error: result 'O' is declared with shape",
+    {"ScalarResult", KERNEL("O = s"), "3:1: error: result 'O' is declared with shape",
      "fill an array with an index form"},
     {"Subscripts", KERNEL("O = x[0, 0, 0, 0]"),
      "3:6: error: an array of shape [B, N, 64] takes at most 3 subscripts, but "
      "got 4"},
-    {"SubscriptOfScalar", KERNEL("O = x * s[0]"),
-     "3:10: error: a scalar takes no subscripts"},
+    {"SubscriptOfScalar", KERNEL("O = x * s[0]"), "3:10: error: a scalar takes no subscripts"},
     {"SubscriptOutside", KERNEL("O = x + x[0, 0, 64]"),
      "3:17: error: subscript 64 is outside of an axis of extent 64"},
-    {"SubscriptNegative", KERNEL("O = x + x[-1, 0, 0]"),
-     "3:11: error: subscript -1 is outside"},
+    {"SubscriptNegative", KERNEL("O = x + x[-1, 0, 0]"), "3:11: error: subscript -1 is outside"},
     {"ExtentUnknown", KERNEL("z = [i, j] j <= i\nO = x"),
      "3:6: error: the extent of index 'i' does not follow from use or context; "
      "write it, as in "
@@ -421,37 +378,28 @@ const ErrorCase shapes[] = {
     {"RankOfOperand", KERNEL("O = x -@(4,0) m"),
      "3:5: error: '-' works on cells of rank 4, but this has shape [B, N, 64]"},
 };
-INSTANTIATE_TEST_SUITE_P(Shapes, ErrorTest, ::testing::ValuesIn(shapes),
-                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Shapes, ErrorTest, ::testing::ValuesIn(shapes), nameOf);
 
 const ErrorCase types[] = {
-    {"BoolInArithmetic", KERNEL("O = x * select(p, p, p)"),
-     "3:7: error: '*' combines shapes"},
-    {"ExpOfBool", KERNEL("z = exp(p)\nO = x"),
-     "3:5: error: 'exp' expects numbers, but got bool"},
+    {"BoolInArithmetic", KERNEL("O = x * select(p, p, p)"), "3:7: error: '*' combines shapes"},
+    {"ExpOfBool", KERNEL("z = exp(p)\nO = x"), "3:5: error: 'exp' expects numbers, but got bool"},
     {"AddBool", KERNEL("z = p + 1\nO = x"),
      "3:7: error: '+' expects numbers, but got bool, index; "
      "make a number of a bool with select(p, 1, 0)"},
     {"AndNumbers", KERNEL("z = c and c\nO = x"),
      "3:7: error: 'and' expects bool, but got i32, i32; compare first"},
-    {"BitsOfBool", KERNEL("z = p & p\nO = x"),
-     "3:7: error: '&' expects integers, but got bool"},
-    {"ModOfReals", KERNEL("z = x % 2\nO = x"),
-     "3:7: error: '%' expects integers", "x - floor(x / y) * y"},
+    {"BitsOfBool", KERNEL("z = p & p\nO = x"), "3:7: error: '&' expects integers, but got bool"},
+    {"ModOfReals", KERNEL("z = x % 2\nO = x"), "3:7: error: '%' expects integers",
+     "x - floor(x / y) * y"},
     {"MaskPredicate", KERNEL("O = mask(x, x)"),
      "3:5: error: 'mask' expects a predicate of type bool first, but got f32"},
-    {"SelectCondition", KERNEL("O = select(x, x, x)"),
-     "3:5: error: 'select' expects a bool first"},
-    {"SumOfBool", KERNEL("z = +/ p\nO = x"),
-     "3:5: error: '+/' reduces numbers, but got bool"},
-    {"AllOfNumbers", KERNEL("z = and/ x\nO = x"),
-     "3:5: error: 'and/' reduces bool, but got f32"},
+    {"SelectCondition", KERNEL("O = select(x, x, x)"), "3:5: error: 'select' expects a bool first"},
+    {"SumOfBool", KERNEL("z = +/ p\nO = x"), "3:5: error: '+/' reduces numbers, but got bool"},
+    {"AllOfNumbers", KERNEL("z = and/ x\nO = x"), "3:5: error: 'and/' reduces bool, but got f32"},
     {"RealSubscript", KERNEL("O = x[1.5]"),
      "3:7: error: a subscript is an integer, but this is a real number"},
-    {"BoolCast", KERNEL("z = bool(x)\nO = x"),
-     "3:5: error: a bool is made by a comparison"},
-    {"CastRange", KERNEL("z = i8(300)\nO = x"),
-     "3:5: error: 300 does not fit in i8"},
+    {"BoolCast", KERNEL("z = bool(x)\nO = x"), "3:5: error: a bool is made by a comparison"},
+    {"CastRange", KERNEL("z = i8(300)\nO = x"), "3:5: error: 300 does not fit in i8"},
     {"InnerOfBool", KERNEL("z = p +.* p\nO = x"), "3:7: error: '+.*'"},
     {"ResultType", "kernel k(x : f32) -> y : i32 { y = x }",
      "1:32: error: result 'y' is declared as i32, but this definition is f32; "
@@ -467,8 +415,7 @@ const ErrorCase types[] = {
     {"IntegerOverflow", KERNEL("O = x * (9223372036854775807 + 1)"),
      "3:30: error: the integer expression does not fit in 64 bits"},
     {"InPrelude", KERNEL("z = softmax(p)\nO = x"),
-     "3:5: error: 'max/' reduces numbers, but got bool",
-     "note: at this place of the prelude"},
+     "3:5: error: 'max/' reduces numbers, but got bool", "note: at this place of the prelude"},
     {"InFunction", KERNEL("z = f(p)\nO = x") "def f(x : [n]) { return +/ x }",
      "6:25: error: '+/' reduces numbers, but got bool",
      "spec.moa:3:5: note: in the call of 'f' here"},
@@ -484,22 +431,17 @@ constexpr char settable[] =
 
 TEST(Settings, UnknownNameListsThem) {
   Elaborated spec(settable, {{"DD", "4"}});
-  EXPECT_THAT(
-      spec.messages,
-      HasSubstr("error: unknown setting 'DD'; did you mean 'D'?; what can "
-                "be set is N, T, D"));
+  EXPECT_THAT(spec.messages, HasSubstr("error: unknown setting 'DD'; did you mean 'D'?; what can "
+                                       "be set is N, T, D"));
 }
 
 TEST(Settings, ValuesAreChecked) {
   EXPECT_THAT(Elaborated(settable, {{"D", "-4"}}).messages,
               HasSubstr("the setting of 'D' is to be an integer from 0 to "
                         "2^63 - 1, but is '-4'"));
-  EXPECT_THAT(Elaborated(settable, {{"N", "many"}}).messages,
-              HasSubstr("but is 'many'"));
-  EXPECT_THAT(
-      Elaborated(settable, {{"T", "f12"}}).messages,
-      HasSubstr(
-          "is to be one of f64, f32, bf16, f16, but the setting is 'f12'"));
+  EXPECT_THAT(Elaborated(settable, {{"N", "many"}}).messages, HasSubstr("but is 'many'"));
+  EXPECT_THAT(Elaborated(settable, {{"T", "f12"}}).messages,
+              HasSubstr("is to be one of f64, f32, bf16, f16, but the setting is 'f12'"));
 }
 
 TEST(Settings, ConstraintsAreDecided) {
@@ -515,8 +457,7 @@ TEST(Settings, ConstraintsAreDecided) {
 TEST(Warnings, FlooredQuotientOfLiterals) {
   Elaborated spec("kernel k(x : f32) -> y : f32 { y = x * (1/2) }");
   EXPECT_TRUE(spec.ok());
-  EXPECT_THAT(spec.messages,
-              HasSubstr("1:42: warning: '/' on integers floors: 1 / 2 is 0"));
+  EXPECT_THAT(spec.messages, HasSubstr("1:42: warning: '/' on integers floors: 1 / 2 is 0"));
 }
 
 } // namespace

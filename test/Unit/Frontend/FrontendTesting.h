@@ -13,8 +13,7 @@ namespace moa::testing {
 
 /// One specification, elaborated; keeps the context and what was printed.
 struct Elaborated {
-  explicit Elaborated(const std::string &text,
-                      std::map<std::string, std::string> settings = {}) {
+  explicit Elaborated(const std::string &text, std::map<std::string, std::string> settings = {}) {
     FrontendOptions options;
     options.settings = std::move(settings);
     llvm::raw_string_ostream os(messages);

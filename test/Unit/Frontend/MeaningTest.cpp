@@ -35,15 +35,11 @@ std::vector<Array> run(const std::string &text, std::vector<Array> inputs) {
 
 /// The value of an expression of x : f64[2, 3] = 1 … 6, v : f64[3] = 10 20 30,
 /// n : i64[2] = -7 9 and the scalar s = 2.
-Values eval(const std::string &type, const std::string &expr,
-            const std::string &more = "") {
-  auto outputs = run(
-      "kernel k[M, N](x : f64[M, N], v : f64[N], n : i64[M], s : f64) -> y : " +
-          type + " {\ny = " + expr + "\n}\n" + more,
-      {{{2, 3}, {1, 2, 3, 4, 5, 6}},
-       {{3}, {10, 20, 30}},
-       {{2}, {-7, 9}},
-       {{}, {2}}});
+Values eval(const std::string &type, const std::string &expr, const std::string &more = "") {
+  auto outputs =
+      run("kernel k[M, N](x : f64[M, N], v : f64[N], n : i64[M], s : f64) -> y : " + type +
+              " {\ny = " + expr + "\n}\n" + more,
+          {{{2, 3}, {1, 2, 3, 4, 5, 6}}, {{3}, {10, 20, 30}}, {{2}, {-7, 9}}, {{}, {2}}});
   return outputs.empty() ? Values() : outputs[0].data;
 }
 
@@ -58,13 +54,11 @@ TEST(Meaning, AnIndexFormTakesItsExtentsFromTheOneBesideIt) {
 
 TEST(Meaning, Pointwise) {
   EXPECT_THAT(eval("f64[M, N]", "x * s + 1"), ElementsAre(3, 5, 7, 9, 11, 13));
-  EXPECT_THAT(eval("f64[M, N]", "max(x, 3) - min(x, 2)"),
-              ElementsAre(2, 1, 1, 2, 3, 4));
+  EXPECT_THAT(eval("f64[M, N]", "max(x, 3) - min(x, 2)"), ElementsAre(2, 1, 1, 2, 3, 4));
   EXPECT_THAT(eval("f64[M, N]", "select(x > 3 and not (x == 5), x, -x)"),
               ElementsAre(-1, -2, -3, 4, -5, 6));
   EXPECT_THAT(eval("f64[M, N]", "pow(x, 2)"), ElementsAre(1, 4, 9, 16, 25, 36));
-  EXPECT_THAT(eval("f64[N]", "floor(v / 7) + ceil(v / 7)"),
-              ElementsAre(3, 5, 9));
+  EXPECT_THAT(eval("f64[N]", "floor(v / 7) + ceil(v / 7)"), ElementsAre(3, 5, 9));
 }
 
 TEST(Meaning, Precedence) {
@@ -72,8 +66,7 @@ TEST(Meaning, Precedence) {
   EXPECT_THAT(eval("f64", "1 + 2 * 3.0 - -4"), ElementsAre(11));
   EXPECT_THAT(eval("f64", "8 / 2.0 / 2"), ElementsAre(2));
   EXPECT_THAT(eval("bool", "not 1 > 2 and 3 < 4 or false"), ElementsAre(1));
-  EXPECT_THAT(eval("i64", "1 | 6 & 3 ^ 1 << 1"),
-              ElementsAre(1 | ((6 & 3) ^ (1 << 1))));
+  EXPECT_THAT(eval("i64", "1 | 6 & 3 ^ 1 << 1"), ElementsAre(1 | ((6 & 3) ^ (1 << 1))));
 }
 
 TEST(Meaning, IntegersFloor) {
@@ -97,35 +90,28 @@ TEST(Meaning, Reductions) {
 
 TEST(Meaning, Products) {
   EXPECT_THAT(eval("f64[M]", "x +.* v"), ElementsAre(140, 320));
-  EXPECT_THAT(eval("f64[M, M]", "x +.* transpose(x)"),
-              ElementsAre(14, 32, 32, 77));
+  EXPECT_THAT(eval("f64[M, M]", "x +.* transpose(x)"), ElementsAre(14, 32, 32, 77));
   EXPECT_THAT(eval("f64[M]", "x max.+ v"), ElementsAre(33, 36));
   EXPECT_THAT(eval("f64[M]", "x +.*@(1,1) v"), ElementsAre(140, 320));
   EXPECT_THAT(eval("f64[M]", "inner(+, *, x, v)"), ElementsAre(140, 320));
   EXPECT_THAT(eval("f64[M, M]", "inner(+, f, x, transpose(x))",
                    "def f(a : [], b : []) { return abs(a - b) }"),
               ElementsAre(0, 9, 9, 0));
-  EXPECT_THAT(eval("f64[M, N]", "outer(-, n, v)"),
-              ElementsAre(-17, -27, -37, -1, -11, -21));
-  EXPECT_THAT(eval("bool[N, N]", "outer(<=, v, v)"),
-              ElementsAre(1, 1, 1, 0, 1, 1, 0, 0, 1));
+  EXPECT_THAT(eval("f64[M, N]", "outer(-, n, v)"), ElementsAre(-17, -27, -37, -1, -11, -21));
+  EXPECT_THAT(eval("bool[N, N]", "outer(<=, v, v)"), ElementsAre(1, 1, 1, 0, 1, 1, 0, 0, 1));
 }
 
 TEST(Meaning, Structure) {
   EXPECT_THAT(eval("f64[N, M]", "transpose(x)"), ElementsAre(1, 4, 2, 5, 3, 6));
-  EXPECT_THAT(eval("f64[N, M]", "transpose(x, [1, 0])"),
-              ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(eval("f64[N, M]", "transpose(x, [1, 0])"), ElementsAre(1, 4, 2, 5, 3, 6));
   EXPECT_THAT(eval("f64[1, N]", "take(x, 1)"), ElementsAre(1, 2, 3));
   EXPECT_THAT(eval("f64[1, N]", "take(x, -1)"), ElementsAre(4, 5, 6));
   EXPECT_THAT(eval("f64[1, 2]", "take(x, [1, 2])"), ElementsAre(1, 2));
   EXPECT_THAT(eval("f64[M, N - 1]", "drop(x, 1, 1)"), ElementsAre(2, 3, 5, 6));
-  EXPECT_THAT(eval("f64[M, N - 1]", "drop(x, -1, -1)"),
-              ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(eval("f64[M, N - 1]", "drop(x, -1, -1)"), ElementsAre(1, 2, 4, 5));
   EXPECT_THAT(eval("f64[M, N]", "reverse(x)"), ElementsAre(4, 5, 6, 1, 2, 3));
-  EXPECT_THAT(eval("f64[M, N]", "rotate(x, 1, 1)"),
-              ElementsAre(2, 3, 1, 5, 6, 4));
-  EXPECT_THAT(eval("f64[N, M]", "reshape(x, [N, M])"),
-              ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(eval("f64[M, N]", "rotate(x, 1, 1)"), ElementsAre(2, 3, 1, 5, 6, 4));
+  EXPECT_THAT(eval("f64[N, M]", "reshape(x, [N, M])"), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(eval("f64[M*N]", "rav(x)"), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(eval("i64[N]", "iota(N) * 2"), ElementsAre(0, 2, 4));
 }
@@ -135,16 +121,11 @@ TEST(Meaning, Indexing) {
   EXPECT_THAT(eval("f64[M]", "x[_, N - 1]"), ElementsAre(3, 6));
   EXPECT_THAT(eval("f64", "psi([1, 2], x)"), ElementsAre(6));
   EXPECT_THAT(eval("f64[N]", "v[(iota(N) + 1) % 3]"), ElementsAre(20, 30, 10));
-  EXPECT_THAT(eval("f64[N, M]", "[j, i] x[i, j]"),
-              ElementsAre(1, 4, 2, 5, 3, 6));
-  EXPECT_THAT(eval("f64[N, M]", "[j < N, _] x[_, j]"),
-              ElementsAre(1, 4, 2, 5, 3, 6));
-  EXPECT_THAT(eval("i64[M, N]", "[i, j] 10 * i + j"),
-              ElementsAre(0, 1, 2, 10, 11, 12));
-  EXPECT_THAT(eval("f64[M, N]", "x + [_, j] v[j]"),
-              ElementsAre(11, 22, 33, 14, 25, 36));
-  EXPECT_THAT(eval("f64[M, N]", "[i < M] x[i] - x[0]"),
-              ElementsAre(0, 0, 0, 3, 3, 3));
+  EXPECT_THAT(eval("f64[N, M]", "[j, i] x[i, j]"), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(eval("f64[N, M]", "[j < N, _] x[_, j]"), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(eval("i64[M, N]", "[i, j] 10 * i + j"), ElementsAre(0, 1, 2, 10, 11, 12));
+  EXPECT_THAT(eval("f64[M, N]", "x + [_, j] v[j]"), ElementsAre(11, 22, 33, 14, 25, 36));
+  EXPECT_THAT(eval("f64[M, N]", "[i < M] x[i] - x[0]"), ElementsAre(0, 0, 0, 3, 3, 3));
 }
 
 TEST(Meaning, Absence) {
@@ -152,12 +133,10 @@ TEST(Meaning, Absence) {
   const char *masked = "mask([i, j] i == 0 and j < 2, x)";
   EXPECT_THAT(eval("f64[M, N]", masked), ElementsAre(1, 2, 0, 0, 0, 0));
   EXPECT_THAT(eval("f64[M]", std::string("+/ ") + masked), ElementsAre(3, 0));
-  EXPECT_THAT(eval("f64[M]", std::string("max/ ") + masked),
-              ElementsAre(2, -INFINITY));
-  EXPECT_THAT(eval("f64[M]", std::string("logsumexp(") + masked + ")"),
-              ElementsAre(::testing::DoubleNear(
-                              std::log(std::exp(1) + std::exp(2)), 1e-12),
-                          -INFINITY));
+  EXPECT_THAT(eval("f64[M]", std::string("max/ ") + masked), ElementsAre(2, -INFINITY));
+  EXPECT_THAT(
+      eval("f64[M]", std::string("logsumexp(") + masked + ")"),
+      ElementsAre(::testing::DoubleNear(std::log(std::exp(1) + std::exp(2)), 1e-12), -INFINITY));
   EXPECT_THAT(eval("f64[M, N]", "addmask(x, [i, j] select(j > i, -inf, 1))"),
               ElementsAre(2, 0, 0, 5, 6, 0));
 }
@@ -171,17 +150,14 @@ TEST(Meaning, Functions) {
   EXPECT_THAT(eval("f64[M]", "mean(x)"), ElementsAre(2, 5));
   EXPECT_THAT(eval("f64[N]", "relu(v - 15)"), ElementsAre(0, 5, 15));
   EXPECT_THAT(eval("f64", "sigmoid(0)"), ElementsAre(0.5));
-  EXPECT_THAT(eval("f64[M, N]", "f @ (1,0) (x, n)",
-                   "def f(a : [n], b : []) { return a - b }"),
+  EXPECT_THAT(eval("f64[M, N]", "f @ (1,0) (x, n)", "def f(a : [n], b : []) { return a - b }"),
               ElementsAre(8, 9, 10, -5, -4, -3));
-  EXPECT_THAT(
-      eval("f64[N, N]", "f(v)", "def f(a : [n]) { return outer(-, a, a) }"),
-      ElementsAre(0, -10, -20, 10, 0, -10, 20, 10, 0));
+  EXPECT_THAT(eval("f64[N, N]", "f(v)", "def f(a : [n]) { return outer(-, a, a) }"),
+              ElementsAre(0, -10, -20, 10, 0, -10, 20, 10, 0));
 }
 
 TEST(Meaning, ExplicitCastsRound) {
-  EXPECT_THAT(eval("f64[N]", "bf16(v + 0.1)"),
-              ElementsAre(10.125, 20.125, 30.125));
+  EXPECT_THAT(eval("f64[N]", "bf16(v + 0.1)"), ElementsAre(10.125, 20.125, 30.125));
   EXPECT_THAT(eval("i64[N]", "i64(v / 7)"), ElementsAre(1, 2, 4));
   EXPECT_THAT(eval("f64[M]", "f64(n) / 2"), ElementsAre(-3.5, 4.5));
 }

@@ -32,8 +32,7 @@ TEST(Binding, SolvesPlainAndLinearExtents) {
   KernelText text(kKernel);
   auto symbols = bindSymbols(text.get(), {{2, 6, 3}, {2, 2, 10}, {}}, {{"G", 3}});
   ASSERT_TRUE(bool(symbols)) << llvm::toString(symbols.takeError());
-  std::map<std::string, int64_t> expected = {
-      {"B", 2}, {"G", 3}, {"H", 6}, {"N", 3}, {"P", 7}};
+  std::map<std::string, int64_t> expected = {{"B", 2}, {"G", 3}, {"H", 6}, {"N", 3}, {"P", 7}};
   EXPECT_EQ(*symbols, expected);
 }
 
@@ -53,8 +52,7 @@ TEST(Binding, SaysWhatIsWrong) {
             "the constraint 'H%G == 0' does not hold with G = 4, H = 6");
   EXPECT_EQ(bindError({{2, 6, 9}, {2, 2, 10}, {}}, {{"G", 3}}),
             "the constraint 'N <= 8' does not hold with N = 9");
-  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 1}, {}}, {{"G", 3}}),
-            "symbol 'P' is negative: -2");
+  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 1}, {}}, {{"G", 3}}), "symbol 'P' is negative: -2");
   EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}, {}}, {{"G", 0}}),
             "'H/G' divides by zero with G = 0, H = 6");
   EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}, {}}, {{"G", 3}, {"X", 1}}),
@@ -69,8 +67,7 @@ TEST(Binding, ChecksTheData) {
   EXPECT_EQ(errorOf(text.get(), inputs), "'n' holds integers, but got 1.500000");
   inputs.arrays[2] = scalar(1);
   inputs.arrays[0].data.pop_back();
-  EXPECT_EQ(errorOf(text.get(), inputs),
-            "'q' of shape [1, 1, 2] needs 2 elements, but got 1");
+  EXPECT_EQ(errorOf(text.get(), inputs), "'q' of shape [1, 1, 2] needs 2 elements, but got 1");
 }
 
 TEST(Binding, ShapesOfOutputs) {

@@ -14,8 +14,7 @@ std::string readInput(const std::string &name) {
 }
 
 /// The text of a kernel with one passage replaced.
-std::string edited(const std::string &name, const std::string &from,
-                   const std::string &to) {
+std::string edited(const std::string &name, const std::string &from, const std::string &to) {
   std::string text = readInput(name);
   size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -24,8 +23,8 @@ std::string edited(const std::string &name, const std::string &from,
 
 KernelInputs gqaInputs(int64_t n, int64_t m) {
   KernelInputs inputs;
-  inputs.arrays = {random({1, 2, n, 3}, 1), random({1, 1, m, 3}, 2),
-                   random({1, 1, m, 3}, 3), scalar(1)};
+  inputs.arrays = {random({1, 2, n, 3}, 1), random({1, 1, m, 3}, 2), random({1, 1, m, 3}, 3),
+                   scalar(1)};
   return inputs;
 }
 
@@ -34,7 +33,7 @@ std::string editedError(const std::string &from, const std::string &to) {
   return errorOf(text.get(), gqaInputs(7, 9));
 }
 
-#define EXPECT_CONTAINS(TEXT, PART)                                            \
+#define EXPECT_CONTAINS(TEXT, PART)                                                                \
   EXPECT_NE(std::string(TEXT).find(PART), std::string::npos) << (TEXT)
 
 TEST(ONFContract, FullIntervalsHoldOnlyPresentIndices) {
@@ -101,8 +100,8 @@ TEST(ONFContract, SingularStatesAreIdentities) {
 
 TEST(ONFContract, StatesFollowTheirDefinition) {
   // Without the repair the sum differs unless the first key has the maximum.
-  std::string text = edited("gqa.onf.mlir", "%c = math.exp %difference : f32",
-                            "%c = arith.constant 1.0 : f32");
+  std::string text =
+      edited("gqa.onf.mlir", "%c = math.exp %difference : f32", "%c = arith.constant 1.0 : f32");
   KernelText broken(text), sound(readInput("gqa.onf.mlir"));
   KernelInputs inputs = gqaInputs(1, 2);
   inputs.arrays[0].data.assign(6, 1);
@@ -148,8 +147,7 @@ constexpr char kGather[] = R"mlir(
 
 TEST(DNF, GathersOutsideNameTheValues) {
   KernelText text(dnf(std::string(kGather) + "dnf.yield %v : f32 }"));
-  EXPECT_CONTAINS(errorOf(text.get(), dnfInputs()),
-                  "index [5] is outside 'x' of shape [3]");
+  EXPECT_CONTAINS(errorOf(text.get(), dnfInputs()), "index [5] is outside 'x' of shape [3]");
 }
 
 TEST(DNF, SelectIgnoresTheOtherBranch) {
@@ -166,10 +164,12 @@ TEST(DNF, LogicIgnoresTheRightOperandWhereTheLeftDecides) {
   for (bool isAnd : {true, false}) {
     KernelText text(dnf(std::string(kGather) + R"mlir(
     %n = dnf.extent "N"
-    %p = arith.cmpi )mlir" + (isAnd ? "slt" : "sge") + R"mlir(, %j, %n : index
+    %p = arith.cmpi )mlir" +
+                        (isAnd ? "slt" : "sge") + R"mlir(, %j, %n : index
     %c = arith.constant 20.0 : f32
     %q = arith.cmpf olt, %v, %c : f32
-    %l = arith.)mlir" + (isAnd ? "andi" : "ori") + R"mlir( %p, %q : i1
+    %l = arith.)mlir" + (isAnd ? "andi" : "ori") +
+                        R"mlir( %p, %q : i1
     %one = arith.constant 1.0 : f32
     %z = arith.constant -1.0 : f32
     %r = arith.select %l, %one, %z : f32

@@ -60,8 +60,7 @@ protected:
   }
 
   /// Applies `change` to every op of a kind, each in a copy of its own.
-  template <typename OpT>
-  std::vector<std::string> survivors(llvm::function_ref<bool(OpT)> change) {
+  template <typename OpT> std::vector<std::string> survivors(llvm::function_ref<bool(OpT)> change) {
     unsigned count = 0;
     program->get().walk([&](OpT) { ++count; });
     EXPECT_GT(count, 0u);
@@ -75,8 +74,8 @@ protected:
           chosen = op;
       });
       std::string text;
-      llvm::raw_string_ostream(text) << number << ": " << chosen->getName() << " in "
-                                     << chosen->getParentOp()->getName();
+      llvm::raw_string_ostream(text)
+          << number << ": " << chosen->getName() << " in " << chosen->getParentOp()->getName();
       if (change(chosen) && !outcome(*copy))
         list.push_back(text);
     }
@@ -138,8 +137,8 @@ TEST_F(DeviceMutations, EveryClearingCountsWhereUnseenKeysAreNaN) {
   // The first tile's: in the loop every guarded tile but the last is seen by some row.
   unsigned cleared = 0;
   program->get().walk([&](device::ClearUnseenOp) { ++cleared; });
-  auto left = survivors<device::ClearUnseenOp>(
-      [](device::ClearUnseenOp op) { return op.erase(), true; });
+  auto left =
+      survivors<device::ClearUnseenOp>([](device::ClearUnseenOp op) { return op.erase(), true; });
   EXPECT_LT(left.size(), cleared);
   // And all of them at once.
   OwningOpRef<ModuleOp> copy = program->get().clone();
@@ -182,13 +181,12 @@ TEST_F(DeviceMutations, ALayoutThatIsNotTheMachinesGivesAnotherResult) {
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](device::LayoutAttr layout) -> Attribute {
     SmallVector<int64_t> strides(layout.getStrides());
-    for (auto [place, size, stride] :
-         llvm::zip(layout.getPlaces(), layout.getSizes(), strides))
+    for (auto [place, size, stride] : llvm::zip(layout.getPlaces(), layout.getSizes(), strides))
       if (place == static_cast<int64_t>(device::Place::lane))
         stride = size == 8 ? 1 : 8;
     ++changed;
-    return device::LayoutAttr::get(layout.getContext(), layout.getRanks(),
-                                   layout.getPlaces(), layout.getSizes(), strides);
+    return device::LayoutAttr::get(layout.getContext(), layout.getRanks(), layout.getPlaces(),
+                                   layout.getSizes(), strides);
   });
   replacer.recursivelyReplaceElementsIn(*copy, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
@@ -196,8 +194,8 @@ TEST_F(DeviceMutations, ALayoutThatIsNotTheMachinesGivesAnotherResult) {
   EXPECT_EQ(outcome(*copy), "");
 }
 
-/// Blocks of kernels that may run beside each other stand in one order: where one needs what the other one writes, some
-/// orders say so.
+/// Blocks of kernels that may run beside each other stand in one order: where one needs what the
+/// other one writes, some orders say so.
 TEST(DeviceOrder, KernelsBesideEachOther) {
   auto text = [](const std::string &attributes) {
     return R"(device.program @f attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"],
@@ -215,7 +213,8 @@ TEST(DeviceOrder, KernelsBesideEachOther) {
           device.store %e, %w[%i] : f32, !moa.array<[N], f32>
         }
       }
-      device.kernel @b blocks "N" threads 32 )" + attributes + R"( {
+      device.kernel @b blocks "N" threads 32 )" +
+           attributes + R"( {
         %i = device.block
         %t = device.thread
         %zero = arith.constant 0 : index

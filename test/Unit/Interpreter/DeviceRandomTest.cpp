@@ -44,8 +44,10 @@ TEST(DeviceRandom, AgreesWithTheSpecification) {
     }
     ++run;
     auto op = *kernel.module->getOps<KernelOp>().begin();
-    for (const Sizes &sizes : std::vector<Sizes>{{{"N", 4}, {"M", 5}}, {{"N", 1}, {"M", 1}},
-                                                 {{"N", 2}, {"M", 0}}, {{"N", 0}, {"M", 3}},
+    for (const Sizes &sizes : std::vector<Sizes>{{{"N", 4}, {"M", 5}},
+                                                 {{"N", 1}, {"M", 1}},
+                                                 {{"N", 2}, {"M", 0}},
+                                                 {{"N", 0}, {"M", 3}},
                                                  {{"N", 13}, {"M", 130}}}) {
       SCOPED_TRACE("N=" + std::to_string(sizes.at("N")) + " M=" + std::to_string(sizes.at("M")));
       compare(unit, op, randomInputs(op, kernel.inputs, sizes, first + k));

@@ -26,7 +26,8 @@ kernel attend[B, H, G, N, M; T : float = bf16, D = 64, E = 64](
   Kh  = [b < B, h < H] K[b, h / (H/G)]
   Vh  = [b < B, h < H] V[b, h / (H/G)]
   S   = (Q +.* transpose(Kh)) * scale
-  S   = mask([_, _, i, j] )" + guard + R"(, S)
+  S   = mask([_, _, i, j] )" +
+         guard + R"(, S)
   O   = softmax(S) +.* Vh
   lse = logsumexp(S)
 }
@@ -37,8 +38,7 @@ inline const std::string kAttend = attendText("j <= i + (M - N)");
 /// keys nobody sees the last ones.
 inline const std::string kTopLeft = attendText("j <= i");
 
-inline ReferenceArray randomArray(std::vector<int64_t> shape, unsigned seed,
-                                  mlir::Type type) {
+inline ReferenceArray randomArray(std::vector<int64_t> shape, unsigned seed, mlir::Type type) {
   std::mt19937 engine(seed);
   std::normal_distribution<double> normal;
   ReferenceArray array{shape, {}};
@@ -64,8 +64,7 @@ inline std::vector<ReferenceArray> attendInputs(const AttendSizes &s, mlir::Type
 inline Compilation compileAttend(const AttendSizes &s, const std::string &type,
                                  const std::string &text = kAttend) {
   CompilerOptions options;
-  options.settings = {"T=" + type, "D=" + std::to_string(s.depth),
-                      "E=" + std::to_string(s.width)};
+  options.settings = {"T=" + type, "D=" + std::to_string(s.depth), "E=" + std::to_string(s.width)};
   return Compiler(options).compileText(text, "attend.moa");
 }
 
@@ -84,9 +83,7 @@ inline double relativeError(const std::vector<double> &x, const std::vector<doub
   return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
-inline bool sameBits(double x, double y) {
-  return x == y || (std::isnan(x) && std::isnan(y));
-}
+inline bool sameBits(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
 
 /// A program of the device level that a test may change.
 class DeviceProgram {

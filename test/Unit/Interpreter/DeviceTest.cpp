@@ -78,8 +78,7 @@ TEST(Device, SizesThatNoTileDivides) {
 }
 
 TEST(Device, EmptyArrays) {
-  for (auto [batch, queries, keys] :
-       {std::tuple(0, 5, 7), {1, 0, 7}, {1, 5, 0}, {1, 0, 0}}) {
+  for (auto [batch, queries, keys] : {std::tuple(0, 5, 7), {1, 0, 7}, {1, 5, 0}, {1, 0, 0}}) {
     AttendSizes sizes;
     sizes.batch = batch;
     sizes.queries = queries;
@@ -134,7 +133,8 @@ TEST(Device, RefusesArgumentsThatDoNotFit) {
   inputs[1].shape[2] = 79;
   Compilation unit = compileAttend(sizes, "bf16");
   EXPECT_FALSE(unit.runDevice("attend", inputs));
-  EXPECT_NE(unit.renderDiagnostics().find("axis 2 of 'V' has extent 80, but 'M' is 79"), std::string::npos)
+  EXPECT_NE(unit.renderDiagnostics().find("axis 2 of 'V' has extent 80, but 'M' is 79"),
+            std::string::npos)
       << unit.renderDiagnostics();
 }
 
@@ -142,8 +142,7 @@ TEST(Device, NoOtherInterpreterRunsAProgram) {
   AttendSizes sizes;
   Compilation unit = compileAttend(sizes, "bf16");
   DeviceProgram program(*unit.print(Level::Device));
-  auto inputs =
-      toInputs(attendInputs(sizes, BFloat16Type::get(program.get().getContext())));
+  auto inputs = toInputs(attendInputs(sizes, BFloat16Type::get(program.get().getContext())));
   auto outputs = interpret(DeviceProgram::programOf(program.get()), inputs);
   ASSERT_FALSE(bool(outputs));
   EXPECT_NE(llvm::toString(outputs.takeError()).find("use runDevice"), std::string::npos);
@@ -218,7 +217,7 @@ TEST(Device, FloatsRoundToTheirType) {
   using interp::Code;
   EXPECT_EQ(binary(Code::AddF, f32, 16777216, 1), 16777216.0f);
   EXPECT_EQ(binary(Code::AddF, f64, 16777216, 1), 16777217);
-  EXPECT_EQ(binary(Code::AddF, bf16, 256, 1), 256);     // ties to even
+  EXPECT_EQ(binary(Code::AddF, bf16, 256, 1), 256); // ties to even
   EXPECT_EQ(binary(Code::AddF, bf16, 256, 3), 260);
   EXPECT_EQ(binary(Code::MulF, f32, 3e38, 10), INFINITY);
   EXPECT_EQ(binary(Code::DivF, f32, 1, 3), 1.0f / 3.0f);

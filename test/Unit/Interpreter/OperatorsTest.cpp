@@ -32,15 +32,13 @@ KernelInputs inputs(int64_t n = 1) {
   return in;
 }
 
-std::vector<double> eval(const std::string &body, const std::string &result,
-                         int64_t n = 1) {
+std::vector<double> eval(const std::string &body, const std::string &result, int64_t n = 1) {
   KernelText text(kernel(body, result));
   auto out = run(text.get(), inputs(n));
   return out.empty() ? std::vector<double>() : out[0].data;
 }
 
-std::string evalError(const std::string &body, const std::string &result,
-                      int64_t n = 1) {
+std::string evalError(const std::string &body, const std::string &result, int64_t n = 1) {
   KernelText text(kernel(body, result));
   return errorOf(text.get(), inputs(n));
 }
@@ -48,8 +46,7 @@ std::string evalError(const std::string &body, const std::string &result,
 using V = std::vector<double>;
 
 TEST(Operators, Transpose) {
-  EXPECT_EQ(eval("%r = moa.transpose %a perm [1, 0] : !a -> !r",
-                 "!moa.array<[3, 2], f64>"),
+  EXPECT_EQ(eval("%r = moa.transpose %a perm [1, 0] : !a -> !r", "!moa.array<[3, 2], f64>"),
             V({1, 4, 2, 5, 3, 6}));
 }
 
@@ -67,9 +64,9 @@ TEST(Operators, Reshape) {
 }
 
 TEST(Operators, Slice) {
-  EXPECT_EQ(eval(R"(%r = moa.slice %a axis 1 start "1" count "2" : !a -> !r)",
-                 "!moa.array<[2, 2], f64>"),
-            V({2, 3, 5, 6}));
+  EXPECT_EQ(
+      eval(R"(%r = moa.slice %a axis 1 start "1" count "2" : !a -> !r)", "!moa.array<[2, 2], f64>"),
+      V({2, 3, 5, 6}));
 }
 
 TEST(Operators, SliceBeyondTheEnd) {
@@ -108,10 +105,9 @@ TEST(Operators, Psi) {
 }
 
 TEST(Operators, PsiOutsideNamesTheValues) {
-  std::string error = evalError(
-      "%r = moa.psi %a[%n] dims [0] axes [array<i64>] frame 0 : (!a, !z) -> !r", "!v", 2);
-  EXPECT_NE(error.find("index [2, 0] is outside an array of shape [2, 3]"),
-            std::string::npos)
+  std::string error =
+      evalError("%r = moa.psi %a[%n] dims [0] axes [array<i64>] frame 0 : (!a, !z) -> !r", "!v", 2);
+  EXPECT_NE(error.find("index [2, 0] is outside an array of shape [2, 3]"), std::string::npos)
       << error;
 }
 
@@ -135,10 +131,12 @@ TEST(Operators, LogicIgnoresTheRightOperandWhereTheLeftDecides) {
       %z = moa.extent "0" -> !z
       %two = moa.extent "2" -> !z
       %e = moa.psi %a[%i, %z] dims [0, 1] axes [array<i64: 0>, array<i64>] frame 1 : (!a, !i, !z) -> !v
-      %q = moa.map )" + decisive + R"((%i, %two) axes [array<i64: 0>, array<i64>] : (!i, !z) -> !b
+      %q = moa.map )" +
+                    decisive + R"((%i, %two) axes [array<i64: 0>, array<i64>] : (!i, !z) -> !b
       %one = moa.constant 1.0 : f64 -> !x
       %c = moa.map gt(%e, %one) axes [array<i64: 0>, array<i64>] : (!v, !x) -> !b
-      %l = moa.map )" + fn + R"((%q, %c) axes [array<i64: 0>, array<i64: 0>] : (!b, !b) -> !b
+      %l = moa.map )" +
+                    fn + R"((%q, %c) axes [array<i64: 0>, array<i64: 0>] : (!b, !b) -> !b
       %m = moa.constant -1.0 : f64 -> !x
       %r = moa.map select(%l, %one, %m) axes [array<i64: 0>, array<i64>, array<i64>] : (!b, !x, !x) -> !r)",
                 "!v");
@@ -149,22 +147,19 @@ TEST(Operators, LogicIgnoresTheRightOperandWhereTheLeftDecides) {
 
 TEST(Operators, MaskMakesElementsAbsent) {
   const std::string masked = "%m = moa.mask %p, %a axes [1] : (!b, !a) -> !a\n";
-  EXPECT_EQ(eval(masked + "%r = moa.map exp(%m) axes [array<i64: 0, 1>] : (!a) -> !r",
-                 "!a"),
+  EXPECT_EQ(eval(masked + "%r = moa.map exp(%m) axes [array<i64: 0, 1>] : (!a) -> !r", "!a"),
             V({std::exp(1), 0, std::exp(3), std::exp(4), 0, std::exp(6)}));
   EXPECT_EQ(eval(masked + "%r = moa.reduce mul %m axis 1 : !a -> !r", "!u"), V({3, 24}));
-  EXPECT_EQ(eval(masked + "%r = moa.reduce add %m axis 0 : !a -> !r", "!v"),
-            V({5, 0, 9}));
+  EXPECT_EQ(eval(masked + "%r = moa.reduce add %m axis 0 : !a -> !r", "!v"), V({5, 0, 9}));
 }
 
 TEST(Operators, ReductionsOverNothingAreTheIdentity) {
-  const std::string none = R"(%f = moa.map ne(%p, %p) axes [array<i64: 0>, array<i64: 0>] : (!b, !b) -> !b
+  const std::string none =
+      R"(%f = moa.map ne(%p, %p) axes [array<i64: 0>, array<i64: 0>] : (!b, !b) -> !b
       %m = moa.mask %f, %a axes [1] : (!b, !a) -> !a
 )";
-  EXPECT_EQ(eval(none + "%r = moa.reduce max %m axis 1 : !a -> !r", "!u"),
-            V({-kInf, -kInf}));
-  EXPECT_EQ(eval(none + "%r = moa.reduce min %m axis 1 : !a -> !r", "!u"),
-            V({kInf, kInf}));
+  EXPECT_EQ(eval(none + "%r = moa.reduce max %m axis 1 : !a -> !r", "!u"), V({-kInf, -kInf}));
+  EXPECT_EQ(eval(none + "%r = moa.reduce min %m axis 1 : !a -> !r", "!u"), V({kInf, kInf}));
   EXPECT_EQ(eval(none + "%r = moa.reduce mul %m axis 1 : !a -> !r", "!u"), V({1, 1}));
 }
 
@@ -235,8 +230,7 @@ TEST(Operators, ExplicitCastsRound) {
             V({0.10009765625}));
   EXPECT_EQ(eval(third + "%r = moa.cast %c {implicit} : !x -> !r", "!moa.array<[], f32>"),
             V({0.1}));
-  EXPECT_EQ(eval("%r = moa.cast %a : !a -> !r", "!moa.array<[2, 3], i8>"),
-            V({1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(eval("%r = moa.cast %a : !a -> !r", "!moa.array<[2, 3], i8>"), V({1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Operators, TooLargeForTheWhole) {

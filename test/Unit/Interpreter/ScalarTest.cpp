@@ -1,7 +1,7 @@
 //===- ScalarTest.cpp - rounding and scalar operations --------------------===//
+#include "lib/Interpreter/Scalar.h"
 #include "TestSupport.h"
 #include "dialects/ONF/IR/ONF.h"
-#include "lib/Interpreter/Scalar.h"
 
 using namespace mlir;
 using namespace moa;
@@ -109,10 +109,8 @@ TEST(Scalar, IntegersWrapAtTheirWidth) {
 
 TEST(Scalar, Conversions) {
   EXPECT_EQ(calc(Code::FToSI, {ofFloat(-2.9)}, 0, 32).i, -2);
-  EXPECT_EQ(calc(Code::FToSI, {ofFloat(1e30)}, 0, 32).i,
-            std::numeric_limits<int32_t>::max());
-  EXPECT_EQ(calc(Code::FToSI, {ofFloat(-kInf)}, 0, 64).i,
-            std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(calc(Code::FToSI, {ofFloat(1e30)}, 0, 32).i, std::numeric_limits<int32_t>::max());
+  EXPECT_EQ(calc(Code::FToSI, {ofFloat(-kInf)}, 0, 64).i, std::numeric_limits<int64_t>::min());
   EXPECT_EQ(calc(Code::FToSI, {ofFloat(kNaN)}, 0, 64).i, 0);
   EXPECT_EQ(calc(Code::SIToF, {ofInt(1)}, 1, 0).f, -1.0);
   EXPECT_EQ(calc(Code::UIToF, {ofInt(1)}, 1, 0).f, 1.0);

@@ -35,14 +35,13 @@ public:
 private:
   KernelText(const std::string &name, int) {
     load();
-    module = mlir::parseSourceFile<mlir::ModuleOp>(
-        std::string(MOA_TEST_INPUTS) + "/" + name, &context);
+    module =
+        mlir::parseSourceFile<mlir::ModuleOp>(std::string(MOA_TEST_INPUTS) + "/" + name, &context);
     find();
   }
   void load() {
-    context.loadDialect<MoADialect, dnf::DNFDialect, onf::ONFDialect,
-                        mlir::arith::ArithDialect, mlir::math::MathDialect,
-                        mlir::memref::MemRefDialect>();
+    context.loadDialect<MoADialect, dnf::DNFDialect, onf::ONFDialect, mlir::arith::ArithDialect,
+                        mlir::math::MathDialect, mlir::memref::MemRefDialect>();
   }
   void find() {
     EXPECT_TRUE(module);
@@ -95,14 +94,12 @@ inline std::string errorOf(mlir::Operation *kernel, const KernelInputs &inputs,
 }
 
 /// Equal up to rounding; NaN and infinities at the same places.
-inline void expectClose(const Array &got, const Array &expected,
-                        double tolerance = 1e-13) {
+inline void expectClose(const Array &got, const Array &expected, double tolerance = 1e-13) {
   ASSERT_EQ(got.shape, expected.shape);
   ASSERT_EQ(got.data.size(), expected.data.size());
   for (size_t k = 0; k < got.data.size(); ++k) {
     if (std::isfinite(expected.data[k]))
-      ASSERT_NEAR(got.data[k], expected.data[k],
-                  tolerance * (1 + std::fabs(expected.data[k])))
+      ASSERT_NEAR(got.data[k], expected.data[k], tolerance * (1 + std::fabs(expected.data[k])))
           << "element " << k;
     else if (std::isnan(expected.data[k]))
       ASSERT_TRUE(std::isnan(got.data[k])) << "element " << k;

@@ -93,10 +93,8 @@ TEST_P(MonoidTest, BuildsWhatItApplies) {
     for (int k = 0; k < 100; ++k) {
       Cell cells[2] = {fromDouble(draw(), form), fromDouble(draw(), form)}, out;
       ASSERT_EQ(perform(*instr, cells, out), nullptr);
-      EXPECT_EQ(toDouble(out, form),
-                op(toDouble(cells[0], form), toDouble(cells[1], form)));
-      EXPECT_EQ(toDouble(combine(GetParam(), form, cells[0], cells[1]), form),
-                toDouble(out, form));
+      EXPECT_EQ(toDouble(out, form), op(toDouble(cells[0], form), toDouble(cells[1], form)));
+      EXPECT_EQ(toDouble(combine(GetParam(), form, cells[0], cells[1]), form), toDouble(out, form));
     }
   }
 }
@@ -127,8 +125,6 @@ TEST_P(MonoidTest, NaNStaysNaN) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MonoidTest, testing::ValuesIn(kMonoids),
-                         [](const auto &info) {
-                           return stringifyMonoid(info.param).str();
-                         });
+                         [](const auto &info) { return stringifyMonoid(info.param).str(); });
 
 } // namespace

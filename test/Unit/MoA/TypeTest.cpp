@@ -14,22 +14,19 @@ TEST(ArrayTypeTest, ExtentsAreCanonical) {
   MLIRContext context;
   context.loadDialect<MoADialect>();
   std::string message;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    message = diagnostic.str();
-  });
+  ScopedDiagnosticHandler handler(&context,
+                                  [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
   Builder b(&context);
   auto emitError = [&] { return mlir::emitError(b.getUnknownLoc()); };
   auto make = [&](StringRef extent) {
     message.clear();
     SmallVector<StringAttr> shape = {b.getStringAttr(extent)};
-    return ArrayType::getChecked(emitError, &context,
-                                 ArrayRef<StringAttr>(shape),
+    return ArrayType::getChecked(emitError, &context, ArrayRef<StringAttr>(shape),
                                  Type(b.getF32Type()));
   };
   EXPECT_TRUE(make("M + N"));
   EXPECT_FALSE(make("N + M"));
-  EXPECT_EQ(message,
-            "expects extents in canonical form (C1), but got 'N + M'");
+  EXPECT_EQ(message, "expects extents in canonical form (C1), but got 'N + M'");
   EXPECT_FALSE(make("2*"));
   EXPECT_EQ(message, "expects extents in canonical form (C1), but got '2*'");
 }

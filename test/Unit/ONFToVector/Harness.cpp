@@ -16,8 +16,8 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -70,16 +70,15 @@ static std::unique_ptr<ExecutionEngine> makeEngine(ModuleOp module) {
   return std::move(*engine);
 }
 
-std::unique_ptr<Kernel> Kernel::compile(StringRef text,
-                                        const ONFToVectorOptions &options,
+std::unique_ptr<Kernel> Kernel::compile(StringRef text, const ONFToVectorOptions &options,
                                         std::string &error) {
   auto kernel = std::make_unique<Kernel>();
   MLIRContext &context = kernel->context;
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-  registry.insert<MoADialect, onf::ONFDialect, arith::ArithDialect,
-                  math::MathDialect, func::FuncDialect>();
+  registry.insert<MoADialect, onf::ONFDialect, arith::ArithDialect, math::MathDialect,
+                  func::FuncDialect>();
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -98,8 +97,7 @@ std::unique_ptr<Kernel> Kernel::compile(StringRef text,
   if (!module)
     return nullptr;
   kernel->nests = (*module)->getAttrOfType<IntegerAttr>("moa.nests").getInt();
-  kernel->scratchBytes =
-      (*module)->getAttrOfType<IntegerAttr>("moa.scratch_bytes").getInt();
+  kernel->scratchBytes = (*module)->getAttrOfType<IntegerAttr>("moa.scratch_bytes").getInt();
   for (auto function : module->getOps<LLVM::LLVMFuncOp>())
     if (function.getName().ends_with("_nest0"))
       kernel->name = function.getName().drop_back(6).str();
@@ -145,8 +143,7 @@ void pushStrided(std::vector<int64_t> &slots, const void *data,
   slots.insert(slots.end(), strides.begin(), strides.end());
 }
 
-void pushArray(std::vector<int64_t> &slots, const void *data,
-               const std::vector<int64_t> &shape) {
+void pushArray(std::vector<int64_t> &slots, const void *data, const std::vector<int64_t> &shape) {
   std::vector<int64_t> strides(shape.size());
   int64_t stride = 1;
   for (size_t axis = shape.size(); axis-- > 0;) {

@@ -19,8 +19,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-std::unique_ptr<Kernel> build(const std::string &text, bool blocks,
-                              int64_t vectors = 6, int64_t bits = 512) {
+std::unique_ptr<Kernel> build(const std::string &text, bool blocks, int64_t vectors = 6,
+                              int64_t bits = 512) {
   std::string error;
   ONFToVectorOptions options;
   options.blocks = blocks;
@@ -42,7 +42,7 @@ struct Form {
   std::string type = "f32";
   Mask mask = Mask::None;
   bool pieces = false;
-  bool reversed = false;  // every array's axes stand in memory in reverse order
+  bool reversed = false;   // every array's axes stand in memory in reverse order
   int64_t poisonFrom = -1; // keys from here on are NaN and infinities
   std::string score = "%s = arith.addf %s1, %zero : $C";
 };
@@ -75,29 +75,28 @@ std::string attentionText(const Form &setup) {
                "(d0, d1) -> (d1 - 5) to "
                "(d0, d1) -> (d0 + 6)>] of ()";
   }
-  return fill(attention,
-              {{"WIDENQK", widen("q", "qw") + widen("kk", "kw")},
-               {"WIDENV", widen("v", "vw")},
-               {"GUARD", guard},
-               {"PIECES", pieces},
-               {"SCORE", setup.score},
-               {"FLIFT", ""},
-               {"LIFT", ""},
-               {"ROUNDS", narrow ? "rounds $T" : ""},
-               {"INF", compute == "f64" ? "0xFFF0000000000000" : "0xFF800000"},
-               {"T", setup.type},
-               {"C", compute},
-               {"D", std::to_string(setup.D)}});
+  return fill(attention, {{"WIDENQK", widen("q", "qw") + widen("kk", "kw")},
+                          {"WIDENV", widen("v", "vw")},
+                          {"GUARD", guard},
+                          {"PIECES", pieces},
+                          {"SCORE", setup.score},
+                          {"FLIFT", ""},
+                          {"LIFT", ""},
+                          {"ROUNDS", narrow ? "rounds $T" : ""},
+                          {"INF", compute == "f64" ? "0xFFF0000000000000" : "0xFF800000"},
+                          {"T", setup.type},
+                          {"C", compute},
+                          {"D", std::to_string(setup.D)}});
 }
 
 struct Tensor {
-  std::vector<double> data;      // as the kernel sees it
+  std::vector<double> data; // as the kernel sees it
   std::vector<char> bytes;
 };
 
 /// The tensor with its elements moved to the reverse order of axes.
-std::vector<char> reverseAxes(const std::vector<char> &bytes,
-                              const std::vector<int64_t> &shape, size_t size, bool back) {
+std::vector<char> reverseAxes(const std::vector<char> &bytes, const std::vector<int64_t> &shape,
+                              size_t size, bool back) {
   std::vector<char> result = bytes;
   int64_t count = 1;
   for (int64_t extent : shape)
@@ -109,8 +108,7 @@ std::vector<char> reverseAxes(const std::vector<char> &bytes,
       index[axis] = rest % shape[axis];
     for (size_t axis = shape.size(); axis-- > 0;)
       other = other * shape[axis] + index[axis];
-    std::memcpy(&result[(back ? flat : other) * size],
-                &bytes[(back ? other : flat) * size], size);
+    std::memcpy(&result[(back ? flat : other) * size], &bytes[(back ? other : flat) * size], size);
   }
   return result;
 }
@@ -167,9 +165,8 @@ bool isPresent(const Form &s, int64_t i, int64_t j) {
   return true;
 }
 
-void reference(const Form &s, const Tensor &Q, const Tensor &K, const Tensor &V,
-               double scale, std::vector<double> &O, std::vector<double> &lse,
-               double (*score)(double)) {
+void reference(const Form &s, const Tensor &Q, const Tensor &K, const Tensor &V, double scale,
+               std::vector<double> &O, std::vector<double> &lse, double (*score)(double)) {
   std::vector<double> p(s.M);
   for (int64_t b = 0; b != s.B; ++b)
     for (int64_t h = 0; h != s.H; ++h)
@@ -200,9 +197,9 @@ void reference(const Form &s, const Tensor &Q, const Tensor &K, const Tensor &V,
       }
 }
 
-void checkAttention(const Form &s, bool blocks, double tolerance,
-                    int64_t vectors = 6, int64_t bits = 512,
-                    double (*score)(double) = [](double x) { return x; }) {
+void checkAttention(
+    const Form &s, bool blocks, double tolerance, int64_t vectors = 6, int64_t bits = 512,
+    double (*score)(double) = [](double x) { return x; }) {
   SCOPED_TRACE(s.type + " N=" + std::to_string(s.N) + " M=" + std::to_string(s.M) +
                " D=" + std::to_string(s.D) + (blocks ? " blocks" : " general"));
   auto kernel = build(attentionText(s), blocks, vectors, bits);
@@ -263,9 +260,8 @@ void checkAttention(const Form &s, bool blocks, double tolerance,
 }
 
 class Both : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Path, Both, testing::Bool(), [](auto &info) {
-  return info.param ? "Blocks" : "General";
-});
+INSTANTIATE_TEST_SUITE_P(Path, Both, testing::Bool(),
+                         [](auto &info) { return info.param ? "Blocks" : "General"; });
 
 TEST_P(Both, FullAttention) {
   for (int64_t N : {1, 16, 40, 97})
@@ -320,8 +316,7 @@ TEST_P(Both, Softcap) {
   s.N = 50, s.M = 150;
   s.score = "%cap = arith.constant 2.0 : $C\n %ratio1 = arith.divf %s1, %cap : $C\n"
             "%th = math.tanh %ratio1 : $C\n %s = arith.mulf %th, %cap : $C";
-  checkAttention(s, GetParam(), 2e-6, 6, 512,
-                 [](double x) { return 2 * std::tanh(x / 2); });
+  checkAttention(s, GetParam(), 2e-6, 6, 512, [](double x) { return 2 * std::tanh(x / 2); });
 }
 
 TEST_P(Both, AnyStrides) {
@@ -496,7 +491,9 @@ onf.kernel @narrow attributes {symbols = ["N"], requires = [], arg_names = ["X"]
     onf.store %y, %R[%i] times ["R.s0"] plus "0" : f32, !moa.array<[N], f32>
   }
 }
-)", {{"H", type}}), true);
+)",
+                             {{"H", type}}),
+                        true);
     ASSERT_TRUE(kernel);
     std::vector<float> X{0, 1, -1, 0.5, 2}, R(5);
     std::vector<int64_t> slots;
@@ -524,7 +521,9 @@ onf.kernel @map attributes {symbols = ["N"], requires = [], arg_names = ["X"],
     onf.store %y, %R[%i] times ["R.s0"] plus "0" : $C, !moa.array<[N], $C>
   }
 }
-)", {{"C", type}, {"F", function}}), true, 6, bits);
+)",
+                           {{"C", type}, {"F", function}}),
+                      true, 6, bits);
   std::vector<T> result(x.size());
   int64_t n = x.size();
   std::vector<int64_t> slots;
@@ -537,8 +536,9 @@ onf.kernel @map attributes {symbols = ["N"], requires = [], arg_names = ["X"],
 }
 
 /// The error in units of the last place of the exact result.
-template <typename T> double worstUlp(const std::string &function, long double (*exact)(long double),
-                                      double from, double to, int64_t bits) {
+template <typename T>
+double worstUlp(const std::string &function, long double (*exact)(long double), double from,
+                double to, int64_t bits) {
   std::vector<T> x;
   std::mt19937_64 random(9);
   std::uniform_real_distribution<double> uniform(from, to);
@@ -549,14 +549,16 @@ template <typename T> double worstUlp(const std::string &function, long double (
   for (size_t k = 0; k != x.size(); ++k) {
     long double want = exact(x[k]);
     T near = static_cast<T>(want);
-    long double ulp = std::nextafter(std::abs(near), std::numeric_limits<T>::infinity()) - std::abs(near);
+    long double ulp =
+        std::nextafter(std::abs(near), std::numeric_limits<T>::infinity()) - std::abs(near);
     worst = std::max(worst, static_cast<double>(std::abs(y[k] - want) / ulp));
   }
   return worst;
 }
 
 /// Whether all results of these arguments are 0.
-template <typename T> bool areZero(const std::string &function, double from, double to, int64_t bits) {
+template <typename T>
+bool areZero(const std::string &function, double from, double to, int64_t bits) {
   std::vector<T> x;
   for (int k = 0; k != 1000; ++k)
     x.push_back(static_cast<T>(from + (to - from) * k / 999));

@@ -29,8 +29,8 @@ namespace {
 std::vector<std::string> kernelFiles() {
   std::vector<std::string> files;
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(MOA_TEST_KERNELS, error), end;
-       it != end && !error; it.increment(error))
+  for (llvm::sys::fs::directory_iterator it(MOA_TEST_KERNELS, error), end; it != end && !error;
+       it.increment(error))
     files.push_back(llvm::sys::path::stem(it->path()).str());
   std::sort(files.begin(), files.end());
   return files;
@@ -57,8 +57,7 @@ private:
     });
   }
   void addInput(ArrayType type, std::mt19937 &random);
-  void addSlots(ArrayType type, const std::vector<int64_t> &shape, char *bytes,
-                bool scalar);
+  void addSlots(ArrayType type, const std::vector<int64_t> &shape, char *bytes, bool scalar);
 
   llvm::StringRef text;
   KernelInputs inputs;
@@ -70,9 +69,7 @@ size_t bytesOf(Type type) {
   return type.isIndex() ? 8 : std::max(1u, type.getIntOrFloatBitWidth() / 8);
 }
 
-template <typename T> void put(char *where, T value) {
-  std::memcpy(where, &value, sizeof value);
-}
+template <typename T> void put(char *where, T value) { std::memcpy(where, &value, sizeof value); }
 template <typename T> T get(const char *where) {
   T value;
   std::memcpy(&value, where, sizeof value);
@@ -128,8 +125,7 @@ double getElement(const char *where, Type type) {
   return 0;
 }
 
-void Trial::addSlots(ArrayType type, const std::vector<int64_t> &shape, char *data,
-                   bool scalar) {
+void Trial::addSlots(ArrayType type, const std::vector<int64_t> &shape, char *data, bool scalar) {
   if (!scalar)
     return pushArray(slots, data, shape);
   int64_t slot = 0;
@@ -155,8 +151,7 @@ void Trial::addInput(ArrayType type, std::mt19937 &random) {
       value = value < 0.8;
     else if (element.isIntOrIndex() && bytesOf(element) > 1)
       value *= 1000; // more than one byte
-    array.data.push_back(
-        putElement(&bytes.back()[k * bytesOf(element)], element, value));
+    array.data.push_back(putElement(&bytes.back()[k * bytesOf(element)], element, value));
   }
   addSlots(type, array.shape, bytes.back().data(), type.getRank() == 0);
   inputs.arrays.push_back(array);
@@ -164,8 +159,7 @@ void Trial::addInput(ArrayType type, std::mt19937 &random) {
 
 void Trial::check(const ONFToVectorOptions &options, double tolerance) {
   MLIRContext context;
-  context.loadDialect<MoADialect, onf::ONFDialect, arith::ArithDialect,
-                      math::MathDialect>();
+  context.loadDialect<MoADialect, onf::ONFDialect, arith::ArithDialect, math::MathDialect>();
   auto module = parseSourceString<ModuleOp>(text, &context);
   ASSERT_TRUE(module);
   auto kernel = *module->getOps<onf::KernelOp>().begin();
@@ -176,8 +170,8 @@ void Trial::check(const ONFToVectorOptions &options, double tolerance) {
     addInput(cast<ArrayType>(arg.getType()), random);
   auto shapes = outputShapes(kernel, inputs.symbols);
   ASSERT_TRUE(static_cast<bool>(shapes)) << llvm::toString(shapes.takeError());
-  for (auto [arg, shape] : llvm::zip_equal(
-           kernel.getBody().getArguments().drop_front(numInputs), *shapes)) {
+  for (auto [arg, shape] :
+       llvm::zip_equal(kernel.getBody().getArguments().drop_front(numInputs), *shapes)) {
     auto type = cast<ArrayType>(arg.getType());
     int64_t count = 1;
     for (int64_t size : shape)
@@ -194,8 +188,8 @@ void Trial::check(const ONFToVectorOptions &options, double tolerance) {
   auto want = interpret(kernel, inputs);
   ASSERT_TRUE(static_cast<bool>(want)) << llvm::toString(want.takeError());
   for (auto [k, array] : llvm::enumerate(*want)) {
-    Type element = cast<ArrayType>(
-        kernel.getBody().getArgument(numInputs + k).getType()).getElementType();
+    Type element =
+        cast<ArrayType>(kernel.getBody().getArgument(numInputs + k).getType()).getElementType();
     std::vector<double> got, finite;
     for (size_t e = 0; e != array.data.size(); ++e) {
       double value = getElement(&outputs[k][e * bytesOf(element)], element);
@@ -218,8 +212,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Oracle, testing::ValuesIn(kernelFiles()),
                          [](auto &info) { return info.param; });
 
 TEST_P(Oracle, Agrees) {
-  auto file = llvm::MemoryBuffer::getFile(std::string(MOA_TEST_KERNELS "/") +
-                                          GetParam() + ".mlir");
+  auto file = llvm::MemoryBuffer::getFile(std::string(MOA_TEST_KERNELS "/") + GetParam() + ".mlir");
   ASSERT_TRUE(static_cast<bool>(file));
   llvm::StringRef text = (*file)->getBuffer();
   double tolerance = 0;

@@ -204,7 +204,8 @@ TEST(TileShapes, SmallBlocksForFewRows) {
   }
 }
 
-// A last round is shared where blocks are alike, the call has a workspace, and each has a multiprocessor for itself.
+// A last round is shared where blocks are alike, the call has a workspace, and each has a
+// multiprocessor for itself.
 TEST(TileShapes, SharesOfALastRound) {
   GpuNest nest = weightedSum(128, 128);
   auto shares = [&] { return rankTileShapes(nest, h200()).front().first.shares; };
@@ -269,9 +270,10 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   expect(shapeOf(2, 128, 1), "asks for 1 stage, but to overlap it takes at least 2");
   expect(shapeOf(2, 24), "tiles of 24 indices");
   expect(shapeOf(2, 512), "tiles of 512 indices");
-  expect(shapeOf(2, 128, 4), "needs 297984 bytes of shared memory (32768 of rows, 4 x 65536 of "
-                             "stages, 3072 of barriers, lists and alignment), but a block of 'h200' "
-                             "has 232448");
+  expect(shapeOf(2, 128, 4),
+         "needs 297984 bytes of shared memory (32768 of rows, 4 x 65536 of "
+         "stages, 3072 of barriers, lists and alignment), but a block of 'h200' "
+         "has 232448");
   expect(shapeOf(3, 128), "needs about 188 registers in each thread of a consumer (64 of sums, 64 "
                           "of scores, 32 of weights, 28 of states and addresses), but it has 160");
   TileShape shape = shapeOf(2, 128);
@@ -289,7 +291,8 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   scores.widths.clear();
   scores.depths.front().columns = 64;
   EXPECT_NE(errorOf(checkTileShape(scores, shapeOf(3, 256), machine, "nest 0"))
-                .find("nest 0 has contractions of 256 columns, which take about 160 registers in each thread, but a block of 512 "
+                .find("nest 0 has contractions of 256 columns, which take about 160 registers in "
+                      "each thread, but a block of 512 "
                       "threads starts with 128"),
             std::string::npos);
   EXPECT_EQ(errorOf(checkTileShape(scores, shapeOf(3, 128), machine, "nest 0")), "");
@@ -304,10 +307,12 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   expect(shape, "factor of 2^65, but this fold allows exponents up to 64");
   shape = shapeOf(2, 128);
   shape.shares = 132;
-  expect(shape, "asks for shares, but its blocks visit different indices, its fold is a product of arrays or stands behind one, or it carries what is neither f32 nor bool");
+  expect(shape, "asks for shares, but its blocks visit different indices, its fold is a product of "
+                "arrays or stands behind one, or it carries what is neither f32 nor bool");
 }
 
-/// A consumer of a product waits for a tile before it frees the stage of the previous one: with one stage it never ends.
+/// A consumer of a product waits for a tile before it frees the stage of the previous one: with one
+/// stage it never ends.
 TEST(TileShapes, ProductsHoldTwoStages) {
   GpuMachine machine = h200();
   GpuNest nest = weightedSum(64, 64);
@@ -324,7 +329,8 @@ TEST(TileShapes, ProductsHoldTwoStages) {
     EXPECT_EQ(errorOf(checkTileShape(fold, shape, machine, "nest 0")), "");
     shape.stages = needed - 1;
     std::string error = errorOf(checkTileShape(fold, shape, machine, "nest 0"));
-    const char *why = needed == 2 ? "asks for 1 stage, but a product waits for each tile before it frees the stage of the "
+    const char *why = needed == 2 ? "asks for 1 stage, but a product waits for each tile before it "
+                                    "frees the stage of the "
                                     "previous one: ask for at least 2"
                                   : "asks for 0 stages, but it takes at least 1";
     EXPECT_NE(error.find(why), std::string::npos) << "got '" << error << "'";
@@ -532,9 +538,10 @@ TEST(GpuSchedules, BadSchedules) {
          "\"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
   expect("\"block\": 0, \"thread\"", "\"block\": 0, \"sequential\": 2, \"thread\"",
          "has the factor 'sequential', but a block takes rows one behind the other");
-  expect("\"warpgroup\": 2", "\"warpgroups\": 2", "unknown key 'warpgroups' in axis 'n'; known "
-                                                  "are name, block, sequential, warpgroup, warp, register, "
-                                                  "lane, thread");
+  expect("\"warpgroup\": 2", "\"warpgroups\": 2",
+         "unknown key 'warpgroups' in axis 'n'; known "
+         "are name, block, sequential, warpgroup, warp, register, "
+         "lane, thread");
   expect("\"warp\": 4", "\"warp\": 2", "axis 'n' of nest 0 has warpgroups, whose rows are");
   expect("\"lane\": 8", "\"lane\": 8, \"thread\": 2", "and nothing else");
   expect("\"stage\": 2, ", "", "fold 'm' of nest 0 needs its stages");

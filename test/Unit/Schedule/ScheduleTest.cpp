@@ -27,8 +27,7 @@ TEST(Lifting, QuotientOfAShape) {
 }
 
 /// All digit vectors below the bounds; calls back with each.
-template <typename Function>
-void forDigits(ArrayRef<int64_t> bounds, Function function) {
+template <typename Function> void forDigits(ArrayRef<int64_t> bounds, Function function) {
   for (int64_t bound : bounds)
     if (bound == 0)
       return;
@@ -169,9 +168,7 @@ TEST(Machines, BadDescriptions) {
 class ScheduleTest : public ::testing::Test {
 protected:
   MLIRContext context;
-  ScheduleTest() {
-    context.loadDialect<onf::ONFDialect, MoADialect, arith::ArithDialect>();
-  }
+  ScheduleTest() { context.loadDialect<onf::ONFDialect, MoADialect, arith::ArithDialect>(); }
 
   /// A weighted sum of rows: s_ij = Σ_k Q_ik K_jk, o_id = Σ_j s_ij V_jd.
   OwningOpRef<ModuleOp> weighted(StringRef rows, StringRef inner, StringRef carried,

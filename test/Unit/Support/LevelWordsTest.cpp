@@ -14,8 +14,8 @@ TEST(LevelWords, Text) {
        "there is no operation 'moa.x'"},
       {"unknown  type `arry` in dialect `moa`", "there is no type '!moa.arry'"},
       {"unknown attribute `fn` in dialect `moa`", "there is no attribute '#moa.fn'"},
-      {"use of undeclared SSA value name",
-       "this value is not defined; a value is the result of an operation or an argument of a block"},
+      {"use of undeclared SSA value name", "this value is not defined; a value is the result of an "
+                                           "operation or an argument of a block"},
       {"use of value '%0' expects different type than prior uses: 'f32' vs 'index'",
        "the value '%0' has the type f32 here, but index elsewhere"},
       {"prior use here", "it is defined or used with the other type here"},
@@ -116,7 +116,8 @@ TEST(LevelWords, Checks) {
        "'onf.for' expects its body ('body') to have blocks: 1"},
       {"'arith.addi' op operand #1 does not dominate this use",
        "'arith.addi' has a value as operand 1 that is not defined in front of it"},
-      {"'moa.map' op inferred type(s) 'f32' are incompatible with return type(s) of operation 'f64'",
+      {"'moa.map' op inferred type(s) 'f32' are incompatible with return type(s) of operation "
+       "'f64'",
        "'moa.map' has results of the types 'f32', but 'f64' are written"},
       {"'x.y' op has a region", "'x.y' has a body"},
       // What the compiler says stays as it is.

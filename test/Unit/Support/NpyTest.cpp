@@ -24,9 +24,7 @@ protected:
   }
   void TearDown() override { llvm::sys::fs::remove_directories(directory); }
 
-  std::string path(llvm::StringRef name) {
-    return (directory + "/" + name).str();
-  }
+  std::string path(llvm::StringRef name) { return (directory + "/" + name).str(); }
   std::string write(llvm::StringRef name, llvm::StringRef contents) {
     std::error_code error;
     llvm::raw_fd_ostream(path(name), error) << contents;
@@ -39,8 +37,8 @@ protected:
   unsigned countFiles() {
     std::error_code error;
     unsigned count = 0;
-    for (llvm::sys::fs::directory_iterator file(directory, error), end;
-         !error && file != end; file.increment(error))
+    for (llvm::sys::fs::directory_iterator file(directory, error), end; !error && file != end;
+         file.increment(error))
       ++count;
     return count;
   }
@@ -51,15 +49,13 @@ protected:
 /// A version-1 file with this dictionary.
 std::string makeFile(std::string header, std::string data = "") {
   header += '\n';
-  return std::string("\x93NUMPY\x01\x00", 8) + char(header.size()) + '\0' +
-         header + data;
+  return std::string("\x93NUMPY\x01\x00", 8) + char(header.size()) + '\0' + header + data;
 }
 
 TEST_F(Files, ReadsWhatItWrites) {
   std::vector<float> values = {1, 2, 3, 4, 5, 6};
   llvm::ArrayRef<char> bytes(reinterpret_cast<char *>(values.data()), 24);
-  for (std::vector<int64_t> shape :
-       {std::vector<int64_t>{6}, {2, 3}, {1, 2, 3, 1}}) {
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{6}, {2, 3}, {1, 2, 3, 1}}) {
     std::string file = writeNpy("f4", shape, bytes);
     auto array = readNpy(write("a.npy", file));
     ASSERT_TRUE(bool(array)) << llvm::toString(array.takeError());
@@ -72,8 +68,7 @@ TEST_F(Files, ReadsWhatItWrites) {
 
 TEST_F(Files, ScalarsAndEmptyArrays) {
   double value = 2.5;
-  auto scalar = readNpy(write(
-      "s.npy", writeNpy("f8", {}, {reinterpret_cast<char *>(&value), 8})));
+  auto scalar = readNpy(write("s.npy", writeNpy("f8", {}, {reinterpret_cast<char *>(&value), 8})));
   ASSERT_TRUE(bool(scalar));
   EXPECT_TRUE(scalar->shape.empty());
   EXPECT_EQ(scalar->getNumElements(), 1);
@@ -111,8 +106,7 @@ TEST_F(Files, RefusesWithTheReason) {
   EXPECT_THAT(readError(makeFile("{'descr': '<f4', 'fortran_order': False, "
                                  "'shape': (4611686018427387904, 4), }")),
               HasSubstr("is senseless: (4611686018427387904, 4)"));
-  EXPECT_THAT(readError(makeFile("{'descr': '<f4'}")),
-              HasSubstr("fortran_order"));
+  EXPECT_THAT(readError(makeFile("{'descr': '<f4'}")), HasSubstr("fortran_order"));
   auto missing = readNpy(path("none.npy"));
   ASSERT_FALSE(bool(missing));
   EXPECT_THAT(llvm::toString(missing.takeError()), HasSubstr("none.npy"));

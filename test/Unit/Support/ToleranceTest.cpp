@@ -8,9 +8,16 @@ using namespace moa;
 namespace {
 
 TEST(Tolerance, NumbersHaveTheFewestDigits) {
-  for (auto [value, text] : {std::pair(3e-2, "3e-2"), {0.0019, "1.9e-3"}, {1e-10, "1e-10"}, {0.5, "5e-1"},
-                             {1.0, "1"}, {2.5, "2.5"}, {10.0, "10"}, {1234.5, "1234.5"},
-                             {1e6, "1e6"}, {1.0 / 3, "3.333333333333333e-1"},
+  for (auto [value, text] : {std::pair(3e-2, "3e-2"),
+                             {0.0019, "1.9e-3"},
+                             {1e-10, "1e-10"},
+                             {0.5, "5e-1"},
+                             {1.0, "1"},
+                             {2.5, "2.5"},
+                             {10.0, "10"},
+                             {1234.5, "1234.5"},
+                             {1e6, "1e6"},
+                             {1.0 / 3, "3.333333333333333e-1"},
                              {0x1p-1074, "5e-324"}})
     EXPECT_EQ(getNumberText(value), text);
   EXPECT_EQ(getNumberText(1.0 / 3, 3), "3.33e-1");

@@ -20,8 +20,7 @@ class Signatures : public testing::Test {
 protected:
   Signatures() { context.loadDialect<MoADialect>(); }
 
-  llvm::Expected<KernelSignature> read(std::string symbols,
-                                       std::vector<std::string> inputs,
+  llvm::Expected<KernelSignature> read(std::string symbols, std::vector<std::string> inputs,
                                        std::string constraints = "") {
     std::string names, arguments;
     for (size_t k = 0; k < inputs.size(); ++k) {
@@ -29,13 +28,12 @@ protected:
       names += comma + "\"" + name + "\"";
       arguments += comma + "%" + name + ": !moa.array<" + inputs[k] + ">";
     }
-    std::string text =
-        "moa.kernel @f attributes {symbols = [" + symbols + "], requires = [" +
-        constraints + "], arg_names = [" + names +
-        "], result_names = [\"r\"], result_types = "
-        "[!moa.array<" +
-        inputs[0] + ">]} {\n^bb0(" + arguments +
-        "):\n  moa.return %a0 : !moa.array<" + inputs[0] + ">\n}";
+    std::string text = "moa.kernel @f attributes {symbols = [" + symbols + "], requires = [" +
+                       constraints + "], arg_names = [" + names +
+                       "], result_names = [\"r\"], result_types = "
+                       "[!moa.array<" +
+                       inputs[0] + ">]} {\n^bb0(" + arguments +
+                       "):\n  moa.return %a0 : !moa.array<" + inputs[0] + ">\n}";
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     if (!module)
       return llvm::createStringError("the test's text does not parse");
@@ -59,8 +57,7 @@ TEST_F(Signatures, SymbolsComeFromTheShapes) {
   auto signature = read(R"("N", "M")", {"[N, M], f32", "[M, 4], bf16"});
   ASSERT_TRUE(bool(signature)) << llvm::toString(signature.takeError());
   EXPECT_EQ(bindings(*signature), "N = a0.shape[0]; M = a0.shape[1]; ");
-  EXPECT_EQ(signature->getText(),
-            "f(a0 : f32[N, M], a1 : bf16[M, 4]) -> (r : f32[N, M])");
+  EXPECT_EQ(signature->getText(), "f(a0 : f32[N, M], a1 : bf16[M, 4]) -> (r : f32[N, M])");
 }
 
 TEST_F(Signatures, LinearExtentsAreSolved) {
@@ -78,8 +75,7 @@ TEST_F(Signatures, UndeterminedSymbolsAreErrors) {
 }
 
 TEST_F(Signatures, Constraints) {
-  auto signature =
-      read(R"("H", "G")", {"[H, G], f32"}, R"("H%G == 0", "G <= 8", "H != 3")");
+  auto signature = read(R"("H", "G")", {"[H, G], f32"}, R"("H%G == 0", "G <= 8", "H != 3")");
   ASSERT_TRUE(bool(signature)) << llvm::toString(signature.takeError());
   ASSERT_EQ(signature->constraints.size(), 3u);
   EXPECT_EQ(signature->constraints[0].relation, 0);
@@ -89,19 +85,16 @@ TEST_F(Signatures, Constraints) {
 }
 
 TEST_F(Signatures, HeaderDeclaresTheEntryPoints) {
-  auto signature =
-      read(R"("N")", {"[N], f32", "[], i1", "[N], i1", "[], bf16"});
+  auto signature = read(R"("N")", {"[N], f32", "[], i1", "[N], i1", "[], bf16"});
   ASSERT_TRUE(bool(signature)) << llvm::toString(signature.takeError());
   cpu::Processor processor{"abacus", {}};
   for (int k = 0; k < 20; ++k)
     processor.features.push_back({"beads", 7, 0, 0, 0, 0});
   std::string header = cpu::printHeader({*signature}, "GUARD_H", processor);
   EXPECT_THAT(header, HasSubstr(" * Compiled for the processor abacus. "));
-  EXPECT_THAT(
-      header,
-      HasSubstr("int32_t f(const DLTensor *a0, const DLTensor *a2, bool "
-                "a1, float a3,\n          const DLTensor *r, void "
-                "*workspace, size_t bytes, void *stream);"));
+  EXPECT_THAT(header, HasSubstr("int32_t f(const DLTensor *a0, const DLTensor *a2, bool "
+                                "a1, float a3,\n          const DLTensor *r, void "
+                                "*workspace, size_t bytes, void *stream);"));
   EXPECT_THAT(header, HasSubstr("int32_t f_prepare(int32_t device);"));
   EXPECT_THAT(header, HasSubstr(" *   in  a2 : bool[N]\n"));
   // That of a GPU declares the same, with notes of its own.

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/moa-run/Check.h"
 #include "lib/Support/HalfFloat.h"
 #include "tools/moa-run/Arguments.h"
-#include "tools/moa-run/Check.h"
 #include "gmock/gmock.h"
 #include <cmath>
 #include <cstdlib>
@@ -51,7 +51,7 @@ struct Trial {
 };
 
 Trial tryFamily(const std::string &name, const Words &words,
-              std::vector<std::string> settings = {}) {
+                std::vector<std::string> settings = {}) {
   CompilerOptions options;
   options.settings = std::move(settings);
   options.optimization = 1;
@@ -62,7 +62,8 @@ Trial tryFamily(const std::string &name, const Words &words,
 Trial tryText(const std::string &text, const Words &words) {
   CompilerOptions options;
   options.optimization = 1;
-  options.checksTolerances = false; // relative errors are found here, which no call shows beforehand
+  options.checksTolerances =
+      false; // relative errors are found here, which no call shows beforehand
   return Trial(Compiler(options).compileText(text), words);
 }
 
@@ -94,8 +95,8 @@ TEST(Check, BoundsTheRoundingOfComputedOperandsAndNoMore) {
 
 TEST(Check, AddsNothingWhereOperandsAreRead) {
   // Two ulps are beyond the bound of the types, and no operand but the weights is rounded.
-  Trial trial = tryFamily("scaled.moa", {{"B", "1"}, {"H", "2"}, {"N", "64"}, {"M", "200"},
-                                     {"scale", "0.125"}});
+  Trial trial = tryFamily("scaled.moa",
+                          {{"B", "1"}, {"H", "2"}, {"N", "64"}, {"M", "200"}, {"scale", "0.125"}});
   ASSERT_TRUE(trial.unit.ok()) << trial.unit.renderDiagnostics();
   EXPECT_TRUE(trial.check(0)[0].ok());
   addUlps(trial.call.outputs[0], 2);
@@ -106,7 +107,7 @@ TEST(Check, AddsNothingWhereOperandsAreRead) {
 
 TEST(Check, ARightResultNeedsNoSecondReference) {
   Trial trial = tryText("kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = +/ x }\n",
-                    {{"N", "4"}, {"M", "50"}});
+                        {{"N", "4"}, {"M", "50"}});
   ASSERT_TRUE(trial.unit.ok());
   OutputError error = trial.check(0)[0];
   EXPECT_TRUE(error.ok());
@@ -161,8 +162,9 @@ TEST(Check, FindsElementsOfCatenations) {
 }
 
 TEST(Check, SaysWhereValuesLeaveTheRangeOfF32) {
-  Trial trial = tryText("kernel k[N](x : f32[N]) -> y : f32[N] { y = exp(x * 200) / exp(x * 200) }\n",
-                    {{"N", "300"}});
+  Trial trial =
+      tryText("kernel k[N](x : f32[N]) -> y : f32[N] { y = exp(x * 200) / exp(x * 200) }\n",
+              {{"N", "300"}});
   ASSERT_TRUE(trial.unit.ok());
   for (int64_t rows : {0, 16}) {
     OutputError error = trial.check(rows)[0];
@@ -182,8 +184,8 @@ TEST(Check, SaysWhereValuesLeaveTheRangeOfF32) {
 
 TEST(Check, AResultBeyondItsTypeIsAnInfinity) {
   Trial trial = tryText("kernel k[N](x : f32[N]) -> (y : f16[N], z : f32[N]) {\n"
-                    "  y = x * 100000\n  z = x * 2e38\n}\n",
-                    {{"N", "200"}});
+                        "  y = x * 100000\n  z = x * 2e38\n}\n",
+                        {{"N", "200"}});
   ASSERT_TRUE(trial.unit.ok());
   for (const OutputError &error : trial.check(0))
     EXPECT_TRUE(error.ok()) << error.name << ": " << error.note;
@@ -191,9 +193,9 @@ TEST(Check, AResultBeyondItsTypeIsAnInfinity) {
   EXPECT_FALSE(trial.check(0)[0].ok());
 }
 
-const char *const kHeads =
-    "kernel k[B, N, M](x : f32[B, N, M], w : f32[M, 4]) -> (y : f32[B, N, 4] within 1e-3 relative,\n"
-    "    z : f32[B, N] within 1e-3) { y = x +.* w\n  z = +/ x }\n";
+const char *const kHeads = "kernel k[B, N, M](x : f32[B, N, M], w : f32[M, 4]) -> (y : f32[B, N, "
+                           "4] within 1e-3 relative,\n"
+                           "    z : f32[B, N] within 1e-3) { y = x +.* w\n  z = +/ x }\n";
 
 TEST(Check, MeasuresRelativeTolerancesPerLeadingIndex) {
   Trial trial = tryText(kHeads, {{"B", "5"}, {"N", "20"}, {"M", "30"}});
@@ -250,8 +252,8 @@ TEST(Check, MeasuresOtherTolerancesByMagnitudes) {
 
 TEST(Check, KeepsTheBoundOfTheTypesUnderALargeTolerance) {
   // Nothing is spent, so an error that the types do not explain is one.
-  Trial trial = tryText("kernel k[N](x : f32[N]) -> y : f32[N] within 0.5 { y = x * 3 }\n",
-                        {{"N", "40"}});
+  Trial trial =
+      tryText("kernel k[N](x : f32[N]) -> y : f32[N] within 0.5 { y = x * 3 }\n", {{"N", "40"}});
   ASSERT_TRUE(trial.unit.ok());
   EXPECT_TRUE(trial.check(0)[0].ok());
   Value &y = trial.call.outputs[0];

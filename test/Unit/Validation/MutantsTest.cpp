@@ -1,10 +1,10 @@
 //===- MutantsTest.cpp - wrong laws, addresses and liftings are caught ----===//
 #include "dialects/DNF/IR/DNF.h"
+#include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipelines/Registration.h"
-#include "lib/Analysis/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Validation/Validation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,8 +46,8 @@ Value psi(OpBuilder &b, Location loc, Value array, ValueRange index) {
                             index);
 }
 Value extent(OpBuilder &b, Location loc, Value array, unsigned axis) {
-  return dnf::ExtentOp::create(
-      b, loc, cast<ArrayType>(array.getType()).getShape()[axis].getValue());
+  return dnf::ExtentOp::create(b, loc,
+                               cast<ArrayType>(array.getType()).getShape()[axis].getValue());
 }
 
 class Mutants : public ::testing::Test {
@@ -89,10 +89,10 @@ protected:
   /// The message of the validation where a law is replaced.
   std::string withLaw(StringRef text, StringRef law, StringRef op, MakeElement make) {
     read(text);
-    dnf = run(*moa, createConvertMoAToDNFPass({law.str()}, 0, nullptr,
-                                              [&](RewritePatternSet &patterns) {
-                                                patterns.add<WrongLaw>(&context, op, make);
-                                              }));
+    dnf = run(*moa,
+              createConvertMoAToDNFPass({law.str()}, 0, nullptr, [&](RewritePatternSet &patterns) {
+                patterns.add<WrongLaw>(&context, op, make);
+              }));
     return compareUses();
   }
   std::string compareUses() {
@@ -104,13 +104,15 @@ protected:
   }
   std::string compareAddresses() {
     Validator validator(&context);
-    bool good = succeeded(validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf),
-                                                     kernelOf<onf::KernelOp>(onf)));
+    bool good = succeeded(
+        validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf)));
     EXPECT_EQ(good, messages.empty());
     return std::move(messages);
   }
   /// The lifted form of `onf` with the intervals of its masks.
-  OwningOpRef<ModuleOp> lift() { return run(*run(*onf, createDeriveIntervalsPass()), createLiftPass()); }
+  OwningOpRef<ModuleOp> lift() {
+    return run(*run(*onf, createDeriveIntervalsPass()), createLiftPass());
+  }
   /// The message of the values at a random point, where `lifted` is not that of `onf`.
   std::string compareValues(OwningOpRef<ModuleOp> lifted) {
     Validator validator(&context);
@@ -147,20 +149,19 @@ TEST_F(Mutants, RightLawsPass) {
        "}");
   toLoops();
   Validator validator(&context);
-  ASSERT_TRUE(succeeded(validator.compareUses(kernelOf<moa::KernelOp>(moa),
-                                              kernelOf<dnf::KernelOp>(dnf))))
+  ASSERT_TRUE(
+      succeeded(validator.compareUses(kernelOf<moa::KernelOp>(moa), kernelOf<dnf::KernelOp>(dnf))))
       << messages;
   ASSERT_TRUE(succeeded(validator.checkBounds(kernelOf<dnf::KernelOp>(dnf)))) << messages;
-  ASSERT_TRUE(succeeded(validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf),
-                                                   kernelOf<onf::KernelOp>(onf))))
+  ASSERT_TRUE(succeeded(
+      validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf))))
       << messages;
   auto lifted = run(*onf, createLiftPass());
-  ASSERT_TRUE(succeeded(validator.checkLifting(kernelOf<onf::KernelOp>(onf),
-                                               kernelOf<onf::KernelOp>(lifted))))
+  ASSERT_TRUE(succeeded(
+      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))))
       << messages;
-  ASSERT_TRUE(succeeded(validator.compareValues(kernelOf<dnf::KernelOp>(dnf),
-                                                kernelOf<onf::KernelOp>(onf),
-                                                kernelOf<onf::KernelOp>(lifted))))
+  ASSERT_TRUE(succeeded(validator.compareValues(
+      kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))))
       << messages;
   std::map<Fact::Kind, unsigned> counts;
   std::set<std::string> lemmas;
@@ -198,33 +199,34 @@ TEST_F(Mutants, TransposeTheWrongWay) {
 }
 
 TEST_F(Mutants, ReverseOffByOne) {
-  std::string text = withLaw(
-      "kernel k[N](x : f32[N]) -> y : f32[N] { y = reverse(x) }", "psi-reverse", "moa.reverse",
-      [](Operation *op, auto i, auto &b, auto loc) {
-        Value n = extent(b, loc, op->getOperand(0), 0);
-        return psi(b, loc, op->getOperand(0), {arith::SubIOp::create(b, loc, n, i[0])});
-      });
+  std::string text =
+      withLaw("kernel k[N](x : f32[N]) -> y : f32[N] { y = reverse(x) }", "psi-reverse",
+              "moa.reverse", [](Operation *op, auto i, auto &b, auto loc) {
+                Value n = extent(b, loc, op->getOperand(0), 0);
+                return psi(b, loc, op->getOperand(0), {arith::SubIOp::create(b, loc, n, i[0])});
+              });
   EXPECT_THAT(text, HasSubstr("x[N - n - 1] became x[N - n]"));
 }
 
 TEST_F(Mutants, TakeFromTheWrongEnd) {
-  std::string text = withLaw("kernel k[N](x : f32[N]) -> y : f32[2] require N >= 2 { y = take(x, -2) }",
-                             "psi-slice", "moa.slice", [](Operation *op, auto i, auto &b, auto loc) {
-                               return psi(b, loc, op->getOperand(0), i);
-                             });
+  std::string text =
+      withLaw("kernel k[N](x : f32[N]) -> y : f32[2] require N >= 2 { y = take(x, -2) }",
+              "psi-slice", "moa.slice", [](Operation *op, auto i, auto &b, auto loc) {
+                return psi(b, loc, op->getOperand(0), i);
+              });
   EXPECT_THAT(text, HasSubstr("x[N + k - 2] became x[k]"));
 }
 
 TEST_F(Mutants, CatenateWithoutOffset) {
-  std::string text = withLaw(
-      "kernel k[N, M](x : f32[N], z : f32[M]) -> y : f32[N + M] { y = cat(x, z) }", "psi-cat",
-      "moa.cat", [](Operation *op, auto i, auto &b, auto loc) {
-        auto cat = cast<CatOp>(op);
-        Value n = extent(b, loc, cat.getLhs(), 0);
-        Value inFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, i[0], n);
-        Value left = psi(b, loc, cat.getLhs(), i), right = psi(b, loc, cat.getRhs(), i);
-        return dnf::JoinOp::create(b, loc, inFirst, left, right).getResult();
-      });
+  std::string text =
+      withLaw("kernel k[N, M](x : f32[N], z : f32[M]) -> y : f32[N + M] { y = cat(x, z) }",
+              "psi-cat", "moa.cat", [](Operation *op, auto i, auto &b, auto loc) {
+                auto cat = cast<CatOp>(op);
+                Value n = extent(b, loc, cat.getLhs(), 0);
+                Value inFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, i[0], n);
+                Value left = psi(b, loc, cat.getLhs(), i), right = psi(b, loc, cat.getRhs(), i);
+                return dnf::JoinOp::create(b, loc, inFirst, left, right).getResult();
+              });
   EXPECT_THAT(text, HasSubstr("z[m - N] became z[m]"));
 }
 
@@ -243,11 +245,11 @@ TEST_F(Mutants, RotateBackwards) {
 }
 
 TEST_F(Mutants, MaskForgotten) {
-  std::string text = withLaw(
-      "kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = +/ mask([i, j] j <= i, x) }", "psi-mask",
-      "moa.mask", [](Operation *op, auto i, auto &b, auto loc) {
-        return psi(b, loc, cast<MaskOp>(op).getInput(), i);
-      });
+  std::string text =
+      withLaw("kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = +/ mask([i, j] j <= i, x) }",
+              "psi-mask", "moa.mask", [](Operation *op, auto i, auto &b, auto loc) {
+                return psi(b, loc, cast<MaskOp>(op).getInput(), i);
+              });
   EXPECT_THAT(text, HasSubstr("has changed what y means"));
 }
 
@@ -277,13 +279,13 @@ TEST_F(Mutants, ReshapeByColumns) {
 }
 
 TEST_F(Mutants, GatherOnTheWrongAxis) {
-  std::string text = withLaw(
-      "kernel k[N](x : f32[N, N], t : i32[N] in 0..N) -> y : f32[N, N] { y = x[t] }", "psi-psi",
-      "moa.psi", [](Operation *op, auto i, auto &b, auto loc) {
-        auto gather = cast<moa::PsiOp>(op);
-        Value entry = psi(b, loc, gather.getIndices()[0], {i[0]});
-        return psi(b, loc, gather.getInput(), {i[1], entry});
-      });
+  std::string text =
+      withLaw("kernel k[N](x : f32[N, N], t : i32[N] in 0..N) -> y : f32[N, N] { y = x[t] }",
+              "psi-psi", "moa.psi", [](Operation *op, auto i, auto &b, auto loc) {
+                auto gather = cast<moa::PsiOp>(op);
+                Value entry = psi(b, loc, gather.getIndices()[0], {i[0]});
+                return psi(b, loc, gather.getInput(), {i[1], entry});
+              });
   EXPECT_THAT(text, HasSubstr("has changed what y means"));
 }
 
@@ -349,7 +351,8 @@ TEST_F(Mutants, StrideOfAnotherArray) {
   toLoops();
   auto load = first<onf::LoadOp>(*onf);
   load.setCoefficientsAttr(Builder(&context).getStrArrayAttr({"x.s0", "y.s1"}));
-  EXPECT_THAT(compareAddresses(), HasSubstr("the address of x is no multi-index: a coefficient is not linear in the "
+  EXPECT_THAT(compareAddresses(),
+              HasSubstr("the address of x is no multi-index: a coefficient is not linear in the "
                         "strides x.s0 …"));
 }
 
@@ -373,8 +376,10 @@ TEST_F(Mutants, StoredAcross) {
   toLoops();
   auto store = first<onf::StoreOp>(*onf);
   store.setCoefficientsAttr(Builder(&context).getStrArrayAttr({"z.s1", "z.s0"}));
-  EXPECT_THAT(compareAddresses(), HasSubstr(", which is not every element once: axis 0 needs the index of a loop over N "
-                        "of its own"));
+  EXPECT_THAT(
+      compareAddresses(),
+      HasSubstr(", which is not every element once: axis 0 needs the index of a loop over N "
+                "of its own"));
 }
 
 TEST_F(Mutants, StoredForEveryIndexOfALoop) {
@@ -393,7 +398,8 @@ TEST_F(Mutants, ReadLeftOut) {
   load.replaceAllUsesWith(
       arith::ConstantOp::create(b, load.getLoc(), b.getFloatAttr(load.getType(), 1)).getResult());
   load.erase();
-  EXPECT_THAT(compareAddresses(), HasSubstr("reads x[n, k] in its normal form, but no address does"));
+  EXPECT_THAT(compareAddresses(),
+              HasSubstr("reads x[n, k] in its normal form, but no address does"));
 }
 
 TEST_F(Mutants, FoldOverAnotherRange) {
@@ -413,11 +419,11 @@ TEST_F(Mutants, LiftingOfAnotherRange) {
   auto lifted = run(*onf, createLiftPass());
   auto fold = first<onf::FoldOp>(*lifted);
   Validator validator(&context);
-  EXPECT_TRUE(succeeded(validator.checkLifting(kernelOf<onf::KernelOp>(onf),
-                                               kernelOf<onf::KernelOp>(lifted))));
+  EXPECT_TRUE(succeeded(
+      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
   fold.setExtent("M");
-  EXPECT_TRUE(mlir::failed(validator.checkLifting(kernelOf<onf::KernelOp>(onf),
-                                                  kernelOf<onf::KernelOp>(lifted))));
+  EXPECT_TRUE(mlir::failed(
+      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
   EXPECT_THAT(messages, HasSubstr("lifting has changed more than the order of 'k': step "));
   EXPECT_THAT(messages, HasSubstr(" is another one"));
 }
@@ -428,8 +434,8 @@ TEST_F(Mutants, LiftingWithoutTheGuard) {
   auto lifted = run(*onf, createLiftPass());
   first<onf::GuardOp>(*lifted).erase();
   Validator validator(&context);
-  EXPECT_TRUE(mlir::failed(validator.checkLifting(kernelOf<onf::KernelOp>(onf),
-                                                  kernelOf<onf::KernelOp>(lifted))));
+  EXPECT_TRUE(mlir::failed(
+      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
   EXPECT_THAT(messages, HasSubstr("lifting has changed more than the order of 'k'"));
 }
 
@@ -518,13 +524,14 @@ TEST_F(Mutants, IntervalTooShort) {
     for (AffineExpr bound : piece.getVisitUpper().getResults())
       upper.push_back(bound - 1);
     AffineMap map = piece.getVisitUpper();
-    pieces.push_back(onf::PieceAttr::get(
-        &context, piece.getVisitLower(),
-        AffineMap::get(map.getNumDims(), map.getNumSymbols(), upper, &context),
-        piece.getFullLower(), piece.getFullUpper(), piece.getFull()));
+    pieces.push_back(
+        onf::PieceAttr::get(&context, piece.getVisitLower(),
+                            AffineMap::get(map.getNumDims(), map.getNumSymbols(), upper, &context),
+                            piece.getFullLower(), piece.getFullUpper(), piece.getFull()));
   }
   masked.setPiecesAttr(ArrayAttr::get(&context, pieces));
-  EXPECT_THAT(compareValues(std::move(lifted)), HasSubstr("the lifted loops of 'k' do not compute"));
+  EXPECT_THAT(compareValues(std::move(lifted)),
+              HasSubstr("the lifted loops of 'k' do not compute"));
 }
 
 /// What rounding decides is no difference: R1 makes both sides of this comparison the same,

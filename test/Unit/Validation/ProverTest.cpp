@@ -1,7 +1,7 @@
 //===- ProverTest.cpp - what is shown, by what, and what is not -----------===//
+#include "lib/Validation/Prover.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "lib/Validation/Predicate.h"
-#include "lib/Validation/Prover.h"
 #include "lib/Validation/RealRange.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/MathExtras.h"
@@ -80,11 +80,12 @@ TEST_F(ProverTest, IntegersDecideACase) {
   // Whether i is even or odd, 2·j ≠ 2·k + 1: no rational test says so.
   Term i = index("N"), j = index("N"), k = index("N"), one = terms.number(1);
   Term odd = terms.equal(terms.scaled(j, 2), terms.sum(terms.scaled(k, 2), one));
-  Term choice = terms.either(terms.both(odd, terms.below(i, one)),
-                             terms.both(odd, terms.below(one, i)));
+  Term choice =
+      terms.either(terms.both(odd, terms.below(i, one)), terms.both(odd, terms.below(one, i)));
   EXPECT_TRUE(prover.prove(terms.difference(terms.number(-1), i), choice).holds);
-  EXPECT_FALSE(prover.prove(terms.difference(terms.number(-1), i),
-                            terms.either(odd, terms.below(i, one))).holds);
+  EXPECT_FALSE(
+      prover.prove(terms.difference(terms.number(-1), i), terms.either(odd, terms.below(i, one)))
+          .holds);
 }
 
 TEST_F(ProverTest, AProofMayHoldAlways) {
@@ -100,8 +101,9 @@ TEST_F(ProverTest, GoalsAreTightened) {
   Term q = terms.quotient(i, n), rest = terms.remainder(q, k);
   EXPECT_TRUE(prover.prove(rest, terms.truth(true)).holds);
   EXPECT_TRUE(prover.prove(terms.scaled(rest, 4), terms.truth(true)).holds);
-  EXPECT_FALSE(prover.prove(terms.difference(terms.scaled(rest, 4), terms.number(1)),
-                            terms.truth(true)).holds);
+  EXPECT_FALSE(
+      prover.prove(terms.difference(terms.scaled(rest, 4), terms.number(1)), terms.truth(true))
+          .holds);
 }
 
 TEST_F(ProverTest, PartsOfAGoalByCases) {
@@ -130,8 +132,8 @@ TEST_F(ProverTest, GoalsWithoutTheirQuotientsAreLemma15) {
   // ⌊(M − 2)·i / max(N, 1)⌋ + 2 < M: (M − 2)·i ≤ N·(M − 3) + N − 1, of (M − 3)·(N − 1 − i) ≥ 0.
   Term i = index("N"), one = terms.number(1), two = terms.number(2);
   Term n = terms.symbol("N"), m = terms.symbol("M");
-  Term scaled = terms.quotient(terms.product(terms.difference(m, two), i),
-                               terms.integer("max", n, one));
+  Term scaled =
+      terms.quotient(terms.product(terms.difference(m, two), i), terms.integer("max", n, one));
   Proof proof = below(terms.sum(scaled, two), "M", read("M >= 3"));
   EXPECT_TRUE(proof.holds);
   EXPECT_TRUE(proof.lemmas.count("Lemma 15"));
@@ -162,8 +164,8 @@ TEST_F(ProverTest, PartsAsIndicesAreLemma16) {
   // ⌊N·⌊⌊m/M⌋/M⌋ / max(K, 1)⌋ < N for m < M·M·K: the digit of m is below K.
   Term m = index("K*M*M"), n = terms.symbol("N"), one = terms.number(1);
   Term digit = terms.quotient(terms.quotient(m, terms.symbol("M")), terms.symbol("M"));
-  Term scaled = terms.quotient(terms.product(n, digit),
-                               terms.integer("max", terms.symbol("K"), one));
+  Term scaled =
+      terms.quotient(terms.product(n, digit), terms.integer("max", terms.symbol("K"), one));
   Proof proof = below(scaled, "N", read("N >= 1"));
   EXPECT_TRUE(proof.holds);
   EXPECT_TRUE(proof.lemmas.count("Lemma 16"));
@@ -209,7 +211,8 @@ TEST_F(ProverTest, RemaindersByCasesAreLemma18) {
     Term row = terms.product(terms.symbol("M"), terms.difference(n, terms.number(less)));
     Term e = terms.sum(k, terms.product(n, l));
     e = terms.sum(i, terms.product(row, terms.sum(j, terms.product(half, e))));
-    return terms.quotient(terms.quotient(terms.quotient(terms.quotient(e, n), n), half), terms.symbol("M"));
+    return terms.quotient(terms.quotient(terms.quotient(terms.quotient(e, n), n), half),
+                          terms.symbol("M"));
   };
   Proof proof = below(digit(2), "N - 2");
   EXPECT_TRUE(proof.holds);
@@ -253,7 +256,8 @@ TEST_F(ProverTest, ExtremesOfIntegersAreLemma17) {
   EXPECT_TRUE(below(first, "N", some).holds);
   EXPECT_FALSE(below(first, "N").holds);
   // Nothing says that an element is 3.
-  Term three = terms.reduce("min", terms.indexType(), j, n, j, terms.equal(element, terms.number(3)));
+  Term three =
+      terms.reduce("min", terms.indexType(), j, n, j, terms.equal(element, terms.number(3)));
   EXPECT_FALSE(below(three, "N", some).holds);
 }
 
@@ -263,7 +267,8 @@ TEST_F(ProverTest, ClampedReductionsNeedNoLemma) {
   Type i32 = IntegerType::get(&context, 32);
   Term j = terms.freshIndex("j"), k = terms.freshIndex("k"), yes = terms.truth(true);
   prover.splitSymbols(terms.extent("N/2"));
-  Term least = terms.reduce("min", terms.indexType(), k, terms.number(3), terms.load(1, {j, k}, i32), yes);
+  Term least =
+      terms.reduce("min", terms.indexType(), k, terms.number(3), terms.load(1, {j, k}, i32), yes);
   Term most = terms.reduce("max", terms.indexType(), j, terms.extent("N/2"), least, yes);
   Term clamped = terms.integer("min", most, terms.difference(terms.extent("N/2"), terms.number(1)));
   clamped = terms.integer("max", clamped, terms.number(0));
@@ -280,9 +285,9 @@ TEST_F(ProverTest, CountsAreLemma17) {
   Term j = terms.freshIndex("j"), i = index("N"), n = terms.symbol("N");
   Type i32 = IntegerType::get(&context, 32);
   Term less = terms.below(terms.load(0, {j}, i32), terms.load(0, {i}, i32));
-  Term count = terms.reduce("add", terms.indexType(), j, n,
-                            terms.select(less, terms.number(1), terms.number(0)),
-                            terms.truth(true));
+  Term count =
+      terms.reduce("add", terms.indexType(), j, n,
+                   terms.select(less, terms.number(1), terms.number(0)), terms.truth(true));
   EXPECT_TRUE(prover.prove(count, terms.truth(true)).holds);
   EXPECT_TRUE(below(count, "N + 1").holds);
   EXPECT_FALSE(below(count, "N - 1").holds);
@@ -312,8 +317,8 @@ TEST_F(ProverTest, WithoutTheConstraintNothingIsShown) {
 /// ⌊N·i / max(M, 1)⌋ < N needs N ≥ 1: for N = 0 it is 0 < 0.
 TEST_F(ProverTest, EmptyAxes) {
   Term i = index("M"), n = terms.symbol("N");
-  Term scaled = terms.quotient(terms.product(n, i),
-                               terms.integer("max", terms.symbol("M"), terms.number(1)));
+  Term scaled =
+      terms.quotient(terms.product(n, i), terms.integer("max", terms.symbol("M"), terms.number(1)));
   EXPECT_FALSE(below(scaled, "N").holds);
   Proof proof = below(scaled, "N", read("N >= 1"));
   EXPECT_TRUE(proof.holds);
@@ -335,8 +340,8 @@ TEST_F(ProverTest, CasesOfMinimaAndSelections) {
   EXPECT_TRUE(below(terms.sum(clipped, terms.number(4)), "9").holds);
   EXPECT_FALSE(below(terms.sum(clipped, terms.number(4)), "8").holds);
   Term even = terms.isZero(terms.remainder(i, terms.number(2)));
-  Term partner = terms.select(even, terms.sum(i, terms.number(1)),
-                              terms.difference(i, terms.number(1)));
+  Term partner =
+      terms.select(even, terms.sum(i, terms.number(1)), terms.difference(i, terms.number(1)));
   EXPECT_TRUE(below(partner, "N", read("N%2 == 0")).holds);
   EXPECT_FALSE(below(partner, "N").holds);
 }
@@ -355,8 +360,8 @@ TEST_F(ProverTest, AssumptionsAreNamedWhereNeeded) {
 TEST_F(ProverTest, RangesOfReals) {
   Type f32 = Float32Type::get(&context);
   Term i = terms.integer("max", index("N"), terms.number(8));
-  Term x = terms.scalar("log2", f32, {terms.scalar("divf", f32, {terms.cast(i, f32),
-                                                                terms.real(8, f32)})});
+  Term x = terms.scalar("log2", f32,
+                        {terms.scalar("divf", f32, {terms.cast(i, f32), terms.real(8, f32)})});
   RealRange range = rangeOfReal(x);
   EXPECT_LT(range.low, 0);
   EXPECT_GT(range.low, -0.1);
@@ -387,8 +392,10 @@ std::optional<int64_t> evaluate(Term term, const Values &values) {
   }
   int64_t result = term->is(TermKind::Product) || term->is(TermKind::And) ? 1 : term->value;
   switch (term->kind) {
-  case TermKind::Number: return term->value;
-  case TermKind::Truth: return term->value;
+  case TermKind::Number:
+    return term->value;
+  case TermKind::Truth:
+    return term->value;
   case TermKind::Sum:
     for (auto [value, coefficient] : llvm::zip_equal(x, term->coefficients))
       result += coefficient * value;
@@ -402,10 +409,15 @@ std::optional<int64_t> evaluate(Term term, const Values &values) {
     if (x[1] < 1)
       return std::nullopt;
     return llvm::divideFloorSigned(x[0], x[1]);
-  case TermKind::NotNegative: return x[0] >= 0;
-  case TermKind::Zero: return x[0] == 0;
-  case TermKind::Scalar: return term->name == "min" ? std::min(x[0], x[1]) : std::max(x[0], x[1]);
-  default: ADD_FAILURE() << "no value of " << int(term->kind); return std::nullopt;
+  case TermKind::NotNegative:
+    return x[0] >= 0;
+  case TermKind::Zero:
+    return x[0] == 0;
+  case TermKind::Scalar:
+    return term->name == "min" ? std::min(x[0], x[1]) : std::max(x[0], x[1]);
+  default:
+    ADD_FAILURE() << "no value of " << int(term->kind);
+    return std::nullopt;
   }
 }
 
@@ -419,19 +431,26 @@ TEST_F(ProverTest, WhatIsShownHolds) {
   auto size = [&]() -> Term {
     Term a = symbols[pick(3)], b = symbols[pick(3)];
     switch (pick(6)) {
-    case 0: return terms.number(1 + pick(4));
-    case 1: return terms.sum(a, one);
-    case 2: return terms.product(a, b);
-    case 3: return terms.scaled(a, 2);
-    case 4: return terms.quotient(a, terms.number(2));
-    default: return a;
+    case 0:
+      return terms.number(1 + pick(4));
+    case 1:
+      return terms.sum(a, one);
+    case 2:
+      return terms.product(a, b);
+    case 3:
+      return terms.scaled(a, 2);
+    case 4:
+      return terms.quotient(a, terms.number(2));
+    default:
+      return a;
     }
   };
   unsigned shown = 0, byLemma = 0;
   for (unsigned round = 0; round < 80; ++round) {
     Term divisor = symbols[pick(3)], count = size();
     Term extents[2] = {terms.product(count, divisor), size()};
-    Term indices[2] = {variables.get(depth++, extents[0], "i"), variables.get(depth++, extents[1], "j")};
+    Term indices[2] = {variables.get(depth++, extents[0], "i"),
+                       variables.get(depth++, extents[1], "j")};
     // A term, and what it would be below of.
     auto [term, bound] = std::make_pair(indices[0], extents[0]);
     // Rows of a reshaped array, of another length.
@@ -481,7 +500,8 @@ TEST_F(ProverTest, WhatIsShownHolds) {
     byLemma += proof.lemmas.count("Lemma 16");
     Values values;
     for (int sizes = 0; proof.holds && sizes < 6 * 6 * 6; ++sizes) {
-      values[symbols[0]] = sizes % 6, values[symbols[1]] = sizes / 6 % 6, values[symbols[2]] = sizes / 36;
+      values[symbols[0]] = sizes % 6, values[symbols[1]] = sizes / 6 % 6,
+      values[symbols[2]] = sizes / 36;
       if (!*evaluate(condition, values))
         continue;
       auto n = *evaluate(extents[0], values), m = *evaluate(extents[1], values);
@@ -491,7 +511,8 @@ TEST_F(ProverTest, WhatIsShownHolds) {
           auto value = evaluate(goal, values);
           ASSERT_TRUE(!value || *value >= 0)
               << terms.str(goal) << " where " << terms.str(condition) << ": N = " << sizes % 6
-              << ", M = " << sizes / 6 % 6 << ", K = " << sizes / 36 << ", i = " << i << ", j = " << j;
+              << ", M = " << sizes / 6 % 6 << ", K = " << sizes / 36 << ", i = " << i
+              << ", j = " << j;
         }
     }
   }

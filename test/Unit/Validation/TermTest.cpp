@@ -16,8 +16,7 @@ protected:
     context.loadDialect<MoADialect>();
     f32 = Float32Type::get(&context);
     n = terms.symbol("N");
-    x = terms.index(0), y = terms.index(1), j = terms.index(100),
-    k = terms.index(101);
+    x = terms.index(0), y = terms.index(1), j = terms.index(100), k = terms.index(101);
   }
   Term sumOver(Term index, Term body) {
     return terms.reduce("add", body->type, index, n, body, terms.truth(true));
@@ -35,21 +34,18 @@ protected:
 TEST_F(TermTest, IndicesOfNestedReductionsStayApart) {
   // Σj A[j, x] · Σk A[j, k] with x := y
   auto make = [&](Term row) {
-    return sumOver(j, terms.scalar("mulf", f32,
-                                   {read({j, row}), sumOver(k, read({j, k}))}));
+    return sumOver(j, terms.scalar("mulf", f32, {read({j, row}), sumOver(k, read({j, k}))}));
   };
   EXPECT_EQ(terms.substitute(make(x), {{x, y}}), make(y));
   EXPECT_NE(make(y),
-            sumOver(j, terms.scalar("mulf", f32,
-                                    {read({j, y}), sumOver(k, read({k, k}))})));
+            sumOver(j, terms.scalar("mulf", f32, {read({j, y}), sumOver(k, read({k, k}))})));
 }
 
 TEST_F(TermTest, NoReductionCapturesWhatComesIn) {
   // Σj A[j, x + Σk B[j, k]], where x becomes a double sum: both reductions
   // change their places.
   auto make = [&](Term shift) {
-    Term inner = sumOver(
-        k, terms.cast(read({j, terms.sum(k, shift)}), terms.indexType()));
+    Term inner = sumOver(k, terms.cast(read({j, terms.sum(k, shift)}), terms.indexType()));
     return sumOver(j, read({j, terms.sum(shift, inner)}));
   };
   Term inside = sumOver(k, terms.cast(read({k, y}), terms.indexType()));
@@ -66,10 +62,8 @@ TEST_F(TermTest, NestedReductionsAreVisitedOnce) {
     Term t = read({row, y});
     for (unsigned level = 0; level < 20; ++level) {
       Term free = terms.index(200 + level);
-      t = terms.scalar(
-          "addf", f32,
-          {t,
-           sumOver(free, terms.scalar("mulf", f32, {read({free, row}), t}))});
+      t = terms.scalar("addf", f32,
+                       {t, sumOver(free, terms.scalar("mulf", f32, {read({free, row}), t}))});
     }
     return t;
   };

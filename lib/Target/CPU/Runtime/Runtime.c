@@ -82,23 +82,19 @@ static int mayUseTiles(void) {
 static int hasFeature(const MoaFeature *feature, uint32_t saved) {
   uint32_t words[4] = {0};
   if (feature->subleaf) {
-    __get_cpuid_count((uint32_t)feature->leaf, 0, &words[0], &words[1], &words[2],
-                      &words[3]);
+    __get_cpuid_count((uint32_t)feature->leaf, 0, &words[0], &words[1], &words[2], &words[3]);
     if (words[kEAX] < feature->subleaf)
       return 0;
   }
-  if (!__get_cpuid_count((uint32_t)feature->leaf, (uint32_t)feature->subleaf,
-                         &words[0], &words[1], &words[2], &words[3]))
+  if (!__get_cpuid_count((uint32_t)feature->leaf, (uint32_t)feature->subleaf, &words[0], &words[1],
+                         &words[2], &words[3]))
     return 0;
-  return (words[feature->reg] >> feature->bit & 1) &&
-         (saved & feature->state) == feature->state;
+  return (words[feature->reg] >> feature->bit & 1) && (saved & feature->state) == feature->state;
 }
 #else
 static int mayUseTiles(void) { return 0; }
 static uint32_t savedState(void) { return 0; }
-static int hasFeature(const MoaFeature *feature, uint32_t saved) {
-  return feature && !saved;
-}
+static int hasFeature(const MoaFeature *feature, uint32_t saved) { return feature && !saved; }
 #endif
 
 /* Asks once: CPUID is slow on virtual machines. */
@@ -114,14 +110,12 @@ static int32_t checkProcessor(const MoaKernel *kernel, Message *message) {
     needsTiles |= kernel->features[k].state == kTileState;
     if (hasFeature(&kernel->features[k], saved) || used >= sizeof missing)
       continue;
-    int count = snprintf(missing + used, sizeof missing - used, " %s",
-                         kernel->features[k].name);
+    int count = snprintf(missing + used, sizeof missing - used, " %s", kernel->features[k].name);
     used += count > 0 ? (size_t)count : 0;
   }
   if (used)
-    return refuse(message, MOA_PROCESSOR,
-                  "%s: compiled for %s; this processor lacks%s", kernel->name,
-                  kernel->processor, missing);
+    return refuse(message, MOA_PROCESSOR, "%s: compiled for %s; this processor lacks%s",
+                  kernel->name, kernel->processor, missing);
   if (needsTiles && !mayUseTiles())
     return refuse(message, MOA_PROCESSOR,
                   "%s: compiled for %s; the system does not let this process use the registers of "
@@ -154,16 +148,14 @@ static int32_t apply(int64_t op, int64_t a, int64_t b, int64_t *result) {
       *result = 0;
       return MOA_OK;
     }
-    return __builtin_sub_overflow((int64_t)0, a, result) ? MOA_OVERFLOW
-                                                         : MOA_OK;
+    return __builtin_sub_overflow((int64_t)0, a, result) ? MOA_OVERFLOW : MOA_OK;
   }
   int64_t quotient = floorDivide(a, b);
   *result = op == kFloorDiv ? quotient : a - quotient * b;
   return MOA_OK;
 }
 
-static int32_t evaluate(const Call *call, const MoaExpr *expr,
-                        int64_t *result) {
+static int32_t evaluate(const Call *call, const MoaExpr *expr, int64_t *result) {
   int64_t stack[kMaxStack];
   int depth = 0;
   for (const int64_t *pc = expr->code; *pc != kEnd;) {
@@ -182,8 +174,7 @@ static int32_t evaluate(const Call *call, const MoaExpr *expr,
       break;
     default: {
       depth -= 1;
-      int32_t code =
-          apply(*pc, stack[depth - 1], stack[depth], &stack[depth - 1]);
+      int32_t code = apply(*pc, stack[depth - 1], stack[depth], &stack[depth - 1]);
       if (code)
         return code;
       pc += 1;
@@ -199,16 +190,15 @@ static const char *bindings(const Call *call, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
   for (int32_t k = 0; k < call->numBound && used + 1 < size; ++k) {
-    int count =
-        snprintf(text + used, size - used, "%s%s = %lld", k ? ", " : " with ",
-                 call->kernel->symbols[k].name, (long long)call->symbols[k]);
+    int count = snprintf(text + used, size - used, "%s%s = %lld", k ? ", " : " with ",
+                         call->kernel->symbols[k].name, (long long)call->symbols[k]);
     used += count > 0 ? (size_t)count : 0;
   }
   return text;
 }
 
-static int32_t evaluateOrRefuse(const Call *call, const MoaExpr *expr,
-                                int64_t *result, Message *message) {
+static int32_t evaluateOrRefuse(const Call *call, const MoaExpr *expr, int64_t *result,
+                                Message *message) {
   char text[256];
   int32_t code = evaluate(call, expr, result);
   if (code == MOA_OVERFLOW)
@@ -244,39 +234,33 @@ static const char *typeName(int code) {
 static int sameType(const MoaArray *array, DLDataType type) {
   if (type.lanes != 1 || type.bits != array->bits)
     return 0;
-  return type.code == array->code ||
-         (array->code == kBool && type.code == kUInt);
+  return type.code == array->code || (array->code == kBool && type.code == kUInt);
 }
 
 /* Everything that concerns one descriptor but not its extents. */
-static int32_t checkDescriptor(const MoaArray *array, const DLTensor *tensor,
-                               Message *message) {
+static int32_t checkDescriptor(const MoaArray *array, const DLTensor *tensor, Message *message) {
   if (!tensor)
-    return refuse(message, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL",
-                  array->name);
+    return refuse(message, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", array->name);
   if (tensor->device.device_type != kCPUDevice)
     return refuse(message, MOA_DEVICE,
                   "%s: expects memory of the CPU (device type 1), but got "
                   "device type %d",
                   array->name, (int)tensor->device.device_type);
   if (tensor->ndim != array->rank)
-    return refuse(message, MOA_RANK, "%s: expects %s, rank %d, but got rank %d",
-                  array->name, array->type, (int)array->rank,
-                  (int)tensor->ndim);
+    return refuse(message, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", array->name,
+                  array->type, (int)array->rank, (int)tensor->ndim);
   if (!sameType(array, tensor->dtype))
     return refuse(message, MOA_DTYPE,
                   "%s: expects %s, elements %s%d, but got %s%d with %d lanes "
                   "(DLPack code %d)",
-                  array->name, array->type, typeName((int)array->code),
-                  (int)array->bits, typeName(tensor->dtype.code),
-                  tensor->dtype.bits, tensor->dtype.lanes, tensor->dtype.code);
+                  array->name, array->type, typeName((int)array->code), (int)array->bits,
+                  typeName(tensor->dtype.code), tensor->dtype.bits, tensor->dtype.lanes,
+                  tensor->dtype.code);
   if (array->rank && !tensor->shape)
-    return refuse(message, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL",
-                  array->name);
+    return refuse(message, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", array->name);
   for (int64_t axis = 0; axis < array->rank; ++axis)
     if (tensor->shape[axis] < 0)
-      return refuse(message, MOA_SHAPE,
-                    "%s: extent %lld on axis %d is negative", array->name,
+      return refuse(message, MOA_SHAPE, "%s: extent %lld on axis %d is negative", array->name,
                     (long long)tensor->shape[axis], (int)axis);
   return MOA_OK;
 }
@@ -285,14 +269,12 @@ static int32_t bindSymbols(Call *call, Message *message) {
   const MoaKernel *kernel = call->kernel;
   for (int64_t k = 0; k < kernel->numSymbols; ++k) {
     const MoaSymbol *symbol = &kernel->symbols[k];
-    int32_t code =
-        evaluateOrRefuse(call, &symbol->value, &call->symbols[k], message);
+    int32_t code = evaluateOrRefuse(call, &symbol->value, &call->symbols[k], message);
     if (code)
       return code;
     if (call->symbols[k] < 0)
-      return refuse(message, MOA_SHAPE, "%s = %s = %lld is negative",
-                    symbol->name, symbol->value.text,
-                    (long long)call->symbols[k]);
+      return refuse(message, MOA_SHAPE, "%s = %s = %lld is negative", symbol->name,
+                    symbol->value.text, (long long)call->symbols[k]);
     call->numBound = (int32_t)k + 1;
   }
   return MOA_OK;
@@ -304,17 +286,13 @@ static int32_t checkExtents(Call *call, int64_t index, Message *message) {
   char text[256];
   for (int64_t axis = 0; axis < array->rank; ++axis) {
     int64_t expected = 0;
-    int32_t code =
-        evaluateOrRefuse(call, &array->extents[axis], &expected, message);
+    int32_t code = evaluateOrRefuse(call, &array->extents[axis], &expected, message);
     if (code)
       return code;
     if (expected != tensor->shape[axis])
-      return refuse(message, MOA_SHAPE,
-                    "%s: expects %s, so %s = %lld on axis %d, but got %lld%s",
-                    array->name, array->type, array->extents[axis].text,
-                    (long long)expected, (int)axis,
-                    (long long)tensor->shape[axis],
-                    bindings(call, text, sizeof text));
+      return refuse(message, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got %lld%s",
+                    array->name, array->type, array->extents[axis].text, (long long)expected,
+                    (int)axis, (long long)tensor->shape[axis], bindings(call, text, sizeof text));
   }
   return MOA_OK;
 }
@@ -352,9 +330,8 @@ static int32_t checkConstraints(Call *call, Message *message) {
       return code;
     int holds[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
     if (!holds[constraint->relation])
-      return refuse(message, MOA_CONSTRAINT, "requires %s, but %s = %lld%s",
-                    constraint->text, constraint->lhs.text, (long long)a,
-                    bindings(call, text, sizeof text));
+      return refuse(message, MOA_CONSTRAINT, "requires %s, but %s = %lld%s", constraint->text,
+                    constraint->lhs.text, (long long)a, bindings(call, text, sizeof text));
   }
   return MOA_OK;
 }
@@ -374,16 +351,14 @@ static int32_t fillStrides(Call *call, int64_t index, Message *message) {
     if (tensor->strides && extent > 1)
       stride = tensor->strides[axis];
     if (stride < 0)
-      return refuse(message, MOA_STRIDES,
-                    "%s: stride %lld on axis %d is negative", array->name,
+      return refuse(message, MOA_STRIDES, "%s: stride %lld on axis %d is negative", array->name,
                     (long long)stride, (int)axis);
     call->strides[index][axis] = stride;
     if (__builtin_mul_overflow(stride, extent, &next))
       return refuse(message, MOA_OVERFLOW,
                     "%s: extent %lld with stride %lld on axis %d exceeds 64 "
                     "bits",
-                    array->name, (long long)extent, (long long)stride,
-                    (int)axis);
+                    array->name, (long long)extent, (long long)stride, (int)axis);
   }
   return MOA_OK;
 }
@@ -422,29 +397,24 @@ static int32_t fillRange(Call *call, int64_t index, Message *message) {
   int64_t bytes = array->bits / 8, last = 0;
   for (int64_t axis = 0; axis < array->rank; ++axis) {
     int64_t term = 0;
-    if (__builtin_mul_overflow(call->strides[index][axis],
-                               tensor->shape[axis] - 1, &term) ||
+    if (__builtin_mul_overflow(call->strides[index][axis], tensor->shape[axis] - 1, &term) ||
         __builtin_add_overflow(last, term, &last))
-      return refuse(message, MOA_OVERFLOW, "%s: the array exceeds 64 bits",
-                    array->name);
+      return refuse(message, MOA_OVERFLOW, "%s: the array exceeds 64 bits", array->name);
   }
-  if (__builtin_add_overflow(last, 1, &last) ||
-      __builtin_mul_overflow(last, bytes, &last))
-    return refuse(message, MOA_OVERFLOW, "%s: the array exceeds 64 bits",
-                  array->name);
+  if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, bytes, &last))
+    return refuse(message, MOA_OVERFLOW, "%s: the array exceeds 64 bits", array->name);
   if (!tensor->data)
-    return refuse(message, MOA_NULL_DATA,
-                  "%s: data is NULL, but the array is not empty", array->name);
+    return refuse(message, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty",
+                  array->name);
   call->begin[index] = (uintptr_t)tensor->data + tensor->byte_offset;
   call->span[index] = (uint64_t)last;
   if (call->begin[index] + call->span[index] < call->begin[index])
-    return refuse(message, MOA_OVERFLOW,
-                  "%s: the array passes the end of the address space",
+    return refuse(message, MOA_OVERFLOW, "%s: the array passes the end of the address space",
                   array->name);
   if (call->begin[index] % (uintptr_t)bytes)
     return refuse(message, MOA_ALIGNMENT,
-                  "%s: address %p is not a multiple of the element size %lld",
-                  array->name, (void *)call->begin[index], (long long)bytes);
+                  "%s: address %p is not a multiple of the element size %lld", array->name,
+                  (void *)call->begin[index], (long long)bytes);
   return MOA_OK;
 }
 
@@ -465,15 +435,14 @@ static int32_t checkOverlap(Call *call, Message *message) {
   const MoaKernel *kernel = call->kernel;
   for (int64_t a = 0; a < kernel->numArrays; ++a)
     for (int64_t b = a + 1; b < kernel->numArrays; ++b)
-      if (kernel->arrays[b].isOutput && overlaps(call->begin[a], call->span[a],
-                                                 call->begin[b], call->span[b]))
+      if (kernel->arrays[b].isOutput &&
+          overlaps(call->begin[a], call->span[a], call->begin[b], call->span[b]))
         return refuse(message, MOA_OVERLAP,
                       "output %s (%llu bytes at %p) overlaps %s (%llu bytes at "
                       "%p)",
                       kernel->arrays[b].name, (unsigned long long)call->span[b],
                       (void *)call->begin[b], kernel->arrays[a].name,
-                      (unsigned long long)call->span[a],
-                      (void *)call->begin[a]);
+                      (unsigned long long)call->span[a], (void *)call->begin[a]);
   return MOA_OK;
 }
 
@@ -496,8 +465,7 @@ static int32_t examine(Call *call, Message *message) {
   return code ? code : checkOverlap(call, message);
 }
 
-static void initialise(Call *call, const MoaKernel *kernel,
-                       const DLTensor *const *tensors) {
+static void initialise(Call *call, const MoaKernel *kernel, const DLTensor *const *tensors) {
   call->kernel = kernel;
   call->tensors = tensors;
   call->numBound = 0;
@@ -552,8 +520,7 @@ int64_t moaRoundF16(float value) {
 
 /* The argument block: per array its data pointer and strides, the scalars'
  * bits, the symbols' values. */
-static void fillArguments(const Call *call, const int64_t *scalars,
-                          int64_t *block) {
+static void fillArguments(const Call *call, const int64_t *scalars, int64_t *block) {
   const MoaKernel *kernel = call->kernel;
   for (int64_t k = 0; k < kernel->numArrays; ++k) {
     const MoaArray *array = &kernel->arrays[k];
@@ -568,33 +535,29 @@ static void fillArguments(const Call *call, const int64_t *scalars,
 }
 
 /* Strides of a temporary, and its bytes, a multiple of 64. */
-static int32_t fillTemporary(const Call *call, const MoaArray *array,
-                             int64_t *block, int64_t *bytes,
-                             Message *message) {
+static int32_t fillTemporary(const Call *call, const MoaArray *array, int64_t *block,
+                             int64_t *bytes, Message *message) {
   int64_t count = 1;
   for (int64_t axis = array->rank - 1; axis >= 0; --axis) {
     int64_t extent = 0;
-    int32_t code =
-        evaluateOrRefuse(call, &array->extents[axis], &extent, message);
+    int32_t code = evaluateOrRefuse(call, &array->extents[axis], &extent, message);
     if (code)
       return code;
     block[array->slot + 1 + axis] = count;
     if (__builtin_mul_overflow(count, extent, &count))
-      return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits",
-                    call->kernel->name, array->type);
+      return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits", call->kernel->name,
+                    array->type);
   }
   if (__builtin_mul_overflow(count, array->bits / 8, bytes) ||
       __builtin_add_overflow(*bytes, 63, bytes))
-    return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits",
-                  call->kernel->name, array->type);
+    return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits", call->kernel->name, array->type);
   *bytes = *bytes / 64 * 64;
   return MOA_OK;
 }
 
 /* Places the temporaries one behind the other from the start of the workspace
  * on; `next` is the first byte behind them. */
-static int32_t placeTemporaries(const Call *call, int64_t *block,
-                                void *workspace, int64_t *next,
+static int32_t placeTemporaries(const Call *call, int64_t *block, void *workspace, int64_t *next,
                                 Message *message) {
   const MoaKernel *kernel = call->kernel;
   *next = 0;
@@ -606,21 +569,20 @@ static int32_t placeTemporaries(const Call *call, int64_t *block,
       return code;
     block[array->slot] = (int64_t)((uintptr_t)workspace + (uint64_t)*next);
     if (__builtin_add_overflow(*next, bytes, next))
-      return refuse(message, MOA_OVERFLOW,
-                    "%s: the workspace exceeds 64 bits", kernel->name);
+      return refuse(message, MOA_OVERFLOW, "%s: the workspace exceeds 64 bits", kernel->name);
   }
   return MOA_OK;
 }
 
-/* What nests of a call, or of NAME_shown, need: threads worth using, no more than the longest of them has tasks, and bytes behind the
- * temporaries, for the threads' scratch and behind it for states that pass from nest to nest, which run one after the other and may use
- * the same. */
+/* What nests of a call, or of NAME_shown, need: threads worth using, no more than the longest of
+ * them has tasks, and bytes behind the temporaries, for the threads' scratch and behind it for
+ * states that pass from nest to nest, which run one after the other and may use the same. */
 typedef struct {
   int64_t threads, scratch, bytes;
 } Needs;
 
-static Needs needsOf(const MoaKernel *kernel, const int64_t *block,
-                     int64_t isTelling, int64_t limit) {
+static Needs needsOf(const MoaKernel *kernel, const int64_t *block, int64_t isTelling,
+                     int64_t limit) {
   Needs needs = {0, 0, 0};
   int64_t shared = 0;
   for (int64_t k = 0; k < kernel->numNests; ++k) {
@@ -638,7 +600,8 @@ static Needs needsOf(const MoaKernel *kernel, const int64_t *block,
   return needs;
 }
 
-/* What a workspace has to have behind the temporaries: it is the same for a call and its NAME_shown. */
+/* What a workspace has to have behind the temporaries: it is the same for a call and its
+ * NAME_shown. */
 static int64_t bytesBehind(const MoaKernel *kernel, const int64_t *block) {
   int64_t limit = omp_get_max_threads();
   int64_t own = needsOf(kernel, block, 0, limit).bytes,
@@ -648,8 +611,8 @@ static int64_t bytesBehind(const MoaKernel *kernel, const int64_t *block) {
 
 /* Chunks small enough that rows of unequal cost balance, large enough that
  * handing them out costs nothing. */
-static void runNest(const MoaNest *nest, const int64_t *block, char *scratch,
-                    int64_t scratchBytes, int64_t threads) {
+static void runNest(const MoaNest *nest, const int64_t *block, char *scratch, int64_t scratchBytes,
+                    int64_t threads) {
   int64_t tasks = nest->tasks(block);
   if (threads <= 1 || tasks <= 1) {
     if (tasks > 0)
@@ -676,8 +639,8 @@ static void *alignWorkspace(void *workspace, size_t *bytes) {
   return (void *)((uintptr_t)workspace + gap);
 }
 
-static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace,
-                              size_t bytes, int64_t needed, Message *message) {
+static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace, size_t bytes,
+                              int64_t needed, Message *message) {
   if (!needed)
     return MOA_OK;
   if (!workspace)
@@ -685,26 +648,26 @@ static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace,
                   "%s: the workspace is NULL; pass at least the %lld bytes of %s_workspace",
                   kernel->name, (long long)needed + 64, kernel->name);
   if (bytes < (uint64_t)needed)
-    return refuse(message, MOA_WORKSPACE,
-                  "%s: the workspace has %llu bytes from its first multiple of 64 on, but %lld are needed; "
-                  "pass at least the %lld bytes of %s_workspace",
-                  kernel->name, (unsigned long long)bytes, (long long)needed, (long long)needed + 64, kernel->name);
+    return refuse(
+        message, MOA_WORKSPACE,
+        "%s: the workspace has %llu bytes from its first multiple of 64 on, but %lld are needed; "
+        "pass at least the %lld bytes of %s_workspace",
+        kernel->name, (unsigned long long)bytes, (long long)needed, (long long)needed + 64,
+        kernel->name);
   return MOA_OK;
 }
 
-static int32_t checkWorkspaceOverlap(const Call *call, const void *workspace,
-                                     int64_t bytes, Message *message) {
+static int32_t checkWorkspaceOverlap(const Call *call, const void *workspace, int64_t bytes,
+                                     Message *message) {
   for (int64_t k = 0; k < call->kernel->numArrays; ++k)
-    if (overlaps(call->begin[k], call->span[k], (uintptr_t)workspace,
-                 (uint64_t)bytes))
+    if (overlaps(call->begin[k], call->span[k], (uintptr_t)workspace, (uint64_t)bytes))
       return refuse(message, MOA_OVERLAP, "the workspace overlaps %s",
                     call->kernel->arrays[k].name);
   return MOA_OK;
 }
 
 /* The extents of a temporary, whose number of elements has 64 bits. */
-static int64_t countElements(const Call *call, const MoaArray *array,
-                             int64_t *extents) {
+static int64_t countElements(const Call *call, const MoaArray *array, int64_t *extents) {
   int64_t count = 1;
   for (int64_t axis = 0; axis < array->rank; ++axis) {
     evaluate(call, &array->extents[axis], &extents[axis]);
@@ -724,8 +687,8 @@ static void append(Message *message, const char *format, ...) {
 }
 
 /* Whether the bounds of one result are at most its tolerance: a NaN is not. */
-static int32_t checkBounds(const Call *call, const MoaShown *shown,
-                           const int64_t *block, Message *message) {
+static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_t *block,
+                           Message *message) {
   const MoaArray *temporary = &call->kernel->temporaries[shown->temporary];
   const float *bounds = (const float *)block[temporary->slot];
   int64_t extents[kMaxRank], first = -1, numBeyond = 0;
@@ -738,8 +701,8 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown,
   }
   if (first < 0)
     return MOA_OK;
-  append(message, "%s%s is not shown to be within %s: ",
-         message->text && *message->text ? "; " : "",
+  append(message,
+         "%s%s is not shown to be within %s: ", message->text && *message->text ? "; " : "",
          call->kernel->arrays[shown->array].name, shown->within);
   const char *found = shown->isSampled ? "estimate of" : "bound on";
   if (*shown->why)
@@ -747,7 +710,10 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown,
   else if (bounds[first] <= 3.4e38f)
     append(message, "the %s its errors is %.2e", found, (double)bounds[first]);
   else
-    append(message, "no %s its errors holds for these inputs: they are too large or too small for the types, not finite, or sum up to what may cancel", found);
+    append(message,
+           "no %s its errors holds for these inputs: they are too large or too small for the "
+           "types, not finite, or sum up to what may cancel",
+           found);
   if (temporary->rank) {
     int64_t size = count, rest = first;
     for (int64_t axis = 0; axis < temporary->rank; ++axis) {
@@ -755,16 +721,16 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown,
       append(message, "%s%lld", axis ? ", " : " at [", (long long)(rest / size));
       rest %= size;
     }
-    append(message, "], and too large at %lld of %lld indices of [%s]",
-           (long long)numBeyond, (long long)count, shown->axes);
+    append(message, "], and too large at %lld of %lld indices of [%s]", (long long)numBeyond,
+           (long long)count, shown->axes);
   }
   return MOA_NOT_SHOWN;
 }
 
 /* Whether every result is shown to be within its tolerance, of sampled ones if
  * telling nests have run or nothing is ever known; an empty one is. */
-static int32_t checkTolerances(const Call *call, const int64_t *block,
-                               int64_t hasTold, Message *message) {
+static int32_t checkTolerances(const Call *call, const int64_t *block, int64_t hasTold,
+                               Message *message) {
   int32_t code = MOA_OK;
   for (int64_t k = 0; k < call->kernel->numShown; ++k) {
     const MoaShown *shown = &call->kernel->shown[k];
@@ -780,9 +746,8 @@ static int32_t checkTolerances(const Call *call, const int64_t *block,
 /* Whether the arguments of a call fit; then the numbers that the nests read are in
  * `block`, and the temporaries at the start of the workspace, with `behind` the
  * first byte that is free: their places do not depend on the number of threads. */
-static int32_t openCall(Call *call, const MoaKernel *kernel,
-                        const DLTensor *const *tensors, const int64_t *scalars,
-                        int64_t *block, void *workspace, int64_t *behind,
+static int32_t openCall(Call *call, const MoaKernel *kernel, const DLTensor *const *tensors,
+                        const int64_t *scalars, int64_t *block, void *workspace, int64_t *behind,
                         Message *message) {
   initialise(call, kernel, tensors);
   int32_t code = examine(call, message);
@@ -792,38 +757,33 @@ static int32_t openCall(Call *call, const MoaKernel *kernel,
   return placeTemporaries(call, block, workspace, behind, message);
 }
 
-static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes,
-                          int64_t needed, Message *message) {
-  int32_t code =
-      checkWorkspace(call->kernel, workspace, bytes, needed, message);
+static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes, int64_t needed,
+                          Message *message) {
+  int32_t code = checkWorkspace(call->kernel, workspace, bytes, needed, message);
   return code ? code : checkWorkspaceOverlap(call, workspace, needed, message);
 }
 
-static void runNests(const MoaKernel *kernel, int64_t *block, void *workspace,
-                     int64_t behind, int64_t isTelling, int64_t limit) {
+static void runNests(const MoaKernel *kernel, int64_t *block, void *workspace, int64_t behind,
+                     int64_t isTelling, int64_t limit) {
   Needs needs = needsOf(kernel, block, isTelling, limit);
   char *scratch = (char *)((uintptr_t)workspace + (uint64_t)behind);
   block[kernel->numSlots - 1] = (int64_t)(uintptr_t)(scratch + needs.scratch);
   for (int64_t k = 0; k < kernel->numNests; ++k)
     if (kernel->nests[k].isTelling == isTelling)
-      runNest(&kernel->nests[k], block, scratch, kernel->scratchBytes,
-              needs.threads);
+      runNest(&kernel->nests[k], block, scratch, kernel->scratchBytes, needs.threads);
 }
 
 /* NAME */
-int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
-                  const int64_t *scalars, int64_t *block, void *workspace,
-                  size_t bytes) {
+int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
+                  int64_t *block, void *workspace, size_t bytes) {
   Message message = {0, 0};
   Call call;
   int64_t behind = 0;
   workspace = alignWorkspace(workspace, &bytes);
-  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
-                          &behind, &message);
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &behind, &message);
   if (code)
     return code;
-  code = checkSpace(&call, workspace, bytes, behind + bytesBehind(kernel, block),
-                    &message);
+  code = checkSpace(&call, workspace, bytes, behind + bytesBehind(kernel, block), &message);
   if (code)
     return code;
   runNests(kernel, block, workspace, behind, 0, omp_get_max_threads());
@@ -836,31 +796,27 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
   Message message = {0, 0};
   Call call;
   int64_t behind = 0;
-  int32_t code = openCall(&call, kernel, tensors, scalars, block, 0, &behind,
-                          &message);
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, 0, &behind, &message);
   if (code)
     return -(int64_t)code;
   int64_t needed = behind + bytesBehind(kernel, block);
   return needed ? needed + 64 : 0; /* see alignWorkspace */
 }
 
-/* NAME_shown: what the workspace of a call says of its tolerances, and what the nests say that are not part of it, in words. */
-int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
-                 const int64_t *scalars, int64_t *block, void *workspace,
-                 size_t bytes, char *text, size_t size) {
+/* NAME_shown: what the workspace of a call says of its tolerances, and what the nests say that are
+ * not part of it, in words. */
+int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
+                 int64_t *block, void *workspace, size_t bytes, char *text, size_t size) {
   Message message = {text, size};
   Call call;
   int64_t behind = 0;
   if (text && size)
     text[0] = 0;
   workspace = alignWorkspace(workspace, &bytes);
-  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
-                          &behind, &message);
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &behind, &message);
   /* With as many threads as the workspace of the call has room for. */
   int64_t limit = code ? 1 : omp_get_max_threads(), needed = 0;
-  while (!code &&
-         (needed = behind + needsOf(kernel, block, 1, limit).bytes) >
-             (int64_t)bytes &&
+  while (!code && (needed = behind + needsOf(kernel, block, 1, limit).bytes) > (int64_t)bytes &&
          limit > 1)
     --limit;
   if (!code && needed > (int64_t)bytes) /* as the call, which needs more */
@@ -874,8 +830,7 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
 }
 
 /* NAME_check */
-int32_t moaCheck(const MoaKernel *kernel, const DLTensor *const *tensors,
-                 char *text, size_t size) {
+int32_t moaCheck(const MoaKernel *kernel, const DLTensor *const *tensors, char *text, size_t size) {
   Message message = {text, size};
   Call call;
   if (text && size)

@@ -55,16 +55,7 @@ enum {
 
 /* Postfix code of integer expressions. Push and Symbol take one operand, Shape
  * takes two (array, axis); the others act on the top of the stack. */
-enum {
-  kEnd = 0,
-  kPush = 1,
-  kSymbol = 2,
-  kShape = 3,
-  kAdd = 4,
-  kMul = 5,
-  kFloorDiv = 6,
-  kMod = 7
-};
+enum { kEnd = 0, kPush = 1, kSymbol = 2, kShape = 3, kAdd = 4, kMul = 5, kFloorDiv = 6, kMod = 7 };
 enum { kMaxStack = 64, kMaxRank = 16, kMaxSymbols = 64, kMaxArrays = 32 };
 
 typedef struct {
@@ -104,7 +95,8 @@ typedef struct {
   int64_t isTelling; /* not part of a call: what it stores only NAME_shown reads */
 } MoaNest;
 
-/* A result with a tolerance, and the temporary of f32 that holds bounds on its errors or, of a sampled one, estimates of them. */
+/* A result with a tolerance, and the temporary of f32 that holds bounds on its errors or, of a
+ * sampled one, estimates of them. */
 typedef struct {
   int64_t array;
   int64_t temporary;
@@ -145,7 +137,7 @@ typedef struct {
   const MoaArray *temporaries; /* row-major, at the start of the workspace */
   int64_t numShown;
   const MoaShown *shown;
-  int64_t numSlots; /* the last one is the address of what tasks share */
+  int64_t numSlots;     /* the last one is the address of what tasks share */
   int64_t scratchBytes; /* one thread's */
   const char *processor;
   int64_t numFeatures; /* what the code uses beyond the baseline */

@@ -17,9 +17,14 @@
 #define UNROLL
 #define DEVICE inline
 
-struct { unsigned x; } static thread_local threadIdx;
+struct {
+  unsigned x;
+} static thread_local threadIdx;
 alignas(1024) unsigned char shared[1 << 17];
-struct CUtensorMap { const uint16_t *data; int64_t rows, columns; };
+struct CUtensorMap {
+  const uint16_t *data;
+  int64_t rows, columns;
+};
 
 static pthread_barrier_t warps[4], block;
 static uint64_t exchanged[4][32][8];
@@ -36,17 +41,39 @@ template <class T> T __shfl_sync(unsigned, T value, int from) {
   return value;
 }
 
-static float halfToFloat(uint16_t bits) { _Float16 x; memcpy(&x, &bits, 2); return float(x); }
-static float bfloatToFloat(uint16_t bits) { uint32_t word = uint32_t(bits) << 16; float x; memcpy(&x, &word, 4); return x; }
-struct __half { uint16_t bits; };
+static float halfToFloat(uint16_t bits) {
+  _Float16 x;
+  memcpy(&x, &bits, 2);
+  return float(x);
+}
+static float bfloatToFloat(uint16_t bits) {
+  uint32_t word = uint32_t(bits) << 16;
+  float x;
+  memcpy(&x, &word, 4);
+  return x;
+}
+struct __half {
+  uint16_t bits;
+};
 static float __half2float(__half x) { return halfToFloat(x.bits); }
-static uint32_t toBFloat(float x) { uint32_t b; memcpy(&b, &x, 4); return (b + 0x7fff + (b >> 16 & 1)) >> 16; }
-static uint32_t toHalf(float x) { _Float16 h = _Float16(x); uint16_t b; memcpy(&b, &h, 2); return b; }
+static uint32_t toBFloat(float x) {
+  uint32_t b;
+  memcpy(&b, &x, 4);
+  return (b + 0x7fff + (b >> 16 & 1)) >> 16;
+}
+static uint32_t toHalf(float x) {
+  _Float16 h = _Float16(x);
+  uint16_t b;
+  memcpy(&b, &h, 2);
+  return b;
+}
 template <int R> void pack_bf16(uint32_t (&to)[R], const float (&x)[2 * R]) {
-  for (int r = 0; r < R; ++r) to[r] = toBFloat(x[2 * r]) | toBFloat(x[2 * r + 1]) << 16;
+  for (int r = 0; r < R; ++r)
+    to[r] = toBFloat(x[2 * r]) | toBFloat(x[2 * r + 1]) << 16;
 }
 template <int R> void pack_f16(uint32_t (&to)[R], const float (&x)[2 * R]) {
-  for (int r = 0; r < R; ++r) to[r] = toHalf(x[2 * r]) | toHalf(x[2 * r + 1]) << 16;
+  for (int r = 0; r < R; ++r)
+    to[r] = toHalf(x[2 * r]) | toHalf(x[2 * r + 1]) << 16;
 }
 
 // Element [row, k] of a stands in lane 4 · (row mod 8) + (k mod 8) / 2, in the register
@@ -55,8 +82,10 @@ template <int DEPTH, class F>
 void multiply(float *const (&s)[4], const uint32_t *a, const uint32_t *b, F value) {
   unsigned lane = threadIdx.x % 32;
   uint64_t *to = mine(lane);
-  for (int r = 0; r < DEPTH / 4; ++r) to[r] = a[r];
-  for (int r = 0; r < DEPTH / 8; ++r) to[4 + r] = b[r];
+  for (int r = 0; r < DEPTH / 4; ++r)
+    to[r] = a[r];
+  for (int r = 0; r < DEPTH / 8; ++r)
+    to[4 + r] = b[r];
   together();
   for (int i = 0; i < 4; ++i) {
     int row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
@@ -70,12 +99,13 @@ void multiply(float *const (&s)[4], const uint32_t *a, const uint32_t *b, F valu
   }
   together();
 }
-static void mma_m16n8k16_bf16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1, uint32_t a2,
-                              uint32_t a3, uint32_t b0, uint32_t b1) {
+static void mma_m16n8k16_bf16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1,
+                              uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
   uint32_t a[] = {a0, a1, a2, a3}, b[] = {b0, b1};
   multiply<16>({&s0, &s1, &s2, &s3}, a, b, bfloatToFloat);
 }
-static void mma_m16n8k8_f16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1, uint32_t b0) {
+static void mma_m16n8k8_f16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1,
+                            uint32_t b0) {
   uint32_t a[] = {a0, a1}, b[] = {b0};
   multiply<8>({&s0, &s1, &s2, &s3}, a, b, halfToFloat);
 }
@@ -99,17 +129,20 @@ template <bool TRANSPOSED> void read_matrices(uint32_t *const (&x)[4], uint32_t 
   together();
   for (int m = 0; m < 4; ++m)
     for (unsigned e = 0; e < 2; ++e) {
-      unsigned row = TRANSPOSED ? lane % 4 * 2 + e : lane / 4, column = TRANSPOSED ? lane / 4 : lane % 4 * 2 + e;
+      unsigned row = TRANSPOSED ? lane % 4 * 2 + e : lane / 4,
+               column = TRANSPOSED ? lane / 4 : lane % 4 * 2 + e;
       uint16_t element;
       memcpy(&element, at(unsigned(*mine(8 * m + row))) + 2 * column, 2);
       *x[m] = e ? *x[m] | uint32_t(element) << 16 : element;
     }
   together();
 }
-static void load_matrices_4(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3, uint32_t address) {
+static void load_matrices_4(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3,
+                            uint32_t address) {
   read_matrices<false>({&x0, &x1, &x2, &x3}, address);
 }
-static void load_matrices_4_transposed(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3, uint32_t address) {
+static void load_matrices_4_transposed(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3,
+                                       uint32_t address) {
   read_matrices<true>({&x0, &x1, &x2, &x3}, address);
 }
 
@@ -127,11 +160,13 @@ void copy_tile_2d(unsigned char *to, const CUtensorMap *map, uint64_t *, int64_t
       memcpy(to + place(ROWS, r, c), &map->data[(first + r) * map->columns + c], 2);
 }
 // a · bᵀ of wgmma: a in registers as for mma.sync, b by rows.
-template <int STEPS, int ROWS, int R> void start_products(float (&sum)[R], const uint32_t *a, const void *b) {
+template <int STEPS, int ROWS, int R>
+void start_products(float (&sum)[R], const uint32_t *a, const void *b) {
   unsigned lane = threadIdx.x % 32;
   std::vector<double> sums(R);
   for (int step = 0; step < STEPS; ++step) {
-    for (int r = 0; r < 4; ++r) mine(lane)[r] = a[4 * step + r];
+    for (int r = 0; r < 4; ++r)
+      mine(lane)[r] = a[4 * step + r];
     together();
     for (int e = 0; e < R; ++e) {
       int row = lane / 4 + 8 * (e / 2 % 2), column = e / 4 * 8 + lane % 4 * 2 + e % 2;
@@ -144,14 +179,21 @@ template <int STEPS, int ROWS, int R> void start_products(float (&sum)[R], const
     }
     together();
   }
-  for (int e = 0; e < R; ++e) sum[e] = float(sums[e]);
+  for (int e = 0; e < R; ++e)
+    sum[e] = float(sums[e]);
 }
 template <int PENDING, int R> void await_products(float (&)[R]) {}
 
 static void run_block(const std::function<void()> &kernel) {
-  for (auto &warp : warps) pthread_barrier_init(&warp, nullptr, 32);
+  for (auto &warp : warps)
+    pthread_barrier_init(&warp, nullptr, 32);
   pthread_barrier_init(&block, nullptr, 128);
   std::vector<std::thread> threads;
-  for (unsigned k = 0; k < 128; ++k) threads.emplace_back([=] { threadIdx.x = k; kernel(); });
-  for (auto &thread : threads) thread.join();
+  for (unsigned k = 0; k < 128; ++k)
+    threads.emplace_back([=] {
+      threadIdx.x = k;
+      kernel();
+    });
+  for (auto &thread : threads)
+    thread.join();
 }
