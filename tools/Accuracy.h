@@ -10,8 +10,8 @@
 namespace moa {
 
 /// Options of both tools: what a specification is compiled for, and what results may lose.
-struct AccuracyOptions {
-  explicit AccuracyOptions(llvm::cl::OptionCategory &category)
+struct CompilationFlags {
+  explicit CompilationFlags(llvm::cl::OptionCategory &category)
       : optimization("O", llvm::cl::Prefix, llvm::cl::init(1), llvm::cl::value_desc("level"),
                      llvm::cl::desc("How hard LLVM works on code for a CPU, 0 to 3 (default 1)"),
                      llvm::cl::cat(category)),
@@ -65,18 +65,21 @@ struct AccuracyOptions {
 
   /// Tells the compiler. To it an empty text of plans is that there are none; an empty file is a
   /// mistake.
-  llvm::Error apply(CompilerOptions &options) const {
-    options.optimization = optimization;
-    options.settings.assign(settings.begin(), settings.end());
+  llvm::Error apply(CompilerOptions &compiler) const {
+    compiler.optimization = optimization;
+    compiler.settings.assign(settings.begin(), settings.end());
+    if (!compiler.accuracy)
+      compiler.accuracy.emplace();
+    AccuracyOptions &options = *compiler.accuracy;
     options.tolerances.assign(tolerances.begin(), tolerances.end());
     options.checksPlans = checkPlans;
     options.checksTolerances = !noToleranceCheck;
-    options.warnsOfNothingSpent = spend.getNumOccurrences() > 0;
-    options.spendsAnywhere |= options.warnsOfNothingSpent;
-    if (llvm::Error error = readKeys(spend, 0, options.spendFrom))
+    options.warnsIfUnused = spend.getNumOccurrences() > 0;
+    options.mixedPrecision |= options.warnsIfUnused;
+    if (llvm::Error error = readKeys(spend, 0, options.mixedPrecisionFrom))
       return error;
     llvm::StringRef work = pilot.getValue();
-    if (pilot.getNumOccurrences() && !options.warnsOfNothingSpent)
+    if (pilot.getNumOccurrences() && !options.warnsIfUnused)
       return llvm::createStringError("--pilot goes with --spend");
     if (pilot.getNumOccurrences() && work.empty())
       options.pilotFrom = 0;
@@ -84,7 +87,7 @@ struct AccuracyOptions {
              (work.getAsInteger(10, options.pilotFrom) || options.pilotFrom < 0))
       return llvm::createStringError("--pilot expects a number of multiply-adds, but got '" + work +
                                      "'");
-    if (llvm::Error error = readKeys(lowRank, CompilerOptions::kLowRankFrom, options.lowRankFrom))
+    if (llvm::Error error = readKeys(lowRank, AccuracyOptions::kLowRankFrom, options.lowRankFrom))
       return error;
     if (plans.getNumOccurrences() && plans.empty())
       return llvm::createStringError("--plans expects a file, as moa-run --calibrate writes it");
@@ -123,7 +126,7 @@ private:
           "--" + option.ArgStr + " expects a number of keys from 256 on, but got '" + text + "'");
     return llvm::Error::success();
   }
-  llvm::Error readPlans(CompilerOptions &options) const {
+  llvm::Error readPlans(AccuracyOptions &options) const {
     auto text = llvm::MemoryBuffer::getFile(plans);
     if (!text)
       return llvm::createStringError(plans + ": " + text.getError().message());

@@ -28,6 +28,7 @@
 #ifndef MOA_COMPILER_H
 #define MOA_COMPILER_H
 
+#include "moa/Accuracy.h"
 #include "moa/DLPack.h"
 #include <cstddef>
 #include <cstdint>
@@ -51,9 +52,6 @@ std::optional<Level> parseLevel(const std::string &name);
 struct CompilerOptions {
   /// Values of compile-time parameters: "D=64", "T=f16".
   std::vector<std::string> settings;
-  /// The errors that results may have, instead of what the specification says:
-  /// "O=3e-2,relative,sampled", the last two words where they are meant.
-  std::vector<std::string> tolerances;
   /// A schedule as printed by Compilation::schedule(); empty: the cost model's.
   std::string schedule;
   /// The file the schedule comes from, named in errors about it.
@@ -66,42 +64,11 @@ struct CompilerOptions {
   /// How hard LLVM works on code for a CPU, 0 to 3, which means the same: 0 compiles soonest, to
   /// slow code, and more than 1 is hardly ever faster (benchmarks/cpu/NOTES.md).
   unsigned optimization = 1;
-  /// Whether accuracy is spent for speed; without, where decisions are asked for or given.
-  bool spendsAnywhere = false;
-  /// Whether a warning says why where that changes nothing, whatever the sizes are; of
-  /// `lowRankFrom` one always does.
-  bool warnsOfNothingSpent = false;
-  /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays, by models of
-  /// a GPU and of a CPU, which must have dot products of four bytes for it.
-  int64_t spendFrom = 256;
-  /// On a GPU few rows and keys are looked at first, and say which indices (heads) a plan of 8 bits
-  /// is tried at, where an index has more multiply-adds than that and 2,048 keys; −1: where
-  /// `spendFrom` is 0 and it pays.
-  int64_t pilotFrom = -1;
-  /// Whether the plans that accuracy is spent on are those of a GPU, whatever the target.
-  bool plansForGpu = false;
-  /// With so many rows and keys or more, few keys may stand for many that are near them, where a
-  /// sample says that a result's tolerance is met; 0: never. Fewer bits come behind where accuracy
-  /// is spent anywhere. What pays on a GPU is kLowRankFrom.
-  int64_t lowRankFrom = 0;
-  static constexpr int64_t kLowRankFrom = 32768;
-  /// Whether kernels that spend accuracy have further results: what was decided, and
-  /// what was estimated for it.
-  bool decisions = false;
-  /// Decisions that are taken beforehand, as moa-run --calibrate writes them; empty: all are
-  /// taken when a kernel runs.
-  std::string plans;
-  /// The file they come from, named in errors about them.
-  std::string plansFile;
-  /// Whether they are estimated too, and given up for others where they are too far off.
-  bool checksPlans = false;
-  /// Whether entry points say with a code of their own (Kernel::kNotShown) where nothing shows that
-  /// results are within their tolerances: on a CPU of these inputs, on a GPU of any. What a GPU
-  /// cannot tell of its inputs without `decisions` is a warning.
-  bool checksTolerances = true;
-  /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
-  /// `intervals`, the analysis of masks, and `precision` and `low-rank`, the passes that spend
-  /// accuracy. For tests.
+  /// How results may be less accurate, and what is told of it. Without it, no accuracy is spent, and
+  /// calls check tolerances that the specification states for every input.
+  std::optional<AccuracyOptions> accuracy;
+  /// Laws of ψ-reduction and rules of the fold derivation that are not applied, `intervals` (the
+  /// analysis of masks), and `precision` and `low-rank` (the passes that spend accuracy). For tests.
   std::vector<std::string> disabledRules;
   /// Whether the derivation is recorded for Compilation::explain().
   bool explain = false;
@@ -119,16 +86,6 @@ struct Diagnostic {
   unsigned line = 0, column = 0;
   std::string message;
   std::vector<Diagnostic> notes;
-};
-
-/// The error that a result may have, of a specification's `within 3e-2 relative sampled`.
-struct AllowedError {
-  double epsilon = 0;
-  /// The L2 error relative to the norm, per index of all but the last two axes (of a
-  /// vector, as a whole); else the error of an element relative to its magnitude.
-  bool isRelative = false;
-  /// Kept on a random sample with a stated confidence; else shown a priori.
-  bool isSampled = false;
 };
 
 /// One parameter of a kernel.
@@ -189,9 +146,8 @@ class Kernel {
 public:
   const KernelInfo &info() const;
 
-  /// The code of a result of which nothing shows that it is within its tolerance. It was computed
-  /// as it is written. `run` returns it where tolerances hold for every input or nothing is ever
-  /// shown, `shown` where some rows say it of sampled ones too.
+  /// The code of a call that computed its results, unmodified, but found no bound within the
+  /// tolerance of one that is to hold for every input.
   static constexpr int32_t kNotShown = 15;
 
   /// Runs the kernel. `arrays` are the descriptors of the array parameters,

@@ -146,19 +146,19 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
   // The plans of a table are the same on all targets. Where speed is asked for on a CPU, scores and
   // sums are of bf16, if it has dot products of these, else scores alone of 8 bits.
-  bool isForGpu = options.plansForGpu || !options.architecture.empty() || !options.plans.empty();
-  bool hasBf16 = !isForGpu && options.spendsAnywhere && getBf16Dots() != Bf16Dots::none;
-  result.precision = {options.decisions,          planTable,
-                      options.checksPlans,        /*sums=*/isForGpu || !options.spendsAnywhere,
+  bool isForGpu = accuracy.variantsOfGpu || !options.architecture.empty() || !accuracy.plans.empty();
+  bool hasBf16 = !isForGpu && accuracy.mixedPrecision && getBf16Dots() != Bf16Dots::none;
+  result.precision = {accuracy.decisions,          planTable,
+                      accuracy.checksPlans,        /*sums=*/isForGpu || !accuracy.mixedPrecision,
                       /*halves=*/isForGpu,        hasBf16,
-                      options.spendFrom,          options.pilotFrom,
-                      options.warnsOfNothingSpent};
-  result.lowRankFrom = options.lowRankFrom;
+                      accuracy.mixedPrecisionFrom,          accuracy.pilotFrom,
+                      accuracy.warnsIfUnused};
+  result.lowRankFrom = accuracy.lowRankFrom;
   // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for
   // classes of keys alone where nothing else is asked for.
-  bool isAsked = options.decisions || !options.plans.empty();
-  bool pays = isForGpu || options.spendFrom > 0 || hasBf16 || hasByteDots();
-  result.spends = (options.spendsAnywhere && pays) || (isAsked && options.lowRankFrom <= 0);
+  bool isAsked = accuracy.decisions || !accuracy.plans.empty();
+  bool pays = isForGpu || accuracy.mixedPrecisionFrom > 0 || hasBf16 || hasByteDots();
+  result.spends = (accuracy.mixedPrecision && pays) || (isAsked && accuracy.lowRankFrom <= 0);
   if (options.explain) {
     result.psiObserver = &psiTrace;
     result.foldObserver = &foldTrace;
@@ -224,7 +224,7 @@ bool Compilation::Impl::readSettings(std::map<std::string, std::string> &setting
 bool Compilation::Impl::parse(const std::string &text, const std::string &name) {
   OwningOpRef<ModuleOp> module;
   // "O=3e-2,relative" and the like
-  auto tolerances = take(readTolerances(options.tolerances));
+  auto tolerances = take(readTolerances(accuracy.tolerances));
   if (!tolerances)
     return false;
   if (llvm::StringRef(name).ends_with(".mlir")) {
@@ -449,7 +449,7 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
     return;
   PipelineOptions pipeline = getPipelineOptions();
   auto asks = [&](const char *rule) { return !llvm::is_contained(options.disabledRules, rule); };
-  bool asksForBits = options.warnsOfNothingSpent && asks(kPrecision);
+  bool asksForBits = accuracy.warnsIfUnused && asks(kPrecision);
   constexpr const char *kNone = "no result may have an error; say which with 'within'";
   if (!hasTolerance && asksForBits)
     first.emitWarning("computes nothing in fewer bits: ") << kNone;
@@ -458,7 +458,7 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
                       "fewer bits are no faster on "
                       "this processor; "
                       "'--spend=4096' takes them from so many keys on all the same");
-  else if (asksForBits && !pipeline.precision.halves && options.pilotFrom >= 0)
+  else if (asksForBits && !pipeline.precision.halves && accuracy.pilotFrom >= 0)
     first.emitWarning("looks at no few rows and keys first: a pilot is for a GPU, and code for a "
                       "CPU tries its plans without one");
   if (!hasTolerance && pipeline.lowRankFrom > 0)
@@ -466,19 +466,7 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
 }
 
 bool Compilation::Impl::checksTolerances() const {
-  return options.checksTolerances && !llvm::is_contained(options.disabledRules, "B5");
-}
-
-void Compilation::Impl::warnOfTightTolerances(ModuleOp exact) {
-  if (std::exchange(hasWarnedOfTightTolerances, true) || !checksTolerances())
-    return;
-  for (auto kernel : exact.getOps<onf::KernelOp>())
-    for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
-      if (WithinAttr within = getWithin(kernel, k); within && within.getTolerance().isSampled) {
-        unsigned number = kernel.getNumInputs() + k;
-        if (auto why = precision::whyNeverShown(kernel, number, within.getTolerance()))
-          precision::warnOfNeverShown(kernel, number, within.getTolerance(), *why);
-      }
+  return accuracy.checksTolerances && !llvm::is_contained(options.disabledRules, "B5");
 }
 
 ModuleOp Compilation::Impl::getAdapted() {
@@ -491,16 +479,15 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (!exact)
     return exact;
   bool isAny = llvm::any_of(exact.getOps<onf::KernelOp>(), hasTolerance);
-  warnOfTightTolerances(exact);
   warnOfNothingSpent(*exact.getOps<onf::KernelOp>().begin(), isAny);
   if (!spends || !isAny)
     return checkPlansTaken(exact) ? exact : ModuleOp();
   OwningOpRef<ModuleOp> module = exact.clone();
-  if (options.architecture.empty() && !separateFolds(*module, options.plansForGpu))
+  if (options.architecture.empty() && !separateFolds(*module, accuracy.variantsOfGpu))
     return {};
   // On a GPU fewer bits are for tensor cores, also where its code is interpreted.
   NestTeller tellsSlow;
-  if (!options.architecture.empty() || options.plansForGpu)
+  if (!options.architecture.empty() || accuracy.variantsOfGpu)
     tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
   else if (pipeline.precision.fewest == 0)
     tellsSlow = tellsFewSeen();
@@ -526,7 +513,7 @@ ModuleOp Compilation::Impl::getAdapted() {
 bool Compilation::Impl::isAnythingTold() {
   auto isPromised = [&](onf::KernelOp kernel) {
     for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
-      if (getWithin(kernel, k))
+      if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
         return true;
     return false;
   };
@@ -567,8 +554,6 @@ bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
   bool splits = isForGpu && getPipelineOptions().ranges;
   return runPasses(module, "adapted", [&](OpPassManager &pm) {
     pm.addPass(createCheckBoundsPass(CheckBoundsPassOptions{/*onlyKnown=*/isForGpu}));
-    pm.addPass(createCheckSamplePass(CheckSamplePassOptions{
-        /*onlyKnown=*/isForGpu})); // what it finds is found if NAME_shown asks for it
     if (splits)
       pm.addPass(onf::createONFSplitFolds());
     if (isForGpu) {

@@ -98,6 +98,7 @@ struct Compilation::Impl {
   void dump(llvm::StringRef name, Level level, llvm::function_ref<void(llvm::raw_ostream &)> print);
 
   CompilerOptions options;
+  const AccuracyOptions accuracy = options.accuracy.value_or(AccuracyOptions());
   DiagnosticLog log;
   std::vector<StageTime> times;
   /// Filled by the passes if the options ask for an explanation.
@@ -149,12 +150,10 @@ private:
   mlir::ModuleOp isolateKernel(unsigned kernel);
   /// Whether calls are to tell of tolerances; without law B5 nothing is checked.
   bool checksTolerances() const;
-  /// Says once which results with sampled tolerances are further off as they are written.
-  void warnOfTightTolerances(mlir::ModuleOp exact);
   /// Says once why accuracy that is asked for is not spent, where that is seen before any pass
   /// looks at nests.
   void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);
-  bool hasWarnedOfNothingSpent = false, hasWarnedOfTightTolerances = false;
+  bool hasWarnedOfNothingSpent = false;
   /// The onf level with what is computed in fewer bits, or null.
   mlir::ModuleOp getAdapted();
   /// The same with what entry points tell of tolerances, or null.

@@ -13,19 +13,19 @@ namespace moa {
 
 /// An error about the plans that were given, which may come from a file.
 static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine &message) {
-  return ((options.plansFile.empty() ? "" : options.plansFile + ": ") + "plans: " + message).str();
+  return ((accuracy.plansFile.empty() ? "" : accuracy.plansFile + ": ") + "plans: " + message).str();
 }
 
 /// {"plans": {"f.O": [1, 0]}} as the pass takes it, and what plan 1 is by {"meaning": {"f.O":
 /// ["plan 1: …"]}}.
 bool Compilation::Impl::readPlans() {
-  if (options.plans.empty())
+  if (accuracy.plans.empty())
     return true;
   auto refuse = [&](const llvm::Twine &message) {
     log.addError(aboutPlans(options, message));
     return false;
   };
-  auto value = llvm::json::parse(options.plans);
+  auto value = llvm::json::parse(accuracy.plans);
   if (!value)
     return refuse(llvm::toString(value.takeError()));
   const llvm::json::Object *whole = value->getAsObject();
@@ -69,7 +69,7 @@ bool Compilation::Impl::readPlans() {
 }
 
 bool Compilation::Impl::checkPlanNames() {
-  if (options.plans.empty())
+  if (accuracy.plans.empty())
     return true;
   if (entry > Level::ONF) {
     log.addError(aboutPlans(
@@ -139,7 +139,7 @@ bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
 
 /// The results that tell of decisions become outputs of the kernels.
 bool Compilation::Impl::addDecisions() {
-  if (!options.decisions || entry > Level::ONF)
+  if (!accuracy.decisions || entry > Level::ONF)
     return true;
   ModuleOp module = getAdapted();
   if (!module)

@@ -108,16 +108,16 @@ static std::string describeMovement(const DataMovementReport &movement) {
 /// spell them.
 static void listSpending(const CompilerOptions &options, std::vector<std::string> &given) {
   auto number = [](int64_t value) { return "=" + std::to_string(value); };
-  if (options.spendsAnywhere)
-    given.push_back("spend" + (options.spendFrom ? number(options.spendFrom) : ""));
-  if (options.pilotFrom >= 0)
-    given.push_back("pilot" + (options.pilotFrom ? number(options.pilotFrom) : ""));
-  if (options.lowRankFrom)
-    given.push_back("low-rank" + number(options.lowRankFrom));
-  if (!options.plans.empty())
-    given.push_back((options.checksPlans ? "checked plans" : "plans") +
-                    (options.plansFile.empty() ? "" : " of " + options.plansFile));
-  if (options.decisions)
+  if (accuracy.mixedPrecision)
+    given.push_back("spend" + (accuracy.mixedPrecisionFrom ? number(accuracy.mixedPrecisionFrom) : ""));
+  if (accuracy.pilotFrom >= 0)
+    given.push_back("pilot" + (accuracy.pilotFrom ? number(accuracy.pilotFrom) : ""));
+  if (accuracy.lowRankFrom)
+    given.push_back("low-rank" + number(accuracy.lowRankFrom));
+  if (!accuracy.plans.empty())
+    given.push_back((accuracy.checksPlans ? "checked plans" : "plans") +
+                    (accuracy.plansFile.empty() ? "" : " of " + accuracy.plansFile));
+  if (accuracy.decisions)
     given.push_back("decisions");
 }
 
@@ -138,7 +138,7 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
   for (size_t at = forms->find(heading); at != std::string::npos; at = forms->find(heading, at))
     forms->replace(at, heading.size(), " normal form of ");
   std::vector<std::string> given = options.settings;
-  for (const std::string &tolerance : options.tolerances)
+  for (const std::string &tolerance : accuracy.tolerances)
     given.push_back("within " + tolerance);
   listSpending(options, given);
   std::string set = given.empty() ? "" : "Compiled with " + llvm::join(given, ", ") + ".\n";

@@ -117,10 +117,9 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
     llvm::raw_string_ostream os(text);
     os << opening;
     if (*first <= 3.4e38)
-      os << "the " << shown.getTold() << " its errors is " << llvm::format("%.2e", *first);
+      os << "the bound on its errors is " << llvm::format("%.2e", *first);
     else
-      os << "no " << shown.getTold()
-         << " its errors holds for these inputs: they are too large or too small for the types, "
+      os << "no bound on its errors holds for these inputs: they are too large or too small for the types, "
             "not finite, or sum up to what may cancel";
     std::vector<std::string> axes;
     for (const SymExpr &extent : llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) {

@@ -256,6 +256,8 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
     return error(peek()) << "a tolerance is a number, not a percentage; write 'within "
                          << formatNumber(tolerance.epsilon / 100) << "'";
   tolerance.isRelative = eat(kRelativeWord);
+  if (!tolerance.isRelative && peek().is(kSampledWord))
+    return error(peek()) << kSampledIsRelative;
   tolerance.isSampled = eat(kSampledWord);
   const Token &word = peek();
   if (word.kind != Token::Identifier || word.is("require") || word.is("assume"))

@@ -78,10 +78,8 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
     if (isSaved)
       work = work + rows() * keys * width;
-    // Keys are read for their scale, rounded, written, and read twice by the sample; for
-    // component-wise errors they are read once more, of values what is written in between.
-    int64_t reads = isComponentWise() ? 6 : 3;
-    bytes = bytes + keys * width * (bytesOf(key) * SymExpr(reads) + SymExpr(isSplit ? 6 : 2));
+    // Keys are read for their scale, rounded, written, and read twice by the sample.
+    bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
   };
   for (const Score &score : scores) {
     SymExpr width = *SymExpr::parse(score.fold.getExtent());
@@ -186,7 +184,7 @@ bool Adapter::findPlans(std::string &why) {
     why = whyNoScores();
     return false;
   }
-  if (!fits || (isComponentWise() && !findMeasure(why)))
+  if (!fits)
     return false;
   auto isShort = [](StringRef extent) {
     auto size = SymExpr::parse(extent)->getConstant();
@@ -481,8 +479,6 @@ void Adapter::run() {
       gatheredRounded.push_back(rows);
     }
   }
-  if (needsEstimates() && isComponentWise())
-    addMeasure();
   addChoice();
   // What runs wherever anything is tried.
   fuseNests(switchedNests());

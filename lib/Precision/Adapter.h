@@ -34,11 +34,8 @@ struct Parts {
   int64_t count, perGroup;
   constexpr int64_t numGroups() const { return count / perGroup; }
 };
-/// For a norm, which the picked rows say, and for the largest error of an element, for which the
-/// rows count that their size betrays.
-inline constexpr Parts kPartsOfNorm{56, 7}, kPartsOfLargest{32, 1};
-static_assert(kPartsOfNorm.count + kPartsOfNorm.numGroups() == kSample &&
-              kPartsOfLargest.count + kPartsOfLargest.numGroups() == kSample);
+inline constexpr Parts kParts{56, 7};
+static_assert(kParts.count + kParts.numGroups() == kSample);
 /// Indices of the fold that a part of the sample runs over.
 inline constexpr int64_t kPartLength = 2048;
 
@@ -108,9 +105,8 @@ struct Result {
   Tolerance allowed;
   llvm::SmallVector<mlir::Attribute> names,
       extents;         // of the loops inside of the nest around the store
-  mlir::Value sample;  // of the nest as it is written
-  mlir::Value norm;    // Σ |sample|² of a row, if the tolerance is relative
-  mlir::Value measure; // |P|·|V| of the rows of the sample, if it is component-wise
+  mlir::Value sample; // of the unmodified nest
+  mlir::Value norm;   // Σ |sample|² of a row
 };
 
 /// One way to compute the nest: the scores whose operands are rounded.
@@ -159,7 +155,7 @@ protected:
     llvm::SmallVector<mlir::Attribute> names,
         extents;         ///< the axes in front of the rows, and theirs
     mlir::Value numbers; ///< of the rows of the nest
-    mlir::Value shares;  ///< how many rows each stands for; none: all of a part for as many
+    mlir::Value shares;  ///< how many rows each stands for
     llvm::SmallVector<mlir::Value> gathered; ///< their elements one behind the other, by score
   };
   /// Makes a copy of the nest one of a plan; `rowIndices` are those of the sample, if it is of
@@ -171,13 +167,6 @@ protected:
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
   /// Whether that is the square of a size.
   virtual bool isMagnitudeSquare() = 0;
-  /// Whether component-wise errors, relative to what they are measured by, grow with it, so that
-  /// rows are drawn by it for their extreme too.
-  virtual bool errsWithMagnitude() { return false; }
-  /// What an estimate may be of a limit, where it says less of the rows that were not looked at.
-  virtual mlir::Value tighten(Code &code, mlir::ValueRange head, mlir::Value limit) {
-    return limit;
-  }
   /// Whether what a plan changes may stand in so few rows that no sample shows it, where `present`;
   /// null: never.
   virtual mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan,
@@ -186,8 +175,8 @@ protected:
   }
 
   //===--- What there is --------------------------------------------------===//
-  /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for
-  /// every input. The former are all relative or all component-wise.
+  /// Finds results with tolerances that a sample keeps, or with `takesBounds` with tolerances that
+  /// hold for every input; all of a nest are of one kind.
   bool findResults(std::string &why, bool takesBounds = false);
   Result resultOf(onf::StoreOp store, const Tolerance &allowed);
   bool isErrorOfRow(onf::StoreOp store);
@@ -230,20 +219,16 @@ protected:
   void addSampleRows();
   mlir::Value addGathered(const Score &score, mlir::Value array);
   /// The sample as a plan computes it or, for plan 0, as the nest is written.
-  virtual llvm::SmallVector<mlir::Value> addSample(unsigned plan, llvm::StringRef name = "_sample",
-                                                   mlir::Type element = {});
+  llvm::SmallVector<mlir::Value> addSample(unsigned plan);
   /// Arrays for what copies of the nest store, of its results' types or of another one.
   llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix,
-                                                 llvm::ArrayRef<mlir::Attribute> rowExtents,
-                                                 mlir::Type element = {});
+                                                 llvm::ArrayRef<mlir::Attribute> rowExtents);
   Copy copySample(const Choice &where);
   int64_t sampleLength(bool isWritten) const;
   /// The indices of the nest and of the loops around a store of a copy.
   static llvm::SmallVector<mlir::Value> indicesOf(const Copy &copy, onf::StoreOp store);
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
   std::optional<onf::SplitNest> splitSample(Copy &copy, int64_t length);
-  static std::pair<mlir::Value, mlir::Value> countOthers(Code &in, mlir::Value part,
-                                                         mlir::Value count, const Parts &parts);
   /// Whether a plan rounds weights to floats that have fewer bits, or none, for small ones, so that
   /// their errors depend on the extreme that they are relative to.
   virtual bool roundsSmallWeights(unsigned plan) { return false; }
@@ -259,30 +244,13 @@ protected:
                         llvm::SmallVector<mlir::Value> indices, Samples samples);
   struct Look;
   Code::Values estimateNorms(const Look &look, unsigned result);
-  Code::Values estimateComponents(const Look &look, unsigned result);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
   double leftOf(const Result &result);
-  /// Temporaries with the estimates of the only plan, 0 where there is no sample, that `moa.shown`
-  /// says of.
-  void tellEstimates();
   void addDecision();
   void addTable();
   void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
   Copy copyNest();
   void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
-
-  //===--- What component-wise errors are measured by (Measure.cpp) --------===//
-  const Parts &parts() const { return isComponentWise() ? kPartsOfLargest : kPartsOfNorm; }
-  bool isComponentWise() const {
-    return !isBound && !results.empty() && !results[0].allowed.isRelative;
-  }
-  /// Whether a result has one of `measured`, the carriers.
-  bool hasMeasureOf(const Result &result);
-  bool findMeasure(std::string &why);
-  mlir::Value addSizes(mlir::Value array);
-  void addUpSizes(Copy &copy, const Carrier &carrier, mlir::Value sizes);
-  mlir::Value pushSizes(Code &code, mlir::Value value, Copy &copy);
-  void addMeasure();
 
   /// Where an array is read that has the axis of rows or keys among these.
   virtual Choice whereRead(mlir::Value array, const Axes &axes) { return tried; }
@@ -294,7 +262,6 @@ protected:
   OnDemand onDemand;
   llvm::SmallVector<Score> scores;
   llvm::SmallVector<Result, 2> results;
-  llvm::SmallVector<Carrier> measured; // those that component-wise errors are measured by
   bool isBound = false; // plans are taken where a bound on their errors allows it, not a sample
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents; // the axes in front of the rows
@@ -312,8 +279,6 @@ protected:
   Choice earlier; // by passes before, with the value for the nest as it is written; or null
   unsigned numEarlier = 0; // plans of theirs
   bool isRefused = false;
-  bool isCheck =
-      false; // of the nest as it is written, which has no error where all that was measured is 0
   bool leavesAtOnce = false; // whether the nest stands once more in front, for what is not tried
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
   llvm::SmallVector<int64_t> table; // plans that are given, of all passes; 0 behind its end

@@ -37,10 +37,8 @@ struct ErrorAsWritten {
 };
 /// The sums of products that a result follows from by what is inside of `where`, a nest or a
 /// kernel, without any plan, and that round what they multiply to fewer than 32 bits: an operand
-/// that is no element of such an input. With `nest`, which computes all of the result that there is
-/// a choice of, other nests that may be chosen in its place do not count.
-llvm::SmallVector<onf::AccOp> findRounded(mlir::Operation *where, mlir::Value result,
-                                          onf::ForOp nest = {});
+/// that is no element of such an input.
+llvm::SmallVector<onf::AccOp> findRounded(mlir::Operation *where, mlir::Value result);
 /// The error of a result by what is inside of `where`, a nest or a kernel, without any plan: of
 /// what it follows from. In the norm about: what is rounded to bf16, weights and results, is off by
 /// 0.43 of its unit roundoff each in the mean (measured; of numbers whose logarithms are even it is
@@ -51,9 +49,6 @@ ErrorAsWritten errorAsWritten(mlir::Operation *where, mlir::Value result, const 
 /// tolerance; nothing where inputs decide, or a sample. From kBoundsAttr.
 std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number,
                                          const Tolerance &allowed);
-/// Whether an entry point on a CPU tells of a result's tolerance: it holds for every input, or a
-/// sampled one is never kept.
-bool isToldOf(onf::KernelOp kernel, unsigned number);
 /// The entry of kShownAttr for a result, by its number, whose bound or estimate this array has.
 mlir::DictionaryAttr tellOfBound(KernelEditor &editor, unsigned number, mlir::Value array);
 /// The entry for a result of which nothing is ever shown, and with `hasBound` a bound of ∞ that

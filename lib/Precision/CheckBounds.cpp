@@ -45,10 +45,7 @@ namespace {
 /// plans, which are not as it is written, do not count.
 class StatesOf {
 public:
-  StatesOf(Operation *where, Value result, onf::ForOp chosen)
-      : where(where), result(result), chosen(chosen) {
-    visitArray(result);
-  }
+  StatesOf(Operation *where, Value result) : where(where) { visitArray(result); }
   SmallVector<onf::AccOp> accs;
 
 private:
@@ -56,16 +53,15 @@ private:
     if (!arrays.insert(array).second)
       return;
     where->walk([&](onf::StoreOp store) {
-      if (store.getArray() == array && !isOfPlan(store, array))
+      if (store.getArray() == array && !isOfPlan(store))
         visit(store.getValue());
     });
   }
-  bool isOfPlan(Operation *op, Value array) {
+  bool isOfPlan(Operation *op) {
     auto nest = op->getParentOfType<onf::ForOp>();
     while (nest && nest != where && isa<onf::ForOp>(nest->getParentOp()))
       nest = cast<onf::ForOp>(nest->getParentOp());
-    bool isOther = chosen && nest != chosen && array == result;
-    return nest && nest.getChoices() && (nest.getChoice() != 0 || isOther);
+    return nest && nest.getChoices() && nest.getChoice() != 0;
   }
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
@@ -85,8 +81,6 @@ private:
   }
 
   Operation *where;
-  Value result;
-  onf::ForOp chosen; // of nests that store the result, if not all
   llvm::SmallPtrSet<Operation *, 32> seen;
   llvm::SmallPtrSet<Value, 8> arrays;
 };
@@ -114,9 +108,8 @@ static bool isRounded(onf::AccOp acc) {
   return isa<arith::DivFOp>(term) || !llvm::all_of(term->getOperands(), isElement);
 }
 
-SmallVector<onf::AccOp> moa::precision::findRounded(Operation *where, Value result,
-                                                    onf::ForOp nest) {
-  StatesOf states(where, result, nest);
+SmallVector<onf::AccOp> moa::precision::findRounded(Operation *where, Value result) {
+  StatesOf states(where, result);
   llvm::erase_if(states.accs, [](onf::AccOp acc) { return !isRounded(acc); });
   return states.accs;
 }
@@ -144,20 +137,6 @@ std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, u
                                                          const Tolerance &allowed) {
   StringRef name = kernel.getArrayName(number);
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
-  if (allowed.isSampled) {
-    ErrorAsWritten error = errorAsWritten(kernel, kernel.getBody().getArgument(number), allowed);
-    if (error.size < allowed.epsilon)
-      return std::nullopt;
-    std::string why;
-    llvm::raw_string_ostream os(why);
-    os << "as it is written it may be off by " << (allowed.isRelative ? "about " : "up to ")
-       << getNumberText(error.size, 2);
-    if (error.rounded)
-      os << ", as it rounds to " << error.rounded << "; allow more, or take f32";
-    else
-      os << "; allow more";
-    return why;
-  }
   if (allowed.isRelative)
     return (kNoRelativeBound +
             Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)"))
@@ -197,20 +176,12 @@ DictionaryAttr moa::precision::tellNeverShown(KernelEditor &editor, unsigned num
   return b.getDictionaryAttr(entry);
 }
 
-bool moa::precision::isToldOf(onf::KernelOp kernel, unsigned number) {
-  WithinAttr within = getWithin(kernel, number - kernel.getNumInputs());
-  return within &&
-         (!within.getTolerance().isSampled || whyNeverShown(kernel, number, within.getTolerance()));
-}
-
 void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number,
                                       const Tolerance &allowed, StringRef why) {
   kernel.emitWarning("nothing shows before it runs that '")
       << kernel.getArrayName(number) << "' is within " << allowed.str()
       << ", and a call says so: " << why
-      << (allowed.isSampled || StringRef(why).contains("'sampled'")
-              ? ""
-              : "; 'sampled' asks for no bound");
+      << (StringRef(why).contains("sampled'") ? "" : "; 'relative sampled' asks for no bound");
 }
 
 /// The axes of a result that every nest which stores it has in front of its rows.
@@ -237,8 +208,7 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   std::string name = kernel.getArrayName(number).str();
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   if (auto unknown = whyNeverShown(kernel, number, allowed)) {
-    if (!allowed.isSampled) // of those a warning is early, as plans are asked for
-      warnOfNeverShown(kernel, number, allowed, *unknown);
+    warnOfNeverShown(kernel, number, allowed, *unknown);
     shown.push_back(tellNeverShown(editor, number, *unknown, !onlyKnown));
     return;
   }
@@ -261,8 +231,8 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
 
 void BoundChecks::run() {
   for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
-    if (unsigned number = kernel.getNumInputs() + k; isToldOf(kernel, number))
-      add(number, getWithin(kernel, k).getTolerance());
+    if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
+      add(kernel.getNumInputs() + k, within.getTolerance());
   fuseNests(nests);
   if (!shown.empty())
     kernel->setAttr(onf::kShownAttr, ArrayAttr::get(kernel.getContext(), shown));

@@ -16,7 +16,7 @@ namespace moa::precision {
 
 /// A result with the loops inside of the nest that are around its store.
 Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
-  Result result{store, allowed, {}, {}, {}, {}, {}};
+  Result result{store, allowed, {}, {}, {}, {}};
   for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;
        loop = loop->getParentOfType<onf::ForOp>()) {
     result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
@@ -39,8 +39,8 @@ bool Chooser::isErrorOfRow(onf::StoreOp store) {
   return false;
 }
 
-/// The results of the nest. Each may have an error, measured over rows: on a sample of
-/// them, in the norm over axes that the rows are one of.
+/// Finds the results of the nest. Each may have an error: in the norm over the rows, estimated on a
+/// sample of them, or, with `takesBounds`, one that is bounded for every input.
 bool Chooser::findResults(std::string &why, bool takesBounds) {
   bool fits = true;
   nest.walk([&](onf::StoreOp store) {
@@ -71,9 +71,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
       return refuse(
           "may be off by less than it may be as it is written, so that nothing is left for a plan");
-    if (!results.empty() && results[0].allowed.isRelative != result.allowed.isRelative)
-      return refuse("has a tolerance of another measure than other results of the nest");
-    if (result.allowed.isRelative && isErrorOfRow(store))
+    if (isErrorOfRow(store))
       return refuse("has rows in front of other axes than the last, so that a relative error is "
                     "that of a row, of which a sample of rows says "
                     "nothing; give it the order of axes that has rows and columns last, and "

@@ -105,7 +105,7 @@ bool KeyClasses::findSums(std::string &why) {
 bool KeyClasses::checkUses(std::string &why) {
   onf::FoldOp outer = score().outer;
   for (Operation *user : outer.getBody().getArgument(0).getUsers()) {
-    bool isKnown = user == score().key.load.getOperation() || bound.ops.contains(user) ||
+    bool isKnown = user == score().key.load.getOperation() ||
                    llvm::any_of(sums, [&](WeightedSum &sum) { return sum.load == user; });
     if (isKnown)
       continue;
@@ -138,14 +138,18 @@ bool KeyClasses::plan(std::string &why) {
     why = "the index of the fold is no axis of the keys";
     return false;
   }
-  if (!findBound(why) || !findSums(why) || !checkUses(why) || !findResults(why) ||
-      (isComponentWise() && !findMeasure(why)))
+  if (!score().outer.getBody().getOps<onf::GuardOp>().empty()) {
+    why = "the fold over '" + score().outer.getName().str() +
+          "' is masked, and classes are of keys that all rows have";
+    return false;
+  }
+  if (!findSums(why) || !checkUses(why) || !findResults(why))
     return false;
   auto isShort = [&](const SymExpr &extent) {
-    return extent.getConstant() && *extent.getConstant() < from();
+    return extent.getConstant() && *extent.getConstant() < fewest;
   };
   if (isShort(rows()) || isShort(numKeys())) {
-    why = "rows or keys are known to be fewer than " + std::to_string(from());
+    why = "rows or keys are known to be fewer than " + std::to_string(fewest);
     return false;
   }
   SmallVector<Value> approximate{score().fold.getResult(0)};
@@ -157,7 +161,6 @@ bool KeyClasses::plan(std::string &why) {
     why = describeJump(*jump);
     return false;
   }
-  findFit();
   findHead();
   return true;
 }
@@ -172,12 +175,6 @@ SmallVector<std::string> KeyClasses::listLaws(unsigned) {
       "F9: a key has a share in each class that is near" +
           (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
           "; keys of " + keys + " that are near none stay as they are"};
-  if (isBounded())
-    laws.push_back(
-        "F10: keys that all rows of a block have, in classes; those behind them as they are");
-  if (mayFit())
-    laws.push_back("F11: where no keys are near, sums of " + values +
-                   " that are right on some rows");
   return laws;
 }
 
@@ -188,10 +185,7 @@ std::string KeyClasses::describe(unsigned) {
             kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
   return text + " in up to " + mostClasses().str() +
          " classes of keys that are near each other, and up to " +
-         (mostClasses() + mostOdd()).str() + " with keys that are near none" +
-         (isBounded()
-              ? ", of the keys that all rows of one of " + std::to_string(kBlocks) + " blocks have"
-              : "");
+         (mostClasses() + mostOdd()).str() + " with keys that are near none";
 }
 
 //===----------------------------------------------------------------------===//
@@ -433,11 +427,7 @@ void KeyClasses::addPilot() {
   pilotHalves = addHalfSquares(pilotKeys, count, tried);
   Value nearest = addNearest(pilotKeys, pilotSeeds, pilotSeedHalves, count, pilot, tried, nullptr);
   Value counts = addNearCounts(nearest, 1, tried);
-  if (mayFit())
-    runFromFit([&] { addLikeness(); });
   promising = addChoiceOf("promising");
-  if (mayFit())
-    smooth = addChoiceOf("smooth");
   classes = addArray("classes", {}, b.getI32Type());
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
@@ -462,17 +452,6 @@ void KeyClasses::addPilot() {
     Value number = code.toIndex(whole);
     Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
     number = code.make<arith::MaxSIOp>(number, least);
-    if (mayFit()) {
-      // Where few classes are enough, sums over them are exact, or nearly.
-      Value isFew =
-          code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.real(kFewestClasses));
-      Value isOther =
-          code.make<arith::XOrIOp>(isFew, code.make<arith::ConstantOp>(code.b.getBoolAttr(true)));
-      Value is = code.make<arith::AndIOp>(isSmooth(code, head, runs), isOther);
-      fits = code.make<arith::OrIOp>(fits, is);
-      number = code.make<arith::SelectOp>(is, numFitted(code), number);
-      code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), smooth.array, head);
-    }
     code.store(number, classes, head);
     Value is = code.make<arith::AndIOp>(runs, fits);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), promising.array, head);
@@ -546,9 +525,6 @@ Value KeyClasses::addDrawn(Value nearest) {
         code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
     Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()),
                                           code.real(0.5 * kFarthest));
-    if (mayFit()) // all are far there
-      most = code.make<arith::SelectOp>(isFitted(code, indices.drop_back()), code.real(INFINITY),
-                                        most);
     half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
     Value fourth = code.make<arith::MulFOp>(half, half);
     code.store(overVariate(code, fourth, indices.drop_back(), indices.back(), 0), weights, indices);
@@ -578,10 +554,6 @@ Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value
 /// How many odd keys there may be.
 Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
   Value places = code.extent(mostClasses() + mostOdd());
-  if (mayFit()) {
-    Value fewer = code.make<arith::MinSIOp>(places, code.extent(fittedPlaces()));
-    places = code.make<arith::SelectOp>(isFitted(code, head), fewer, places);
-  }
   return code.make<arith::SubIOp>(places, numClasses(code, head));
 }
 
@@ -715,8 +687,6 @@ void KeyClasses::addClasses() {
   // for all such keys, there were too few.
   Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(),
                             promising, &KeyClasses::numClasses);
-  if (mayFit())
-    widenRadius(nearer);
   Value counts = addNearCounts(nearer, kFar, promising);
   Choice likely = addChoiceOf("likely");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
@@ -750,13 +720,8 @@ void KeyClasses::addClasses() {
     code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
   });
   addOdd(inverse, likely);
-  if (isBounded())
-    addBlockEnds();
   addMeans(halves, inverse);
-  if (!isBounded())
-    return addSums();
-  addBlockKeys();
-  addBlockValues();
+  addSums();
 }
 
 Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key,
@@ -772,39 +737,23 @@ SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
   return *SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue());
 }
 
-/// The members of classes and the means of their values, by block of keys where rows do not have
-/// the same.
+/// Computes the members of classes and the means of their values.
 void KeyClasses::addMeans(Value halves, Value shares) {
   Builder b(kernel.getContext());
-  auto [names, extents] = isBounded() ? blocked("c", mostClasses()) : headed("c", mostClasses());
-  SmallVector<SymExpr> shape{mostClasses()};
-  if (isBounded())
-    shape.insert(shape.begin(), SymExpr(kBlocks));
-  counts = addArray("class_members", shape, b.getF32Type());
-  for (WeightedSum &sum : sums) {
-    SmallVector<SymExpr> wider(shape);
-    wider.push_back(widthOf(sum));
-    means.push_back(addArray("means", wider, sum.load.getResult().getType()));
-  }
+  auto [names, extents] = headed("c", mostClasses());
+  counts = addArray("class_members", {mostClasses()}, b.getF32Type());
+  for (WeightedSum &sum : sums)
+    means.push_back(
+        addArray("means", {mostClasses(), widthOf(sum)}, sum.load.getResult().getType()));
   editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
-    ValueRange head = indices.take_front(headExtents.size());
+    ValueRange head = indices.drop_back();
     Value weight, key;
     Value isClass =
         code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
-    Value from, end;
-    if (isBounded()) {
-      from = code.toIndex(code.load(blockFrom, indices.drop_back()));
-      end = code.toIndex(code.load(blockKeys, indices.drop_back()));
-    }
     Code::Values found = code.fold(
         "j", numKeys(),
         [&](Code &in, Value j, Value &present) {
           present = isClass;
-          if (isBounded()) {
-            Value isBehind = in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, j, from);
-            Value isBefore = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, j, end);
-            present = in.make<arith::AndIOp>(present, in.make<arith::AndIOp>(isBehind, isBefore));
-          }
           key = j;
           Value share = nearness(in, head, indices.back(), j, halves, /*seedFirst=*/true);
           weight = in.make<arith::MulFOp>(share, in.load(shares, at(head, {j})));
@@ -880,14 +829,11 @@ void KeyClasses::addSums() {
 /// The fold runs over classes: keys are theirs, what is summed up counts as often as there are
 /// members, and values are their means.
 void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
-  bool isSample = !rowIndices.empty();
-  if (isSample)
+  if (!rowIndices.empty())
     readSampledRows(copy, score(), picked.gathered[0]);
   ValueRange head = copy.nest.getBody().getArguments().drop_back();
-  isBounded() ? enterBlocks(copy, isSample) : foldOverClasses(copy, head);
-  readClasses(copy, copy.nest.getBody().getArguments().drop_back());
-  if (isBounded() && !isSample)
-    leaveBlocks(copy, plan);
+  foldOverClasses(copy, head);
+  readClasses(copy, head);
 }
 
 /// As many as there are.
@@ -910,9 +856,8 @@ void KeyClasses::readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<Value(
   load.erase();
 }
 
-/// Keys, values and weights are those of classes, at the indices in front of the rows; `valueOf`
-/// reads other values.
-void KeyClasses::readClasses(Copy &copy, ValueRange head, ValueOf valueOf) {
+/// Makes keys, values and weights those of classes, at the indices before the rows.
+void KeyClasses::readClasses(Copy &copy, ValueRange head) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
   Value index = outer.getBody().getArgument(0);
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
@@ -941,9 +886,8 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head, ValueOf valueOf) {
   for (auto [k, sum] : llvm::enumerate(sums)) {
     auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
     Value along = acc.getValue().getArgument(0);
-    readFrom(copy, sum.load, [&](Code &code) {
-      return valueOf ? valueOf(code, k, index, along)
-                     : code.load(classValues[k], at(head, {index, along}));
+    readFrom(copy, sum.load, [&, k = k](Code &code) {
+      return code.load(classValues[k], at(head, {index, along}));
     });
     Operation *product = getTerm(acc).getDefiningOp();
     unsigned weight = getTerm(sum.acc).getDefiningOp()->getOperand(0) == sum.factor;
@@ -957,7 +901,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head, ValueOf valueOf) {
 void KeyClasses::run() {
   note();
   addDecisionResults();
-  addCondition(from());
+  addCondition(fewest);
   addRadius();
   addPilot();
   addClasses();
@@ -967,12 +911,6 @@ void KeyClasses::run() {
     addSampleRows();
     picked.gathered.push_back(addGathered(score(), score().row.array()));
   }
-  if (isBounded())
-    addBlockRows();
-  if (mayFit())
-    addFit();
-  if (needsEstimates() && isComponentWise())
-    addMeasure();
   addChoice();
 }
 

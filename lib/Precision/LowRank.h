@@ -19,14 +19,6 @@ namespace moa::precision {
 /// keys, which are near none of them: at most one of so many.
 inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16, kKeysPerOdd = 32;
 
-/// Blocks of rows that do not have the same keys, and what their length is a multiple of: tiles of
-/// rows are of one block.
-inline constexpr int64_t kBlocks = 16, kBlockUnit = 128;
-
-/// Where values are fitted, one class for so many keys, and the fewest; at most twice as many with
-/// odd keys.
-inline constexpr int64_t kKeysPerFitted = 128, kFewestFitted = 512;
-
 /// Seeds that tell how many classes there are, and keys that are compared with them.
 inline constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 /// A key whose distance to another class is the radius belongs to that to e^{-kSharpness/2}.
@@ -63,11 +55,6 @@ private:
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
   bool isMagnitudeSquare() override { return true; }
-  bool errsWithMagnitude() override {
-    return true;
-  } // keys of a class differ in scores by as much as the query is long
-  llvm::SmallVector<mlir::Value> addSample(unsigned plan, llvm::StringRef name = "_sample",
-                                           mlir::Type element = {}) override;
 
   //===--- What there is --------------------------------------------------===//
   bool findSums(std::string &why);
@@ -117,8 +104,6 @@ private:
   mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head,
                             mlir::Value part, const SymExpr &count, mlir::Value parts,
                             const SymExpr &longest);
-  mlir::Value addLargest(llvm::StringRef name, mlir::Value weights, const SymExpr &count,
-                         int64_t parts, const Choice &choice);
   mlir::Value addDrawn(mlir::Value nearest);
   mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count,
                     mlir::Value shares);
@@ -132,94 +117,16 @@ private:
   void addMeans(mlir::Value halves, mlir::Value shares);
   void addSums();
   void foldOverClasses(Copy &copy, mlir::ValueRange head);
-  using ValueOf =
-      llvm::function_ref<mlir::Value(Code &, unsigned sum, mlir::Value index, mlir::Value along)>;
   void readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<mlir::Value(Code &)> make);
-  void readClasses(Copy &copy, mlir::ValueRange head, ValueOf valueOf = nullptr);
+  void readClasses(Copy &copy, mlir::ValueRange head);
   void addClasses();
 
-  //===--- Values that are right on some rows (Fitted.cpp) -----------------===//
-  mlir::Value tighten(Code &code, mlir::ValueRange head, mlir::Value limit) override;
-  bool findFit();
-  bool mayFit() const { return fit.has_value(); }
-  /// From so many rows and keys on values are fitted: with shorter rows what finds out is a larger
-  /// part of the whole.
-  int64_t fitFrom() {
-    int64_t least = *depth().getConstant();
-    return fewest == kFrom && least < kFitDepth ? kFrom * kFitDepth / least : fewest;
-  }
-  static constexpr int64_t kFitDepth = 64;
-  void runFromFit(llvm::function_ref<void()> add);
-  /// Places of the fold where values are fitted.
-  SymExpr fittedPlaces() {
-    return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerFitted / 2)) + SymExpr(2 * kFewestFitted);
-  }
-  mlir::Value isFitted(Code &code, mlir::ValueRange head) { return isTried(code, smooth, head); }
-  RowSet rowSetOf(llvm::StringRef name, int64_t count, const Choice &where,
-                  llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> rowOf);
-  mlir::Value hashedRow(Code &code, mlir::ValueRange head, mlir::Value part, int64_t parts,
-                        int64_t salt);
-  void addLikeness();
-  mlir::Value isSmooth(Code &code, mlir::ValueRange head, mlir::Value where);
-  mlir::Value numFitted(Code &code);
-  void widenRadius(mlir::Value nearest);
-  RowSet addFitRows();
-  mlir::Value addShares();
-  std::pair<mlir::Value, mlir::Value> addInverse(mlir::Value shares);
-  std::pair<mlir::Value, mlir::Value> solveFit();
-  void addFit();
-
-  //===--- Rows that do not have the same keys (KeyBlocks.cpp) -------------===//
-  bool findBound(std::string &why);
-  bool isBounded() { return bool(bound.guard); }
-  mlir::Value boundOfFirst(Code &code, mlir::ValueRange head);
-  SymExpr blockLength();
-  /// Places of the fold in a block: of classes, as many as there may be, and of keys behind them.
+  /// Places of the fold over classes: classes, then odd keys.
   SymExpr classPlaces() { return mostClasses() + mostOdd(); }
-  SymExpr blockPlaces() { return classPlaces() + blockLength(); }
-  void addBlockEnds();
-  std::pair<Extents, Extents> blocked(llvm::StringRef name, const SymExpr &extent);
-  struct Place {
-    mlir::Value isClass, number; // of the class
-    mlir::Value isOdd, odd;      // the odd key
-    mlir::Value isOwn, own;      // from the block's first key on
-  };
-  Place readPlace(Code &code, mlir::ValueRange head, mlir::Value x);
-  mlir::Value keyOfPlace(Code &code, mlir::ValueRange head, mlir::Value block, const Place &place);
-  void addBlockKeys();
-  void addBlockValues();
-  void addBlockRows();
-  void enterBlocks(Copy &copy, bool isSample);
-  void leaveBlocks(Copy &copy, unsigned plan);
 
-  /// Row i has the keys j ≤ i + Σ sign · rest + constant.
-  struct Bound {
-    onf::GuardOp guard;
-    llvm::SetVector<mlir::Operation *> ops;               // of the condition, that know the key
-    llvm::SmallVector<std::pair<mlir::Value, bool>> rest; // and whether it is added
-    int64_t constant = 0;
-  };
-
-  /// The result that is a weighted sum's elements times what does not depend on them, so that it is
-  /// linear in values: its number, and that of the sum, which no other result knows.
-  struct Fit {
-    unsigned result, sum;
-  };
-
-  /// From so many rows and keys on it is tried. Where nothing else is asked for, rows that bound
-  /// keys have more, as sums up to each block of them are written and read: on an H200 it takes
-  /// longer than what it saves at 32,768, and wins from a quarter to two thirds at 131,072
-  /// (benchmarks/gpu/NOTES.md).
-  int64_t from() { return isBounded() && fewest == kFrom ? 4 * kFrom : fewest; }
-  static constexpr int64_t kFrom = 32768; // the pass's own
   int64_t fewest;
-  Bound bound;
-  mlir::Value blockFrom,
-      blockKeys; // by block, of the keys that all of its rows have, and not of the one before
-  mlir::Value blockStart, blockEnd; // the first place, and the last one of its first row
-  mlir::Value blockRows;            // rows by block
   llvm::SmallVector<WeightedSum> sums;
-  mlir::Value counts; // members of the classes, of the keys of a block where there are such
+  mlir::Value counts; // members of the classes
   llvm::SmallVector<mlir::Value> means;
   mlir::Value radius, sharpness;           // of classes, squared; and what it makes of distances
   mlir::Value pilotSeeds, pilotSeedHalves; // few keys, and half of their squares
@@ -231,9 +138,6 @@ private:
   mlir::Value oddKeys, all; // which are near no class; and how many there are with the classes
   llvm::SmallVector<mlir::Value> classValues; // means, by weighted sum
   mlir::Value rowMagnitudes;
-  std::optional<Fit> fit;
-  mlir::Value alike;      // of some rows, how much of what others weigh they weigh too
-  Choice smooth, fitting; // where values are to be fitted, and where they are
 };
 
 } // namespace moa::precision

@@ -37,16 +37,11 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     indices of the fold or more; elsewhere the results are those of the nest as it was, and on a GPU nothing
     else is launched but what says so (the hint `moa.runs` on nests).
 
-    With component-wise tolerances the rows of the sample are computed once more, with sizes in the place of values
-    (`O_measure`), and an index takes a plan if what the largest error of all rows is, as those of the sample say, is
-    small enough relative to that (Def 31). Results are sums of computed weights times elements of inputs then, or of such
-    sums, and no condition of a fold follows from the row.
-
     Of a long nest a pilot comes first (`pilot`): 128 rows and 1,024 keys at equal distances, as it is written and by
     the plan, with its means and scales. An index of the axes in front of the rows that is not within 1.1 times the tolerance there, or
     within half of it where scores are off by more than the tolerance, is not rounded or
     sampled; the nest stands once more in front of all that, for these (value 0 of `O_open`), so that they wait for nothing else. Each decides for itself, and what sizes say is of one index, so that results do not depend on what
-    stands beside it. Only of nests with one plan, relative tolerances, and keys whose index stands in loads alone, and not beside decisions.
+    stands beside it. Only of nests with one plan, relative tolerances, and keys whose index stands in loads alone, and not with decisions.
 
     A nest that a pass before has left as it is written where none of its own plans is taken (value 0 of a choice over the axes in
     front of the rows, with `moa.spent`) gets these plans too, numbered behind the earlier ones. All copies are then chosen by one
@@ -105,7 +100,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
 def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
   let summary = "Let few keys stand for many where a result allows an error and it is met";
   let description = [{
-    In a nest whose results all have a tolerance that is relative and sampled [Def 25], or all one that is component-wise and sampled, and whose
+    In a nest whose results all have a tolerance that is relative and sampled [Def 25], and whose
     one fold over keys j has terms g(i, Σ_k q(i, k)·v(j, k)), or the products of such with elements of inputs along j,
     the fold may run over classes c of keys that are near each other: with a key κ_c of each in place of the keys,
     the number of its members n_c as a factor of the weights in all sums, and the means of what stands along j
@@ -124,26 +119,13 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     classes stand behind these, each as its own. All of it runs where rows and
     keys are `fewest` or more, and at an index only as long as it is promising: enough classes, few keys far from all of them.
 
-    Where no keys are near each other, but 64 rows weigh 4,096 of them as combinations of few, and one result is linear in
-    one sum's values, there are fewer classes, whose values are changed so that 128 rows have the results of the nest as it was
-    (law F11).
-
-    Where row i has the keys j ≤ i + e only, with e the same for all rows, these fall into 16 blocks, and the copy is
-
-        onf.for ["h", "p", "i"] in ["H", "16", "128*((N + 2047)/2048)"] chosen by %O_choice [0] is 1 { …
-          onf.fold "j" in "128*((N + 2047)/2048) + M/16 + M/32 + 64" { onf.guard j >= %start and j <= %i + %end … } … }
-
-    over the classes with numbers and means of the keys that all rows of a block have, and the block's own keys one by one
-    (law F10). Rows are read from, and results stored to, arrays by block.
-
     onf-adapt-precision may follow, and gives the nest as it was plans of its own.
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
-    `moa.decisions` as onf-adapt-precision, and `moa.stored`, the number of temporaries before, which that removes. Other masks and biases tell keys apart by more than their
+    `moa.decisions` as onf-adapt-precision, and `moa.stored`, the number of temporaries before, which that removes. Masks and biases tell keys apart by more than their
     products: such nests do not change, nor do those whose results jump where a score passes a number (Def 31) nor kernels
     without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
-    the size of a nest; its code is in the result four times, eight with values that are fitted. With blocks of rows the workspace grows by
-    twice the size of keys, values, rows and results.
+    the size of a nest; its code is in the result four times.
   }];
   let options = [
     Option<"decisions", "decisions", "bool", "false",
@@ -152,13 +134,13 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
            "Estimate the plans of the table too, and fall back from those that are too far off">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
-    Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried; 32768: with fewer than 131,072 where rows bound keys">,
+    Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried">,
     Option<"shared", "shared", "bool", "false",
            "Numbers of the table beyond the plan of this pass are those of onf-adapt-precision behind it, which checks them">,
     Option<"warns", "warns", "bool", "false",
            "Where no nest is changed the first remark that says why is a warning">,
     ListOption<"disable", "disable", "std::string",
-               "Laws of docs/LowRank.md that are not applied: classes and shares of them (F2 and F9, without which there is no plan), bounds that move with rows (F10), fitted values (F11)">
+               "Laws of docs/LowRank.md that are not applied: classes and shares of them, F2 and F9, without either of which there is no plan">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
@@ -181,40 +163,6 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
     **Requires** the onf contract, that nothing is lifted, and `moa.bounds`, which it removes. **Establishes** the contract. A plan of
     onf-adapt-precision is taken for such results where its bound, which is no less, is small enough. **Numerics**: exact.
     **Cost**: one pass over each input that the bound depends on.
-  }];
-  let options = [
-    Option<"onlyKnown", "only-known", "bool", "false",
-           "No bounds of results of which nothing is shown whatever inputs are: of these an entry point on a GPU says so at once">
-  ];
-  let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::math::MathDialect"];
-}
-
-def CheckSamplePass : Pass<"onf-check-sample", "::mlir::ModuleOp"> {
-  let summary = "Measure on some rows what kernels lose as they are written";
-  let description = [{
-    The pass takes nests with `sampled` tolerances that round computed weights to 16 bits. It adds nests that compute 64 rows
-    (or all, if there are fewer) twice: unmodified, and without that rounding. The second result needs one more sum, of the
-    rounding error of each weight. One further nest estimates the error at each index before the rows from both (Def 31 of
-    docs/Errors.md):
-
-        onf.for ["h0"] in ["H"] { … onf.store %estimate, %O_shown[%h0] {strides = ["O_shown.s0"]} … }
-
-    Relative errors are large where what a result is the sum of cancels, or weights are below all that f16 holds. Component-wise ones are
-    what the types say, to which the estimate adds what is lost of weights below 2⁻¹⁴ in f16; of bf16 there is nothing to be
-    measured. The estimate is a temporary, and `moa.shown` on the kernel says which: `NAME_shown` compares it with the tolerance,
-    and runs what finds it, which is no part of a call. With 64 rows or fewer all are computed, so
-    the estimate is exact. No estimate exists, and every call returns the code of results that are not shown,
-
-    - if no nest has sample rows: rows are not the last axis, a fold reads its rows through a table, or a component-wise
-      result sees keys of its own;
-    - if the result follows from another product with a computed, rounded factor, for example in the scores or in a nest
-      that this one reads.
-
-    A warning says so. `moa.shown` holds the reason and a bound of ∞, or the reason alone with `only-known`.
-
-    **Requires** the onf contract, and that nothing is lifted. **Establishes** it. **Numerics**: exact. **Cost**: 64 rows of the nest, with one more
-    sum, and of component-wise tolerances once more, where `NAME_shown` is called.
   }];
   let options = [
     Option<"onlyKnown", "only-known", "bool", "false",

@@ -33,13 +33,13 @@ static constexpr double kHopeful = 1.1;
 /// times those of the pilot, and down to 0.6 times.
 static constexpr double kDoubtful = 0.5;
 
-/// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands
+/// Whether there is one plan, of 8 bits, for one fold whose index stands
 /// in loads alone, along one axis of each: a mask would be another one for few keys.
 bool Adapter::canPilot() {
   bool isAsked =
       options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
   if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half ||
-      headExtents.empty() || isComponentWise())
+      headExtents.empty())
     return false;
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);

@@ -55,7 +55,7 @@ void Chooser::addSampleRows() {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   SymExpr count = rows();
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
-  names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(parts().count));
+  names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(kParts.count));
   Value largest = editor.addTemporary(base() + "_largest", extents, i32);
   Value sizes = editor.addTemporary(base() + "_size", extents, f32);
   Value units = editor.addTemporary(base() + "_unit", extents, f32),
@@ -63,7 +63,7 @@ void Chooser::addSampleRows() {
   auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
   auto startOf = [&](Code &at, Value part) {
     return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)),
-                                        at.index(parts().count));
+                                        at.index(kParts.count));
   };
   auto lengthOf = [&](Code &at, Value part, Value start) {
     return at.make<arith::SubIOp>(startOf(at, add(at, part, at.index(1))), start);
@@ -78,8 +78,6 @@ void Chooser::addSampleRows() {
   auto times = [](Code &at, Value x, Value y) { return at.make<arith::MulFOp>(x, y); };
   // Of a magnitude in units, the square or its root, the probability that a draw is taken.
   auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
-    if (isComponentWise() && !errsWithMagnitude())
-      return most;
     Value x = times(at, magnitude, unit);
     return Value(at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most));
   };
@@ -91,7 +89,7 @@ void Chooser::addSampleRows() {
     // The magnitude of neighbours from the start of the part on, or from further in front so that
     // all exist: those of the part count as they are, others as 0. Where the row is an index of the
     // magnitudes, the address is that of the first one and t, which lanes share.
-    SymExpr longest = SymExpr::floorDiv(count, SymExpr(parts().count)) + SymExpr(1);
+    SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts.count)) + SymExpr(1);
     Value from = code.make<arith::MinSIOp>(start, code.extent(count - longest));
     auto isInside = [&](Code &at, Value t) {
       Value row = add(at, from, t);
@@ -158,9 +156,9 @@ void Chooser::addSampleRows() {
   };
   // The part of a group that has the group's largest row.
   auto leaderOf = [&](Code &at, ValueRange head, Value group) {
-    Value first = at.make<arith::MulIOp>(group, at.index(parts().perGroup)), leader = first,
+    Value first = at.make<arith::MulIOp>(group, at.index(kParts.perGroup)), leader = first,
           most = at.load(sizes, placed(head, first));
-    for (int64_t k = 1; k < parts().perGroup; ++k) {
+    for (int64_t k = 1; k < kParts.perGroup; ++k) {
       Value part = add(at, first, at.index(k)), size = at.load(sizes, placed(head, part));
       Value isMore = at.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, size, most);
       leader = at.make<arith::SelectOp>(isMore, part, leader),
@@ -170,7 +168,7 @@ void Chooser::addSampleRows() {
   };
   auto isLeader = [&](Code &at, ValueRange head, Value part) {
     Value leader =
-        leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(parts().perGroup)));
+        leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(kParts.perGroup)));
     return Value(at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, leader, part));
   };
   auto numOthers = [&](Code &at, Value part, Value leads) {
@@ -204,7 +202,7 @@ void Chooser::addSampleRows() {
   picked.shares = editor.addTemporary(base() + "_share", picked.extents, f32);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(parts().count - 1));
+    Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(kParts.count - 1));
     SmallVector<Value> at = placed(head, part);
     Value leads = isLeader(code, head, part), unit = code.load(units, at),
           sum = code.load(sums, at);
@@ -236,8 +234,8 @@ void Chooser::addSampleRows() {
     probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
     Value stands = code.make<arith::DivFOp>(code.real(1), probability);
     Value isPicked =
-        code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(parts().count));
-    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(parts().count)),
+        code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts.count));
+    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts.count)),
                                             code.index(0));
     Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
     code.store(code.make<arith::SelectOp>(isPicked, row, where), picked.numbers, indices);
@@ -329,15 +327,13 @@ std::optional<onf::SplitNest> Chooser::splitSample(Copy &copy, int64_t length) {
   return onf::splitFold(copy.nest, length);
 }
 
-SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents,
-                                            Type element) {
+SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents) {
   SmallVector<Value> arrays;
   for (Result &result : results) {
     SmallVector<Attribute> extents(rowExtents);
     llvm::append_range(extents, result.extents);
     arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix,
-                                         extents,
-                                         element ? element : result.store.getValue().getType()));
+                                         extents, result.store.getValue().getType()));
   }
   return arrays;
 }
@@ -467,8 +463,8 @@ void Chooser::takeReferences(Copy &copy) {
 
 /// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
 /// written: arrays of what it would store.
-SmallVector<Value> Chooser::addSample(unsigned plan, StringRef name, Type element) {
-  SmallVector<Value> samples = addSampleArrays(name + Twine(plan), picked.extents, element);
+SmallVector<Value> Chooser::addSample(unsigned plan) {
+  SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), picked.extents);
   Copy copy = copySample(sampled);
   if (plan)
     rewrite(copy, plan, copy.nest.getBody().getArguments());

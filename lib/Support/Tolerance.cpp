@@ -56,7 +56,7 @@ std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned preci
   return "no result of " + type.str() + " is within " + getNumberText(tolerance.epsilon) +
          " for every input, as rounding to " + type.str() + " alone is off by up to " +
          getNumberText(largest, 2) +
-         "; allow that much, have a result with more bits, or say 'sampled'";
+         "; allow that much, have a result with more bits, or say 'relative sampled'";
 }
 
 std::optional<Tolerance> parseTolerance(llvm::StringRef text, std::string &why) {
@@ -76,6 +76,10 @@ std::optional<Tolerance> parseTolerance(llvm::StringRef text, std::string &why) 
   };
   result.isRelative = take(kRelativeWord);
   result.isSampled = take(kSampledWord);
+  if (rest.empty() && result.isSampled && !result.isRelative) {
+    why = "is ',sampled' without ',relative', but " + kSampledIsRelative.str();
+    return std::nullopt;
+  }
   if (rest.empty())
     return result;
   why = "is a number with ',relative' and ',sampled' behind it, in this order, if they are meant; "

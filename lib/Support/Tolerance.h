@@ -24,12 +24,17 @@ inline bool isEpsilon(double value) { return std::isfinite(value) && value > 0; 
 /// `3e-2`, `1.9e-3`, `2.5`.
 std::string getNumberText(double value, unsigned digits = 17);
 
+/// Why no tolerance is sampled without being relative, and the remedy.
+inline constexpr llvm::StringLiteral kSampledIsRelative =
+    "a sample estimates the error in the norm of a result: write 'relative sampled'";
+
 struct Tolerance {
   double epsilon = 0;
-  /// The L2 error relative to the norm, per index of the leading axes; else per element,
-  /// relative to its magnitude.
+  /// The L2 error relative to the norm, per index of the leading axes; otherwise the error of each
+  /// element, relative to its magnitude.
   bool isRelative = false;
-  /// Kept on a random sample with a stated confidence; else shown a priori.
+  /// Estimated on a random sample with a stated confidence; otherwise bounded for every input.
+  /// Only relative tolerances are sampled.
   bool isSampled = false;
 
   /// `3e-2 relative sampled`.

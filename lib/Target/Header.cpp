@@ -30,16 +30,11 @@ static const char *const kShown =
 )";
 static const char *const kShownOfBounds =
     R"( *                   0 where a bound on the errors of each result with a tolerance
- *                     for every input (`within`, not `sampled`) is at most that%s
-)";
-static const char *const kShownOfSamples =
-    R"( *                   %s what 64 rows say of the errors of each result with a
- *                     sampled tolerance, as it is written, is at most that, where
- *                     it rounds weights to 16 bits;
+ *                     for every input (`within`, not `sampled`) is at most that;
 )";
 static const char *const kShownElse =
     R"( *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
- *                     result, bound or estimate, its place and how many there are
+ *                     result, bound, its place and how many there are
  *                     in message (at most n bytes, or NULL);
  *                   another code as NAME does.
  *                 It writes to the workspace.
@@ -120,15 +115,10 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
     });
   };
   bool isBounded = anyWithin(false), isSampled = anyWithin(true);
-  if (isBounded || isSampled)
+  if (isBounded)
     os << kNotShown;
   if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; })) {
-    os << kShown;
-    if (isBounded)
-      os << llvm::format(kShownOfBounds, isSampled ? "" : ";");
-    if (isSampled)
-      os << llvm::format(kShownOfSamples, isBounded ? "and" : "0 where");
-    os << kShownElse << (isBounded && machines == "CPUs" ? kShownOnCpu : "");
+    os << kShown << kShownOfBounds << kShownElse << (machines == "CPUs" ? kShownOnCpu : "");
   }
   os << (isSampled ? kSampled : "") << kLicence;
   os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;

@@ -71,8 +71,6 @@ struct ShownLater {
   unsigned parameter = 0;
   std::string bounds, why;
   Tolerance within;
-  /// What `bounds` has: a "bound on" the errors, or an "estimate of" them.
-  const char *getTold() const { return within.isSampled ? "estimate of" : "bound on"; }
 };
 
 struct KernelSignature {

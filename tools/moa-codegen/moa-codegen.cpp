@@ -65,7 +65,7 @@ static cl::opt<std::string>
              cl::desc("Write the schedule to standard output, or read it from "
                       "a file"),
              cl::cat(category));
-static moa::AccuracyOptions accuracy(category);
+static moa::CompilationFlags accuracy(category);
 static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
                                       cl::desc("Leave a law or a rule out (for tests)"),
                                       cl::cat(category));
@@ -250,7 +250,7 @@ int main(int argc, char **argv) {
     options.architecture = arch.empty() ? "sm_90a" : arch.getValue();
   options.dumpDirectory = dumpDirectory;
   options.explain = explain;
-  options.decisions = decisions;
+  options.accuracy.emplace().decisions = decisions;
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));
   if (!schedule.empty() && schedule != "print")

@@ -37,7 +37,7 @@ static cl::list<std::string>
              cl::cat(category));
 static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"),
                                         cl::desc("Write an output"), cl::cat(category));
-static moa::AccuracyOptions accuracy(category);
+static moa::CompilationFlags accuracy(category);
 static cl::opt<bool>
     decisions("decisions",
               cl::desc("Show what a kernel decides that may spend accuracy, and what "
@@ -521,13 +521,14 @@ int main(int argc, char **argv) {
     return fail(toString(numbers.takeError()));
   moa::CompilerOptions options;
   options.disabledRules.assign(disabled.begin(), disabled.end());
-  options.decisions = decisions || !calibrate.empty();
+  options.accuracy.emplace();
+  options.accuracy->decisions = decisions || !calibrate.empty();
   // Plans of a file are for a GPU.
-  options.plansForGpu = target == "device" || !calibrate.empty();
+  options.accuracy->variantsOfGpu = target == "device" || !calibrate.empty();
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));
-  bool isAsked =
-      options.decisions || options.lowRankFrom > 0 || accuracy.spend.getNumOccurrences() > 0;
+  bool isAsked = options.accuracy->decisions || options.accuracy->lowRankFrom > 0 ||
+                 accuracy.spend.getNumOccurrences() > 0;
   if (target == "reference" && (isAsked || !accuracy.plans.empty()))
     return fail("--decisions, --calibrate, --low-rank, --plans and --spend apply to compiled code "
                 "and to --target=device; "

@@ -44,7 +44,7 @@ def MoA_WithinAttr : AttrDef<MoA_Dialect, "Within"> {
     is one that holds a priori. The attribute `within` of a kernel has one entry per result:
     this or, for a result that may have no more error than the default numerics, `unit`.
 
-    Constraints: the tolerance is positive and finite (C1).
+    Constraints: the tolerance is positive and finite (C1); one that is sampled is relative (C2).
   }];
   let parameters = (ins APFloatParameter<"">:$epsilon, "bool":$relative, "bool":$sampled);
   let builders = [AttrBuilder<(ins "const ::moa::Tolerance &":$tolerance)>];

@@ -41,11 +41,13 @@ void WithinAttr::print(AsmPrinter &printer) const {
 }
 
 LogicalResult WithinAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 llvm::APFloat epsilon, bool, bool) {
-  if (isEpsilon(epsilon.convertToDouble()))
-    return success();
-  return emitError() << "expects a tolerance that is positive and finite (C1), but got "
-                     << epsilon.convertToDouble();
+                                 llvm::APFloat epsilon, bool relative, bool sampled) {
+  if (!isEpsilon(epsilon.convertToDouble()))
+    return emitError() << "expects a tolerance that is positive and finite (C1), but got "
+                       << epsilon.convertToDouble();
+  if (sampled && !relative)
+    return emitError() << "expects 'relative' before 'sampled' (C2), but got 'sampled' alone";
+  return success();
 }
 
 WithinAttr WithinAttr::get(MLIRContext *context, const Tolerance &tolerance) {

@@ -18,11 +18,6 @@ struct ReadAndWritten {
 llvm::SmallVector<bool> findUnneeded(llvm::ArrayRef<ReadAndWritten> parts,
                                      llvm::function_ref<bool(mlir::Value)> isRoot);
 
-/// The nests of a kernel that nothing needs but what `NAME_shown` alone tells of results
-/// (kShownAttr), which is that of sampled tolerances where something is known: of what tolerances
-/// for every input ask for calls tell themselves.
-llvm::SetVector<ForOp> findTelling(KernelOp kernel);
-
 } // namespace moa::onf
 
 #endif // MOA_DIALECTS_ONF_TRANSFORMS_TELLING_H

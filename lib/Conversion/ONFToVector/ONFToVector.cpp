@@ -1,7 +1,6 @@
 //===- ONFToVector.cpp - the pass convert-onf-to-vector -------------------===//
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "dialects/ONF/IR/Hints.h"
-#include "dialects/ONF/Transforms/Telling.h"
 #include "lib/Conversion/ONFToVector/Columns.h"
 #include "lib/Conversion/ONFToVector/Nest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -31,16 +30,12 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
   rows::Dependence deps;
   OpBuilder builder(kernel);
   unsigned number = 0;
-  const llvm::SetVector<ForOp> telling = findTelling(kernel);
-  SmallVector<int64_t> later;
   for (auto nest : kernel.getBody().getOps<ForOp>()) {
     Value chosen = nest.buildChoice();
     for (bool merging : {false, true}) {
       rows::NestEmitter emitter(kernel, nest, chosen, number, block, deps, options, merging);
       if (merging && !emitter.isSplit())
         continue;
-      if (telling.contains(nest))
-        later.push_back(number);
       ++number;
       if (!emitter.emit(builder))
         return failure();
@@ -61,8 +56,6 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
     kernel->getParentOp()->setAttr("moa.temporaries", builder.getArrayAttr(temporaries));
   if (Attribute shown = kernel->getAttr(onf::kShownAttr))
     kernel->getParentOp()->setAttr(onf::kShownAttr, shown);
-  if (!later.empty())
-    kernel->getParentOp()->setAttr("moa.telling", builder.getDenseI64ArrayAttr(later));
   kernel.erase();
   return success();
 }

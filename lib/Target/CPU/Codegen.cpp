@@ -122,8 +122,6 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
   EntryPointOptions options;
   options.numNests = getIntAttr(source, "moa.nests");
   options.scratchBytes = getIntAttr(source, "moa.scratch_bytes");
-  if (auto telling = source->getAttrOfType<mlir::DenseI64ArrayAttr>("moa.telling"))
-    options.telling.assign(telling.asArrayRef().begin(), telling.asArrayRef().end());
   auto temporaries = getTemporaries(source);
   if (!temporaries)
     return temporaries.takeError();

@@ -228,7 +228,7 @@ private:
         axes.push_back(extent.str());
       rows.push_back(ConstantStruct::getAnon({number(result.array), number(result.temporary),
                                               number(llvm::bit_cast<int64_t>(within.epsilon)),
-                                              number(within.isSampled), text(within.str()),
+                                              text(within.str()),
                                               text(llvm::join(axes, ", ")), text(result.why)}));
     }
     return list(rows, "tolerances");
@@ -255,8 +255,7 @@ private:
     for (int64_t k = 0; k < options.numNests; ++k)
       rows.push_back(ConstantStruct::getAnon(
           {module.getFunction(signature.name + "_tasks" + std::to_string(k)), sharedOf(k),
-           module.getFunction(signature.name + "_nest" + std::to_string(k)),
-           number(llvm::is_contained(options.telling, k))}));
+           module.getFunction(signature.name + "_nest" + std::to_string(k))}));
     return list(rows, "nests");
   }
 

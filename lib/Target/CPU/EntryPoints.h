@@ -15,7 +15,6 @@ namespace moa::cpu {
 struct EntryPointOptions {
   Processor processor; ///< the nests are compiled for
   int64_t numNests = 0;
-  llvm::SmallVector<int64_t> telling; ///< numbers of those that only NAME_shown runs
   int64_t scratchBytes = 0;           ///< of one thread
   std::vector<Parameter>
       temporaries; ///< at the start of the workspace, in front of the threads' scratch

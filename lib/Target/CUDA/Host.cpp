@@ -191,7 +191,7 @@ private:
         axes.push_back(getReadable(extent.str()));
       }
       line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " +
-               quoted(shown.getTold()) + ", " + argument(bounds.number) + ", " +
+               argument(bounds.number) + ", " +
                quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(extents, ", ") + "});",
            8);
     }

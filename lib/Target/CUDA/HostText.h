@@ -246,8 +246,8 @@ void not_shown(Message &m, const Array &a, const char *within, const char *why) 
 }
 )moa"},
     {"check_bounds",
-     R"moa(// Waits for bounds on a result's errors, or estimates of them, and says where they are above what is allowed, or NaN.
-void check_bounds(Message &m, void *stream, const Array &a, const char *within, double allowed, const char *told,
+     R"moa(// Waits for bounds on a result's errors, and says where they are above what is allowed, or NaN.
+void check_bounds(Message &m, void *stream, const Array &a, const char *within, double allowed,
                   const float *bounds, const char *axes, std::initializer_list<int64_t> shape) {
   float part[256], found = 0;
   int64_t count = 1, first = -1, beyond = 0;
@@ -264,9 +264,9 @@ void check_bounds(Message &m, void *stream, const Array &a, const char *within, 
   }
   if (!beyond) return;
   char why[1024];
-  size_t used = found <= 3.4e38f ? snprintf(why, sizeof why, "the %s its errors is %.2e", told, double(found))
-                                 : snprintf(why, sizeof why, "no %s its errors holds for these inputs: they are too large or "
-                                            "too small for the types, not finite, or sum up to what may cancel", told);
+  size_t used = found <= 3.4e38f ? snprintf(why, sizeof why, "the bound on its errors is %.2e", double(found))
+                                 : snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too large "
+                                            "or too small for the types, not finite, or sum up to what may cancel");
   const char *before = " at [";
   int64_t size = count;
   for (int64_t extent : shape) {

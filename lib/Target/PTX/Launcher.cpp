@@ -464,7 +464,7 @@ private:
                     "};")
          << "\n"
          << wrapped("    code = moa_check_bounds(&m, stream, " + result +
-                    getNumberText(shown.within.epsilon) + ", " + quoted(shown.getTold()) + ", " +
+                    getNumberText(shown.within.epsilon) + ", " +
                     place + ", " + quoted(axes) + ", moa_extents, " +
                     std::to_string(bounds.extents.size()) + ");")
          << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  moa_found = code ? code : "

@@ -367,9 +367,9 @@ MOA_SHARED int32_t moa_not_shown(moa_message *m, const moa_array *a, const char 
   return MOA_NOT_SHOWN;
 }
 
-/* Waits for bounds on a result's errors, or estimates of them, and says where they are above what is allowed, or NaN. */
+/* Waits for bounds on a result's errors, and says where they are above what is allowed, or NaN. */
 MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_array *a, const char *within,
-                                    double allowed, const char *told, const char *place, const char *axes,
+                                    double allowed, const char *place, const char *axes,
                                     const int64_t *extents, int rank) {
   float part[256], found = 0;
   char why[1024];
@@ -393,10 +393,10 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
   if (!beyond)
     return MOA_OK;
   if (found <= 3.4e38f)
-    used = (size_t)snprintf(why, sizeof why, "the %s its errors is %.2e", told, (double)found);
+    used = (size_t)snprintf(why, sizeof why, "the bound on its errors is %.2e", (double)found);
   else
-    used = (size_t)snprintf(why, sizeof why, "no %s its errors holds for these inputs: they are too large or "
-                            "too small for the types, not finite, or sum up to what may cancel", told);
+    used = (size_t)snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too large "
+                            "or too small for the types, not finite, or sum up to what may cancel");
   for (axis = 0, size = count; axis < rank; ++axis, first %= size) {
     size /= extents[axis];
     used += (size_t)snprintf(why + used, sizeof why - used, "%s%lld", axis ? ", " : " at [", (long long)(first / size));

@@ -71,3 +71,11 @@ moa.kernel @within_twice attributes {symbols = [], requires = [], arg_names = ["
 ^bb0(%x: !moa.array<[], f32>):
   moa.return %x : !moa.array<[], f32>
 }
+
+// -----
+
+// expected-error @below {{expects 'relative' before 'sampled' (C2), but got 'sampled' alone}}
+moa.kernel @within_c2 attributes {symbols = [], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[], f32>], within = [#moa.within<0.5, sampled>]} {
+^bb0(%x: !moa.array<[], f32>):
+  moa.return %x : !moa.array<[], f32>
+}

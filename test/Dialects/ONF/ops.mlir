@@ -145,9 +145,9 @@ onf.kernel @lifted_gpu attributes {symbols = ["N"], requires = [], arg_names = [
 }
 
 // CHECK-LABEL: onf.kernel @tolerance
-// CHECK-SAME: within = [#moa.within<1.000000e-02, sampled>]
+// CHECK-SAME: within = [#moa.within<1.000000e-02, relative, sampled>]
 onf.kernel @tolerance attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"],
-    result_types = [!moa.array<[N], f32>], within = [#moa.within<0.01, sampled>]} {
+    result_types = [!moa.array<[N], f32>], within = [#moa.within<0.01, relative, sampled>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):

@@ -35,13 +35,6 @@ class Coverage(unittest.TestCase):
     def test_relative_bf16(self):
         self.check("relative", "bf16", 2.0)
 
-    def test_components(self):
-        self.check("components", "f32", 4.0)
-
-    def test_components_bf16(self):
-        self.check("components", "bf16", 5.0)
-
-
 if __name__ == "__main__":
     mt.compile_soonest()
     mt.main()

@@ -388,33 +388,17 @@ kernel k[N, M; D = 4](x : f32[N, D], V : f32[D, M]) -> O : f32[N, D] within 1e-2
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_sampled(self):
-        """The kernel as it is written is what a sample falls back to, which is no error, but where that is too far off already."""
-        for within, code in (("2e-6", mt.OK), ("5e-7", mt.NOT_SHOWN)):
+        """A sampled tolerance chooses among plans; no call tells of it, however small it is."""
+        for within in ("2e-6", "5e-7"):
             with self.subTest(within=within):
                 text = ATTENTION % f" within {within} relative sampled"
                 found, result = self.code(text)
-                self.assertEqual(found, code)
+                self.assertEqual(found, mt.OK)
                 self.assertTrue(np.isfinite(result["O"]).all())
                 for target in ("cpu", "device"):
                     done = self.run_tool(text, "--target=" + target)
-                    self.assertEqual(done.returncode, int(code != mt.OK), done.stderr)
-                    self.assertEqual("as it is written it may be off by about 9.5e-7; allow more" in done.stderr, code != mt.OK)
-        self.assertEqual(self.code(text, flags=("--spend=256",))[0], mt.NOT_SHOWN)
-        self.assertEqual(self.code(text, flags=("--no-tolerance-check",))[0], mt.OK)
-
-    def test_sampled_in_bf16(self):
-        """Of a norm less is lost than of elements at most; a sampled tolerance has no plan that leaves nothing for the rest."""
-        text = ATTENTION.replace(": f32[B, H, N, D]%s", ": T[B, H, N, D]%s")
-        said = "as it is written it may be off by %s, as it rounds to bf16; allow more, or take f32"
-        for within, off in (("2e-3 relative sampled", "about 2.4e-3"), ("2.5e-3 relative sampled", None),
-                            ("7e-3 sampled", "up to 7.8e-3"), ("8e-3 sampled", None)):
-            with self.subTest(within=within):
-                self.assertEqual(self.code(text % (" within " + within), flags=("--set", "T=bf16"))[0], mt.NOT_SHOWN if off else mt.OK)
-                self.write("k.moa", text % (" within " + within))
-                made = mt.tool("moa-codegen", self.path("k.moa"), "--set", "T=bf16", "-o", self.path("k.o"))
-                self.assertEqual(made.returncode, 0)
-                self.assertIn(said % off if off else "", made.stderr)
-                self.assertEqual("nothing shows" in made.stderr, off is not None)
+                    self.assertEqual((done.returncode, "warning" in done.stderr), (0, False), done.stderr)
+        self.assertEqual(self.code(text, flags=("--spend=256",))[0], mt.OK)
 
     def test_two_kernels(self):
         """Each has what it tells of, and a result without axes one bound."""

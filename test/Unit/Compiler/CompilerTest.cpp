@@ -596,11 +596,12 @@ TEST(Compiler, FlopsCountWorkAsWritten) {
   for (bool decides : {false, true})
     for (int64_t classes : {0, 256}) {
       CompilerOptions options;
-      options.spendsAnywhere = true;
-      options.spendFrom = 256;
-      options.plansForGpu = true;
-      options.lowRankFrom = classes;
-      options.decisions = decides;
+      options.accuracy.emplace();
+      options.accuracy->mixedPrecision = true;
+      options.accuracy->mixedPrecisionFrom = 256;
+      options.accuracy->variantsOfGpu = true;
+      options.accuracy->lowRankFrom = classes;
+      options.accuracy->decisions = decides;
       Compilation unit = Compiler(options).compileText(text);
       ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
       ASSERT_FALSE(unit.spent("k", "y").empty());

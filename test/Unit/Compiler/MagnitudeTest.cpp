@@ -199,13 +199,13 @@ TEST(Tolerances, AreOfResultsByTheTextOrByTheOptions) {
                            ": f64[N], u : f64) {\n"
                            "  y = x * 2\n  z = x * 3\n  u = +/ x\n}\n";
   CompilerOptions options;
-  options.tolerances = {"z=0.5,sampled", "u=1e-3"};
+  options.accuracy.emplace().tolerances = {"z=0.5,relative,sampled", "u=1e-3"};
   Compilation unit = Compiler(options).compileText(text);
   ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
   const std::vector<ParameterInfo> &parameters = unit.kernels()[0].parameters;
   EXPECT_FALSE(parameters[0].within);
   for (auto [k, epsilon, isRelative, isSampled] :
-       {std::tuple(1, 3e-2, true, true), {2, 0.5, false, true}, {3, 1e-3, false, false}}) {
+       {std::tuple(1, 3e-2, true, true), {2, 0.5, true, true}, {3, 1e-3, false, false}}) {
     ASSERT_TRUE(parameters[k].within) << parameters[k].name;
     EXPECT_EQ(parameters[k].within->epsilon, epsilon);
     EXPECT_EQ(parameters[k].within->isRelative, isRelative);
@@ -213,8 +213,8 @@ TEST(Tolerances, AreOfResultsByTheTextOrByTheOptions) {
   }
   EXPECT_THAT(unit.kernels()[0].text,
               testing::HasSubstr("-> (y : f64[N] within 3e-2 relative sampled, z : f64[N] within "
-                                 "5e-1 sampled, u : f64 within 1e-3)"));
-  options.tolerances = {"w=1"};
+                                 "5e-1 relative sampled, u : f64 within 1e-3)"));
+  options.accuracy->tolerances = {"w=1"};
   Compilation wrong = Compiler(options).compileText(text);
   EXPECT_FALSE(wrong.ok());
   EXPECT_THAT(wrong.renderDiagnostics(),

@@ -185,8 +185,8 @@ const ErrorCase tolerances[] = {
      "no "
      "accuracy"},
     {"Order", "kernel k(x : f32) -> y : f32 within 1e-3 sampled relative { y = x }",
-     "1:50: error: behind the number of 'within' stand 'relative' and 'sampled' in this order, "
-     "each once or not at all"},
+     "1:42: error: a sample estimates the error in the norm of a result: write 'relative "
+     "sampled'"},
     {"Misspelt", "kernel k(x : f32) -> y : f32 within 1e-3 relativ { y = x }",
      "1:42: error: behind the number of 'within' may stand 'relative' and 'sampled', but not "
      "'relativ'; did you mean 'relative'?"},

@@ -62,7 +62,7 @@ Trial tryFamily(const std::string &name, const Words &words,
 Trial tryText(const std::string &text, const Words &words) {
   CompilerOptions options;
   options.optimization = 1;
-  options.checksTolerances =
+  options.accuracy.emplace().checksTolerances =
       false; // relative errors are found here, which no call shows beforehand
   return Trial(Compiler(options).compileText(text), words);
 }

@@ -574,21 +574,18 @@ static int32_t placeTemporaries(const Call *call, int64_t *block, void *workspac
   return MOA_OK;
 }
 
-/* What nests of a call, or of NAME_shown, need: threads worth using, no more than the longest of
- * them has tasks, and bytes behind the temporaries, for the threads' scratch and behind it for
- * states that pass from nest to nest, which run one after the other and may use the same. */
+/* The needs of a call's nests: threads worth using, no more than the longest nest has tasks, and
+ * bytes after the temporaries: the threads' scratch, then states that pass from nest to nest. Nests
+ * run one after the other and use the same bytes. */
 typedef struct {
   int64_t threads, scratch, bytes;
 } Needs;
 
-static Needs needsOf(const MoaKernel *kernel, const int64_t *block, int64_t isTelling,
-                     int64_t limit) {
+static Needs needsOf(const MoaKernel *kernel, const int64_t *block) {
   Needs needs = {0, 0, 0};
-  int64_t shared = 0;
+  int64_t shared = 0, limit = omp_get_max_threads();
   for (int64_t k = 0; k < kernel->numNests; ++k) {
     const MoaNest *nest = &kernel->nests[k];
-    if (nest->isTelling != isTelling)
-      continue;
     int64_t tasks = nest->tasks(block);
     int64_t bytes = nest->shared ? nest->shared(block) : 0;
     needs.threads = tasks > needs.threads ? tasks : needs.threads;
@@ -598,15 +595,6 @@ static Needs needsOf(const MoaKernel *kernel, const int64_t *block, int64_t isTe
   needs.scratch = needs.threads * kernel->scratchBytes;
   needs.bytes = needs.scratch + shared;
   return needs;
-}
-
-/* What a workspace has to have behind the temporaries: it is the same for a call and its
- * NAME_shown. */
-static int64_t bytesBehind(const MoaKernel *kernel, const int64_t *block) {
-  int64_t limit = omp_get_max_threads();
-  int64_t own = needsOf(kernel, block, 0, limit).bytes,
-          telling = needsOf(kernel, block, 1, limit).bytes;
-  return own > telling ? own : telling;
 }
 
 /* Chunks small enough that rows of unequal cost balance, large enough that
@@ -704,16 +692,14 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_
   append(message,
          "%s%s is not shown to be within %s: ", message->text && *message->text ? "; " : "",
          call->kernel->arrays[shown->array].name, shown->within);
-  const char *found = shown->isSampled ? "estimate of" : "bound on";
   if (*shown->why)
     append(message, "%s", shown->why);
   else if (bounds[first] <= 3.4e38f)
-    append(message, "the %s its errors is %.2e", found, (double)bounds[first]);
+    append(message, "the bound on its errors is %.2e", (double)bounds[first]);
   else
     append(message,
-           "no %s its errors holds for these inputs: they are too large or too small for the "
-           "types, not finite, or sum up to what may cancel",
-           found);
+           "no bound on its errors holds for these inputs: they are too large or too small for the "
+           "types, not finite, or sum up to what may cancel");
   if (temporary->rank) {
     int64_t size = count, rest = first;
     for (int64_t axis = 0; axis < temporary->rank; ++axis) {
@@ -727,17 +713,14 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_
   return MOA_NOT_SHOWN;
 }
 
-/* Whether every result is shown to be within its tolerance, of sampled ones if
- * telling nests have run or nothing is ever known; an empty one is. */
-static int32_t checkTolerances(const Call *call, const int64_t *block, int64_t hasTold,
-                               Message *message) {
+/* Returns MOA_NOT_SHOWN unless the bounds of every result that is not empty are within its
+ * tolerance. */
+static int32_t checkTolerances(const Call *call, const int64_t *block, Message *message) {
   int32_t code = MOA_OK;
   for (int64_t k = 0; k < call->kernel->numShown; ++k) {
     const MoaShown *shown = &call->kernel->shown[k];
-    int64_t isLater = shown->isSampled && !*shown->why;
-    int32_t found = isEmpty(call->tensors[shown->array]) || (isLater && !hasTold)
-                        ? MOA_OK
-                        : checkBounds(call, shown, block, message);
+    int32_t found =
+        isEmpty(call->tensors[shown->array]) ? MOA_OK : checkBounds(call, shown, block, message);
     code = found ? found : code;
   }
   return code;
@@ -763,16 +746,6 @@ static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes,
   return code ? code : checkWorkspaceOverlap(call, workspace, needed, message);
 }
 
-static void runNests(const MoaKernel *kernel, int64_t *block, void *workspace, int64_t behind,
-                     int64_t isTelling, int64_t limit) {
-  Needs needs = needsOf(kernel, block, isTelling, limit);
-  char *scratch = (char *)((uintptr_t)workspace + (uint64_t)behind);
-  block[kernel->numSlots - 1] = (int64_t)(uintptr_t)(scratch + needs.scratch);
-  for (int64_t k = 0; k < kernel->numNests; ++k)
-    if (kernel->nests[k].isTelling == isTelling)
-      runNest(&kernel->nests[k], block, scratch, kernel->scratchBytes, needs.threads);
-}
-
 /* NAME */
 int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
                   int64_t *block, void *workspace, size_t bytes) {
@@ -783,11 +756,15 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &behind, &message);
   if (code)
     return code;
-  code = checkSpace(&call, workspace, bytes, behind + bytesBehind(kernel, block), &message);
+  Needs needs = needsOf(kernel, block);
+  code = checkSpace(&call, workspace, bytes, behind + needs.bytes, &message);
   if (code)
     return code;
-  runNests(kernel, block, workspace, behind, 0, omp_get_max_threads());
-  return checkTolerances(&call, block, 0, &message);
+  char *scratch = (char *)((uintptr_t)workspace + (uint64_t)behind);
+  block[kernel->numSlots - 1] = (int64_t)(uintptr_t)(scratch + needs.scratch);
+  for (int64_t k = 0; k < kernel->numNests; ++k)
+    runNest(&kernel->nests[k], block, scratch, kernel->scratchBytes, needs.threads);
+  return checkTolerances(&call, block, &message);
 }
 
 /* NAME_workspace: bytes needed, or minus the code of the refusal. */
@@ -799,12 +776,12 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
   int32_t code = openCall(&call, kernel, tensors, scalars, block, 0, &behind, &message);
   if (code)
     return -(int64_t)code;
-  int64_t needed = behind + bytesBehind(kernel, block);
+  int64_t needed = behind + needsOf(kernel, block).bytes;
   return needed ? needed + 64 : 0; /* see alignWorkspace */
 }
 
-/* NAME_shown: what the workspace of a call says of its tolerances, and what the nests say that are
- * not part of it, in words. */
+/* NAME_shown: says in words which results a call with this workspace has not shown to be within
+ * their tolerances. */
 int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
                  int64_t *block, void *workspace, size_t bytes, char *text, size_t size) {
   Message message = {text, size};
@@ -814,19 +791,9 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors, const 
     text[0] = 0;
   workspace = alignWorkspace(workspace, &bytes);
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &behind, &message);
-  /* With as many threads as the workspace of the call has room for. */
-  int64_t limit = code ? 1 : omp_get_max_threads(), needed = 0;
-  while (!code && (needed = behind + needsOf(kernel, block, 1, limit).bytes) > (int64_t)bytes &&
-         limit > 1)
-    --limit;
-  if (!code && needed > (int64_t)bytes) /* as the call, which needs more */
-    needed = behind + bytesBehind(kernel, block);
   if (!code)
-    code = checkSpace(&call, workspace, bytes, needed, &message);
-  if (code)
-    return code;
-  runNests(kernel, block, workspace, behind, 1, limit);
-  return checkTolerances(&call, block, 1, &message);
+    code = checkSpace(&call, workspace, bytes, behind, &message);
+  return code ? code : checkTolerances(&call, block, &message);
 }
 
 /* NAME_check */

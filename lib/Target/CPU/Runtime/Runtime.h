@@ -92,16 +92,14 @@ typedef struct {
   int64_t (*tasks)(const int64_t *args);
   int64_t (*shared)(const int64_t *args); /* bytes for it and the next; or NULL */
   void (*run)(const int64_t *args, void *scratch, int64_t begin, int64_t end);
-  int64_t isTelling; /* not part of a call: what it stores only NAME_shown reads */
 } MoaNest;
 
-/* A result with a tolerance, and the temporary of f32 that holds bounds on its errors or, of a
- * sampled one, estimates of them. */
+/* A result with a tolerance for every input, and the temporary of f32 that holds bounds on its
+ * errors. */
 typedef struct {
   int64_t array;
   int64_t temporary;
   double epsilon;
-  int64_t isSampled;  /* where something is known NAME_shown finds it, otherwise a call does */
   const char *within; /* as the specification says it */
   const char *axes;   /* that have a bound each, as extents; or "" */
   const char *why;    /* no bound is known, whatever the inputs are; or "" */
