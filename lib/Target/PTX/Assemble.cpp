@@ -10,7 +10,7 @@ using namespace llvm;
 
 namespace moa::ptx {
 
-/// A new file in the temporary directory with some text.
+/// Creates a file with the given text in the temporary directory.
 static Expected<std::string> makeFile(StringRef suffix, StringRef text) {
   SmallString<128> path;
   int descriptor = 0;
