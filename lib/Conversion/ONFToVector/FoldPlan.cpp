@@ -209,7 +209,7 @@ bool Planner::takeIntegers(Score &score) {
 /// tensor cores, the sum must be read only as one f32.
 bool Planner::checkInteger(const Score &score, const Twine &subject) {
   if (sums.asFloats && !score.value)
-    return refuse(subject, "is a sum of integers that is read as such, not as one f32(…)");
+    return refuse(subject, "is a sum of integers that is not read as one f32(…)");
   for (const Factors *factors : {&score.row, &score.key}) {
     LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
     auto low = factors->values.size() == 1 ? factors->values[0].getDefiningOp<arith::AndIOp>()
@@ -237,7 +237,7 @@ bool Planner::planScore(FoldOp inner) {
   if (getGuard(inner))
     return refuse(subject, "is masked");
   if (!onDemand.isUnconditional(inner))
-    return refuse(subject, "runs only where a choice needs it");
+    return refuse(subject, "runs only under a condition");
   if (!expr || !expr->getConstant())
     return refuse(subject,
                   "has the extent " + inner.getExtent() + ", which is not known at compile time");
@@ -256,7 +256,7 @@ bool Planner::planScore(FoldOp inner) {
     return refuse(subject, "does not depend on the index of its fold, '" + getIndexName(key) + "'");
   for (Value index : deps.of(result))
     if (isa_and_nonnull<AccOp>(index.getParentBlock()->getParentOp()))
-      return refuse(subject, "stands inside of an axis of a state");
+      return refuse(subject, "is inside an axis of a state");
   Value value = isInteger ? getFloat(result) : result;
   Score score{inner, value, type, *expr->getConstant(), {}, {}, {}};
   Factors mixed;
@@ -294,7 +294,7 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
   if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()))
     return refuse(subject, "is no sum of f32 or f64");
   if (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul)
-    return refuse(subject, "is not repaired by a factor");
+    return refuse(subject, "is not rescaled by a factor");
   Carrier carrier{acc, pass, type, {}, {}, {}};
   for (Attribute attribute : acc.getExtents()) {
     StringRef text = cast<StringAttr>(attribute).getValue();

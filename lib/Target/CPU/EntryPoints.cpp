@@ -449,7 +449,8 @@ static llvm::Error checkLimits(const KernelSignature &signature) {
                                    " " + what + "; the limit is " + std::to_string(limit));
   };
   if (isReservedWord(signature.name))
-    return llvm::createStringError("a kernel cannot be called '" + signature.name + "' in C");
+    return llvm::createStringError("a kernel cannot be called '" + signature.name +
+                                   "' in C: it is a word of C or C++; rename the kernel");
   if (signature.symbols.size() > kMaxSymbols)
     return refuse("symbols", signature.symbols.size(), kMaxSymbols);
   if (signature.getArrays().size() > kMaxArrays)

@@ -563,7 +563,7 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
   for (const Program &program : programs) {
     if (StringRef(program.signature.name).starts_with_insensitive("moa"))
       return createStringError("a kernel cannot be called '" + program.signature.name +
-                               "' in PTX: the launcher keeps names with 'moa' in front; "
+                               "' in PTX: the launcher reserves names that start with 'moa'; "
                                "rename it");
     notes += comment(program.notes);
     ProgramPrinter printer(program);

@@ -104,9 +104,9 @@ Error linkLibdevice(llvm::Module &module) {
   auto path = findInToolkit(kLibrary);
   if (!path)
     return createStringError(
-        "the kernel calls " + called.front() + ", which stands in CUDA's " + kLibrary.str() +
-        ", and there is none in $CUDA_HOME and $CUDA_PATH or, without these, beside ptxas of "
-        "PATH and in /usr/local/cuda; install the CUDA toolkit or set CUDA_HOME to its root");
+        "the kernel calls " + called.front() + " of CUDA's " + kLibrary.str() +
+        ", which is not in $CUDA_HOME or $CUDA_PATH (if neither is set: the toolkit of PATH, "
+        "/usr/local/cuda); install the CUDA toolkit or set CUDA_HOME to its root");
   auto buffer = MemoryBuffer::getFile(*path);
   if (!buffer)
     return createStringError("cannot read " + *path + ": " + buffer.getError().message());
