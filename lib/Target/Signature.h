@@ -26,9 +26,7 @@ enum class ElementType { F64, F32, BF16, F16, F8E4M3, I1, I8, I16, I32, I64, U8,
 llvm::StringRef getName(ElementType type);
 /// Returns the bits in memory; a boolean takes a byte.
 unsigned getBits(ElementType type);
-/// Returns DLPack's type code.
 int getDLPackCode(ElementType type);
-/// Returns the C type of a scalar parameter.
 llvm::StringRef getScalarCType(ElementType type);
 
 struct Parameter {

@@ -2,10 +2,11 @@
 //
 //   e^x = 2^n · e^r,   n = round(x · log2 e),   |r| ≤ ½ ln 2
 //
-// with r = x − n·h − n·l, where h + l = ln 2 and n·h is exact (Cody and Waite), and e^r = 1 + (r +
-// r²·q(r)). q approximates (e^r − 1 − r) / r²: for f32 with the least maximal relative error of e^r
-// (degree 4, 3.1e-9), for f64 by interpolation at Chebyshev points (degree 10, 2.3e-19). Arguments
-// are clamped to the range where the result is a normal number or ∞. NaN passes through.
+// with r = x − n·h − n·l, where h + l = ln 2 and n·h is exact (Cody and Waite). Then
+// e^r = 1 + (r + r²·q(r)), where q approximates (e^r − 1 − r) / r². For f32, q has the least
+// maximal relative error of e^r (degree 4, 3.1e-9). For f64, q interpolates at Chebyshev points
+// (degree 10, 2.3e-19). Arguments are clamped so that the result is a normal number or ∞. NaN
+// passes through.
 //
 // Results below the least normal number are flushed to 0. The weights of a softmax may all be
 // subnormal, and multiplying subnormals is about a hundred times slower on most CPUs. 512-bit

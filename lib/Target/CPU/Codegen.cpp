@@ -76,7 +76,6 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(StringRef processor
 // The module
 //===----------------------------------------------------------------------===//
 
-/// Sets the target of the module and its functions, and prefers 512-bit vectors.
 static void setMachine(llvm::Module &module, const TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());

@@ -38,7 +38,6 @@ translate(mlir::ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine
 /// larger (benchmarks/cpu/NOTES.md, "What LLVM adds").
 void optimise(llvm::Module &module, llvm::TargetMachine &machine, unsigned optimization = 1);
 
-/// Returns the bytes of an object file.
 llvm::Expected<llvm::SmallVector<char, 0>> emitObject(llvm::Module &module,
                                                       llvm::TargetMachine &machine);
 
@@ -47,7 +46,6 @@ class LoadedObject {
 public:
   static llvm::Expected<std::unique_ptr<LoadedObject>> load(llvm::ArrayRef<char> object);
   ~LoadedObject();
-  /// Returns the address of a function, or an error if there is none.
   llvm::Expected<void *> lookup(llvm::StringRef name);
 
 private:

@@ -182,7 +182,6 @@ private:
     return global(ConstantArray::get(type, elements), suffix);
   }
 
-  /// Returns the two fields of a MoaExpr.
   std::pair<Constant *, Constant *> exprFields(const SymExpr &expr) {
     auto code = compiler.compile(expr);
     if (!code) {
@@ -345,7 +344,6 @@ private:
     }
   }
 
-  /// Starts a function with parameters of the given types.
   Function *declare(const std::string &name, Type *result, ArrayRef<Type *> types) {
     auto *type = FunctionType::get(result, types, false);
     function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);

@@ -13,7 +13,6 @@
 
 namespace moa::cuda {
 
-/// The text of a kernel, and how the host launches it.
 struct KernelText {
   gpu::Launch launch;
   std::string text;
@@ -26,7 +25,6 @@ public:
   explicit Names(device::ProgramOp program);
   const std::string &of(unsigned argument) const { return arguments[argument]; }
   const std::string &of(const std::string &symbol) const { return symbols.at(symbol); }
-  /// Returns whether the name is one of these.
   bool isTaken(llvm::StringRef name) const { return taken.count(name.str()); }
   /// Prints an expression such as `M - N + 1`, with floored division and remainder.
   std::string expression(const SymExpr &expr) const;
@@ -69,7 +67,6 @@ struct Helpers {
 /// Prints the kernels of a program in order. Adds the functions they call to `helpers`.
 llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names,
                                                      Helpers &helpers);
-/// Returns the definitions of these functions.
 std::string printHelpers(const Helpers &helpers);
 
 /// Breaks a line of C++ at 120 columns, after commas and before operators, at the least possible
@@ -78,7 +75,6 @@ std::string wrapLine(const std::string &line, size_t indent);
 /// Adds a line of a comment, broken at blanks if it is long.
 void addComment(std::string &text, llvm::StringRef line);
 
-/// Prints the checks and the entry points.
 std::string printHost(const KernelSignature &signature, const Names &names,
                       const std::vector<KernelText> &kernels,
                       const std::vector<gpu::WorkspaceArray> &workspace);

@@ -33,7 +33,6 @@ struct Expr {
   std::string at(int least) const { return level < least ? "(" + text + ")" : text; }
 };
 
-/// Prints a constant of a scalar type.
 std::string printConstant(mlir::Attribute value);
 
 /// Returns whether a value may reach an operand of CUDA's math library, unchanged or negated.

@@ -321,7 +321,6 @@ bool KernelPrinter::printRounding(device::MapOp op) {
   return true;
 }
 
-/// Prints a map with a constant result.
 bool KernelPrinter::printConstantMap(device::MapOp op) {
   auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
   auto constant = op.getNumResults() == 1 ? yield.getValues()[0].getDefiningOp<arith::ConstantOp>()

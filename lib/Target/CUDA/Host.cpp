@@ -22,7 +22,6 @@ std::string quoted(llvm::StringRef text) {
   return result;
 }
 
-/// Prints the host code of one entry point.
 class HostPrinter {
 public:
   HostPrinter(const KernelSignature &signature, const Names &names,

@@ -62,7 +62,6 @@ private:
   //===--- Lines ----------------------------------------------------------===//
   /// Prints one statement, broken at 120 columns.
   void write(const std::string &text);
-  /// Prints a variable of a thread.
   void writeVariable(const std::string &declaration);
   /// Prints a constant, on the line of the constant before if the types agree.
   void writeConstant(const std::string &type, const std::string &declarator);
@@ -153,12 +152,10 @@ private:
   void printAwaitStores(device::AwaitStoresOp op);
   void printClear(device::ClearUnseenOp op);
   std::string slot(mlir::Value barriers, mlir::Value index);
-  /// Returns the address of a stage of a ring.
   std::string stage(mlir::Value ring, mlir::Value number);
   std::string keptNumber(mlir::Value number);
 
   //===--- Fragments (FragmentPrinter.cpp) --------------------------------===//
-  /// Returns the type and number of a thread's registers.
   static std::pair<std::string, std::string> getRegisters(mlir::Value fragment);
   void declareRegisters(mlir::Value fragment, const std::string &name);
   /// Returns the register array of a fragment, declaring it at its first use.

@@ -47,7 +47,6 @@ bool isStep(Operation &op) {
   });
 }
 
-/// Estimates the lines of a step.
 int64_t countLines(Operation &op) {
   int64_t lines = 1;
   for (Region &region : op.getRegions()) {

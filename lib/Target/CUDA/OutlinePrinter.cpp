@@ -118,7 +118,6 @@ std::string KernelPrinter::threadPlace(const std::string &part, const std::strin
   return name;
 }
 
-/// Prints the function of an outline.
 llvm::Expected<std::string> KernelPrinter::printFunction() {
   Outline &outline = outlines[*function];
   depth = 1;

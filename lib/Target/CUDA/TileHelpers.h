@@ -16,7 +16,6 @@ namespace moa::cuda {
 std::string requestContraction(int64_t columns, llvm::StringRef type,
                                std::set<std::string> &helpers);
 
-/// Prints the definitions of the tile functions among `helpers`.
 std::string printTileHelpers(const std::set<std::string> &helpers);
 
 } // namespace moa::cuda

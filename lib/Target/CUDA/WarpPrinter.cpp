@@ -61,7 +61,6 @@ public:
 
   size_t count() const { return table[0][0].size(); }
   bool isFormula() const { return isLinear; }
-  /// Returns the declaration of the table, if there is one.
   std::string declaration() const {
     if (isLinear)
       return "";

@@ -37,7 +37,6 @@ const TensorMap &Launch::getMap(device::CopyOp copy) const {
 }
 
 namespace {
-/// Collects what the ops of one kernel need.
 class Collector {
 public:
   explicit Collector(device::KernelOp kernel) : kernel(kernel) {

@@ -62,7 +62,6 @@ struct Launch {
   unsigned idleBehind = 0;
   /// Only NAME_shown launches this kernel: it estimates errors.
   bool isTelling = false;
-  /// Position among the launches of the program.
   unsigned number = 0;
   /// Later launches rely on this launch's wait (device::findWaiting), but the host skips it if it
   /// has no blocks. In this case the next launch must not overlap with any earlier one.
@@ -81,7 +80,7 @@ struct Launch {
   bool isAlone(unsigned array) const {
     return !awaits(array) && !llvm::is_contained(exchanged, array);
   }
-  /// The host may skip the launch unless x > y for each of these pairs (onf::kRunsAttr).
+  /// The host may skip the launch unless x > y for all of these pairs (onf::kRunsAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
   int64_t residents = 1;
@@ -101,9 +100,8 @@ struct Launch {
       return std::nullopt;
     return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;
   }
-  /// Byte offsets in shared memory: of the producer's barrier (the numbers of a tile are stored),
-  /// of the consumers' barrier (all threads have left a tile), and of the word that says whether
-  /// there is a tile.
+  /// Offsets in shared memory: of the producer's barrier (a tile's numbers are stored), of the
+  /// consumers' barrier (all threads have left a tile), and of the word that is 0 after the last.
   int64_t givenBarrier = 0, leftBarrier = 0, isMorePlace = 0;
   KernelParameters parameters;
 
@@ -147,7 +145,6 @@ bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays);
 /// aligned. They are aligned to 64 bytes if tiles or wide accesses need it. If launches overlap, no
 /// two arrays share a cache line of 128 bytes, wherever the workspace starts.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
-/// Returns the bytes of the whole workspace.
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// Returns the launch of a kernel. Rings are at multiples of 1024 bytes, the period of the 128-byte

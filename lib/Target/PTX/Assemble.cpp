@@ -10,7 +10,6 @@ using namespace llvm;
 
 namespace moa::ptx {
 
-/// Creates a file with the given text in the temporary directory.
 static Expected<std::string> makeFile(StringRef suffix, StringRef text) {
   SmallString<128> path;
   int descriptor = 0;

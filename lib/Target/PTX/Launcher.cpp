@@ -88,7 +88,6 @@ private:
   std::set<std::string> taken;
 };
 
-/// Prints the host code of one program.
 class ProgramPrinter {
 public:
   explicit ProgramPrinter(const Program &program)
@@ -502,7 +501,6 @@ private:
   }
 
 public:
-  /// Returns prototypes of the external functions.
   std::string printPrototypes() const {
     std::string result;
     for (const std::string &head : heads)

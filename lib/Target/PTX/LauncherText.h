@@ -16,7 +16,6 @@ inline const char *const kIncludes =
 
 )moa";
 
-/// Checks of arguments.
 inline const char *const kChecks =
     R"moa(/*--- Checks ---------------------------------------------------------------------------------*/
 
@@ -408,7 +407,6 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
 }
 )moa";
 
-/// The remaining functions.
 inline const char *const kLoads = R"moa(
 /* A float rounded to nearest as a kernel's parameter of 16 bits. */
 MOA_SHARED uint16_t moa_to_bf16(float x) {

@@ -19,7 +19,6 @@ namespace moa::ptx {
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translate(mlir::ModuleOp source, llvm::LLVMContext &context, llvm::StringRef name);
 
-/// Returns the PTX text of such a module.
 llvm::Expected<std::string> emit(llvm::Module &module);
 
 /// Links the libdevice functions that the module calls, in the same way as nvcc (Libdevice.cpp).
