@@ -93,8 +93,8 @@ bool Columns::isSum(FoldOp fold) {
     return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted();
   };
   // The emitter treats every state as a row value, even if all rows share it. So in a term with
-  // columns, a state must be a whole factor. For example, y(k, c)·m is accepted, but exp(y(k, c) −
-  // m) is not.
+  // columns, a state must be a whole factor. For example, y(k, c)·m is accepted, but
+  // exp(y(k, c) − m) is not.
   llvm::SmallDenseMap<Value, bool> known;
   std::function<bool(Value)> isOfFold = [&](Value value) {
     Operation *op = value.getDefiningOp();

@@ -1,9 +1,9 @@
 //===- Columns.h - nests in blocks of columns -------------------*- C++ -*-===//
 //
 // Register blocking of a matrix product. A nest computes C(i, c) = f(i, c, Σ_k x(i, k) · y(k, c)),
-// where the axis c is long or its size is known only at run time. The pass splits c = c₀ + d with d
-// < kColumns, so that the sum becomes a state with the axis d. Each element of x and y is then read
-// once per block:
+// where the axis c is long or its size is known only at run time. The pass splits c = c₀ + d with
+// d < kColumns, so that the sum becomes a state with the axis d. Each element of x and y is then
+// read once per block:
 //
 //   for c, i:                            for c₀ in steps of kColumns, i:
 //     fold k: s ← s + x(i, k)·y(k, c)      fold k: s[d] ← s[d] + x(i, k)·y(k, c₀ + d)

@@ -3,7 +3,7 @@
 // A nest is vectorized over rows: the lanes of a vector are consecutive indices of one loop, the
 // *lane index*, which is normally the last axis of the nest. A scalar of the onf program that does
 // not depend on a lane index is *uniform* and stays a scalar. All others are *row* values: vectors
-// with one element per lane. Arithmetic never crosses lanes; only staging does (Transpose.cpp).
+// with one element per lane. Row data crosses lanes only in transposes (Transpose.cpp).
 //
 // Code is emitted on demand. A stack of scopes, one per open loop, binds loop indices. `eval` emits
 // an expression in the outermost scope that binds all of its operands and caches the result there
@@ -42,9 +42,9 @@ struct LaneIndex {
   mlir::Value full;
 };
 
-/// Storage of a state. In a buffer of a tile, element e (flat over the carried axes) of row vector
-/// v is at ((v / panel) · padded + e) · panel·L + (v mod panel) · L. In other buffers it is at e ·
-/// L, or at e if the state is uniform.
+/// Storage of a state. In a tile's buffer, element e (flat over the carried axes) of row vector v
+/// is at ((v / panel) · padded + e) · panel·L + (v mod panel) · L. In other buffers it is at e · L,
+/// or at e if the state is uniform.
 struct StateBuffer {
   /// Returns the layout of a state with its carried extents, without memory.
   static StateBuffer of(onf::AccOp acc);

@@ -75,9 +75,9 @@ bool Planner::refuse(const Twine &subject, const Twine &reason) {
   return false;
 }
 
-/// Splits the product in a state's term into row factors and key factors; a / b counts as a · (1 /
-/// b). If the operands are rounded, each side must be one operand of the product; otherwise factors
-/// are regrouped.
+/// Splits the product in a state's term into row factors and key factors; a / b counts as
+/// a · (1 / b). If the operands are rounded, each side must be one operand of the product.
+/// Otherwise factors are regrouped.
 bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row,
                     Factors &key) {
   bool rounds = roundsOperands(acc);
@@ -182,9 +182,10 @@ static Value getFloat(Value integer) {
   return integer;
 }
 
-/// Rewrites a score of floats that hold i8 integers as a sum of integers: Σ f32(x)·f32(y) = f32(Σ
-/// x·y). A product is at most 2^14, so a sum of 2^10 products is at most 2^24, and f32 holds all
-/// partial sums exactly. For example, `f32(Q) +.* transpose(f32(K))` is `f32(Q +.* transpose(K))`.
+/// Rewrites a score of floats that hold i8 integers as a sum of integers:
+/// Σ f32(x)·f32(y) = f32(Σ x·y). A product is at most 2^14, so a sum of 2^10 products is at most
+/// 2^24, and f32 holds all partial sums exactly. For example, `f32(Q) +.* transpose(f32(K))` is
+/// `f32(Q +.* transpose(K))`.
 bool Planner::takeIntegers(Score &score) {
   constexpr int64_t most = 1 << 10;
   if (!score.type.isF32() || score.extent > std::min(most, sums.mostTerms) ||

@@ -11,8 +11,9 @@
 //
 //   ⊕ over j ≥ t − 1 of F(j) = F(t − 1) ⊕ (⊕ over j ≥ t of F(j)).
 //
-// The terms of a sum may have weights w(t − 1 − j) of their distance to t, with w(m + n) = w(m) ·
-// w(n), as in exponential moving averages. The next step then multiplies the sum so far by w(1):
+// The terms of a sum may have weights w(t − 1 − j) of their distance to t, with
+// w(m + n) = w(m) · w(n), as in exponential moving averages. The next step then multiplies the sum
+// so far by w(1):
 //
 //   Σ over j < t + 1 of w(t − j) · F(j) = w(1) · (Σ over j < t of w(t − 1 − j) · F(j)) + F(t).
 //

@@ -137,7 +137,8 @@ public:
 
 private:
   /// Assigns the slots of the argument block (ArgumentBlock.h): inputs, outputs and temporaries in
-  /// order, then the symbols in order of declaration, then the address of shared memory.
+  /// order, then the symbols in order of declaration, then the address of the shared workspace
+  /// memory.
   void assignSlots() {
     for (const Parameter &parameter : signature.parameters) {
       if (parameter.isScalar())

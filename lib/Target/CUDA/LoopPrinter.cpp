@@ -156,7 +156,7 @@ void KernelPrinter::writeStatements(ArrayRef<Statement> statements, size_t recor
 }
 
 /// Prints a statement on one line after a condition, without braces. Returns false if it does not
-/// fit or is itself a conditional with an else.
+/// fit or is a conditional that cannot be combined with this one.
 bool KernelPrinter::writeUnder(const std::string &head, const Statement &statement,
                                size_t recorded) {
   StringRef text = StringRef(statement.text).drop_front(2 * recorded);

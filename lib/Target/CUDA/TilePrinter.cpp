@@ -278,8 +278,7 @@ void KernelPrinter::printProducerBlocks(device::SpecializeOp op) {
   turn.clear();
 }
 
-/// Prints the consumers of a persistent kernel: one tile after the other, as the producer gives
-/// them.
+/// Prints the consumers of a persistent kernel, which process tiles in the order of the producer.
 void KernelPrinter::printConsumerBlocks(device::SpecializeOp op) {
   helpers.insert("arrive_all");
   pushScope();
@@ -298,8 +297,8 @@ void KernelPrinter::printConsumerBlocks(device::SpecializeOp op) {
   turn.clear();
 }
 
-/// Returns a number that the producer stored. 32-bit numbers are broadcast from lane 0, so that
-/// ptxas knows them to be uniform and schedules the tile operations better.
+/// Returns a number that the producer stored. 32-bit numbers are broadcast from lane 0. ptxas then
+/// knows them to be uniform and schedules the tile operations better.
 std::string KernelPrinter::ofAllLanes(Value number) {
   Type type = number.getType();
   std::string kept = keptNumber(number), word = "__shfl_sync(0xffffffff, int(" + kept + "), 0)";

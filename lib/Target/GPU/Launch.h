@@ -66,8 +66,8 @@ struct Launch {
   /// Later launches rely on this launch's wait (device::findWaiting), but the host skips it if it
   /// has no blocks. In this case the next launch must not overlap with any earlier one.
   bool isCountedOn = false;
-  /// Returns the least number of the call's latest launch with which the host lets this launch
-  /// overlap.
+  /// Returns a launch number. The host lets this launch overlap with the latest launch of the call
+  /// if that has at least this number.
   unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleBehind); }
   /// Numbers of the arrays that earlier launches write and this one only reads. They are constant
   /// after the wait for these launches.

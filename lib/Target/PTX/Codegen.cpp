@@ -31,7 +31,7 @@ namespace moa::ptx {
 // wgmma and setmaxnreg need sm_90a; PTX 8.6 comes with CUDA 12.7.
 static constexpr StringRef kProcessor = "sm_90a", kFeatures = "+ptx86";
 
-// -O3 runs global value numbering three more times, for the same machine code.
+// CodeGenOptLevel::Aggressive runs global value numbering more often, for the same machine code.
 static constexpr CodeGenOptLevel kLevel = CodeGenOptLevel::Default;
 
 static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
@@ -67,7 +67,7 @@ static void markConvergent(llvm::Module &module) {
 }
 
 // LLVM's -O3, reduced for modules of a few long functions. Keeps the passes that merge equal
-// values, hoist loop invariants and unroll loops over private arrays. Omits vectorizers,
+// values, hoist loop invariants and unroll loops over private arrays. Omits vectorizers, most
 // interprocedural passes, dead-store elimination and repeated cleanups, which find nothing here.
 // InstCombine, the slowest pass, runs twice instead of eight times.
 static constexpr StringRef kPasses =

@@ -71,8 +71,8 @@ static void answerReflection(llvm::Module &module) {
   reflect->eraseFromParent();
 }
 
-/// Fuses a product into sums, if all of its uses are sums, as nvcc does: x = a · b, x + y ⇒ fma(a,
-/// b, y), also for x + x. Differences are not fused.
+/// Fuses a product into sums if all of its uses are sums, as nvcc does: x = a · b, x + y ⇒
+/// fma(a, b, y), also for x + x. Differences are not fused.
 static void contract(Function &function) {
   SmallVector<Instruction *> products;
   for (Instruction &instruction : instructions(function))
