@@ -1,4 +1,4 @@
-//===- CNames.cpp - names that C and C++ keep for themselves --------------===//
+//===- CNames.cpp - reserved words of C and C++ -----------------*- C++ -*-===//
 
 #include "lib/Target/CNames.h"
 #include "llvm/ADT/StringSet.h"

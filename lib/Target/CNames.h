@@ -1,4 +1,4 @@
-//===- CNames.h - names that C and C++ keep for themselves ------*- C++ -*-===//
+//===- CNames.h - reserved words of C and C++ -------------------*- C++ -*-===//
 #ifndef MOA_TARGET_CNAMES_H
 #define MOA_TARGET_CNAMES_H
 
@@ -6,7 +6,7 @@
 
 namespace moa {
 
-/// A word that C or C++ keeps for itself.
+/// Returns whether a word is reserved in C or C++.
 bool isReservedWord(llvm::StringRef name);
 
 } // namespace moa

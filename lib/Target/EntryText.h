@@ -1,7 +1,7 @@
 //===- EntryText.h - C declarations that emitted C files share --*- C++ -*-===//
 //
-// What the header of any target and the launcher of PTX declare alike. The CUDA text
-// has a shorter one of its own.
+// Shared by the headers of all targets and by PTX launchers. CUDA files have a shorter version of
+// their own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_ENTRYTEXT_H
@@ -9,7 +9,7 @@
 
 namespace moa {
 
-/// DLPack's descriptor and what an entry point returns, under their guards.
+/// DLPack's descriptor and the return codes of entry points, with include guards.
 inline const char *const kEntryDeclarations =
     R"(/* DLPack's descriptor (https://dmlc.github.io/dlpack). Include dlpack.h before
  * this file to use the original declarations. */

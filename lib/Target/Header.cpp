@@ -57,14 +57,14 @@ static const char *const kLicence =
  */
 )";
 
-/// A parameter's name as C and C++ allow it, apart from ours.
+/// Returns a parameter's name, changed if it is reserved in C or C++ or used by the header.
 static std::string getCName(llvm::StringRef name) {
   static const llvm::StringSet<> ours = {"bytes", "device", "message", "n", "stream", "workspace"};
   bool taken = isReservedWord(name) || ours.contains(name);
   return taken ? (name + "_").str() : name.str();
 }
 
-/// The kernel's own parameters as C declares them, in calling order.
+/// Returns the kernel's own parameters as C declares them, in calling order.
 static std::vector<std::string> getCParameters(const KernelSignature &kernel) {
   std::vector<std::string> inputs, scalars, outputs;
   for (const Parameter &parameter : kernel.parameters) {
@@ -79,7 +79,7 @@ static std::vector<std::string> getCParameters(const KernelSignature &kernel) {
   return inputs;
 }
 
-/// One declaration, broken into lines of at most 80 columns.
+/// Prints one declaration, broken into lines of at most 80 columns.
 static void printDeclaration(llvm::raw_ostream &os, llvm::StringRef result, const std::string &name,
                              std::vector<std::string> parameters, std::vector<std::string> more) {
   parameters.insert(parameters.end(), more.begin(), more.end());

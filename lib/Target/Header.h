@@ -7,9 +7,9 @@
 
 namespace moa {
 
-/// The C header that declares the entry points of kernels for `machines`; `notes` are
-/// the lines of its comment, each beginning with " *", on what is particular to these. Its
-/// text depends on the arguments only.
+/// Returns the C header that declares the entry points of kernels for `machines`. `notes` are
+/// comment lines on this kind of machine, each starting with " *". The text depends on the
+/// arguments only.
 std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard,
                         llvm::StringRef machines, llvm::StringRef notes);
 

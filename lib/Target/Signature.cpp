@@ -1,4 +1,4 @@
-//===- Signature.cpp - what a caller of a kernel sees ---------------------===//
+//===- Signature.cpp - a kernel's parameters as its callers see them ------===//
 
 #include "lib/Target/Signature.h"
 #include "dialects/DNF/IR/DNF.h"
@@ -139,7 +139,7 @@ std::string getShapeSymbol(llvm::StringRef array, unsigned axis) {
 //===----------------------------------------------------------------------===//
 
 static llvm::Expected<Constraint> parseConstraint(llvm::StringRef text) {
-  // Longer spellings are tried first; the numbers are the header's order.
+  // Try longer spellings first. The numbers are those of Constraint::relation.
   static const std::pair<const char *, int> relations[] = {{"==", 0}, {"!=", 1}, {"<=", 3},
                                                            {">=", 5}, {"<", 2},  {">", 4}};
   for (auto [spelling, relation] : relations) {
@@ -167,8 +167,8 @@ public:
   explicit BindingSolver(KernelSignature &signature) : signature(signature) {}
 
   llvm::Error solve() {
-    // Symbols that stand alone as an extent first, in order of declaration;
-    // then those that follow from an extent linear in them.
+    // First bind the symbols that are an extent by themselves, in order of declaration, then the
+    // symbols that follow from an extent linear in them.
     for (const std::string &name : signature.symbols)
       bindFirst(name, /*alone=*/true);
     for (bool progress = true; progress;) {
@@ -200,9 +200,8 @@ private:
     return false;
   }
 
-  /// The value of `name` where extent = shape: extent must be c·name + rest
-  /// with a constant c and a rest of bound symbols. (When c does not divide,
-  /// the check of the extent fails afterwards.)
+  /// Solves extent = shape for `name`. The extent must be c·name + rest with a constant c and a
+  /// rest of bound symbols. If c does not divide shape − rest, the later check of the extent fails.
   std::optional<SymExpr> solveFor(const std::string &name, const SymExpr &extent,
                                   const SymExpr &shape) const {
     SymExpr symbol = SymExpr::symbol(name);
@@ -256,7 +255,7 @@ std::vector<const ShownLater *> KernelSignature::getNeverShown() const {
   return list;
 }
 
-/// What is told behind the kernels of a program.
+/// Reads the results whose tolerances are checked at run time.
 static llvm::Error readShown(device::ProgramOp program, KernelSignature &signature) {
   auto list = program->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
   auto isTemporary = [&](StringAttr name) {

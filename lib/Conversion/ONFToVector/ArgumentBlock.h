@@ -1,17 +1,16 @@
 //===- ArgumentBlock.h - how a kernel's arguments reach a CPU ---*- C++ -*-===//
 //
-// A compiled nest receives one pointer to an array of 64-bit slots. For every
-// block argument of the onf.kernel, inputs, outputs, then temporaries, in order:
+// A compiled nest receives one pointer to an array of 64-bit slots. The slots hold, for each block
+// argument of the onf.kernel in order (inputs, outputs, temporaries):
 //
-//   an input scalar (rank 0)   one slot: the value. f32, bf16 and f16 bits stand
-//                              in the low bits, f64 bits fill the slot, integers
-//                              are sign-extended, booleans are 0 or 1;
-//   every other array          the data pointer, then one stride per axis,
-//                              counted in elements.
+//   an input scalar (rank 0)   one slot with the value. The bits of f32, bf16 and f16 are in the
+//                              low bits, those of f64 fill the slot, integers are sign-extended,
+//                              booleans are 0 or 1;
+//   every other array          the data pointer, then one stride per axis, counted in elements.
 //
-// The values of the kernel's symbols follow, in the order of `symbols`, and last the
-// address of what the tasks of a nest share of the workspace. Booleans in arrays are
-// one byte each, 0 or not 0.
+// The values of the kernel's symbols follow, in the order of `symbols`. The last slot has the
+// address of the workspace memory that the tasks of a split nest share (Split.cpp). Booleans in
+// arrays take one byte each: zero or nonzero.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ARGUMENTBLOCK_H
@@ -22,7 +21,6 @@
 
 namespace moa {
 
-/// Slot numbers of one kernel's argument block.
 class ArgumentBlock {
 public:
   explicit ArgumentBlock(onf::KernelOp kernel) : kernel(kernel) {
@@ -36,17 +34,17 @@ public:
 
   unsigned getNumInputs() const { return kernel.getArgNames().size(); }
   unsigned getNumSlots() const { return numSlots; }
-  /// True for an input of rank 0, which is passed by value.
+  /// Returns whether an argument is an input of rank 0, which is passed by value.
   bool isScalar(unsigned arg) const {
     return arg < getNumInputs() && getArray(kernel.getBody().getArgument(arg)).getRank() == 0;
   }
-  /// The slot of an array's data pointer, or of a scalar's value.
+  /// Returns the slot of an array's data pointer or of a scalar's value.
   unsigned getSlot(unsigned arg) const { return firstSlots[arg]; }
   unsigned getStrideSlot(unsigned arg, unsigned axis) const { return firstSlots[arg] + 1 + axis; }
   llvm::StringRef getName(unsigned arg) const { return kernel.getArrayName(arg); }
-  /// The slot of the address of the shared part of the workspace.
+  /// Returns the slot with the address of the shared workspace memory.
   unsigned getSharedSlot() const { return numSlots - 1; }
-  /// The slot of a symbol of the kernel or of a stride symbol `<array>.s<axis>`.
+  /// Returns the slot of a symbol of the kernel or of a stride symbol `<array>.s<axis>`.
   std::optional<unsigned> getSymbolSlot(llvm::StringRef name) const {
     for (auto [k, symbol] : llvm::enumerate(kernel.getSymbols()))
       if (llvm::cast<mlir::StringAttr>(symbol).getValue() == name)

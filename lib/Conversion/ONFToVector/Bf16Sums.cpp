@@ -1,17 +1,16 @@
 //===- Bf16Sums.cpp - sums of products of bf16 ----------------------------===//
 //
-// Of elements in words of two, consecutive along the sum, with zeros up to a
-// whole number of units (L lanes, RI vectors of rows in a panel):
+// Operands are packed two bf16 to a word, consecutive along the sum, and padded with zeros to a
+// whole number of units. With L lanes and panels of RI vectors of rows, the layouts are:
 //
-//   rows of scores       [k / 2][RI·L]      words
-//   keys of scores       [j][k]             elements, in place where they fit
-//   operands of carriers [j / 2][RI·L]      words
-//   keys of carriers     [d / RJ][j / 2][d mod RJ]   words, for pairs
-//                        [d][j / 2]                  words, for tiles
+//   rows of scores        [k / 2][RI·L]              words
+//   keys of scores        [j][k]                     elements, read in place if possible
+//   operands of carriers  [j / 2][RI·L]              words
+//   keys of carriers      [d / RJ][j / 2][d mod RJ]  words, for pairs
+//                         [d][j / 2]                 words, for tiles
 //
-// With tiles a 16 × 16 tile of sums has keys, or indices d, down and rows
-// across, as scores and states have them in memory: registers 0 to 3 hold two
-// by two, 4 and 5 keys, 6 and 7 rows.
+// A 16 × 16 tile of sums has keys (or indices d) down and rows across, the memory layout of scores
+// and states. AMX registers 0 to 3 hold 2 × 2 tiles of sums, 4 and 5 keys, 6 and 7 rows.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/BlockedFold.h"
@@ -23,16 +22,17 @@ using namespace moa;
 namespace moa::rows {
 using namespace moa::onf;
 
-/// Rows and columns of a tile of sums, and elements of a row of other tiles.
+/// Rows and columns of a tile of sums; also the words in one row of an operand tile.
 static constexpr int64_t kTile = 16;
 static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 
 //===----------------------------------------------------------------------===//
-// What is summed up in this way
+// Eligible sums
 //===----------------------------------------------------------------------===//
 
-/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, it is the only
-/// one of them, and nothing computes it again.
+/// Returns whether both factors of a product are bf16, by element type or by rounding, and at least
+/// one is loaded as bf16. Returns false for sums that another fold recomputes: these need equal
+/// bits.
 bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors &key) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
@@ -72,7 +72,7 @@ BlockedFold::Terms BlockedFold::halfTerms() {
 // Packing
 //===----------------------------------------------------------------------===//
 
-/// Words of two elements of bf16, or rounded to it.
+/// Rounds both vectors to bf16 and interleaves them: each word has one element of each.
 Value BlockedFold::interleaved(Build b, Value low, Value high) {
   Type half = b.b.getBF16Type(), words = e.rowType(b.b.getI32Type());
   Value both =
@@ -80,7 +80,7 @@ Value BlockedFold::interleaved(Build b, Value low, Value high) {
   return vector::BitCastOp::create(b.b, e.loc, words, both);
 }
 
-/// A vector of rows of one score.
+/// Packs one vector of rows of a score.
 void BlockedFold::stageRowHalves(unsigned score, Value base,
                                  llvm::function_ref<Value(Value)> element) {
   const ScoreBuffers &buffers = scores[score];
@@ -105,7 +105,7 @@ void BlockedFold::stageRowHalves(unsigned score, Value base,
          });
 }
 
-/// The row operands of this pass, with zeros behind the last key.
+/// Packs the row operands of this pass, with zeros after the last key.
 void BlockedFold::packOperands(unsigned pass, Panel &panel) {
   llvm::SmallDenseSet<unsigned> done;
   for (auto [carrier, buffers] : llvm::zip_equal(plan.carriers, carriers)) {
@@ -133,7 +133,7 @@ void BlockedFold::packOperands(unsigned pass, Panel &panel) {
   }
 }
 
-/// Words of keys 2·word and 2·word + 1 at d, d + 1, …, of elements at `from`.
+/// Returns the words of keys 2·word and 2·word + 1 at d, d + 1, …, from bf16 elements at `from`.
 Value BlockedFold::keyWords(Value from, Value stride, Value word, Value d) {
   Build b = e.here();
   Value first = b.add(b.mul(b.mul(word, 2), stride), d);
@@ -155,7 +155,7 @@ void BlockedFold::packPairs(unsigned carrier, Value from, Value stride) {
   });
 }
 
-/// In squares of words.
+/// Packs the keys of a carrier for tiles, by transposing squares of 16 × 16 words.
 void BlockedFold::packTiles(unsigned carrier, Value from, Value stride) {
   const CarrierBuffers &buffers = carriers[carrier];
   Build b = e.here();
@@ -185,7 +185,7 @@ static void call(Build b, StringRef name, ArrayRef<int> registers, ArrayRef<Valu
   LLVM::CallIntrinsicOp::create(b.b, b.loc, b.b.getStringAttr("llvm.x86." + name), ValueRange(all));
 }
 
-/// All registers hold tiles of 16 rows of 64 bytes (palette 1).
+/// Configures all registers as tiles of 16 rows of 64 bytes (palette 1).
 void BlockedFold::configureTiles() {
   if (!usesTiles())
     return;
@@ -211,8 +211,8 @@ void BlockedFold::releaseTiles() {
     call(e.here(), "tilerelease", {});
 }
 
-/// to[r][row] = Σ_k keys[r][k] · rows[k][row] for 16 · keyTiles indices r, the panel's rows, and 32
-/// · steps indices k.
+/// Emits to[r][row] = Σ_k keys[r][k] · rows[k][row] for 16·keyTiles indices r, the rows of the
+/// panel, and 32·steps indices k.
 void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value rows, Value steps,
                            Value to) {
   int64_t width = shape.panelWidth();
@@ -248,7 +248,7 @@ void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value 
   });
 }
 
-/// The scores of a panel. Long sums are compensated as in longSums.
+/// Emits the scores of a panel. Compensates long sums in the same way as longSums.
 void BlockedFold::tileScore(unsigned number, Value rows) {
   const ScoreBuffers &buffers = scores[number];
   const KeySource &source = scoreKeys[number];
@@ -290,7 +290,7 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
   });
 }
 
-/// Adds the block's sums to the state of a panel.
+/// Adds the sums of a block to the state of a panel.
 void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
   const Carrier &carrier = plan.carriers[number];
   const CarrierBuffers &buffers = carriers[number];

@@ -7,14 +7,14 @@ using namespace moa;
 namespace moa::rows {
 using namespace moa::onf;
 
-/// Terms of a sum of products of i8 that i32 holds, and that f32 holds exactly: a product is 2¹⁴ or
-/// less.
+/// Most terms of a sum of i8 products that fit i32, or that f32 represents exactly. A product is at
+/// most 2¹⁴.
 static constexpr int64_t kMostByteTerms = (int64_t(1) << 17) - 1, kMostFloatTerms = 1 << 10;
 
 bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex, int64_t vectorsPerTile,
                      const ONFToVectorOptions &options) {
   ONFToVectorOptions known = options;
-  // Vectors of 128, 256 or 512 bits.
+  // 32-bit lanes of vectors of 128, 256 or 512 bits.
   bool isVector = emitter.lanes == 4 || emitter.lanes == 8 || emitter.lanes == 16;
   known.byteDots &= isVector;
   if (!isVector || (options.bf16Dots == Bf16Dots::tiles && emitter.lanes != 16))
@@ -37,12 +37,11 @@ BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex, int64_t
   chooseShape();
 }
 
-/// 32 vector registers with 512-bit vectors, else 16. A register tile holds
-/// RI·RJ sums, RI vectors of rows and a broadcast scalar: 24 + 3 + 1 of 32, or
-/// 12 + 3 + 1 of 16. A block of 96 keys keeps the panel P[96][48] of f32, 18 KB,
-/// in a first-level cache of 32 KB beside what streams past it; measured on
-/// Zen 4 (4096 × 4096, 128), 6 vectors per tile: 64 keys 82 %, 96 keys 84 %, 128
-/// keys 79 % of the multiply-add peak, and 12 vectors per tile 84 to 86 %.
+/// Chooses the register tile and the block of keys. There are 32 vector registers with 512-bit
+/// vectors, else 16. A register tile needs RI·RJ sums, RI vectors of rows and a broadcast scalar:
+/// 24 + 3 + 1 of 32, or 12 + 3 + 1 of 16. With 96 keys per block, the panel P[96][48] of f32 takes
+/// 18 KB of a 32 KB L1 cache and leaves room for streamed operands. On Zen 4 this is faster than
+/// blocks of 64 or 128 keys.
 void BlockedFold::chooseShape() {
   Type type = Float32Type::get(fold.getContext());
   if (!plan.scores.empty() && !plan.scores.front().isInteger())
@@ -65,15 +64,15 @@ void BlockedFold::chooseShape() {
       size *= extent;
     widest = std::max(widest, size);
   }
-  // Sums for columns have the bits of those of one column, which add up as many at once (Fold.cpp).
+  // The same block size as in Fold.cpp gives sums of columns the bits of a single column's sum.
   if (e.columns)
     shape.BN = kSumBlock;
-  // A block of keys of one operand stays within 256 KB.
+  // Limit a block of keys of one operand to 256 KB.
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t limit = std::max<int64_t>((256 * 1024) / (widest * bytes), 1);
   shape.BN = std::min(shape.BN, std::max(limit, shape.RJ));
   shape.unit = 2;
-  // Tiles are two by two, of 16 rows and 16 keys.
+  // 2 × 2 tiles of 16 rows and 16 keys.
   if (usesTiles()) {
     shape.RI = shape.vectors % 2 == 0 ? 2 : 1;
     shape.unit = kTileDepth;
@@ -174,7 +173,7 @@ void BlockedFold::allocate() {
   }
 }
 
-/// Stores a vector `count` times, one after the other.
+/// Stores a vector `count` times in a row.
 void BlockedFold::fillBuffer(Value pointer, Value vector, int64_t count) {
   e.loop(e.here().index(0), e.here().index(count * shape.lanes), shape.lanes,
          [&](Value offset) { store(vector, pointer, offset); });
@@ -203,7 +202,7 @@ void BlockedFold::initialise() {
   }
 }
 
-/// Adds what the sums of blocks lost.
+/// Adds the compensations of sums over blocks to the sums.
 void BlockedFold::addRests() {
   auto add = [&](Type type, Value state, Value rest, Value size) {
     e.loop(e.here().index(0), size, shape.lanes, [&](Value offset) {
@@ -220,7 +219,7 @@ void BlockedFold::addRests() {
       add(carrier.type, buffers.state, buffers.rest, e.here().mul(rows, buffers.padded));
 }
 
-/// Makes the final states readable from the code of the rows.
+/// Makes the final states readable from the code for rows.
 void BlockedFold::publish() {
   Scope &scope = e.top();
   SmallVector<AccOp> accs = getAccs(fold);
@@ -277,7 +276,7 @@ void BlockedFold::emit() {
   publish();
 }
 
-/// Whether a piece of the fold meets the block, or (full) covers all of it.
+/// Returns whether a piece of the fold meets the block or, with `full`, covers all of it.
 Value BlockedFold::piecesCover(bool full) {
   if (!fold.getPieces())
     return e.here().truth(!full);
@@ -325,8 +324,8 @@ void BlockedFold::emitMaskedBlock(Value first, Value count) {
       [&] { e.when(allAny[1], [&] { emitBody(false); }); });
 }
 
-/// Evaluates the guard for every key and row of the block: masks, which keys
-/// some row sees, which rows see some key. Whether all, and any, are present.
+/// Evaluates the guard for each key and row of the block. Stores the masks, the keys that some row
+/// sees and the rows that see some key. Returns whether all, and whether any, pairs are present.
 std::pair<Value, Value> BlockedFold::evaluateMasks() {
   Build b = e.here();
   Value zero = b.index(0), none = b.truth(false), yes = b.truth(true);
@@ -357,7 +356,6 @@ std::pair<Value, Value> BlockedFold::evaluateMasks() {
   return {result[0], result[1]};
 }
 
-/// One version of the code for a block.
 void BlockedFold::emitBody(bool isWhole) {
   Value dynamic = count;
   whole = isWhole;

@@ -1,22 +1,21 @@
-//===- BlockedFold.h - a planned fold while it is written -------*- C++ -*-===//
+//===- BlockedFold.h - emits a planned fold in blocks of keys ---*- C++ -*-===//
 //
-// For one tile of rows:
+// Emits, for one tile of rows (the block structure of flash attention):
 //
 //   stage the row factors of the scores, transposed: rows last
 //   for each block of BN keys that some row of the tile needs
 //     stage the key factors: contiguous, in the compute type, unless the block is
-//       whole and they can be read where they are
+//       whole and they can be read in place
 //     for each panel of RI vectors of rows
 //       scores   S[j][rows]  register tiles of RJ keys × RI vectors
 //       passes   states without axes, row operands P[j][rows] of the carriers
-//       carriers O[d][rows] = c · O + Σ_j G[j][d] · P[j][rows], the sum of the
-//                block from zero in registers
+//       carriers O[d][rows] = c · O + Σ_j G[j][d] · P[j][rows], where the sum over
+//                the block starts from zero in registers
 //
-// Where the machine has instructions for products of bf16, those whose factors are such run by
-// these (Bf16Sums.cpp).
+// Products of two bf16 factors use the machine's bf16 instructions if it has any (Bf16Sums.cpp).
 //
-// There are two versions of the code for a block: one for BN keys that every row
-// sees, and one for any count with a mask per key and vector.
+// The code for a block has two versions: one for BN keys that every row sees, and one for any
+// number of keys with a mask per key and vector.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_BLOCKEDFOLD_H
@@ -28,7 +27,7 @@
 
 namespace moa::rows {
 
-/// bf16 along a sum that a tile of operands has.
+/// Number of bf16 along the sum in an operand tile.
 inline constexpr int64_t kTileDepth = 32;
 
 /// Sizes of one blocked fold.
@@ -36,7 +35,7 @@ struct BlockShape {
   int64_t lanes, vectors; // of the tile
   int64_t RI, RJ;         // register tile: vectors of rows × broadcast scalars
   int64_t BN;             // keys per block
-  int64_t unit;           // bf16 that are added up at a time, along a sum
+  int64_t unit;           // bf16 that one instruction adds up, along a sum
   int64_t panelWidth() const { return RI * lanes; }
   int64_t panels() const { return vectors / RI; }
 };
@@ -49,47 +48,49 @@ public:
 
 private:
   using Values = Emitter::Values;
-  /// Copies of a score's operands have `depth` elements of `operand` along k: as many as the score
-  /// has terms, of its type. Integers are copied as floats, whose sums are exact, or, as `bytes`,
-  /// four in a word: then keys are 128 larger, without sign, and `bias` is what that adds to a
-  /// row's sums, negated. As `halves`, two bf16 in a word, with zeros up to a whole number of
-  /// units; there depth counts words, and keyStride and the copies of keys are of bf16.
+  /// Copies of a score's operands, with `depth` elements of type `operand` along k. By default
+  /// these are the score's terms in its own type. Integers are copied as floats, whose sums are
+  /// exact, or packed:
+  ///   bytes   four i8 per word. Keys are offset by 128 to be unsigned, as vpdpbusd needs; `bias`
+  ///           is −128 · Σ_k row, which cancels the offset.
+  ///   halves  two bf16 per word, zero-padded to whole units. `depth` counts words; `keyStride` and
+  ///           the copies of keys are in bf16.
   struct ScoreBuffers {
     mlir::Type operand, sum; // `sum`: of the scores
     bool bytes = false, halves = false;
     int64_t depth, keyStride;
     mlir::Value rows, keys, scores, bias;
   };
-  /// Where a microkernel reads key factors: element (j, k) of a score at
-  /// j · stride + k, element (j, d) of a carrier at (d / RJ) · panel + j · stride +
-  /// d mod RJ. In place where the kernel's argument allows it, else the copies.
+  /// Where a microkernel reads key factors: element (j, k) of a score at j · stride + k, element
+  /// (j, d) of a carrier at (d / RJ) · panel + j · stride + d mod RJ. This is the kernel's argument
+  /// if its layout allows, else the copies.
   struct KeySource {
     mlir::Value pointer, stride, panel;
   };
-  /// As `halves` keys are copied as bf16, one after the other, and from there, or where they are,
-  /// packed by two.
+  /// If `halves`, keys are copied as bf16 or read in place, and then packed into words of two.
   struct CarrierBuffers {
     bool halves = false;
     mlir::Value keys, packed, state, factor;
-    mlir::Value rest; // what a sum of blocks lost; null for others
+    mlir::Value rest; // compensation of a sum over blocks; null for others
     int64_t lastPadded, padded;
   };
-  /// What a register tile multiplies: words, each an element of the type of its sums or of i32,
-  /// four i8 or two bf16, those of a at addresses counted in keys.
+  /// The types in a register tile: of a sum, of the word that one multiplication takes, and of the
+  /// key elements that addresses count. A word is one element of the sum's type, or an i32 of four
+  /// i8 or two bf16.
   struct Terms {
     mlir::Type sum, word, key;
     static Terms of(mlir::Type type) { return {type, type, type}; }
   };
-  /// Row operands of carriers.
+  /// The row operands of carriers, as elements and packed into words of two bf16.
   struct RowOperands {
     mlir::Value elements, packed;
-    bool halves = false, floats = false; // what carriers read
+    bool halves = false, floats = false; // the forms that carriers read
   };
   struct ScalarBuffers {
     mlir::Value state, started; // started is null without refs
-    mlir::Value rest;           // what a sum of blocks lost; null for others
+    mlir::Value rest;           // compensation of a sum over blocks; null for others
   };
-  /// Scopes and states of the vectors of a panel.
+  /// The scopes and states of the vectors of a panel.
   struct Panel {
     mlir::Value number;
     unsigned depth; // of the panel's scope
@@ -118,13 +119,13 @@ private:
   void stageScoreKeys(unsigned score);
   void stageCarrierKeys(unsigned carrier);
   mlir::Value columnsOf(const CarrierBuffers &buffers);
-  /// `copies` filled by `stage`, or the operand itself where this block is whole,
-  /// the factors are one load in the compute type, and its elements are adjacent
-  /// along `inner` when the kernel runs.
+  /// Returns the operand in place if this block is whole, the factors are one load in the compute
+  /// type, and its elements are adjacent along `inner` at run time. Otherwise returns `copies`,
+  /// which `stage` fills.
   KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner, KeySource copies,
                    bool asCarrier, llvm::function_ref<void()> stage);
   void stageKeyValues();
-  /// Runs `body` for each key of the block; absent keys run `zero` instead.
+  /// Runs `body` for each key of the block, or `zero` for a key that no row sees.
   void overKeys(llvm::function_ref<void(mlir::Value)> body,
                 llvm::function_ref<void(mlir::Value)> zero);
   mlir::Value product(const Factors &factors, mlir::Type type);
@@ -146,7 +147,8 @@ private:
                     mlir::ValueRange partial);
   void storeOperands(unsigned pass, Panel &panel, unsigned u, mlir::Value j, mlir::Value present);
   void finishPass(unsigned pass, Panel &panel, unsigned u, mlir::ValueRange partial);
-  /// Where a state's refs are regular; null if they always are.
+  /// Returns where the references of a state are regular; null if they always are. For example, a
+  /// running maximum of −∞ is singular: no key has been seen.
   mlir::Value regular(onf::AccOp acc, Panel &panel, unsigned u);
   struct Repair {
     Correction correction;
@@ -207,10 +209,10 @@ private:
   llvm::SmallVector<ScalarBuffers> scalars;
   llvm::SmallVector<RowOperands> operands;
   llvm::SmallVector<mlir::Value> carrierStarted, kept, keyValues, rowLoads, guardLoads;
-  mlir::Value tileSum, tileRest; // of a tile of sums that is not stored where it belongs
+  mlir::Value tileSum, tileRest; // for tiles of sums that are not stored in place
   mlir::Value masks, anyOfKey, anyOfRow;
-  mlir::Value vectors; // of the panels that hold rows
-  /// The block being written: its first key and count, and whether it is masked.
+  mlir::Value vectors; // number of vectors, in whole panels
+  /// The block being emitted: its first key, its number of keys, and whether it is masked.
   mlir::Value first, count;
   bool masked = false, whole = false;
   llvm::SmallVector<KeySource> scoreKeys, carrierKeys;

@@ -1,7 +1,7 @@
-//===- Build.h - short spellings of the ops this lowering writes -*- C++ -*-===//
+//===- Build.h - shorthands for building ops --------------------*- C++ -*-===//
 //
-// Every function works on scalars and on vectors alike. Constants fold as they
-// are built. Addresses are LLVM pointers with element offsets.
+// All functions accept scalars and vectors. Constants fold as they are built. Addresses are LLVM
+// pointers with offsets in elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_BUILD_H
@@ -16,7 +16,7 @@
 
 namespace moa::rows {
 
-/// A builder and a location, with the arithmetic of index computations.
+/// A builder and a location, with shorthands for index arithmetic.
 struct Build {
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -60,13 +60,13 @@ struct Build {
   mlir::Value eq(mlir::Value x, mlir::Value y) const {
     return cmp(mlir::arith::CmpIPredicate::eq, x, y);
   }
-  /// x ≠ y; floats compare unordered, so NaN differs from everything.
+  /// Emits x ≠ y. Floats compare unordered, so NaN differs from everything.
   mlir::Value differs(mlir::Value x, mlir::Value y) const {
     if (llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x)))
       return mlir::arith::CmpFOp::create(b, loc, mlir::arith::CmpFPredicate::UNE, x, y);
     return cmp(mlir::arith::CmpIPredicate::ne, x, y);
   }
-  /// Conjunction where a null operand means true.
+  /// Returns the conjunction, where a null operand means true.
   mlir::Value both(mlir::Value x, mlir::Value y) const {
     if (!x || !y)
       return x ? x : y;
@@ -80,14 +80,14 @@ struct Build {
   mlir::Value select(mlir::Value c, mlir::Value x, mlir::Value y) const {
     return b.createOrFold<mlir::arith::SelectOp>(loc, c, x, y);
   }
-  /// The vector with `x` in each lane; vectors stay as they are.
+  /// Returns the vector with `x` in each lane. Returns vectors unchanged.
   mlir::Value splat(mlir::Value x, int64_t lanes) const {
     if (llvm::isa<mlir::VectorType>(x.getType()))
       return x;
     auto type = mlir::VectorType::get({lanes}, x.getType());
     return mlir::vector::BroadcastOp::create(b, loc, type, x);
   }
-  /// A constant of a scalar type, or the same constant in each lane.
+  /// Returns a constant of a scalar type or, for a vector type, the constant in each lane.
   mlir::Value constant(mlir::Type type, mlir::TypedAttr value) const {
     if (auto vector = llvm::dyn_cast<mlir::VectorType>(type))
       return mlir::arith::ConstantOp::create(
@@ -97,7 +97,7 @@ struct Build {
   mlir::Value identity(Monoid monoid, mlir::Type type) const {
     return constant(type, getIdentity(monoid, mlir::getElementTypeOrSelf(type)));
   }
-  /// x ⊕ y. Which zero a max or min of zeros is may depend on the order.
+  /// Emits x ⊕ y. The sign of a zero that is a max or min of zeros is unspecified.
   mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y) const {
     bool isFloat = llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x));
     auto nsz = mlir::arith::FastMathFlags::nsz;
@@ -107,8 +107,8 @@ struct Build {
       return mlir::arith::MinimumFOp::create(b, loc, x, y, nsz);
     return buildMonoid(b, loc, monoid, x, y);
   }
-  /// sum + term, and rest plus what that rounding lost; what is not finite
-  /// loses nothing.
+  /// Returns sum + term, and `rest` plus the rounding error of this addition (Knuth's TwoSum). The
+  /// rest becomes 0 if the error is NaN, because the sum is not finite.
   std::pair<mlir::Value, mlir::Value> addCompensated(mlir::Value sum, mlir::Value rest,
                                                      mlir::Value term) const {
     auto plus = [&](mlir::Value x, mlir::Value y) { return combine(Monoid::add, x, y); };
@@ -127,7 +127,7 @@ struct Build {
       type = vector.clone(type);
     return b.createOrFold<mlir::arith::IndexCastOp>(loc, type, index);
   }
-  /// The address of element `offset` (an index, or a vector of indices).
+  /// Returns the address of element `offset`, which is an index or a vector of indices.
   mlir::Value address(mlir::Type element, mlir::Value pointer, mlir::Value offset) const {
     mlir::Type type = mlir::LLVM::LLVMPointerType::get(b.getContext());
     if (auto vector = llvm::dyn_cast<mlir::VectorType>(offset.getType()))
@@ -140,7 +140,7 @@ struct Build {
   void store(mlir::Value value, mlir::Value pointer, unsigned align) const {
     mlir::LLVM::StoreOp::create(b, loc, value, pointer, align);
   }
-  /// True where a lane of a boolean vector is; a scalar stays as it is.
+  /// Returns whether any lane of a boolean vector is true. Returns scalars unchanged.
   mlir::Value any(mlir::Value x) const {
     if (!llvm::isa<mlir::VectorType>(x.getType()))
       return x;
@@ -153,7 +153,7 @@ struct Build {
   }
 };
 
-/// The type in memory of an element: i64 for index, a byte for a boolean or a float of 8 bits.
+/// Returns the memory type of an element: i64 for index, i8 for a boolean or an 8-bit float.
 inline mlir::Type storageType(mlir::Type element) {
   if (element.isIndex())
     return mlir::IntegerType::get(element.getContext(), 64);
@@ -161,7 +161,6 @@ inline mlir::Type storageType(mlir::Type element) {
     return mlir::IntegerType::get(element.getContext(), 8);
   return element;
 }
-/// Bytes of one element in memory.
 inline int64_t storageBytes(mlir::Type element) {
   return storageType(element).getIntOrFloatBitWidth() / 8;
 }

@@ -1,4 +1,4 @@
-//===- Check.cpp - what the CPU lowering accepts --------------------------===//
+//===- Check.cpp - preconditions of the CPU lowering ----------------------===//
 #include "lib/Conversion/ONFToVector/Nest.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

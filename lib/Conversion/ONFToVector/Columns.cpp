@@ -20,7 +20,7 @@ namespace moa {
 namespace rows {
 using namespace onf;
 
-/// Fewer rows or columns than these are not worth a block.
+/// Axes with fewer rows or columns than this are not blocked.
 static constexpr int64_t kFewest = 8;
 
 void moveLast(ForOp nest, unsigned axis) {
@@ -40,8 +40,8 @@ void moveLast(ForOp nest, unsigned axis) {
 
 namespace {
 
-/// The rewriting of one nest, whose last two axes are columns and rows, or of a loop in it over
-/// columns of its rows.
+/// Rewrites one nest, whose last two axes are columns and rows, or one loop in it over columns of
+/// its rows.
 class Columns {
 public:
   explicit Columns(ForOp nest)
@@ -69,13 +69,13 @@ private:
   OpBuilder b;
   BlockArgument column;
   Dependence deps;
-  SmallVector<std::pair<FoldOp, FoldOp>> folds; // of one column, of all
+  SmallVector<std::pair<FoldOp, FoldOp>> folds; // the original, the fold for all columns
 };
 
 } // namespace
 
-/// Returns whether a fold only adds up floats for each column. Its guard may depend on the row
-/// alone: a block multiplies masked-out elements by 0, and such an element may be NaN or infinite.
+/// Returns whether a fold consists of plain float sums per column. Its guard may depend only on the
+/// row: a block multiplies masked-out elements by 0, and such an element may be NaN or infinite.
 bool Columns::isSum(FoldOp fold) {
   if (GuardOp guard = getGuard(fold);
       guard && (deps.on(guard.getCondition(), column) ||
@@ -88,13 +88,13 @@ bool Columns::isSum(FoldOp fold) {
     return acc.getMonoid() == Monoid::add && (type.isF32() || type.isF64()) &&
            acc.getRefs().empty() && acc.getOthers().empty() && acc.getExtents().empty();
   });
-  // A fold inside would be copied for every column.
+  // A nested fold would be copied for every column.
   auto hasInner = [&] {
     return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted();
   };
-  // The emitter treats every state as a value of the row, even if all rows share it. So in a term
-  // with columns a state may only be a whole factor. For example, y(k, c)·m is taken, exp(y(k, c) −
-  // m) is not.
+  // The emitter treats every state as a row value, even if all rows share it. So in a term with
+  // columns, a state must be a whole factor. For example, y(k, c)·m is accepted, but
+  // exp(y(k, c) − m) is not.
   llvm::SmallDenseMap<Value, bool> known;
   std::function<bool(Value)> isOfFold = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -117,7 +117,7 @@ bool Columns::isSum(FoldOp fold) {
          OnDemand(nest->getParentOfType<onf::KernelOp>()).isUnconditional(fold);
 }
 
-/// Returns whether a computation outside of the fold that knows the column has no fold in it.
+/// Returns whether the part of `value` that depends on the column contains no fold.
 static bool isScalarCode(Value value, BlockArgument column, Dependence &deps,
                          llvm::SmallPtrSetImpl<Value> &seen) {
   Operation *op = value.getDefiningOp();
@@ -148,8 +148,8 @@ bool Columns::check() {
   return isAny && !llvm::is_contained(nest.getChoiceIndices(), column) && !findRunningFold(nest);
 }
 
-/// Returns the copy of a value at column `column + d`, in the region of a state. Values that do not
-/// know the column are not copied, but for those of the region `source`.
+/// Returns the copy of a value for column `column + d`, in the region of a state. Copies the ops of
+/// the block `source`, and elsewhere only the ops that depend on the column.
 Value Columns::cloneOf(Value value, Block *source, IRMapping &map) {
   if (Value known = map.lookupOrNull(value))
     return known;
@@ -161,7 +161,7 @@ Value Columns::cloneOf(Value value, Block *source, IRMapping &map) {
   return b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
 }
 
-/// The state with an axis of columns.
+/// Returns the state with an added axis of columns.
 AccOp Columns::carry(AccOp acc, const IRMapping &outside) {
   Location loc = acc.getLoc();
   Type type =
@@ -180,7 +180,7 @@ AccOp Columns::carry(AccOp acc, const IRMapping &outside) {
   return made;
 }
 
-/// The fold with states of all columns of a block.
+/// Returns the fold whose states have an axis for the columns of a block.
 FoldOp Columns::carry(FoldOp fold) {
   b.setInsertionPoint(fold);
   SmallVector<AccOp> accs = getAccs(fold);
@@ -205,7 +205,7 @@ FoldOp Columns::carry(FoldOp fold) {
   return made;
 }
 
-/// Moves what follows the folds into a loop over the columns of a block.
+/// Moves the ops after the folds into a loop over the columns of a block.
 void Columns::moveRest() {
   Location loc = nest.getLoc();
   b.setInsertionPointToEnd(&body);
@@ -243,7 +243,7 @@ void Columns::rewrite() {
   for (auto fold : llvm::to_vector(body.getOps<FoldOp>()))
     if (isOfColumn(fold))
       folds.emplace_back(fold, carry(fold));
-  deps = Dependence(); // of what there is now
+  deps = Dependence(); // the IR has changed
   moveRest();
 }
 
@@ -260,8 +260,8 @@ static bool runInBlocks(Block &body, Value row) {
   });
 }
 
-/// Rewrites a copy of the nest, or of a loop in it, to find out whether its folds then run in
-/// blocks.
+/// Returns whether the folds run in blocks after the rewrite. Tries it on a copy of the nest, for
+/// the nest itself or for its loop `number`.
 static bool runsInBlocks(ForOp nest, std::optional<unsigned> number = std::nullopt) {
   OpBuilder b(nest);
   auto copy = cast<ForOp>(b.clone(*nest.getOperation()));

@@ -109,8 +109,8 @@ Dependence::Set Dependence::compute(Value value) {
   if (auto fold = dyn_cast<FoldOp>(op)) {
     unsigned number = cast<OpResult>(value).getResultNumber();
     SmallVector<AccOp> accs = getAccs(fold);
-    // The states of a fold inside of another one are computed together, where all of their
-    // indices are known.
+    // A nested fold computes all of its states at once, so each result depends on the indices of
+    // all.
     if (!isa<FoldOp>(fold->getParentOp()))
       set = of(accs[number].getResult());
     else

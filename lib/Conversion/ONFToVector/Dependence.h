@@ -8,16 +8,16 @@
 
 namespace moa::rows {
 
-/// For every scalar of an onf kernel the set of loop indices it is a function
-/// of. A state depends on what its fold's guard depends on, a fold's result on
-/// no index of the fold itself.
+/// Computes the set of loop indices that each scalar of an onf kernel depends on. A state also
+/// depends on the indices of its fold's guard. A result of a fold does not depend on the fold's own
+/// index.
 class Dependence {
 public:
   using Set = llvm::SmallPtrSet<mlir::Value, 4>;
   const Set &of(mlir::Value value);
   bool on(mlir::Value value, mlir::Value index) { return of(value).contains(index); }
 
-  /// Declares that a value, a result of a fold, depends on an index.
+  /// Declares that the result `value` of a fold depends on an index.
   void add(mlir::Value value, mlir::Value index) {
     extra[value].insert(index);
     sets.clear();
@@ -29,26 +29,25 @@ private:
   llvm::DenseMap<mlir::Value, Set> sets, extra;
 };
 
-/// The guard of a fold, or null.
+/// Returns the guard of a fold, or null.
 onf::GuardOp getGuard(onf::FoldOp fold);
-/// The states of a fold in order.
 llvm::SmallVector<onf::AccOp> getAccs(onf::FoldOp fold);
-/// The value a value or repair region yields.
+/// Returns the value that a value or repair region yields.
 mlir::Value getYielded(mlir::Region &region);
-/// The terms of a state. Those of a maximum that are max(x, c), c a float that is the same for all
-/// keys, have c apart: the maximum of some of them is max(max x, c), that of none is no c. The same
-/// with minima.
+/// Returns the term of a state. A term max(x, c) of a maximum, with c the same for all keys, is
+/// split into `value` x and `bound` c. The result is then max(max x, c) if the fold has a key. An
+/// empty fold must not use c. Minima are treated alike.
 struct Terms {
-  mlir::Value value, bound; // no bound: null
+  mlir::Value value, bound; // bound: null if the term is not split
 };
 Terms getTerms(onf::AccOp acc, mlir::Value key);
-/// True if the computed operands of the state's product are to be rounded.
+/// Returns whether the computed operands of the state's product are rounded to a narrower type.
 bool roundsOperands(onf::AccOp acc);
-/// True for a sum of floats that nothing in its fold reads and that is repaired
-/// by factors: partial sums may be kept apart until the end.
+/// Returns whether a state is a sum of floats that nothing in its fold reads and that is rescaled
+/// only by factors. Partial sums of such a state can be kept apart until the end.
 bool isPureSum(onf::AccOp acc);
-/// The load a value reads its element with, through widening casts; null where
-/// the value is computed.
+/// Returns the load that produces a value, through widening casts, or null if the value is
+/// computed.
 onf::LoadOp getReadElement(mlir::Value value);
 
 } // namespace moa::rows

@@ -23,8 +23,7 @@ void Emitter::outside(unsigned depth, llvm::function_ref<void()> body) {
   stack.insert(stack.end(), inner.begin(), inner.end());
 }
 
-/// Opens a block for code: everything that is written to the enclosing scopes
-/// meanwhile goes before `op`.
+/// Opens `block` for code. Code added meanwhile to the enclosing scopes is placed before `op`.
 static Emitter::Values inBlock(Emitter &emitter, Operation *op, Block *block,
                                llvm::function_ref<Emitter::Values(ValueRange)> body) {
   OpBuilder &outer = emitter.top().site->builder;

@@ -1,20 +1,17 @@
 //===- Emitter.h - scalars of an onf kernel as vector code ------*- C++ -*-===//
 //
-// The lowering runs a nest as one program over many rows: the lanes of a vector
-// are consecutive indices of one loop, the *lane index*, normally the last axis
-// of the nest. A scalar of the onf program is *uniform* if it does not depend on
-// a lane index and is then a scalar of the emitted program; otherwise it is a
-// *row* value, a vector of one element per lane. Nothing is shuffled across
-// lanes.
+// A nest is vectorized over rows: the lanes of a vector are consecutive indices of one loop, the
+// *lane index*, which is normally the last axis of the nest. A scalar of the onf program that does
+// not depend on a lane index is *uniform* and stays a scalar. All others are *row* values: vectors
+// with one element per lane. Row data crosses lanes only in transposes (Transpose.cpp).
 //
-// Code is written on demand. A stack of scopes, one per open loop, binds loop
-// indices; `eval` writes an expression at the outermost scope that binds all it
-// depends on and remembers the result there.
+// Code is emitted on demand. A stack of scopes, one per open loop, binds loop indices. `eval` emits
+// an expression in the outermost scope that binds all of its operands and caches the result there
+// (loop-invariant code motion).
 //
-// Operands that are needed only where a condition holds are evaluated in a
-// *context*, the conditions on the way to them. A load that may leave its array
-// waits for the conditions of its context and reads only where they hold; what
-// is computed from it is remembered for that context and its refinements.
+// Operands that are needed only under a condition are evaluated in a *context*: the conjunction of
+// the enclosing conditions. A load that may leave its array stays below these conditions and is
+// masked by them. Values computed from it are cached for this context and its refinements only.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_EMITTER_H
@@ -31,25 +28,25 @@
 
 namespace moa::rows {
 
-/// Terms of a long sum that are added up before they go into the compensated sum.
+/// Terms of a long sum that are added directly before they enter the compensated sum.
 inline constexpr int64_t kSumBlock = 256;
 
-/// A place where ops are appended: one open block.
+/// A place where ops are appended: the end of one open block.
 struct Site {
   mlir::OpBuilder builder;
 };
 
-/// Lanes of an index: `full` is true when they are consecutive, null when they
-/// always are. Otherwise the last lanes repeat the last index.
+/// Describes the lanes of an index. They are consecutive if `full` is true or null. Otherwise the
+/// excess lanes repeat the last index.
 struct LaneIndex {
   mlir::Value full;
 };
 
-/// Storage of a state. In a tile's buffer, element (v, e) of vector number v and
-/// flat carried index e stands at ((v / panel) · padded + e) · panel·L +
-/// (v mod panel) · L; otherwise element e at e · L, or at e if it is uniform.
+/// Storage of a state. In a tile's buffer, element e (flat over the carried axes) of row vector v
+/// is at ((v / panel) · padded + e) · panel·L + (v mod panel) · L. In other buffers it is at e · L,
+/// or at e if the state is uniform.
 struct StateBuffer {
-  /// One of the type and the carried extents of a state, without memory.
+  /// Returns the layout of a state with its carried extents, without memory.
   static StateBuffer of(onf::AccOp acc);
   mlir::Value pointer;
   mlir::Type element;
@@ -58,33 +55,33 @@ struct StateBuffer {
   llvm::SmallVector<int64_t> extents;
 };
 
-/// What is known inside one loop or branch.
+/// The values bound inside one loop or branch.
 struct Scope {
   Site *site;
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseMap<mlir::Value, mlir::Value> splats;
   llvm::MapVector<mlir::Value, LaneIndex> lanes;
   llvm::DenseMap<mlir::Value, StateBuffer> states;
-  /// The same for contexts other than the empty one.
+  /// The same in contexts other than the empty one.
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> conditional;
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, StateBuffer> conditionalStates;
-  /// In the scope of one vector of rows: its number in the tile and the first
-  /// and last row it holds.
+  /// In the scope of one vector of rows: the number of the vector in its tile, its first and last
+  /// row.
   mlir::Value vectorNumber, firstRow, lastRow;
-  /// In the scope of a guarded body: loads that depend on an index bound at
-  /// this depth or deeper stay inside. `present` are the rows that are present.
+  /// In the scope of a guarded body: a load that depends on an index bound at this depth or deeper
+  /// must stay inside. `present` is the mask of the rows for which the guard holds.
   int guardedFrom = -1;
   mlir::Value present;
 };
 
-/// An emitted value, the scope it stands in, and the context it is right in.
+/// An emitted value, the depth of its scope, and the context in which it is valid.
 struct Emitted {
   mlir::Value value;
   unsigned depth = 0;
   unsigned context = 0;
 };
 
-/// What a repair makes of a state t: factor ⊗ t + Σ coefficient · other.
+/// The rescaling of a state t: factor ⊗ t + Σ coefficient · other.
 struct Correction {
   mlir::Value factor;
   struct Added {
@@ -93,11 +90,11 @@ struct Correction {
   llvm::SmallVector<Added, 2> added;
 };
 
-/// A context: the conditions of another one, and one more.
+/// A context: the conditions of its parent and one more.
 struct Context {
   unsigned parent = 0;
   Emitted condition;
-  bool holds = true; // the condition, or its negation
+  bool holds = true; // whether the condition or its negation is assumed
 };
 
 /// The rows of one task: [base, base + rows), in `vectors` vectors.
@@ -105,13 +102,13 @@ struct Tile {
   mlir::Value base, rows, lastRow, extent, vectors;
 };
 
-/// The factor of `index` in an index expression, if the expression is linear.
+/// Returns the factor of `index` in an index expression, or nothing if it is not linear.
 std::optional<int64_t> factorOf(mlir::Value term, mlir::Value index, Dependence &deps);
-/// True if the load's address moves with `index` along the last axis of its
-/// array, which is usually contiguous.
+/// Returns whether the load moves by one element with `index` along the last axis of its array,
+/// which is usually contiguous.
 bool runsAlong(onf::LoadOp load, mlir::Value index, Dependence &deps);
 
-/// Columns of a square of as many vectors as each has lanes.
+/// Transposes a square of L vectors with L lanes each.
 llvm::SmallVector<mlir::Value> transpose(Build b, llvm::SmallVector<mlir::Value> rows);
 
 class Emitter {
@@ -127,14 +124,14 @@ public:
   Build here() { return at(stack.size() - 1); }
   Scope &top() { return *stack.back(); }
   unsigned depth() const { return stack.size() - 1; }
-  /// Runs `body` with a further scope that appends to the current block.
+  /// Runs `body` in a new scope that appends to the current block.
   void scoped(llvm::function_ref<void(Scope &)> body);
-  /// for (iv = lower; iv < upper; iv += step) carrying `inits`.
+  /// Emits for (iv = lower; iv < upper; iv += step) with the loop-carried values `inits`.
   Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
               LoopBody body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step,
             llvm::function_ref<void(mlir::Value)> body);
-  /// if (condition); both branches yield values of the same types.
+  /// Emits a conditional. Both branches must yield values of the same types.
   Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);
   void when(mlir::Value condition, llvm::function_ref<void()> yes,
@@ -143,76 +140,76 @@ public:
   //===--- Values (Scalars.cpp, Memory.cpp) -------------------------------===//
   Emitted eval(mlir::Value value);
   mlir::Value value(mlir::Value v) { return eval(v).value; }
-  /// The identity of a state's monoid in a type, scalar or vector.
+  /// Returns the identity of a state's monoid in a scalar or vector type.
   mlir::Value identityOf(onf::AccOp acc, mlir::Type type);
-  /// state ⊕ term.
+  /// Emits state ⊕ term.
   mlir::Value combine(onf::AccOp acc, mlir::Value state, mlir::Value term);
-  /// The repair of a state whose references go from `olds` to `news`, with the `others` as
-  /// they were before; of rows where `rows` is set.
+  /// Evaluates the repair region of a state for references that change from `olds` to `news`.
+  /// `others` are the values that its coefficients multiply, before the change. `rows`: as row
+  /// vectors.
   Correction correctionOf(onf::AccOp acc, llvm::ArrayRef<mlir::Value> olds,
                           llvm::ArrayRef<mlir::Value> news, llvm::ArrayRef<mlir::Value> others,
                           bool rows);
-  /// The state corrected where `apply`, else as it is.
+  /// Emits the corrected state where `apply` holds, and the unchanged state elsewhere.
   mlir::Value repaired(onf::AccOp acc, mlir::Value state, const Correction &correction,
                        mlir::Value apply);
-  /// The value as a vector.
   mlir::Value rowValue(mlir::Value v) { return splat(eval(v)); }
   mlir::Value splat(Emitted emitted);
-  /// True if the value depends on an index that is bound to lanes now.
+  /// Returns whether the value depends on an index that is currently bound to lanes.
   bool isRow(mlir::Value value);
-  /// True if every index the value depends on is bound to a number now.
+  /// Returns whether every index that the value depends on is currently bound to a scalar.
   bool isUniform(mlir::Value value);
   mlir::Value extent(const SymExpr &expr);
   mlir::Value extent(llvm::StringRef text);
-  /// Binds an index to the lanes base, base + 1, …, clamped to `last`; `full`
-  /// as in LaneIndex, computed here unless `exact`.
+  /// Binds an index to the lanes base, base + 1, …, clamped to `last`. Computes LaneIndex::full
+  /// unless the lanes are known to be `exact`.
   void bindLanes(Scope &scope, mlir::Value index, mlir::Value base, mlir::Value last,
                  bool exact = false);
   void emitStore(onf::StoreOp store, mlir::Value laneMask);
   mlir::Value convert(Build b, mlir::Value value, mlir::Type element);
-  /// Loads and stores of states in scratch; booleans are bytes there. Offsets of
-  /// each lane are gathered.
+  /// Load and store states in scratch memory, where booleans take a byte. A vector of offsets
+  /// gathers.
   mlir::Value loadState(Build b, mlir::Type element, bool row, mlir::Value pointer,
                         mlir::Value offset);
   void storeState(Build b, mlir::Value value, mlir::Value pointer, mlir::Value offset);
   mlir::Type rowType(mlir::Type element) { return mlir::VectorType::get({lanes}, element); }
   mlir::Type typeOf(mlir::Type element, bool row) { return row ? rowType(element) : element; }
-  /// `bytes` of this thread's scratch memory, 64-byte aligned.
+  /// Allocates `bytes` of this thread's scratch memory, 64-byte aligned.
   mlir::Value scratch(int64_t bytes);
   mlir::Value scratchFor(mlir::Type element, int64_t count) {
     return scratch(count * storageBytes(element));
   }
 
   //===--- Contiguous rows (Transpose.cpp) --------------------------------===//
-  /// Copies the load's elements for index = first … first + count - 1 and the
-  /// rows of the current scope to buffer[s · stride + lane], as memory holds them.
+  /// Copies the elements of the load, unconverted, for index = first … first + count - 1 and the
+  /// rows of the current scope to buffer[s · stride + lane].
   void stageLoad(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count,
                  mlir::Value buffer, int64_t stride);
-  /// Where the load's elements for outer = first … and inner = 0 … stand, if the
-  /// address is linear in both indices and depends on no lane.
+  /// Returns the address of the load at outer = first, inner = 0 and its two strides. Returns
+  /// nothing unless the address is linear in both indices and equal in all lanes.
   struct Strided {
-    mlir::Value pointer, outer, inner; // distances in elements
+    mlir::Value pointer, outer, inner; // strides in elements
   };
   std::optional<Strided> strided(onf::LoadOp load, mlir::Value outer, mlir::Value first,
                                  mlir::Value inner);
-  /// Runs the stores of an inner loop for all `size` values of its last index;
-  /// `body` writes them for one value.
+  /// Emits the stores of an inner loop for all `size` values of its last index. `body` emits them
+  /// for one value.
   void storeAlong(onf::ForOp inner, mlir::Value index, mlir::Value size, mlir::Value laneMask,
                   llvm::function_ref<void()> body);
 
   //===--- Folds (Fold.cpp) -----------------------------------------------===//
-  /// Writes a fold at the current place, index by index; the final values of
-  /// its states, null for those that carry axes, which stand in `buffers`.
+  /// Emits a fold index by index. Returns the final values of its states; null for states with
+  /// axes, whose values are in `buffers`.
   Values emitFold(onf::FoldOp fold, llvm::ArrayRef<StateBuffer> buffers);
-  /// What an index adds to a state, computed operands rounded as the state says.
+  /// Evaluates the term of a state, with computed operands rounded to the state's operand type.
   mlir::Value evalTerm(onf::AccOp acc);
-  /// The value rounded to a narrower float type and widened again.
+  /// Rounds a value to a narrower float type and widens it again.
   mlir::Value round(Build b, mlir::Value value, mlir::Type narrow);
-  /// Storage for each state of the fold that carries axes, at scratch memory.
+  /// Allocates scratch memory for each state of the fold that has axes.
   llvm::SmallVector<StateBuffer> allocateStates(onf::FoldOp fold);
-  /// The hull of the pieces of a fold for the rows first … last, or the range.
+  /// Returns the range of a fold for the rows first … last: the hull of its pieces if it has any.
   std::pair<mlir::Value, mlir::Value> hull(onf::FoldOp fold, mlir::Value first, mlir::Value last);
-  /// The largest lower and the least upper bound, for a piece's pair of maps.
+  /// Returns the largest lower and least upper bound given by a piece's pair of maps.
   std::pair<mlir::Value, mlir::Value> interval(onf::FoldOp fold, mlir::AffineMap lower,
                                                mlir::AffineMap upper, mlir::Value first,
                                                mlir::Value last);
@@ -233,9 +230,9 @@ public:
   mlir::Value arguments, scratchPointer;
   int64_t scratchBytes = 0;
   Tile tile;
-  /// Columns of this block that the nest has, if it runs in blocks of columns.
+  /// Number of valid columns in this block, if the nest runs in blocks of columns.
   mlir::Value columns;
-  /// The part of a fold's range that is being written; a null fold if none is.
+  /// The part of a fold's range that is being emitted; a null fold if none is.
   struct Part {
     onf::FoldOp fold;
     mlir::Value lower, upper;
@@ -243,7 +240,6 @@ public:
   Part part;
   bool failed = false;
 
-  /// The value of a slot of the argument block.
   mlir::Value slot(unsigned number, mlir::Type element);
 
 private:
@@ -253,32 +249,32 @@ private:
   Emitted evalFold(onf::FoldOp fold, mlir::Value result);
   Emitted evalExtent(onf::ExtentOp op);
   Emitted remember(mlir::Value key, mlir::Value value, unsigned depth, unsigned context = 0);
-  /// Evaluates an operand that is needed only where `condition` is `holds`.
+  /// Evaluates an operand that is needed only where `condition` equals `holds`.
   Emitted evalWhere(mlir::Value value, Emitted condition, bool holds);
   Emitted evalOperand(mlir::Operation *op, unsigned number, llvm::ArrayRef<Emitted> before);
-  /// The context, its parent, …, but not the empty one.
+  /// Returns the current context and its ancestors, without the empty one.
   llvm::SmallVector<unsigned> openContexts() const;
-  /// The rows that are present in the scopes down to `depth` and, for a load that
-  /// may fault, for which the context holds; null if all.
+  /// Returns the mask of rows that a load at `depth` is needed for; null if all. These are the rows
+  /// present in the scopes down to `depth` and, if the load may fault, where its context holds.
   mlir::Value neededRows(unsigned depth, bool mayFault);
-  /// What is known of a fold's state, its depth and its context.
+  /// Finds the storage of a fold's state, with its depth and context.
   StateBuffer *findState(mlir::Value state, Emitted &where);
-  /// Evaluates what a region uses from outside; the depth of the deepest.
+  /// Evaluates the values that a region captures. Returns the depth of the deepest.
   unsigned depthOfCaptures(mlir::Operation *op);
   std::optional<unsigned> rowDepth() const;
   mlir::Value emitTerm(const SymExpr::Monomial &monomial, int64_t coefficient);
   mlir::Value emitAtom(const SymExpr::Atom &atom);
 
-  /// An address: the sum of a uniform offset and of one offset per lane.
+  /// An address: a uniform offset plus one offset per lane.
   struct Address {
     Emitted uniform;
     Emitted perLane;    // null value if no term depends on the lane
-    mlir::Value stride; // the lanes' distance, null if irregular
+    mlir::Value stride; // distance of the lanes, null if irregular
     mlir::Value full;   // null if the lanes are always consecutive
     unsigned depth = 0, context = 0;
   };
   Address address(mlir::OperandRange terms, mlir::ArrayAttr coefficients, llvm::StringRef constant);
-  /// The factor of the lane index in an index expression, if it is linear.
+  /// Returns the factor of the lane index in an index expression, or nothing if it is not linear.
   std::optional<int64_t> laneFactor(mlir::Value term, mlir::Value &full);
   mlir::Value strideAlong(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
                           mlir::Value index);

@@ -1,9 +1,10 @@
-//===- ExpandFloat8.cpp - floats of 8 bits by integers and f32 ------------===//
+//===- ExpandFloat8.cpp - 8-bit floats by integers and f32 ----------------===//
 //
-// LLVM has no instructions for f8E4M3FN (P. Micikevicius et al., FP8 formats for deep
-// learning, 2022): 4 bits of exponent with bias 7, 3 of fraction, no infinities, 448 the
-// largest number. A byte b without its sign, put where f32 has the end of its exponent and
-// the front of its fraction, is the float b·2^-120; rounding is rounding there.
+// LLVM has no instructions for f8E4M3FN (P. Micikevicius et al., FP8 formats for deep learning,
+// 2022). The format has 4 exponent bits with bias 7, 3 fraction bits, no infinities, and 448 as its
+// largest number. A byte without its sign, shifted left by 20, has its exponent and fraction in
+// place for f32 and is 2^-120 times its value there. So rounding to f8 is rounding at bit 20 of
+// f32.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
@@ -17,13 +18,12 @@ namespace {
 
 bool isFloat8(Type type) { return isa<Float8E4M3FNType>(getElementTypeOrSelf(type)); }
 
-/// A type with the shape of another and other elements.
+/// Returns a type with the shape of one type and the elements of another.
 Type like(Type shape, Type element) {
   auto vector = dyn_cast<VectorType>(shape);
   return vector ? Type(vector.clone(element)) : element;
 }
 
-/// Arithmetic on integers of the shape of a value.
 struct Code {
   PatternRewriter &b;
   Location loc;
@@ -47,7 +47,7 @@ struct Code {
   }
 };
 
-/// To the nearest, ties to even; beyond 448 to 448, NaN to NaN.
+/// Rounds to nearest, ties to even. Saturates at 448 and maps NaN to NaN.
 struct ExpandTruncation final : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const final {
@@ -60,11 +60,11 @@ struct ExpandTruncation final : OpRewritePattern<arith::TruncFOp> {
     Value all = c.make<arith::BitcastOp>(c.i32(), op.getIn());
     Value magnitude = c.make<arith::AndIOp>(all, c.bits(~kSign));
     Value cut = c.make<arith::MinUIOp>(magnitude, c.bits(kLargest));
-    // Normal numbers: the fraction's last 20 bits are rounded off; a carry is the next exponent.
+    // Normal numbers: round off the last 20 fraction bits; a carry goes into the exponent.
     Value odd = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(cut, c.bits(20)), c.bits(1));
     Value up = c.make<arith::AddIOp>(c.make<arith::AddIOp>(cut, c.bits(kHalf)), odd);
     Value normal = c.make<arith::SubIOp>(c.make<arith::ShRUIOp>(up, c.bits(20)), c.bits(kBias));
-    // Others are multiples of 2^-9, the last place of floats from 2^14 on.
+    // Subnormals are multiples of 2^-9, the last place of floats from 2^14 on.
     Value sum = c.make<arith::AddFOp>(c.make<arith::BitcastOp>(c.f32(), cut), c.number(0x1p14f));
     Value subnormal = c.make<arith::SubIOp>(c.make<arith::BitcastOp>(c.i32(), sum),
                                             c.bits(0x46800000u /* 2^14 */));

@@ -2,15 +2,15 @@
 //
 //   e^x = 2^n · e^r,   n = round(x · log2 e),   |r| ≤ ½ ln 2
 //
-// with r = x − n·h − n·l, where h + l = ln 2 and n·h is exact (Cody and Waite),
-// and e^r = 1 + (r + r²·q(r)). q approximates (e^r − 1 − r) / r², for f32 with
-// the least largest relative error of e^r (degree 4, 3.1e-9), for f64 by
-// interpolation at Chebyshev points (degree 10, 2.3e-19). Arguments are clamped to where the result
-// is a normal number or ∞; NaN passes through.
+// with r = x − n·h − n·l, where h + l = ln 2 and n·h is exact (Cody and Waite). Then
+// e^r = 1 + (r + r²·q(r)), where q approximates (e^r − 1 − r) / r². For f32, q has the least
+// maximal relative error of e^r (degree 4, 3.1e-9). For f64, q interpolates at Chebyshev points
+// (degree 10, 2.3e-19). Arguments are clamped so that the result is a normal number or ∞. NaN
+// passes through.
 //
-// Results below the least normal number are 0: weights of softmax may all be such numbers, with
-// which a product takes a hundred times as long on most CPUs. 2^n is applied by one instruction
-// (vscalef) on 512-bit vectors, and elsewhere as a product with two powers of two.
+// Results below the least normal number are flushed to 0. The weights of a softmax may all be
+// subnormal, and multiplying subnormals is about a hundred times slower on most CPUs. 512-bit
+// vectors apply 2^n by one instruction (vscalef), others by a product with two powers of two.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
@@ -34,10 +34,9 @@ using namespace mlir;
 
 namespace {
 
-/// Constants of one float type.
 struct ExpFormat {
   double log2e, ln2High, ln2Low; // ln2High has trailing zeros: n·ln2High is exact
-  double low, high; // beyond: 0 and ∞; low is the least float whose exponential is a normal number
+  double low, high;              // results are 0 below low and ∞ above high
   double lowExp2, highExp2;
   unsigned bits, mantissa, bias;
   llvm::SmallVector<double> q;
@@ -73,7 +72,6 @@ const ExpFormat &getFormat(bool isDouble) {
   return isDouble ? twice : single;
 }
 
-/// One expansion being written.
 struct ExpBuilder {
   PatternRewriter &b;
   Location loc;
@@ -101,7 +99,7 @@ struct ExpBuilder {
     return arith::ConstantOp::create(b, loc, attr);
   }
   Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
-  /// x limited to [low, high]; NaN stays.
+  /// Clamps x to [low, high]; NaN passes through.
   Value clamp(Value x, double low, double high) const {
     Value lower = constant(low), upper = constant(high);
     Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, lower);
@@ -109,12 +107,12 @@ struct ExpBuilder {
     Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, upper);
     return arith::SelectOp::create(b, loc, above, upper, x);
   }
-  /// A result, 0 for arguments below `low`.
+  /// Returns `result`, or 0 if x is below `low`.
   Value orZero(Value x, double low, Value result) const {
     Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, constant(low));
     return arith::SelectOp::create(b, loc, below, constant(0), result);
   }
-  /// e^r for small r.
+  /// Emits e^r for small r.
   Value polynomial(Value r) const {
     Value q = constant(format.q.back());
     for (double c : llvm::reverse(ArrayRef<double>(format.q).drop_back()))
@@ -122,17 +120,17 @@ struct ExpBuilder {
     Value square = arith::MulFOp::create(b, loc, r, r);
     return arith::AddFOp::create(b, loc, fma(q, square, r), constant(1.0));
   }
-  /// 2^n for −bias < n ≤ bias + 1.
+  /// Emits 2^n for −bias < n ≤ bias + 1.
   Value power(Value n) const {
     Value biased = arith::AddIOp::create(b, loc, n, integer(format.bias));
     Value bits = arith::ShLIOp::create(b, loc, biased, integer(format.mantissa));
     return arith::BitcastOp::create(b, loc, type, bits);
   }
-  /// p · 2^n for an integral float n.
+  /// Emits p · 2^n for an integral float n.
   Value scale(Value p, Value n) const {
     auto vector = dyn_cast<VectorType>(type);
     if (vector && vector.getNumElements() * format.bits == 512) {
-      // Only AVX-512 has such vectors. All lanes, the current rounding mode.
+      // Only AVX-512 has such vectors. Use all lanes and the current rounding mode.
       auto name = format.bits == 64 ? "llvm.x86.avx512.mask.scalef.pd.512"
                                     : "llvm.x86.avx512.mask.scalef.ps.512";
       Type maskType = b.getIntegerType(vector.getNumElements());
@@ -161,15 +159,15 @@ struct ExpBuilder {
     Value x = clamp(argument, format.lowExp2, format.highExp2);
     Value n = nearest(x);
     Value f = arith::SubFOp::create(b, loc, x, n);
-    // f·ln 2 in one rounding of the sum of its two parts.
+    // The small part first: the FMA then rounds f·ln 2 once.
     Value r = arith::MulFOp::create(b, loc, f, constant(format.ln2Low));
     r = fma(f, constant(format.ln2High), r);
     return orZero(argument, format.lowExp2, scale(polynomial(r), n));
   }
 };
 
-/// tanh of f32: x + x³·p(x²) for |x| < 0.63, p of degree 5 with relative error
-/// 6.6e-10, and 1 − 2 / (e^{2|x|} + 1) with the sign of x beyond.
+/// Expands tanh of f32. For |x| < 0.63: x + x³·p(x²), with p of degree 5 and relative error
+/// 6.6e-10. Otherwise: 1 − 2 / (e^{2|x|} + 1) with the sign of x.
 struct ExpandTanh : OpRewritePattern<math::TanhOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const final {
@@ -198,8 +196,8 @@ struct ExpandTanh : OpRewritePattern<math::TanhOp> {
   }
 };
 
-/// Logarithms of f32: MLIR's polynomial takes subnormals for the least normal
-/// number, so they are scaled by 2^23 first.
+/// Scales subnormal arguments of f32 logarithms by 2^23: MLIR's polynomial treats them as the least
+/// normal number.
 template <typename OpTy> struct ScaleSubnormal : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const final {
@@ -237,9 +235,9 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
   }
 };
 
-/// With i = 64·(y + 15), rounded, the float of 16 bits whose bits are 16·i: for i ≥ 64 a normal
-/// one, whose bits as f32 are those but for where they stand and for the exponent's bias, and
-/// i·2⁻²⁰ below.
+/// Computes i = 64·(y + 15), rounded, and returns the f16 with the bits 16·i as f32. For i ≥ 64 it
+/// is a normal f16: its exponent and fraction are shifted into place and the exponent is rebiased.
+/// Below 64 it is i·2⁻²⁰.
 struct ExpandPiecewiseExp2 : OpRewritePattern<moa::onf::PiecewiseExp2Op> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(moa::onf::PiecewiseExp2Op op,

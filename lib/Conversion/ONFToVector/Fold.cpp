@@ -1,12 +1,11 @@
 //===- Fold.cpp - folds, one index at a time ------------------------------===//
 //
-// The general way to run a fold: for every index, every state takes the step
-// t ← (c ⊗ t) ⊕ F of the definition of onf.acc, with selections where a row is
-// absent, a reference is singular, or the state has not started.
+// The general lowering of a fold. Each index updates every state by t ← (c ⊗ t) ⊕ F, as onf.acc
+// defines. Selects handle masked-out rows, singular references and states that have no term yet.
 //
-// Sums of floats that nothing in the fold reads are summed in blocks of indices,
-// each from zero, and the blocks' sums are added with a compensated sum: with B
-// indices per block the error is that of about B additions, whatever the range.
+// Sums of floats that nothing in the fold reads are added up in blocks of kSumBlock indices, each
+// from zero. A compensated sum adds up the blocks. The error is that of about kSumBlock additions
+// for any range.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
@@ -90,7 +89,6 @@ SmallVector<StateBuffer> Emitter::allocateStates(FoldOp fold) {
 
 namespace {
 
-/// One fold while its loop is being written.
 class FoldEmitter {
 public:
   using Values = Emitter::Values;
@@ -103,12 +101,12 @@ private:
     bool row = false, carried = false;
     int state = -1, started = -1; // positions among the loop's arguments
     bool split = false;           // summed in blocks: `state` holds the block's sum
-    int sum = -1, rest = -1;      // positions of the sum so far and of what it lost
-    Value sumBuffer, restBuffer;  // or where they stand
+    int sum = -1, rest = -1;      // positions of the sum so far and of its compensation
+    Value sumBuffer, restBuffer;  // or their storage
   };
   struct Repair {
-    Correction correction; // whose factor is null where there is none
-    Value apply, ok;       // null: never; always
+    Correction correction; // its factor is null if there are no references
+    Value apply, ok;       // null `apply`: never; null `ok`: always
   };
   Values initialValues();
   Values iterate(Value j, ValueRange args);
@@ -137,7 +135,7 @@ Emitter::Values FoldEmitter::initialValues() {
   for (auto [acc, buffer] : llvm::zip_equal(accs, buffers)) {
     State state;
     state.carried = !acc.getExtents().empty();
-    // A buffer of rows may hold a state that is the same in all of them.
+    // A buffer for rows may hold a state that is equal in all of them.
     state.row = state.carried ? buffer.row : e.isRow(acc.getResult());
     Type element = state.carried ? buffer.element : acc.getResult().getType();
     Value identity = e.identityOf(acc, e.typeOf(element, state.row));
@@ -160,7 +158,7 @@ Emitter::Values FoldEmitter::initialValues() {
   return inits;
 }
 
-/// Runs `body` for every index of the carried axes, in row-major order.
+/// Runs `body` for each index of the carried axes, in row-major order.
 void FoldEmitter::overCarried(AccOp acc, llvm::function_ref<void(Value)> body) {
   std::function<void(unsigned, Value)> nest = [&](unsigned axis, Value flat) {
     if (axis == acc.getExtents().size())
@@ -175,8 +173,8 @@ void FoldEmitter::overCarried(AccOp acc, llvm::function_ref<void(Value)> body) {
   nest(0, e.here().index(0));
 }
 
-/// The old state, repaired where it must be, ⊕ F where `repair.ok`. Null conditions are true;
-/// a null factor is the identity.
+/// Returns the old state, corrected if needed, ⊕ F where `repair.ok`. A null condition means true;
+/// a null factor means no correction.
 Value FoldEmitter::advance(AccOp acc, bool row, Value old, const Repair &repair) {
   Value term = e.evalTerm(acc), repaired = old;
   if (repair.correction.factor)
@@ -196,8 +194,8 @@ void FoldEmitter::stepCarried(unsigned k, const Repair &repair) {
   });
 }
 
-/// How a state that has terms follows its references from `before` to `after`,
-/// where `ok`.
+/// Returns the correction of state `k` as its references change from `before` to `after`, for rows
+/// where `ok` holds and the references are regular.
 FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRange after,
                                           Value ok) {
   AccOp acc = accs[k];
@@ -276,8 +274,8 @@ bool FoldEmitter::splits(AccOp acc) {
   return !isShort && isPureSum(acc);
 }
 
-/// The arguments of the loop over blocks: those of the loop over indices, and
-/// sums and rests.
+/// Returns the arguments of the loop over blocks: those of the loop over indices, then the sums and
+/// their compensations.
 Emitter::Values FoldEmitter::startBlocks(Values inits) {
   for (unsigned k = 0; k != accs.size(); ++k) {
     State &state = states[k];
@@ -439,12 +437,12 @@ Value Emitter::evalTerm(AccOp acc) {
   for (Value factor : op->getOperands())
     factors.push_back(isRow(term) ? rowValue(factor) : value(factor));
   Build b = here();
-  // A state that is the same in all rows may be at hand as one of rows.
+  // A state that is equal in all rows may be bound as a row vector.
   if (llvm::any_of(factors, [](Value x) { return isa<VectorType>(x.getType()); }))
     for (Value &factor : factors)
       factor = b.splat(factor, lanes);
   Type type = factors[0].getType();
-  if (quotient) // a / b is the product of a and 1 / b
+  if (quotient) // a / b is rounded as a · (1 / b)
     factors[1] = arith::DivFOp::create(
         b.b, loc, b.constant(type, FloatAttr::get(term.getType(), 1.0)), factors[1]);
   for (unsigned k : {0, 1})

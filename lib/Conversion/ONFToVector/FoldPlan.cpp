@@ -55,7 +55,6 @@ private:
   llvm::DenseSet<Value> seen; // in the pass being visited
 };
 
-/// True if the value is computed from a state of this fold.
 bool Planner::usesState(Value value) {
   SmallVector<Value> work{value};
   llvm::SmallPtrSet<Operation *, 16> seen;
@@ -70,16 +69,15 @@ bool Planner::usesState(Value value) {
   return false;
 }
 
-/// The first reason stays.
 bool Planner::refuse(const Twine &subject, const Twine &reason) {
   if (why && why->empty())
     *why = (subject + " " + reason).str();
   return false;
 }
 
-/// Splits the product a state adds into a factor of the rows and one of the
-/// keys; a / b counts as a · (1 / b). With a type to round to, the two operands
-/// stay as they are written; otherwise the factors are regrouped.
+/// Splits the product in a state's term into row factors and key factors; a / b counts as
+/// a · (1 / b). If the operands are rounded, each side must be one operand of the product.
+/// Otherwise factors are regrouped.
 bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row,
                     Factors &key) {
   bool rounds = roundsOperands(acc);
@@ -114,15 +112,16 @@ bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side,
   return true;
 }
 
-/// x of a computed value that is rounded to 16 bits and widened again.
+/// Returns x if `value` is x rounded to a narrower type and widened again, else null.
 static Value getRounded(Value value) {
   auto widened = value.getDefiningOp<arith::ExtFOp>();
   auto rounded = widened ? widened.getIn().getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
   return rounded && rounded.getIn().getType() == value.getType() ? rounded.getIn() : Value();
 }
 
-/// The products of a term that is a sum of some, each with one factor of the rows and one of the
-/// keys, in order. What a computed factor is rounded to, it says.
+/// Splits the term of a state into products with row and key factors. With `sums.ofProducts`, a
+/// term may be a sum of such products with one factor each. Removes their explicit roundings to
+/// record them as Factors::narrow.
 bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
                        SmallVectorImpl<FactorPair> &further) {
   SmallVector<Value> terms{getYielded(acc.getValue())};
@@ -156,7 +155,7 @@ bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors 
   return true;
 }
 
-/// What is wrong with a product whose factors are not each of the rows or of the keys.
+/// Describes why a product cannot be split into row factors and key factors.
 std::string Planner::describeFactors(const Factors &mixed) {
   std::string names = "'" + getIndexName(lane).str() + "' and '" + getIndexName(key).str() + "'";
   if (mixed.values.empty())
@@ -168,8 +167,8 @@ std::string Planner::describeFactors(const Factors &mixed) {
   return "reads " + getArrayName(load).str() + " along both " + names;
 }
 
-/// The value of f32 that an integer is converted to, if nothing else reads it and no type on the
-/// way is narrower than sums are.
+/// Returns the f32 that an integer sum is converted to. Returns null if the sum has another use or
+/// an intermediate type is narrower than 32 bits.
 static Value getFloat(Value integer) {
   for (bool isFloat = false; !isFloat; isFloat = integer.getType().isF32()) {
     Operation *user = integer.hasOneUse() ? *integer.getUsers().begin() : nullptr;
@@ -183,10 +182,10 @@ static Value getFloat(Value integer) {
   return integer;
 }
 
-/// Takes a sum of products of floats that are integers of i8 for the sum of these: Σ f32(x)·f32(y)
-/// = f32(Σ x·y). Products are at most 2^14, so that sums of 2^10 are at most 2^24, and f32 holds
-/// these and all before them exactly. For example, `f32(Q) +.* transpose(f32(K))` is `f32(Q +.*
-/// transpose(K))`.
+/// Rewrites a score of floats that hold i8 integers as a sum of integers:
+/// Σ f32(x)·f32(y) = f32(Σ x·y). A product is at most 2^14, so a sum of 2^10 products is at most
+/// 2^24, and f32 holds all partial sums exactly. For example, `f32(Q) +.* transpose(f32(K))` is
+/// `f32(Q +.* transpose(K))`.
 bool Planner::takeIntegers(Score &score) {
   constexpr int64_t most = 1 << 10;
   if (!score.type.isF32() || score.extent > std::min(most, sums.mostTerms) ||
@@ -207,11 +206,11 @@ bool Planner::takeIntegers(Score &score) {
   return true;
 }
 
-/// Sums of integers are scores where the machine makes them: of i8 and, on tensor cores, read as
-/// one float.
+/// Checks that the machine can compute a score of integers. Its factors must be i8 elements and, on
+/// tensor cores, the sum must be read only as one f32.
 bool Planner::checkInteger(const Score &score, const Twine &subject) {
   if (sums.asFloats && !score.value)
-    return refuse(subject, "is a sum of integers that is read as such, not as one f32(…)");
+    return refuse(subject, "is a sum of integers that is not read as one f32(…)");
   for (const Factors *factors : {&score.row, &score.key}) {
     LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
     auto low = factors->values.size() == 1 ? factors->values[0].getDefiningOp<arith::AndIOp>()
@@ -239,7 +238,7 @@ bool Planner::planScore(FoldOp inner) {
   if (getGuard(inner))
     return refuse(subject, "is masked");
   if (!onDemand.isUnconditional(inner))
-    return refuse(subject, "runs only where a choice needs it");
+    return refuse(subject, "runs only under a condition");
   if (!expr || !expr->getConstant())
     return refuse(subject,
                   "has the extent " + inner.getExtent() + ", which is not known at compile time");
@@ -258,7 +257,7 @@ bool Planner::planScore(FoldOp inner) {
     return refuse(subject, "does not depend on the index of its fold, '" + getIndexName(key) + "'");
   for (Value index : deps.of(result))
     if (isa_and_nonnull<AccOp>(index.getParentBlock()->getParentOp()))
-      return refuse(subject, "stands inside of an axis of a state");
+      return refuse(subject, "is inside an axis of a state");
   Value value = isInteger ? getFloat(result) : result;
   Score score{inner, value, type, *expr->getConstant(), {}, {}, {}};
   Factors mixed;
@@ -296,7 +295,7 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
   if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()))
     return refuse(subject, "is no sum of f32 or f64");
   if (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul)
-    return refuse(subject, "is not repaired by a factor");
+    return refuse(subject, "is not rescaled by a factor");
   Carrier carrier{acc, pass, type, {}, {}, {}};
   for (Attribute attribute : acc.getExtents()) {
     StringRef text = cast<StringAttr>(attribute).getValue();
@@ -347,7 +346,7 @@ bool Planner::planStates() {
   return true;
 }
 
-/// Values that cost more than reading them back.
+/// Returns whether recomputing a value costs more than loading it.
 static bool isExpensive(Operation *op) {
   if (isa<FoldOp>(op))
     return true;
@@ -355,7 +354,7 @@ static bool isExpensive(Operation *op) {
          !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op);
 }
 
-/// True if the value is a function of j and of what is known outside the fold.
+/// Returns whether the value is a function of j and of values from outside the fold.
 bool Planner::isOfKey(Value value) {
   if (!deps.on(value, key))
     return false;
@@ -364,8 +363,8 @@ bool Planner::isOfKey(Value value) {
   });
 }
 
-/// True for a load of a row's element that moves along an index and can be made
-/// for every index, present or not.
+/// Returns whether a load of row elements is contiguous along an index and in bounds for every
+/// index, masked out or not.
 bool Planner::isRowLoad(LoadOp load, Value along) {
   if (!deps.on(load.getResult(), lane) || !runsAlong(load, along, deps) ||
       !onDemand.isInBounds(load))
@@ -375,7 +374,7 @@ bool Planner::isRowLoad(LoadOp load, Value along) {
   });
 }
 
-/// The loads an expression reads that isRowLoad accepts.
+/// Passes the loads of an expression that isRowLoad accepts to `found`.
 void Planner::collectRowLoads(Value value, Value along, llvm::function_ref<void(LoadOp)> found) {
   Operation *op = value.getDefiningOp();
   if (!op || !fold->isProperAncestor(op) || isa<AccOp, FoldOp>(op) || !seen.insert(value).second)

@@ -1,16 +1,16 @@
-//===- FoldPlan.h - how a fold runs in blocks -------------------*- C++ -*-===//
+//===- FoldPlan.h - plan of a fold in blocks of keys ------------*- C++ -*-===//
 //
-// A fold over j in a nest whose lanes are rows i can run in blocks of j if its
-// inner reductions and carried states are contractions:
+// A fold over keys j, in a nest whose lanes are rows i, can run in blocks of keys if its inner
+// reductions and its states with axes are contractions:
 //
 //   scores    s(i, j) = Σ_k u(i, k) · v(j, k)      an inner fold
 //   carriers  t(i, d) = ⊕_j p(i, j) · g(j, d)      a state that carries axes
 //
-// Where the machine adds several products up in one sum, a term may be a sum of products.
+// On tensor cores a term may be a sum of several products.
 //
-// The states are then computed block by block in *passes*: pass 0 those that
-// need no other state, pass n+1 those whose refs are known after pass n. With
-// d' = d ⊛ (the block's d), a state becomes c(d, d') ⊗ t ⊕ ⊕_j F(j, d').
+// States are computed block by block in *passes*: pass 0 computes the states without references
+// (such as the running maximum), pass n+1 those whose references are known after pass n. With
+// d' = d ⊛ (the block's d), a state t becomes c(d, d') ⊗ t ⊕ ⊕_j F(j, d'): the online softmax.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H
@@ -24,8 +24,7 @@
 
 namespace moa::rows {
 
-/// A product of values, divided by others, rounded to `narrow` if that is not
-/// null.
+/// A product of values, divided by others, and rounded to `narrow` unless that is null.
 struct Factors {
   llvm::SmallVector<mlir::Value, 2> values, divisors;
   mlir::Type narrow;
@@ -37,28 +36,27 @@ struct Factors {
 
 // Ops are handles whose accessors are not const, hence `mutable`.
 
-/// Which contractions a machine takes. Sums of products of i8: of so many terms or fewer, all of
-/// them or those that are read as one float. And whether a term may be a sum of several products,
-/// whose computed operands say themselves what they are rounded to.
+/// The contractions that a machine supports besides sums of float products. Sums of i8 products can
+/// have up to `mostTerms` terms, and with `asFloats` must be read as one f32. With `ofProducts`, a
+/// term may be a sum of products, whose roundings are explicit in the IR.
 struct MachineSums {
   int64_t mostTerms = 0;
   bool asFloats = false;
   bool ofProducts = false;
 };
 
-/// What tensor cores take.
+/// Tensor cores of GPUs.
 inline constexpr MachineSums kTensorSums{std::numeric_limits<int64_t>::max(), true, true};
 
-/// A product of a factor of the rows and one of the keys.
+/// A product of row factors and key factors.
 struct FactorPair {
   Factors row, key;
 };
 
-/// s(i, j) = Σ_k row(i, k) · key(j, k), an inner fold.
+/// An inner fold s(i, j) = Σ_k row(i, k) · key(j, k). In attention, Q·Kᵀ.
 struct Score {
   mutable onf::FoldOp fold;
-  /// What is read of it: its result or, of integers, the one value of f32 that this is
-  /// converted to.
+  /// The value that is read: the result or, for integers, the one f32 that it is converted to.
   mlir::Value value;
   mlir::Type type; // of the sum
   int64_t extent;
@@ -68,7 +66,7 @@ struct Score {
   bool isInteger() const { return type.isIndex(); }
 };
 
-/// A state with axes d: t(i, d) = ⊕_j row(i, j) · key(j, d).
+/// A state with axes d: t(i, d) = ⊕_j row(i, j) · key(j, d). In attention, the accumulator P·V.
 struct Carrier {
   mutable onf::AccOp acc;
   unsigned pass;
@@ -91,25 +89,24 @@ struct FoldPlan {
   llvm::SmallVector<Carrier, 1> carriers;
   llvm::SmallVector<Score, 1> scores;
   unsigned operands = 0; // distinct row operands of carriers
-  /// Values of (i, j) that cost much and are used in a later pass, with the pass
-  /// that computes them.
+  /// Expensive values of (i, j) that a later pass uses, with the pass that computes them.
   llvm::MapVector<mlir::Value, unsigned> kept;
-  /// Values of j alone that cost much.
+  /// Expensive values of j alone.
   llvm::SetVector<mlir::Value> keyValues;
-  /// Loads of (i, j) that are contiguous along j, in the states and in the guard.
+  /// Loads of (i, j) that are contiguous along j, in states and in the guard.
   llvm::SmallVector<onf::LoadOp> rowLoads, guardLoads;
 };
 
-/// The plan of a fold over rows, or nothing where its form does not allow one. `why`
-/// receives what keeps the first inner fold from being a score or the first state with
-/// axes from being a carrier, and is left alone where nothing does.
+/// Returns the plan of a fold over rows, or nothing if its form does not allow one. If an inner
+/// fold cannot be a score or a state with axes cannot be a carrier, `why` receives the first such
+/// reason.
 std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex, Dependence &deps,
                                  OnDemand &onDemand, std::string *why = nullptr,
                                  MachineSums sums = {});
 
-/// The user's name of a loop index, of a fold's, a nest's or a state's axis.
+/// Returns the user's name of an index of a nest, a fold or a state's axis.
 llvm::StringRef getIndexName(mlir::Value index);
-/// The user's name of the array a load reads.
+/// Returns the user's name of the array that a load reads.
 llvm::StringRef getArrayName(onf::LoadOp load);
 
 } // namespace moa::rows

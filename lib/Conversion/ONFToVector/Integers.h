@@ -6,8 +6,8 @@
 
 namespace moa::rows {
 
-/// Returns the element of i8 that a float is, by conversions of which none rounds it, or null:
-/// floats of 16 bits and more hold every integer up to 2^7.
+/// Returns the i8 element that a float holds after conversions without rounding, or null. Floats of
+/// 16 bits and more hold every integer up to 2^7.
 mlir::Value getIntegerOf(mlir::Value value);
 
 } // namespace moa::rows

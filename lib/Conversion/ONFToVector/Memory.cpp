@@ -1,8 +1,8 @@
 //===- Memory.cpp - addresses, loads and stores ---------------------------===//
 //
-// The address of a load is split into a uniform offset, summed as far out as
-// each term allows, and one offset per lane. Lanes at distance one are read as
-// one vector, others are gathered; which is known when the kernel runs.
+// The address of a load is a uniform offset, whose terms are added as far out as possible, plus one
+// offset per lane. Lanes at distance one are read as a vector, others are gathered. The distance
+// may be known only at run time, so code has both versions.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
@@ -25,7 +25,7 @@ Value Emitter::scratch(int64_t bytes) {
   return pointer;
 }
 
-/// A value of storage type as a value of the element type.
+/// Converts a value from its storage type to the element type.
 static Value fromStorage(Build b, Type element, Value value) {
   Type type = element;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
@@ -92,7 +92,7 @@ void Emitter::bindLanes(Scope &scope, Value index, Value base, Value last, bool 
   scope.lanes[index] = info;
 }
 
-/// Linear in the one lane index it depends on.
+/// Uses the innermost lane index that `term` depends on.
 std::optional<int64_t> Emitter::laneFactor(Value term, Value &full) {
   for (Scope *scope : llvm::reverse(stack))
     for (auto &[index, info] : scope->lanes)
@@ -138,9 +138,8 @@ Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients, St
   return result;
 }
 
-/// A condition under which every loop between `op` and the scope at `depth` has
-/// an iteration; null if that is certain. Code moved out of loops reads memory
-/// only then.
+/// Returns the condition that every loop between `op` and the scope at `depth` has an iteration, or
+/// null if that is certain. Loads hoisted out of these loops are predicated by it.
 Value Emitter::nonEmpty(Operation *op, unsigned depth) {
   Value condition;
   auto require = [&](Value index, StringRef text) {
@@ -169,8 +168,8 @@ Value Emitter::nonEmpty(Operation *op, unsigned depth) {
   return condition;
 }
 
-/// Loads that may leave their array stay where every condition is known;
-/// others leave a guarded scope only if they do not move with its index.
+/// Returns the depth at which to emit a load. A load that may fault stays below all guards and
+/// conditions. Other loads leave a guarded scope unless they depend on its index.
 unsigned Emitter::depthOfLoad(unsigned depth, bool mayFault) const {
   for (unsigned k = stack.size(); k-- > 0;)
     if (int from = stack[k]->guardedFrom;
@@ -221,7 +220,7 @@ Value Emitter::loadUniform(Build b, Type element, Value pointer) {
   return fromStorage(b, element, value);
 }
 
-/// The condition under which the lanes are one vector in memory.
+/// Returns the condition under which the lanes are contiguous in memory.
 Value Emitter::consecutive(Build b, const Address &address, Value allowed) {
   if (!address.stride)
     return b.truth(false);
@@ -229,7 +228,7 @@ Value Emitter::consecutive(Build b, const Address &address, Value allowed) {
   return b.both(b.both(condition, address.full), allowed);
 }
 
-/// 16-bit floats are gathered and scattered as integers, and loaded into lanes.
+/// Returns the type for gathers and scatters: integers in place of 16-bit floats.
 static Type gatherType(Type storage) {
   if (isa<FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
     return IntegerType::get(storage.getContext(), 16);
@@ -238,8 +237,7 @@ static Type gatherType(Type storage) {
 
 Value Emitter::loadLanes(unsigned depth, Type element, Value pointer, const Address &address,
                          Value allowed, bool mayFault) {
-  // Floats of 16 bits move as integers: where branches merge them as floats, some x86 call a
-  // library.
+  // Branches that merge 16-bit floats become library calls on some x86 targets, so move integers.
   Type stored = storageType(element), storage = gatherType(stored);
   unsigned align = storageBytes(element);
   Value value;

@@ -1,9 +1,8 @@
-//===- Nest.cpp - one row nest as functions -------------------------------===//
+//===- Nest.cpp - emits the functions of one nest -------------------------===//
 //
-// A task is a tile of rows at one position of the nest's outer axes. The folds
-// of the nest that depend on the row run first, each over the whole tile, and
-// leave their states in scratch; then the code between and after them runs once
-// per vector of rows and stores.
+// A task is a tile of rows at one position of the nest's outer axes. First the folds that depend on
+// the row run, each over the whole tile, and leave their states in scratch memory. Then the other
+// code runs once per vector of rows and stores the results.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Nest.h"
@@ -73,7 +72,7 @@ static func::FuncOp createFunction(OpBuilder &builder, Location loc, const Twine
   return function;
 }
 
-/// A function of the arguments that makes a number of the number of tiles.
+/// Emits the function NAME`suffix`<k>, which computes its result from the number of tiles.
 void NestEmitter::countTasks(OpBuilder builder, StringRef suffix,
                              llvm::function_ref<Value(Emitter &, Value)> result) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
@@ -119,7 +118,7 @@ bool NestEmitter::emit(OpBuilder builder) {
   auto function =
       createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + "_nest" + Twine(number),
                      {pointer, pointer, i64, i64}, {});
-  // Values of depth 0 come first in the function, the loop over tasks after.
+  // Values of depth 0 are emitted at the start of the function, before the loop over tasks.
   Site site{OpBuilder::atBlockEnd(&function.front())};
   Scope scope;
   scope.site = &site;
@@ -162,7 +161,7 @@ void NestEmitter::emitTask(Value number) {
   overFactors(0, digits);
 }
 
-/// Binds the outer axes; an axis with a factor of its own inside a task loops.
+/// Binds the outer axes. Loops over an axis if a task has several of its indices.
 void NestEmitter::overFactors(unsigned axis, ArrayRef<Value> digits) {
   if (axis == tiles.size())
     return emitTile(Value());
@@ -207,7 +206,8 @@ void NestEmitter::emitTile(Value firstRow) {
   if (!chosen)
     return emitRows(firstRow);
   emitter.when(emitter.value(chosen), [&] {
-    // Where the nest does not run nothing has written what an index is read from.
+    // If the nest does not run, arrays that hold indices may be unset. So loads that may fault must
+    // stay inside the branch.
     emitter.top().guardedFrom = std::numeric_limits<int>::max();
     emitRows(firstRow);
   });
@@ -231,9 +231,9 @@ void NestEmitter::emitRows(Value firstRow) {
   return merging ? emitMerge() : emitParts();
 }
 
-/// Whether the fold runs for a whole tile, before the code of its rows.
+/// Returns whether the fold runs for a whole tile, before the code for its rows.
 bool NestEmitter::isTileFold(FoldOp fold) {
-  // Reads of columns that there are need no condition.
+  // Loads of valid columns need no condition.
   if (hasColumns && !getAccs(fold).empty() && !getAccs(fold)[0].getExtents().empty())
     return true;
   return laneIndex() && emitter.onDemand.isUnconditional(fold) &&
@@ -241,7 +241,7 @@ bool NestEmitter::isTileFold(FoldOp fold) {
                       [&](Value result) { return emitter.deps.on(result, laneIndex()); });
 }
 
-/// The folds of the tile, but for one in parts that has run, and the code of its rows.
+/// Emits the folds of the tile, except a split one (which has run), and the code for its rows.
 void NestEmitter::finishTile() {
   for (auto fold : nest.getBody().front().getOps<FoldOp>())
     if (fold != split && isTileFold(fold))
@@ -262,7 +262,6 @@ void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = nest.getLoc();
 }
 
-/// Runs a fold index by index for each vector of rows.
 void NestEmitter::emitTileFold(FoldOp fold) {
   int64_t vectors = tiles.back() / emitter.lanes;
   SmallVector<StateBuffer> buffers;
@@ -304,8 +303,8 @@ void NestEmitter::emitRowCode() {
       emitColumns(loop);
 }
 
-/// A loop over columns of the rows of a tile, in blocks of columns: their sums for the whole tile,
-/// then what is stored of them.
+/// Emits a loop over columns, in blocks of columns. Each block computes its sums for the whole tile
+/// of rows and then stores the results.
 void NestEmitter::emitColumns(ForOp loop) {
   Block &block = loop.getBody().front();
   Value size = emitter.extent(cast<StringAttr>(loop.getExtents()[0]).getValue());
@@ -323,7 +322,7 @@ void NestEmitter::emitColumns(ForOp loop) {
   emitter.columns = Value();
 }
 
-/// Which lanes of the vector that is bound have rows.
+/// Returns the mask of lanes that have rows in the current vector.
 Value NestEmitter::laneMask() {
   Build b = emitter.here();
   auto type = VectorType::get({emitter.lanes}, b.b.getIndexType());
@@ -336,8 +335,8 @@ Value NestEmitter::laneMask() {
   return b.slt(lane, b.splat(left, emitter.lanes));
 }
 
-/// For each vector of rows the axis of a running fold in order: what has been added up so far is
-/// stored, then one index is added.
+/// Emits a running fold: for each vector of rows, runs the axis in order. Each step stores the
+/// results so far and then adds one index.
 void NestEmitter::emitRunning() {
   SmallVector<AccOp> accs = getAccs(running->fold);
   Value axis = nest.getBody().getArgument(running->axis),
@@ -346,15 +345,14 @@ void NestEmitter::emitRunning() {
     bindRows(emitter, emitter.top(), laneIndex(), v);
     Value mask = laneMask();
     Emitter::Values inits;
-    SmallVector<unsigned>
-        firsts; // of its state, which is two of a sum: what additions have rounded off too
+    SmallVector<unsigned> firsts; // positions of states; pure sums have two, sum and compensation
     for (AccOp acc : accs) {
       firsts.push_back(inits.size());
       inits.append(
           isPureSum(acc) ? 2 : 1,
           emitter.here().identity(acc.getMonoid(), emitter.rowType(acc.getResult().getType())));
     }
-    // What one step of the axis makes of all weights.
+    // The products of weights w(1), by which one step of the axis multiplies the sum so far.
     SmallVector<SmallVector<Value, 1>> steps(accs.size());
     emitter.scoped([&](Scope &scope) {
       scope.values[axis] = emitter.here().index(2);
@@ -381,7 +379,7 @@ void NestEmitter::emitRunning() {
               [&] {
                 emitter.top().values[j] =
                     running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
-                for (auto &weights : running->weights) // of the newest term
+                for (auto &weights : running->weights) // the newest term has weight 1
                   for (Value weight : weights)
                     emitter.top().values[weight] =
                         emitter.here().identity(Monoid::mul, weight.getType());
@@ -397,7 +395,7 @@ void NestEmitter::emitRunning() {
                     continue;
                   }
                   Value lost = states[firsts[k] + 1];
-                  for (Value factor : steps[k]) { // of nothing yet, whatever it is
+                  for (Value factor : steps[k]) { // the first step has no terms to scale
                     factor = b.select(isFirst, b.identity(Monoid::mul, factor.getType()), factor);
                     before = b.combine(Monoid::mul, before, factor);
                     lost = b.combine(Monoid::mul, lost, factor);

@@ -1,4 +1,4 @@
-//===- Nest.h - one row nest as functions -----------------------*- C++ -*-===//
+//===- Nest.h - emits the functions of one nest -----------------*- C++ -*-===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_NEST_H
 #define MOA_CONVERSION_ONFTOVECTOR_NEST_H
 
@@ -8,23 +8,22 @@
 
 namespace moa::rows {
 
-/// Reports what this lowering does not know; nothing is emitted after a failure.
+/// Reports what cannot be lowered. Nothing may be emitted after a failure.
 mlir::LogicalResult checkKernel(onf::KernelOp kernel);
 
-/// Writes the functions of one nest.
+/// Emits the functions of one nest.
 class NestEmitter {
 public:
-  /// `chosen`: a value of the nest that says where it runs, or null. `merging`: the second
-  /// nest of one whose range is split, which merges the parts.
+  /// `chosen` is the condition under which the nest runs, or null. `merging`: emits the second nest
+  /// of a split one, which merges its parts.
   NestEmitter(onf::KernelOp kernel, onf::ForOp nest, mlir::Value chosen, unsigned number,
               const ArgumentBlock &block, Dependence &deps, const ONFToVectorOptions &options,
               bool merging = false);
-  /// Appends the functions to the module of the builder; false after an error.
+  /// Appends the functions to the module of the builder. Returns false after an error.
   bool emit(mlir::OpBuilder builder);
   int64_t getScratchBytes() const { return emitter.scratchBytes; }
-  /// Whether a fold of the nest is split over cores.
   bool isSplit() { return bool(split); }
-  /// What its parts take of the workspace, and where.
+  /// Describes the shared workspace of the parts and the sizes for which it is needed.
   std::string getSharedText();
 
 private:
@@ -50,7 +49,7 @@ private:
 
   //===--- Ranges in parts (Split.cpp) ------------------------------------===//
   struct Parts {
-    mlir::Value count, few; // few: a task is one part
+    mlir::Value count, few; // few: one task per part
   };
   onf::FoldOp findSplit();
   void planTotals();
@@ -74,20 +73,20 @@ private:
   Emitter emitter;
   bool merging;
   bool hasColumns = false;               // the axis before the last one runs in blocks of columns
-  std::optional<RunningFold> running;    // along an axis that tasks do not share
+  std::optional<RunningFold> running;    // along an axis that tasks do not split
   onf::FoldOp split;                     // or null
-  llvm::SmallVector<StateBuffer> totals; // of a part, without storage
+  llvm::SmallVector<StateBuffer> totals; // layout of a part's states, without storage
   llvm::SmallVector<int64_t> offsets;
   int64_t partBytes = 0;
   Parts parts;
-  mlir::Value task, group; // the tile and part of the task, where few
+  mlir::Value task, group; // number of the task and, if `few`, of its part
 };
 
 /// Opens the scope of vector number `v` of the tile and binds its rows.
 void bindRows(Emitter &emitter, Scope &scope, mlir::Value laneIndex, mlir::Value v);
 
-/// Writes a fold in blocks of its index with contractions as register-tiled
-/// products; false, with nothing written, where its form does not allow it.
+/// Emits a fold in blocks of its index, with contractions as register-tiled products. Returns
+/// false, with nothing emitted, if the fold has no plan (FoldPlan.h).
 bool emitBlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
                      int64_t vectorsPerTile, const ONFToVectorOptions &options);
 

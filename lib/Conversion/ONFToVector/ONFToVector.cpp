@@ -90,7 +90,7 @@ struct ConvertONFToVector final : moa::impl::ConvertONFToVectorBase<ConvertONFTo
     options.bf16Dots = bf16Dots;
     if (failed(convertONFToVector(getOperation(), options)))
       return signalPassFailure();
-    // The functions of monoids stand where states are combined.
+    // Their bodies were inlined where states are combined.
     for (MonoidOp monoid : llvm::make_early_inc_range(getOperation().getOps<MonoidOp>()))
       monoid.erase();
   }

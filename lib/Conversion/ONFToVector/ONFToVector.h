@@ -1,21 +1,21 @@
 //===- ONFToVector.h - lifted onf to vector code ----------------*- C++ -*-===//
 //
-// The CPU lowering: every nest of an onf.kernel becomes two functions over
-// scf, arith, math, vector and llvm memory ops (NAME is the kernel's, k counts
-// its nests):
+// The CPU lowering. Each nest of an onf.kernel becomes two functions over scf, arith, math, vector
+// and llvm memory ops, where NAME is the kernel's name and k the number of the nest:
 //
 //   func @NAME_nest<k>(%args: !llvm.ptr, %scratch: !llvm.ptr, %begin: i64, %end: i64)
 //   func @NAME_tasks<k>(%args: !llvm.ptr) -> i64
 //
-// The first runs the tasks begin ≤ t < end. `args` is the block ArgumentBlock.h
-// describes; `scratch` is 64-byte aligned and holds `moa.scratch_bytes` bytes (a
-// module attribute) for each concurrent call. `moa.nests` counts the nests: one that
-// is split over cores (Split.cpp) is two, of which the first has a third function,
+// The first runs the tasks begin ≤ t < end; the second returns the number of tasks. `args` is
+// described in ArgumentBlock.h. `scratch` is 64-byte aligned and has `moa.scratch_bytes` bytes (a
+// module attribute) for each concurrent call. `moa.nests` is the number of nests, which run in
+// order. A nest split over cores (Split.cpp) counts as two. The first of the two has a third
+// function,
 //
 //   func @NAME_shared<k>(%args: !llvm.ptr) -> i64
 //
-// the bytes that the two share in the workspace. They run in order; those whose numbers
-// `moa.telling` lists are not part of a call (dialects/ONF/Transforms/Telling.h).
+// which returns the bytes of workspace that both share. A call skips the nests whose numbers are in
+// `moa.telling`: they only estimate errors (dialects/ONF/Transforms/Telling.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ONFTOVECTOR_H
@@ -29,49 +29,42 @@
 
 namespace moa {
 
-/// Rows per task where the nest is not lifted: vectors per tile and the bits of
-/// one vector.
+/// Options of the lowering. An unlifted nest has tiles of `vectorsPerTile` vectors of rows.
 struct ONFToVectorOptions {
   int64_t vectorsPerTile = 6;
   int64_t vectorBits = 512;
-  /// False writes every fold index by index, without blocks of keys.
+  /// If false, all folds run index by index, without blocks of keys.
   bool blocks = true;
-  /// The machine has dot products of four bytes for vectors of i32 (`vpdpbusd`).
+  /// The machine has dot products of four bytes per i32 lane (`vpdpbusd`).
   bool byteDots = false;
-  /// What it has for products of bf16.
+  /// The machine's instructions for bf16 products.
   Bf16Dots bf16Dots = Bf16Dots::none;
 };
 
-/// Replaces every onf.kernel of the module by its functions. What cannot be
-/// lowered is reported as an error at the op.
+/// Replaces each onf.kernel of the module by its functions. Reports an error at an op that cannot
+/// be lowered.
 mlir::LogicalResult convertONFToVector(mlir::ModuleOp module,
                                        const ONFToVectorOptions &options = {});
 
-/// The pass `convert-onf-to-vector`.
 std::unique_ptr<mlir::Pass> createConvertONFToVectorPass(const ONFToVectorOptions &options = {});
 
-/// The pass `onf-order-rows`.
 std::unique_ptr<mlir::Pass> createOrderRowsPass();
-/// The pass `onf-block-columns`.
 std::unique_ptr<mlir::Pass> createBlockColumnsPass();
 
-/// `math.exp` and `math.exp2` of f32 and f64 and `math.tanh` of f32, as vectors
-/// or scalars, by polynomials: within 1 ulp (f32 exponentials) and 2 ulp (others),
-/// infinities, NaN, overflow and gradual underflow as in C.
+/// Expands `math.exp` and `math.exp2` of f32 and f64, and `math.tanh` of f32, to polynomials, for
+/// scalars and vectors. Errors are within 1 ulp for f32 exponentials and 2 ulp for others.
+/// Infinities, NaN and overflow are as in C, but exponentials below the least normal number are 0.
 void populateExpandMathPatterns(mlir::RewritePatternSet &patterns);
-/// Extension and rounding of f8E4M3FN, as vectors or scalars, by integers and f32: to the nearest,
-/// ties to even, and what is beyond 448 to 448.
+/// Expands extension and rounding of f8E4M3FN to integer and f32 ops, for scalars and vectors.
+/// Rounds to nearest, ties to even, and saturates at 448.
 void populateExpandFloat8Patterns(mlir::RewritePatternSet &patterns);
-/// The pass `moa-expand-math` over these patterns.
 std::unique_ptr<mlir::Pass> createExpandMathPass();
 
-/// From the functions of this lowering to the llvm dialect. Translate with the
-/// host's CPU name and features, -O3, `prefer-vector-width=512` where the CPU
-/// has AVX-512 (attribute "prefer-vector-width" on every function, or the tuning
-/// feature `-prefer-256-bit`).
+/// Lowers the functions of this conversion to the llvm dialect. Translate the result with the
+/// host's CPU name and features at -O3. On CPUs with AVX-512, also prefer 512-bit vectors: set the
+/// function attribute "prefer-vector-width" to 512 or the tuning feature `-prefer-256-bit`.
 void buildVectorToLLVMPipeline(mlir::OpPassManager &manager);
 
-/// Registers the pipeline `moa-vector-to-llvm`.
 void registerONFToVectorPipelines();
 
 } // namespace moa

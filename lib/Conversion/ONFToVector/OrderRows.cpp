@@ -1,8 +1,8 @@
 //===- OrderRows.cpp - pass onf-order-rows --------------------------------===//
 //
-// The rows of a tile are the last axis of a nest, whatever the target. Outputs may be
-// stored in any order: of O[b, n, h, d] the last axis in front of the columns is that
-// of heads, of which each has keys of its own.
+// The last axis of a nest becomes the rows of a tile, on every target. Outputs may be stored in any
+// order, so the pass moves an axis last whose rows share operands. For example, O[b, n, h, d] has
+// other keys for each head h but not for each n, so n moves last.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/OnDemand.h"
@@ -19,8 +19,8 @@ namespace moa {
 
 namespace {
 
-/// How many folds of the nest contract rows of this axis with what all rows share, those first that
-/// compute what they contract from another contraction.
+/// Counts the folds of the nest that contract rows of `axis` with operands shared by all rows.
+/// Returns first the number of those that contract the result of another contraction, then of all.
 std::pair<unsigned, unsigned> countProducts(onf::ForOp nest, BlockArgument axis) {
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   rows::Dependence deps;
@@ -41,7 +41,7 @@ struct OrderRows final : impl::OrderRowsBase<OrderRows> {
         auto axes = nest.getBody().getArguments();
         if (axes.size() < 2 || nest.getLift())
           continue;
-        // The last axis stays unless another has more, the one nearest to it first.
+        // Keep the last axis unless another has more products. Prefer the nearest axis.
         unsigned best = axes.size() - 1;
         auto most = countProducts(nest, axes[best]);
         for (unsigned axis = best; axis-- > 0;)

@@ -1,4 +1,4 @@
-//===- Panels.cpp - the stages of one panel of rows -----------------------===//
+//===- Panels.cpp - scores, passes and carriers of one panel of rows ------===//
 #include "lib/Conversion/ONFToVector/BlockedFold.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -60,8 +60,7 @@ void BlockedFold::emitPanel(Value number) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// sum + Σ of the products of the four bytes, those of keys without a sign, or of the two bf16 in
-/// each lane.
+/// Emits sum + Σ of the products in each lane: of four bytes, unsigned in `keys`, or of two bf16.
 Value BlockedFold::addDots(Build b, Value keys, Value rows, Value sum) {
   bool isInteger = getElementTypeOrSelf(sum).isInteger();
   auto type = isInteger ? VectorType::get({4 * shape.lanes}, b.b.getI8Type())
@@ -78,8 +77,8 @@ BlockedFold::Values BlockedFold::zeros(Type type) {
   return Values(shape.RJ * shape.RI, e.here().identity(Monoid::add, e.rowType(type)));
 }
 
-/// sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers.
-/// Products of words are dots.
+/// Emits sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers.
+/// Packed words are multiplied by dot-product instructions.
 BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value aRow, Value aDepth,
                                              Value b, Value from, Value to, Values sums) {
   Type type = terms.word;
@@ -108,8 +107,8 @@ BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value 
   });
 }
 
-/// As microKernel, for 0 ≤ k < depth words. A long sum is taken in blocks and compensated as a fold
-/// of its own is (Fold.cpp), so that it has the same bits where it is computed again.
+/// Emits microKernel for 0 ≤ k < depth words. Long sums are taken in blocks and compensated exactly
+/// like a fold of their own (Fold.cpp), so that a recomputed sum has the same bits.
 BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRow, Value aDepth,
                                           Value b, int64_t depth) {
   Type type = terms.sum;
@@ -134,7 +133,7 @@ BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRo
   return sums;
 }
 
-/// As longSums of products of integers, which are exact, of the type of the scores.
+/// Emits sums of integer products in the type of the scores. They are exact, so need no blocks.
 BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Value keys,
                                              Value rows) {
   const ScoreBuffers &buffers = scores[number];
@@ -205,7 +204,7 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
   });
 }
 
-/// What a block adds to an element of a state, in vector u of the panel.
+/// Adds the sum over a block to one element of a carrier's state, in vector u of the panel.
 void BlockedFold::addToState(unsigned number, Value where, Value sum, int64_t u) {
   Build b = e.here();
   Type type = plan.carriers[number].type;
@@ -264,8 +263,8 @@ BlockedFold::Repair BlockedFold::repair(AccOp acc, Panel &panel, unsigned u, Val
   return result;
 }
 
-/// Reads whether the state has started, and marks it started where some present
-/// key met regular refs. Returns what it was before.
+/// Marks the state as started in rows where a present key met regular references. Returns the mask
+/// before this update.
 Value BlockedFold::updateStarted(AccOp acc, Panel &panel, unsigned u, Value pointer) {
   Value offset = vectorOffset(panel, u);
   Value before = load(booleanType(), pointer, offset);
@@ -278,7 +277,7 @@ Value BlockedFold::updateStarted(AccOp acc, Panel &panel, unsigned u, Value poin
   return before;
 }
 
-/// A sum of integers as the index that it is read as.
+/// Converts a sum of integers to the index type in which it is read.
 Value BlockedFold::toIndex(Value sum) {
   Build b = e.here();
   if (isa<FloatType>(getElementTypeOrSelf(sum)))
@@ -286,7 +285,7 @@ Value BlockedFold::toIndex(Value sum) {
   return arith::IndexCastOp::create(b.b, e.loc, e.rowType(b.b.getIndexType()), sum);
 }
 
-/// Binds key j of the block and everything known about it.
+/// Binds key j of the block and the stored values that belong to it.
 void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value j) {
   Scope &scope = e.top();
   Build b = e.here();
@@ -307,13 +306,13 @@ void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value 
     scope.values[value] = load(value.getType(), pointer, j, false);
 }
 
-/// The row operands of the carriers of this pass, zero where absent.
+/// Stores the row operands of the carriers of this pass, 0 for masked-out keys.
 void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j, Value present) {
   llvm::SmallDenseSet<unsigned> done;
   for (const Carrier &carrier : plan.carriers) {
     if (carrier.pass != pass || !done.insert(carrier.operand).second)
       continue;
-    // Packing rounds what is packed alone.
+    // Packing rounds operands that are only read packed.
     Factors factors = carrier.row;
     if (!operands[carrier.operand].floats)
       factors.narrow = Type();
@@ -326,11 +325,11 @@ void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j
   }
 }
 
-/// What key j adds to the block's partial states of one vector of rows.
+/// Adds key j to the block's partial states of one vector of rows. Returns the new partials.
 BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigned u, Value j,
                                             ValueRange partial) {
-  // What depends on the row alone goes before the loop: its scope comes next
-  // after the panel's, and one scope for this key and vector after it.
+  // Hoist values that depend only on the row: push the scope of the row directly after the panel's,
+  // then a scope for this key and vector.
   Scope scope;
   scope.site = e.top().site;
   std::vector<Scope *> inner(e.stack.begin() + panel.depth + 1, e.stack.end());
@@ -371,7 +370,7 @@ BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigne
   return next;
 }
 
-/// A key that no row sees: nothing is read, its row operands are zero.
+/// Stores row operands of 0 for a key that no row sees. Reads nothing.
 void BlockedFold::skipKey(unsigned pass, Value j) {
   for (const Carrier &carrier : plan.carriers) {
     if (carrier.pass != pass)
@@ -414,7 +413,7 @@ void BlockedFold::emitPass(unsigned pass, Panel &panel) {
   packOperands(pass, panel);
 }
 
-/// Merges the block's partial states into the running ones.
+/// Rescales the states before the block and merges the block's partials into them.
 void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange partial) {
   unsigned index = 0;
   for (auto [k, scalar] : llvm::enumerate(plan.scalars)) {

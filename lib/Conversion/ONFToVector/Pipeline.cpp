@@ -11,7 +11,7 @@ using namespace mlir;
 void moa::buildVectorToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // 16-bit floats are a format of memory; arithmetic on them runs in f32.
+  // 16-bit floats are storage formats; arithmetic on them runs in f32.
   manager.addPass(arith::createArithEmulateUnsupportedFloats({{"bf16", "f16"}, "f32"}));
   manager.addPass(createExpandMathPass());
   manager.addPass(createCSEPass());

@@ -1,4 +1,4 @@
-//===- Running.cpp - a fold that goes on along an axis of its nest --------===//
+//===- Running.cpp - folds that are scans along an axis of their nest -----===//
 #include "lib/Conversion/ONFToVector/Running.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Support/SymExpr.h"
@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-/// Returns the axis t of a guard j < t, or j ≥ t where `descends`.
+/// Returns t if the guard is j < t or, with `descends` set, j ≥ t. Returns null otherwise.
 static Value endOf(GuardOp guard, Value j, bool &descends) {
   auto compare = guard ? guard.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
   if (!compare)
@@ -26,19 +26,19 @@ static Value endOf(GuardOp guard, Value j, bool &descends) {
 
 namespace {
 
-/// Weights of the distance t − 1 − j.
+/// Recognizes weights that depend on the distance t − 1 − j.
 class Distances {
 public:
   Distances(Value t, Value j) : t(t), j(j) {}
-  /// Whether a value is such a weight: b^n, e^n or 2^n, n a multiple of the distance.
+  /// Returns whether a value is b^n, e^n or 2^n with n a multiple of the distance.
   bool isWeight(Value value);
-  /// The factors of a product that know t.
+  /// Collects the factors of a product that depend on t. Returns false if one is no such weight.
   bool collect(Value product, SmallVectorImpl<Value> &weights);
 
 private:
   bool isFree(Value value) { return !deps.on(value, t) && !deps.on(value, j); }
   bool isMultiple(Value value);
-  /// a · t + b · j + c of an index expression, as (a, b, c).
+  /// An index expression a · t + b · j + c as (a, b, c).
   struct Linear {
     int64_t t = 0, j = 0, constant = 0;
   };
@@ -84,8 +84,7 @@ bool Distances::isMultiple(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
-  if (value.getType().isInteger() &&
-      value.getType().getIntOrFloatBitWidth() < 32) // which wraps around
+  if (value.getType().isInteger() && value.getType().getIntOrFloatBitWidth() < 32) // wraps around
     return false;
   if (isa<arith::SIToFPOp, arith::IndexCastOp, arith::NegFOp>(op))
     return isMultiple(op->getOperand(0));

@@ -1,19 +1,19 @@
-//===- Running.h - a fold that goes on along an axis of its nest -*- C++ -*-===//
+//===- Running.h - folds that are scans along an axis of their nest -*- C++ -*-===//
 //
-// A nest whose one fold has the indices below t, t being one of its axes, computes for t + 1 what
-// it has computed for t, and one index more:
+// The fold of a nest may run over the indices below t, where t is an axis of the nest. Then the
+// fold for t + 1 extends the fold for t by one index (a scan):
 //
 //   ⊕ over j < t + 1 of F(j) = (⊕ over j < t of F(j)) ⊕ F(t).
 //
-// So t runs in order inside of a row, and the fold goes on: work that grows with the range instead
-// of its square (a scan: G. E. Blelloch, "Prefix sums and their applications", 1990). The results
-// are those of the fold by itself where terms are combined in order. A fold with the indices from t
-// on goes on the other way:
+// So t runs in order within a row, and the work is linear instead of quadratic in the range (G. E.
+// Blelloch, "Prefix sums and their applications", 1990). The results are those of separate folds
+// that combine their terms in order. A fold over the indices from t on runs backwards:
 //
 //   ⊕ over j ≥ t − 1 of F(j) = F(t − 1) ⊕ (⊕ over j ≥ t of F(j)).
 //
-// Of a sum, terms may have weights of the distance to t, w(t − 1 − j) with w(m + n) = w(m) · w(n).
-// One step further all of them are multiplied with w(1):
+// The terms of a sum may have weights w(t − 1 − j) of their distance to t, with
+// w(m + n) = w(m) · w(n), as in exponential moving averages. The next step then multiplies the sum
+// so far by w(1):
 //
 //   Σ over j < t + 1 of w(t − j) · F(j) = w(1) · (Σ over j < t of w(t − 1 − j) · F(j)) + F(t).
 //
@@ -28,16 +28,16 @@ namespace moa::rows {
 
 struct RunningFold {
   mutable onf::FoldOp fold;
-  unsigned axis = 0;     ///< of the nest, not its last one, with one index more than the fold
-  bool descends = false; ///< the fold has the indices from that of the axis on
-  /// The weights of each state's terms: w(1) for `axis` 2 and the fold's index 0, 1 for the newest
-  /// term.
+  unsigned axis = 0;     ///< an axis of the nest but not the last; has one index more than the fold
+  bool descends = false; ///< the fold runs from the index of the axis on
+  /// The weights of each state's terms. With `axis` at 2 and the fold's index at 0 they evaluate to
+  /// w(1).
   llvm::SmallVector<llvm::SmallVector<mlir::Value, 1>> weights;
 };
 
-/// Returns the running fold that a nest is, if its body holds nothing else but stores: nothing
-/// repairs its states, they carry nothing, and their terms do not know t but for weights of the
-/// distance of sums over j < t.
+/// Returns the running fold if it is the only op of the nest's body besides stores. Nothing may
+/// rescale its states, they have no axes, and their terms do not depend on t. As an exception, sums
+/// over j < t may have weights of the distance.
 std::optional<RunningFold> findRunningFold(onf::ForOp nest);
 
 } // namespace moa::rows

@@ -1,4 +1,4 @@
-//===- Scalars.cpp - expressions as scalars or rows -----------------------===//
+//===- Scalars.cpp - expressions as scalars or row vectors ----------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -60,7 +60,7 @@ Value Emitter::identityOf(AccOp acc, Type type) {
 
 Value Emitter::combine(AccOp acc, Value state, Value term) {
   MonoidOp monoid = lookupMonoid(acc);
-  // A product is added unrounded, as panels add it: what is computed again has the same bits.
+  // Use an FMA, as panels do, so that a recomputed sum has the same bits.
   auto product = term.getDefiningOp<arith::MulFOp>();
   if (!monoid && acc.getMonoid() == Monoid::add && product && product.getType() == state.getType())
     return math::FmaOp::create(here().b, here().loc, product.getLhs(), product.getRhs(), state);
@@ -140,9 +140,9 @@ Emitted Emitter::eval(Value value) {
   return evalElementwise(op);
 }
 
-/// A divisor that never traps. Zero becomes one: code may run where its result
-/// is not used. So does −1 under the least integer, whose quotient wraps to
-/// itself and leaves no remainder.
+/// Returns a divisor that never traps, because code may run where its result is unused. Replaces 0
+/// by 1. Also replaces −1 by 1 if the dividend is the least integer: the quotient wraps to the
+/// dividend and the remainder is 0.
 static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) {
   Type type = divisor.getType(), element = getElementTypeOrSelf(type);
   auto integer = [&](const APInt &value) {
@@ -160,7 +160,7 @@ static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) 
   return traps ? b.select(traps, integer(APInt(width, 1)), divisor) : divisor;
 }
 
-/// float → integer: towards zero, saturating, NaN to 0.
+/// Converts a float to an integer: towards zero, saturating, NaN to 0.
 static Value toInteger(Build b, Value value, Type type, bool isSigned) {
   StringRef name = isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
   return LLVM::CallIntrinsicOp::create(b.b, b.loc, type, b.b.getStringAttr(name), ValueRange{value})
@@ -318,9 +318,9 @@ std::optional<unsigned> Emitter::rowDepth() const {
   return std::nullopt;
 }
 
-/// A capture that may read outside of its array is left to where the region needs it, under the
-/// conditions there: only the depth of the indices that it depends on counts. For example, a[l] of
-/// max/ [j < N] select(l < M, a[l] + b[j], 0).
+/// Evaluates captures before the region, except those that may read outside of their array: the
+/// region evaluates these under its own conditions. Only the depth of their indices counts. For
+/// example, a[l] in max/ [j < N] select(l < M, a[l] + b[j], 0).
 unsigned Emitter::depthOfCaptures(Operation *op) {
   unsigned depth = 0;
   auto visit = [&](Value operand) {
@@ -338,7 +338,7 @@ unsigned Emitter::depthOfCaptures(Operation *op) {
     }
     where = evalFold(fold, operand);
     depth = std::max(depth, where.depth);
-    // What stands there for all rows of a tile is read for the row.
+    // A state stored for all rows of a tile is read per row.
     StateBuffer *state = findState(operand, where);
     if (state && state->tiled && !isUniform(operand))
       depth = std::max(depth, rowDepth().value_or(0));
@@ -401,7 +401,7 @@ Emitted Emitter::evalAt(AtOp at) {
       known = std::max(known, indices.back().context);
       across |= isa<VectorType>(indices.back().value.getType());
     }
-    // A state that is the same in all rows is read in the first.
+    // A state that is equal in all rows is read from the first.
     bool first = state.row && (across || (state.tiled && !rowDepth()));
     if (first && !isUniform(at.getState())) {
       fail(at, "result used where no row is known");

@@ -1,15 +1,16 @@
-//===- Split.cpp - ranges in parts, over cores (rule R4) -------------------===//
+//===- Split.cpp - split-K: ranges in parts, over cores (rule R4) ---------===//
 //
-// A fold whose outermost factor is bound to cores runs in parts of as many indices
-// as its other factors have, at multiples of that from 0. Every part starts from
-// the identity, and its states are merged into the total, in the order of parts:
+// A fold whose outermost factor is bound to cores runs in parts (split-K, as in flash decoding). A
+// part has as many indices as the other factors of the fold and starts at a multiple of this
+// length. Each part starts from the identity. Its states are merged into the total in the order of
+// parts:
 //
 //   d = d₁ ⊛ d₂,   t = c(d₁, d)(t₁) ⊕ c(d₂, d)(t₂)
 //
-// Where all rows are one tile a task is one part, whose states go to the shared
-// part of the workspace, and the tasks of a second nest merge them and do what is
-// left. Elsewhere one task does all parts of its rows. Both merge the same values
-// in the same order, so neither threads nor rows show in a result.
+// If all rows fit one tile, a task is one part. It writes its states to the shared part of the
+// workspace, and the tasks of a second nest merge them and finish the rows. Otherwise one task runs
+// all parts of its rows. Both merge the same values in the same order, so results depend neither on
+// the number of threads nor on the number of rows.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Nest.h"
@@ -31,8 +32,8 @@ FoldOp NestEmitter::findSplit() {
   return FoldOp();
 }
 
-/// The states of one part for all rows of a tile, one after the other, each element
-/// (vector v, flat carried index e) at (v·elements + e)·L.
+/// Lays out the states of one part for all rows of a tile, one state after the other. Element
+/// (vector v, flat carried index e) of a state is at (v·elements + e)·L.
 void NestEmitter::planTotals() {
   int64_t vectors = tiles.back() / emitter.lanes;
   for (AccOp acc : getAccs(split)) {
@@ -54,7 +55,7 @@ NestEmitter::Parts NestEmitter::partsOf(Emitter &e) {
   return {count, few};
 }
 
-/// The totals with their storage at `base`.
+/// Returns the states of a part, stored at `base`.
 SmallVector<StateBuffer> NestEmitter::totalsAt(Value base) {
   SmallVector<StateBuffer> result = totals;
   Build b = emitter.here();
@@ -74,7 +75,7 @@ Value NestEmitter::sharedPart(Value number) {
 // The merge
 //===----------------------------------------------------------------------===//
 
-/// Where element `flat` of vector `v` stands.
+/// Returns the offset of element `flat` of vector `v`.
 static Value offsetOf(Build b, const StateBuffer &buffer, Value v, Value flat, int64_t lanes) {
   Value panel = b.b.createOrFold<arith::DivUIOp>(b.loc, v, b.index(buffer.panel));
   Value place = b.b.createOrFold<arith::RemUIOp>(b.loc, v, b.index(buffer.panel));
@@ -84,7 +85,7 @@ static Value offsetOf(Build b, const StateBuffer &buffer, Value v, Value flat, i
 
 namespace {
 
-/// The merge of one vector of rows of a part into the total.
+/// Merges one vector of rows of a part into the total.
 class Merge {
 public:
   Merge(Emitter &e, FoldOp fold, ArrayRef<StateBuffer> totals, ArrayRef<StateBuffer> rests,
@@ -96,7 +97,7 @@ public:
   }
 
 private:
-  /// How one side follows the references: not at all where `factor` is null.
+  /// How one side (total or part) is rescaled; not at all if `factor` is null.
   struct Side {
     Correction correction;
     Value changed;
@@ -110,11 +111,12 @@ private:
   SmallVector<AccOp> accs;
   ArrayRef<StateBuffer> totals, rests, parts;
   Value v;
-  // By acc, for those without axes.
+  // By number of the state, for states without axes.
   llvm::DenseMap<unsigned, Value> before, added, after;
 };
 
-/// How the states of one side, of which `olds` are those without axes, follow what they refer to.
+/// Returns how a state of one side is rescaled to the merged references. `olds` are that side's
+/// states without axes before the merge.
 Merge::Side Merge::sideOf(AccOp acc, const llvm::DenseMap<unsigned, Value> &olds) {
   if (acc.getRefs().empty())
     return {};
@@ -133,8 +135,8 @@ Merge::Side Merge::sideOf(AccOp acc, const llvm::DenseMap<unsigned, Value> &olds
   return {e.correctionOf(acc, before, news, others, true), changed};
 }
 
-/// c(state). The identity stays what it is whatever c is, if the others are the identity as well:
-/// a reference without elements, or at its singular value, has none yet.
+/// Returns c(state). A side without terms keeps the identity, because its reference may still be
+/// singular. A side has no terms if its state and the states that c adds are identities.
 Value Merge::follow(AccOp acc, Value state, const Side &side) {
   if (!side.correction.factor)
     return state;
@@ -191,7 +193,7 @@ void Merge::merge(unsigned k) {
 
 } // namespace
 
-/// Runs `body` for every element of every state, at a place that is the same in all.
+/// Runs `body` for every element of every state. Its place is the same in all buffers.
 void NestEmitter::overElements(ArrayRef<StateBuffer> buffers,
                                llvm::function_ref<void(unsigned, Value)> body) {
   for (unsigned k = 0; k != buffers.size(); ++k)
@@ -242,7 +244,7 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
 // The two nests
 //===----------------------------------------------------------------------===//
 
-/// The fold over one part, wherever its states come to stand.
+/// Emits the fold over one part. Returns where its states are.
 SmallVector<StateBuffer> NestEmitter::emitPart(Value number) {
   int64_t length = split.getLift()->getTile();
   Value lower = emitter.here().mul(number, length);
@@ -255,8 +257,7 @@ SmallVector<StateBuffer> NestEmitter::emitPart(Value number) {
   return result;
 }
 
-/// Parts of one task, then whatever else its rows need unless other tasks have
-/// their other parts.
+/// Emits the parts of one task. A task that has all parts of its rows also finishes them.
 void NestEmitter::emitParts() {
   Value total = emitter.scratch(partBytes), last = emitter.tile.lastRow;
   last = emitter.here().min(
@@ -274,7 +275,7 @@ void NestEmitter::emitParts() {
   emitter.when(parts.few, [] {}, [&] { finishTile(); });
 }
 
-/// The merge of the parts that other tasks left.
+/// Merges the parts that other tasks stored, and finishes the rows.
 void NestEmitter::emitMerge() {
   Value base = emitter.scratch(partBytes);
   mergeParts(base, emitter.here().index(0), parts.count, [&](Value number) {
@@ -284,7 +285,7 @@ void NestEmitter::emitMerge() {
   finishTile();
 }
 
-/// What the parts of the whole nest need: bytes where its rows are one tile.
+/// Emits the function that returns the bytes for parts; 0 unless all rows fit one tile.
 void NestEmitter::emitShared(OpBuilder builder) {
   countTasks(builder, "_shared", [&](Emitter &counting, Value tasks) {
     Parts parts = partsOf(counting);

@@ -1,9 +1,8 @@
 //===- Staging.cpp - copies of a fold's operands --------------------------===//
 //
-// Row factors of a score are copied once per tile, key factors once per block,
-// contiguous and in the compute type; in a whole block an operand of that type
-// whose elements are adjacent is read in place instead. Keys that no row of the tile sees are not
-// read; their copies are zero.
+// Row factors of a score are copied once per tile and key factors once per block, contiguous and in
+// the compute type. A whole block reads an operand in place if it has this type and its elements
+// are adjacent. Keys that no row of the tile sees are not read, and their copies are zero.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/BlockedFold.h"
@@ -32,7 +31,7 @@ Value BlockedFold::product(const Factors &factors, Type type) {
   return result;
 }
 
-/// What a copy of a score's operand has at the current k, and j or row.
+/// Returns the element to copy of a score's operand, at the current k and j or row.
 Value BlockedFold::operand(unsigned number, const Factors &factors) {
   const Score &score = plan.scores[number];
   if (!score.isInteger())
@@ -43,8 +42,8 @@ Value BlockedFold::operand(unsigned number, const Factors &factors) {
   return arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(scores[number].operand), byte);
 }
 
-/// Vector `number` of the rows, four bytes of consecutive k in a lane with zeros behind the last,
-/// and its bias −128·Σ_k row, to which Σ_k (key + 128)·row adds what the score is.
+/// Packs vector `number` of the rows: four bytes of consecutive k per lane, zeros after the last.
+/// Stores its bias −128·Σ_k row, so that bias + Σ_k (key + 128)·row is the score.
 void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
                                 llvm::function_ref<Value(Value)> element) {
   const ScoreBuffers &buffers = scores[score];
@@ -77,7 +76,7 @@ void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
   store(e.here().mul(sum, factor), buffers.bias, e.here().mul(number, shape.lanes));
 }
 
-/// rows[panel][k][vector of the panel] of one score.
+/// Stages rows[panel][k][vector of the panel] of one score.
 void BlockedFold::stageRows(unsigned number) {
   Score &score = plan.scores[number];
   Values buffers;
@@ -132,8 +131,8 @@ void BlockedFold::overKeys(llvm::function_ref<void(Value)> body,
   });
 }
 
-/// keys[j][k] of one score, with rows of zeros up to a whole register tile. Bytes are 128 larger,
-/// and bf16 have zeros behind the last.
+/// Stages keys[j][k] of one score, with zero rows up to a whole register tile. Bytes are offset by
+/// 128; bf16 have zeros after the last.
 void BlockedFold::stageScoreKeys(unsigned number) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
@@ -154,7 +153,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
     });
   };
   auto zero = [&](Value j) { zerosFrom(j, 0); };
-  // Whole vectors end with the row: what fills up a word or a tile is not read.
+  // Elements after the row are not read. They only fill up a word or a tile.
   bool isWhole = score.extent % shape.lanes == 0;
   int64_t stop = isWhole ? score.extent : buffers.keyStride;
   auto asHalves = [&](Value value, Value k) -> Value {
@@ -191,7 +190,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   e.loop(count, end, 1, zero);
 }
 
-/// Stores lanes d, d+1, … of row j of `depth` in panels of RJ: panels[d / RJ][j][d mod RJ].
+/// Stores lanes d, d + 1, … of row j in panels of RJ: panels[d / RJ][j][d mod RJ].
 void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, Value j,
                               int64_t depth) {
   Build b = e.here();
@@ -211,7 +210,7 @@ void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, V
   }
 }
 
-/// Columns that the state of a carrier has, with those that only fill up its vectors.
+/// Returns the number of columns of a carrier's state, including padding.
 Value BlockedFold::columnsOf(const CarrierBuffers &buffers) {
   return e.columns ? e.columns : e.here().index(buffers.padded);
 }
@@ -264,7 +263,7 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
   }
 }
 
-/// Values of the key alone, with lanes over the keys of the block.
+/// Stages values that depend on the key alone, with lanes over the keys of the block.
 void BlockedFold::stageKeyValues() {
   if (plan.keyValues.empty())
     return;
@@ -302,7 +301,7 @@ BlockedFold::KeySource BlockedFold::source(const Factors &factors, Type type, Va
     return copies;
   }
   Value adjacent = e.here().eq(place->inner, e.here().index(1));
-  if (e.columns) // a carrier whose last columns are missing has nothing in their place
+  if (e.columns) // the operand in place has no padding
     adjacent = e.here().both(adjacent, e.here().eq(e.columns, e.here().index(kColumns)));
   e.when(adjacent, [] {}, stage);
   Build b = e.here();
@@ -321,7 +320,7 @@ void BlockedFold::stageKeys() {
     Type type = scores[k].operand;
     if (scores[k].halves) {
       type = e.here().b.getBF16Type();
-      if (plan.scores[k].extent % shape.unit != 0) { // not whole words, or tiles
+      if (plan.scores[k].extent % shape.unit != 0) { // words or tiles would be partial
         stageScoreKeys(k);
         scoreKeys.push_back(copies);
         continue;
@@ -349,7 +348,7 @@ void BlockedFold::stageKeys() {
           {carriers[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
       continue;
     }
-    // Several axes need not be one stretch, and padding is not in memory.
+    // The memory of several axes need not be contiguous and has no padding.
     if (carrier.extents.size() == 1 && carrier.extents[0] % shape.RJ == 0 &&
         carrier.extents[0] == carriers[k].padded)
       carrierKeys.push_back(source(carrier.key, carrier.type, acc.getValue().getArgument(0), copies,

@@ -1,9 +1,9 @@
-//===- Transpose.cpp - rows that are contiguous in memory -----------------===//
+//===- Transpose.cpp - transposed loads and stores of contiguous rows -----===//
 //
-// Lanes are rows, but memory often holds one row after the other. L rows of L
-// consecutive elements are then read as vectors along the row and transposed in
-// registers: log2 L rounds, in round s element (i + s, l) changes places with
-// (i, l + s) for every i and l whose digit s is 0. Stores go the other way.
+// Lanes are rows, but in memory the elements of one row are often contiguous. So L rows of L
+// consecutive elements are loaded as vectors along the row and transposed in registers, in log2 L
+// rounds. The round for bit s swaps elements (i + s, l) and (i, l + s) for all i and l whose bit s
+// is 0. Stores do the reverse.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
@@ -33,7 +33,7 @@ Emitter::Values transpose(Build b, Emitter::Values rows) {
   return rows;
 }
 
-/// The type elements move in: what memory holds, 16-bit floats as integers.
+/// Returns the type in which elements move: the storage type, with 16-bit floats as integers.
 static Type movedType(Type element) {
   Type storage = storageType(element);
   if (isa<FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
@@ -82,7 +82,7 @@ bool runsAlong(LoadOp load, Value index, Dependence &deps) {
   return along;
 }
 
-/// The distance in memory of neighbours along `index`; null if not constant.
+/// Returns the distance in memory between neighbours along `index`, or null if it varies.
 Value Emitter::strideAlong(OperandRange terms, ArrayAttr coefficients, Value index) {
   Value stride = at(0).index(0);
   for (auto [term, text] : llvm::zip_equal(terms, coefficients)) {
@@ -95,7 +95,6 @@ Value Emitter::strideAlong(OperandRange terms, ArrayAttr coefficients, Value ind
   return stride;
 }
 
-/// The addresses of the lanes, one by one.
 Emitter::Values Emitter::laneAddresses(Type storage, Value array, const Address &where) {
   Build b = here();
   Value pointer = b.address(storage, pointerOf(array), where.uniform.value);
@@ -143,8 +142,8 @@ void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Valu
   when(unit, inSquares, [&] { singly(zero); });
 }
 
-/// Writes the values of `store` for index = first, first + 1, … first + L - 1,
-/// consecutive in memory, for L rows.
+/// Stores the values of `store` for index = first, …, first + L - 1, which are consecutive in
+/// memory, for L rows. `square` is scratch memory.
 void Emitter::storeSquare(StoreOp store, Value index, Value first, Value square) {
   Type element = store.getArray().getType().getElementType();
   Type type = movedType(element);

@@ -1,4 +1,4 @@
-//===- Codegen.cpp - LLVM modules, objects and running code ---------------===//
+//===- Codegen.cpp - LLVM modules, object files and loading ---------------===//
 
 #include "lib/Target/CPU/Codegen.h"
 #include "lib/Target/CPU/RuntimeBitcode.h"
@@ -76,7 +76,6 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(StringRef processor
 // The module
 //===----------------------------------------------------------------------===//
 
-/// Compile every function of the kernel for the machine, with full vectors.
 static void setMachine(llvm::Module &module, const TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
@@ -146,10 +145,10 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
   return module;
 }
 
-/// Nests of more instructions are written in tiles, all of which are unrolled.
+/// Nests with more instructions have register tiles, which are unrolled already.
 static constexpr unsigned kMostUnrolled = 2000;
 
-/// Without the run-time code.
+/// Counts the instructions of the nests, without the run-time code.
 static unsigned countInstructions(llvm::Module &module) {
   unsigned count = 0;
   for (Function &function : module)
@@ -160,10 +159,9 @@ static unsigned countInstructions(llvm::Module &module) {
 
 /// Rewrites loads and stores of bf16 to those of 16-bit integers.
 ///
-/// A processor without instructions for bf16 has no registers of that type. LLVM
-/// takes a vector of bf16 apart then, and rounds each element from f32 by a call
-/// of __truncsfbf2, which libgcc has from version 13 on. Integers are stored as
-/// they are. InstCombine makes the same of most accesses, but not at -O0.
+/// A processor without bf16 instructions has no registers of that type. LLVM then splits a vector
+/// of bf16 and rounds each element by a call of __truncsfbf2, which libgcc has only from version 13
+/// on. Integers are stored unchanged. InstCombine does the same for most accesses, but not at -O0.
 static void accessHalvesAsIntegers(llvm::Module &module) {
   auto isHalf = [](Type *type) { return type->getScalarType()->isBFloatTy(); };
   auto bitsOf = [](Type *type) {
@@ -194,10 +192,9 @@ static void accessHalvesAsIntegers(llvm::Module &module) {
     }
 }
 
-/// Defines the function that LLVM calls to round f32 to bf16 on processors
-/// without an instruction for it: to nearest even, NaN to a quiet NaN.
-///
-/// libgcc has __truncsfbf2 from version 13 on, so that objects bring their own.
+/// Defines __truncsfbf2, which LLVM calls to round f32 to bf16 on processors without an instruction
+/// for it. Rounds to nearest even, and NaN to a quiet NaN. libgcc has this function only from
+/// version 13 on.
 static void defineRoundingToHalf(llvm::Module &module) {
   LLVMContext &context = module.getContext();
   Type *half = Type::getBFloatTy(context);
@@ -241,7 +238,7 @@ void optimise(llvm::Module &module, TargetMachine &machine, unsigned optimizatio
   ModulePassManager passes = optimization == 0 ? builder.buildO0DefaultPipeline(level)
                                                : builder.buildPerModuleDefaultPipeline(level);
   accessHalvesAsIntegers(module);
-  // Folds the casts between bf16 and its bits that meet.
+  // Folds adjacent casts between bf16 and its bits.
   if (optimization == 0)
     passes.addPass(createModuleToFunctionPassAdaptor(InstSimplifyPass()));
   passes.run(module, modules);
@@ -270,8 +267,8 @@ struct LoadedObject::Impl {
 LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 LoadedObject::~LoadedObject() = default;
 
-/// The OpenMP library the code calls: what is in this process already, else
-/// the one the compiler was built with.
+/// Makes the OpenMP library available: the one in this process, else the one that the compiler was
+/// built with.
 static Error provideOpenMP() {
   if (sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call"))
     return Error::success();

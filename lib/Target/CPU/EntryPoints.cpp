@@ -1,8 +1,7 @@
 //===- EntryPoints.cpp - the C interface of an emitted kernel -------------===//
 //
-// Writes the tables of Runtime/Runtime.h as LLVM constants and, for every entry
-// point, a function that collects its arguments into arrays and calls the
-// run-time code.
+// Emits the tables of Runtime/Runtime.h as LLVM constants. Also emits one function per entry point,
+// which packs its arguments into arrays and calls the run-time code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +24,7 @@ namespace moa::cpu {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Turns expressions into the postfix code of Runtime.h.
+/// Compiles expressions to the postfix code of Runtime.h.
 class ExprCompiler {
 public:
   explicit ExprCompiler(const KernelSignature &signature) {
@@ -36,7 +35,7 @@ public:
         leaves[getShapeSymbol(array->name, axis)] = {kShape, int64_t(k), axis};
   }
 
-  /// Fails when the expression needs a deeper stack than the run-time code has.
+  /// Fails if the expression needs a deeper stack than the run-time code has.
   llvm::Expected<std::vector<int64_t>> compile(const SymExpr &expr) {
     code.clear();
     depth = deepest = 0;
@@ -97,8 +96,7 @@ private:
 // Tables
 //===----------------------------------------------------------------------===//
 
-/// Writes one kernel's table. Every field is 64 bits wide: an integer or a
-/// pointer.
+/// Emits the table of one kernel. Every field has 64 bits: an integer or a pointer.
 class TableBuilder {
 public:
   TableBuilder(llvm::Module &module, const KernelSignature &signature,
@@ -108,7 +106,7 @@ public:
     assignSlots();
   }
 
-  /// The MoaKernel, or null when an expression cannot be compiled.
+  /// Returns the MoaKernel, or null if an expression cannot be compiled.
   Constant *build() {
     Constant *fields[] = {text(signature.name),
                           number(signature.getArrays().size()),
@@ -138,8 +136,9 @@ public:
   llvm::Error takeError() { return std::move(error); }
 
 private:
-  /// The layout of the argument block (ArgumentBlock.h): inputs, outputs and temporaries in
-  /// order, then the symbols in order of declaration, then one address.
+  /// Assigns the slots of the argument block (ArgumentBlock.h): inputs, outputs and temporaries in
+  /// order, then the symbols in order of declaration, then the address of the shared workspace
+  /// memory.
   void assignSlots() {
     for (const Parameter &parameter : signature.parameters) {
       if (parameter.isScalar())
@@ -155,7 +154,7 @@ private:
     std::map<std::string, int64_t> declared;
     for (const std::string &name : signature.symbols)
       declared[name] = numSlots++;
-    ++numSlots; // the address of what tasks share
+    ++numSlots; // the address of the shared workspace memory
     for (const SymbolBinding &binding : signature.bindings)
       symbolSlots.push_back(declared[binding.name]);
   }
@@ -184,7 +183,6 @@ private:
     return global(ConstantArray::get(type, elements), suffix);
   }
 
-  /// The two fields of a MoaExpr.
   std::pair<Constant *, Constant *> exprFields(const SymExpr &expr) {
     auto code = compiler.compile(expr);
     if (!code) {
@@ -282,7 +280,7 @@ private:
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Writes the entry points around one table.
+/// Emits the entry points of one kernel, which refer to its table.
 class EntryBuilder {
 public:
   EntryBuilder(llvm::Module &module, const KernelSignature &signature, Constant *table,
@@ -293,7 +291,7 @@ public:
     word = builder.getInt64Ty();
   }
 
-  /// Fails when the module has a function of an entry point's name already.
+  /// Fails if the module already has a function with the name of an entry point.
   llvm::Error takeError() { return std::move(error); }
 
   void buildEntries() {
@@ -311,14 +309,14 @@ public:
     builder.CreateRet(callRuntime("moaPrepare", {extra(0)}));
   }
 
-  /// What a call has returned of its tolerances, and in words.
+  /// Emits NAME_shown, which returns whether tolerances hold, with a message.
   void buildShown() {
     begin(signature.name + "_shown", builder.getInt32Ty(), {pointer, word, pointer, pointer, word});
     builder.CreateRet(callRuntime(
         "moaShown", {tensors, scalars, block(), extra(0), extra(1), extra(3), extra(4)}));
   }
 
-  /// The same with arrays of arguments in place of the arguments.
+  /// Emits variants that take arrays of arguments.
   void buildPacked() {
     declare(signature.name + "_packed", builder.getInt32Ty(), {pointer, pointer, pointer, word});
     builder.CreateRet(callRuntime("moaLaunch", {extra(0), extra(1), block(), extra(2), extra(3)}));
@@ -346,12 +344,11 @@ private:
     }
   }
 
-  /// Starts a function with parameters of the given types.
   Function *declare(const std::string &name, Type *result, ArrayRef<Type *> types) {
     auto *type = FunctionType::get(result, types, false);
     function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
     function->addFnAttr(Attribute::NoUnwind);
-    // Like the run-time code, these run on any processor and may refuse.
+    // Like the run-time code, these run on any processor, where they may refuse.
     Function *runtime = module.getFunction("moaLaunch");
     for (const char *name : {"target-cpu", "target-features"})
       if (runtime && runtime->hasFnAttribute(name))
@@ -366,8 +363,8 @@ private:
     return function;
   }
 
-  /// Starts a function whose parameters are the kernel's, then `types`, and
-  /// collects the kernel's into the arrays `tensors` and `scalars`.
+  /// Starts a function with the kernel's parameters, followed by `types`. Stores the kernel's
+  /// arguments in the arrays `tensors` and `scalars`.
   void begin(const std::string &name, Type *result, ArrayRef<Type *> types) {
     std::vector<Type *> all;
     std::vector<const Parameter *> order;
@@ -396,7 +393,7 @@ private:
     }
   }
 
-  /// The 64 bits that stand in the argument block for a scalar.
+  /// Returns the 64 bits of a scalar in the argument block.
   Value *getScalarBits(const Parameter &parameter, Argument *argument) {
     switch (parameter.type) {
     case ElementType::F64:
@@ -443,14 +440,15 @@ private:
 };
 } // namespace
 
-/// The fixed sizes of Runtime.h, and C's names, hold for this kernel.
+/// Checks the fixed sizes of Runtime.h and that C allows the kernel's name.
 static llvm::Error checkLimits(const KernelSignature &signature) {
   auto refuse = [&](const char *what, size_t count, int limit) {
     return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) +
                                    " " + what + "; the limit is " + std::to_string(limit));
   };
   if (isReservedWord(signature.name))
-    return llvm::createStringError("a kernel cannot be called '" + signature.name + "' in C");
+    return llvm::createStringError("a kernel cannot be called '" + signature.name +
+                                   "' in C: it is a word of C or C++; rename the kernel");
   if (signature.symbols.size() > kMaxSymbols)
     return refuse("symbols", signature.symbols.size(), kMaxSymbols);
   if (signature.getArrays().size() > kMaxArrays)

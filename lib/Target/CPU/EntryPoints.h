@@ -13,26 +13,23 @@ class Module;
 namespace moa::cpu {
 
 struct EntryPointOptions {
-  Processor processor; ///< the nests are compiled for
+  Processor processor; ///< the processor that the nests are compiled for
   int64_t numNests = 0;
-  int64_t scratchBytes = 0;           ///< of one thread
-  std::vector<Parameter>
-      temporaries; ///< at the start of the workspace, in front of the threads' scratch
-  std::vector<ShownResult> shown; ///< what calls say of tolerances
-  /// Also emit `NAME_packed*`, which take arrays of arguments; the JIT calls
-  /// these.
+  int64_t scratchBytes = 0;           ///< per thread
+  std::vector<Parameter> temporaries; ///< at the start of the workspace, before the scratch
+  std::vector<ShownResult> shown;     ///< tolerances that calls check
+  /// Also emit `NAME_packed*`, which take arrays of arguments, for the JIT.
   bool packed = false;
 };
 
-/// Adds the constant tables and the entry points NAME, NAME_workspace,
-/// NAME_check and NAME_prepare to a module that holds NAME_nest<k> and
-/// NAME_tasks<k> and into which the run-time code has been linked. All other
-/// functions become internal afterwards (see Codegen).
+/// Adds the constant tables and the entry points NAME, NAME_workspace, NAME_check and NAME_prepare
+/// to a module. The module must have NAME_nest<k> and NAME_tasks<k>, and the run-time code linked
+/// in. The caller makes all other functions internal afterwards (see Codegen).
 llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signature,
                            const EntryPointOptions &options);
 
-/// The C header that declares the entry points of the kernels. Its text
-/// depends on the arguments only.
+/// Returns the C header that declares the entry points of the kernels. The text depends on the
+/// arguments only.
 std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard,
                         const Processor &processor);
 

@@ -1,4 +1,4 @@
-//===- Features.cpp - what code needs of a processor ----------------------===//
+//===- Features.cpp - required CPU extensions -----------------------------===//
 
 #include "lib/Target/CPU/Features.h"
 #include "lib/Target/CPU/Runtime/Runtime.h"
@@ -9,7 +9,8 @@ using namespace llvm;
 
 namespace moa::cpu {
 
-/// Beyond x86-64, by their names in LLVM. What only intrinsics use is left out, but for tiles.
+/// Extensions beyond x86-64, by their LLVM names. Except for tiles, omits those for intrinsics
+/// only.
 static const Feature kFeatures[] = {
     {"sse3", 1, 0, kECX, 0, kNoState},
     {"ssse3", 1, 0, kECX, 9, kNoState},
@@ -71,8 +72,8 @@ Bf16Dots getBf16Dots(const TargetMachine &machine) {
     return Bf16Dots::none;
   if (has("+amx-tile") && has("+amx-bf16"))
     return Bf16Dots::tiles;
-  // Zen has one for each multiply-add of f32. On Intel's processors they take 3 to 4 times as long
-  // as these, so that f32 is faster (benchmarks/cpu/NOTES.md).
+  // On Zen a bf16 dot product is as fast as an f32 FMA. Intel's take 3 to 4 times as long, so f32
+  // is faster there (benchmarks/cpu/NOTES.md).
   return machine.getTargetCPU().starts_with("znver") ? Bf16Dots::pairs : Bf16Dots::none;
 }
 

@@ -1,4 +1,4 @@
-//===- Features.h - what code needs of a processor --------------*- C++ -*-===//
+//===- Features.h - required CPU extensions ---------------------*- C++ -*-===//
 #ifndef MOA_TARGET_CPU_FEATURES_H
 #define MOA_TARGET_CPU_FEATURES_H
 
@@ -13,8 +13,7 @@ class TargetMachine;
 
 namespace moa::cpu {
 
-/// One bit of what the instruction CPUID reports, and the register state that
-/// the system must save for it (Runtime.h).
+/// One bit of CPUID, and the register state that the operating system must save for it (Runtime.h).
 struct Feature {
   const char *name;
   unsigned leaf, subleaf, reg, bit, state;
@@ -26,16 +25,17 @@ struct Processor {
   std::vector<Feature> features;
 };
 
-/// The intrinsic that every code with tiles calls.
+/// All code with AMX tiles calls this intrinsic.
 constexpr llvm::StringLiteral kTilesIntrinsic = "llvm.x86.ldtilecfg";
 
-/// What the machine generates code for. Without features on other than x86, and without those of
-/// tiles where no code `usesTiles`: a process has to ask for their registers.
+/// Returns the processor that the machine generates code for. Lists no features on other targets
+/// than x86. Lists those of tiles only if the code `usesTiles`, because a process must request
+/// them.
 Processor getProcessor(const llvm::TargetMachine &machine, bool usesTiles);
 
-/// Whether it has dot products of four bytes (`vpdpbusd`) for all vectors it has.
+/// Returns whether all vectors of the machine have dot products of four bytes (`vpdpbusd`).
 bool hasByteDots(const llvm::TargetMachine &machine);
-/// What it has for sums of products of bf16.
+/// Returns the bf16 dot products that code for the machine should use.
 Bf16Dots getBf16Dots(const llvm::TargetMachine &machine);
 
 } // namespace moa::cpu

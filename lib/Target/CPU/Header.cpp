@@ -25,7 +25,7 @@ static const char *const kNotes =
  * or 8-bit uint), 0 or not 0. Results do not depend on the number of threads.
 )";
 
-/// The processor and its extensions in lines of at most 80 columns.
+/// Prints the processor and its extensions in lines of at most 80 columns.
 static void printProcessor(llvm::raw_ostream &os, const Processor &processor) {
   os << " *\n * Compiled for the processor " << processor.name;
   if (processor.features.empty()) {

@@ -13,24 +13,22 @@
 
 namespace moa::cuda {
 
-/// A kernel as text, and how the host launches it.
 struct KernelText {
   gpu::Launch launch;
   std::string text;
 };
 
-/// The C names of one program's arguments, symbols and strides: the user's,
-/// apart from each other and from the words of C++.
+/// The C++ names of a program's arguments, symbols and strides: the user's names, changed where
+/// they collide with each other or with reserved words.
 class Names {
 public:
   explicit Names(device::ProgramOp program);
   const std::string &of(unsigned argument) const { return arguments[argument]; }
   const std::string &of(const std::string &symbol) const { return symbols.at(symbol); }
-  /// Whether the name is one of these.
   bool isTaken(llvm::StringRef name) const { return taken.count(name.str()); }
-  /// `M - N + 1` as C++, division and remainder floored.
+  /// Prints an expression such as `M - N + 1`, with floored division and remainder.
   std::string expression(const SymExpr &expr) const;
-  /// The same with other names of the symbols.
+  /// The same with names of the symbols given by `name`.
   static std::string expression(const SymExpr &expr,
                                 llvm::function_ref<std::string(const std::string &)> name);
 
@@ -41,23 +39,23 @@ private:
   std::set<std::string> taken;
 };
 
-/// True if the emitted file uses the name for something of its own.
+/// Returns whether the emitted file uses the name itself.
 bool isOwnName(llvm::StringRef name);
-/// A C++ identifier near `wish`; letters outside of ASCII become `_`.
+/// Returns a C++ identifier close to `wish`, with `_` for letters outside of ASCII.
 std::string getIdentifier(llvm::StringRef wish);
-/// `name_2`; C++ keeps names with two underscores in a row.
+/// Returns `name_2` without doubled underscores, which C++ reserves.
 std::string getNumbered(llvm::StringRef name, unsigned number);
-/// The element type of an array in memory: `__nv_bfloat16`.
+/// Returns the type of an array's elements in memory, for example `__nv_bfloat16`.
 llvm::StringRef getStorageType(mlir::Type element);
-/// The type of a value in a thread: `float`, `int64_t`, `bool`.
+/// Returns the type of a value in a thread, for example `float`, `int64_t` or `bool`.
 llvm::StringRef getValueType(mlir::Type type);
 
 /// The device functions that the kernels of a file call.
 struct Helpers {
-  /// Those that are always the same text (see Helpers.cpp, TileHelpers.cpp).
+  /// Functions with a fixed text (see Helpers.cpp, TileHelpers.cpp).
   std::set<std::string> names;
-  /// Those that depend on a layout or a type: a definition with its own name. One
-  /// that is there already is taken; another with the same name gets a number.
+  /// Returns the name of a function that depends on a layout or a type. Reuses an equal definition,
+  /// and numbers a different one with the same name.
   std::string request(const std::string &wish,
                       llvm::function_ref<std::string(const std::string &)> define);
   std::string own; ///< the definitions of these, in order
@@ -66,31 +64,29 @@ struct Helpers {
   void insert(std::initializer_list<const char *> list) { names.insert(list.begin(), list.end()); }
 };
 
-/// The kernels of a program in order; `helpers` receives what they call.
+/// Prints the kernels of a program in order. Adds the functions they call to `helpers`.
 llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names,
                                                      Helpers &helpers);
-/// The definitions of those functions.
 std::string printHelpers(const Helpers &helpers);
 
-/// A line of C++ in pieces of at most 120 columns, broken after commas and before
-/// operators of the outermost parentheses that allow it.
+/// Breaks a line of C++ at 120 columns, after commas and before operators, at the least possible
+/// depth of parentheses.
 std::string wrapLine(const std::string &line, size_t indent);
-/// Adds one line of a comment; a long one is broken at blanks.
+/// Adds a line of a comment, broken at blanks if it is long.
 void addComment(std::string &text, llvm::StringRef line);
 
-/// The checks and the entry points around the kernels.
 std::string printHost(const KernelSignature &signature, const Names &names,
                       const std::vector<KernelText> &kernels,
                       const std::vector<gpu::WorkspaceArray> &workspace);
 
-/// One program and what is written above it.
+/// One program and the comment above it.
 struct ProgramText {
   device::ProgramOp program;
   KernelSignature signature;
   std::string notes; ///< lines of the opening comment
 };
 
-/// A whole file: comment, declarations, kernels, entry points.
+/// Prints a whole file: comment, declarations, kernels, entry points.
 llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs);
 
 } // namespace moa::cuda

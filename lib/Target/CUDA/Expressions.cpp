@@ -80,11 +80,11 @@ struct OperationPrinter {
     helpers.insert(helper);
     return call(helper);
   }
-  /// A helper whose name tells the type: `max_nan` for float, `max_nan_double`.
+  /// Calls a helper named after the type, for example `max_nan` or `max_nan_double`.
   Expr helpFloat(const std::string &helper) const {
     return help(helper + (isDouble() ? "_double" : ""));
   }
-  /// A helper of 64-bit integers, or one that is a template over the integer type.
+  /// Calls a helper for 64-bit integers, or its template for other integer types.
   Expr helpInteger(const std::string &helper) const {
     if (getValueType(type()) == "int64_t")
       return help(helper);
@@ -95,7 +95,7 @@ struct OperationPrinter {
     std::string text = in[0].at(level) + " " + sign + " " + in[1].at(level + 1);
     return {text, level};
   }
-  /// Wrapping arithmetic of the user's integers; of indices, plain.
+  /// Prints wrapping arithmetic for the user's integers, and plain arithmetic for indices.
   Expr integer(const char *sign, int level) const {
     if (type().isIndex() && *sign == '+')
       return {in[0].at(level) + " + " + in[1].at(level), level};
@@ -108,7 +108,7 @@ struct OperationPrinter {
         name + "(" + wide + "(" + in[0].text + ") " + sign + " " + wide + "(" + in[1].text + "))";
     return {text};
   }
-  /// A function of CUDA's library: `expf` or `exp`.
+  /// Calls a function of CUDA's library, for example `expf` or `exp`.
   Expr library(const std::string &name) const { return call(isDouble() ? name : name + "f"); }
   Expr compareFloat() const;
   Expr compareInteger() const;
@@ -199,7 +199,7 @@ Expr OperationPrinter::compareInteger() const {
   }
 }
 
-/// An operation in one rounding, which nvcc does not fuse with another.
+/// Prints an operation with one rounding, which nvcc does not fuse with another.
 Expr OperationPrinter::rounded(const char *operation) const {
   return call((isDouble() ? "__d" : "__f") + std::string(operation) + "_rn");
 }
@@ -235,8 +235,8 @@ bool entersLibrary(Value value) {
   return entersLibrary(value, seen);
 }
 
-/// No sum of ours is fused with a product. Those inside the functions of CUDA's
-/// library would be, so what goes there is rounded before.
+/// The emitted sums are never fused with a product, but those inside CUDA's library functions would
+/// be. So round products that reach these explicitly.
 Expr OperationPrinter::multiply() const {
   return entersLibrary(op->getResult(0)) ? rounded("mul") : infix("*", Expr::product);
 }
@@ -343,20 +343,20 @@ std::optional<Expr> OperationPrinter::print() const {
         return call(name);
       })
       .Case<arith::IndexCastOp>([&](auto) {
-        // Functions of a register's number are of type int.
+        // Functions of a register's number have type int.
         bool isInt =
             op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
         bool isSame = getValueType(type()) == getValueType(op->getOperand(0).getType());
         return isInt || isSame ? in[0] : cast();
       })
-      .Case<arith::IndexCastUIOp>([&](auto) { return cast(); }) // of booleans
+      .Case<arith::IndexCastUIOp>([&](auto) { return cast(); }) // only booleans
       .Case<arith::ExtUIOp>([&](auto) {
-        // Integers are printed with a sign, but for booleans.
+        // Integers other than booleans are printed as signed types.
         unsigned width = op->getOperand(0).getType().getIntOrFloatBitWidth();
         if (width == 1)
           return cast();
         std::string bits = "uint" + std::to_string(width) + "_t";
-        // A cast to the signed type in front changes nothing.
+        // Omit a cast to the signed type before the cast to the unsigned type.
         llvm::StringRef inner = in[0].text;
         bool isCast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>() &&
                       inner.consume_front(bits.substr(1)) && inner.starts_with("(");

@@ -10,7 +10,7 @@
 
 namespace moa::cuda {
 
-/// Text and how tightly it binds, by C++'s precedence (larger binds tighter).
+/// A text and its C++ precedence (larger binds tighter).
 struct Expr {
   std::string text;
   int level = primary;
@@ -29,20 +29,18 @@ struct Expr {
     unary,
     primary
   };
-  /// The text as an operand of an operator of `least` or above.
+  /// Returns the text as an operand of an operator with precedence `least`.
   std::string at(int least) const { return level < least ? "(" + text + ")" : text; }
 };
 
-/// A constant of a scalar type.
 std::string printConstant(mlir::Attribute value);
 
-/// Whether a value may come to an operand of CUDA's library as it is, or with another
-/// sign.
+/// Returns whether a value may reach an operand of CUDA's math library, unchanged or negated.
 bool entersLibrary(mlir::Value value);
 
-/// One operation of arith or math on operands already printed; nothing if it has
-/// no C++ here. The rounding of every float operation is fixed: sums go
-/// through __fadd_rn and its like, which nvcc never fuses with a product.
+/// Prints one arith or math op on printed operands, or returns nothing if it has no C++ equivalent.
+/// Every float operation rounds as in the IR: sums use __fadd_rn and the like, which nvcc never
+/// fuses with a product.
 std::optional<Expr> printOperation(mlir::Operation *op, llvm::ArrayRef<Expr> operands,
                                    std::set<std::string> &helpers);
 

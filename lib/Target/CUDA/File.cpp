@@ -8,7 +8,7 @@
 
 namespace moa::cuda {
 
-/// Columns of UTF-8 text.
+/// Returns the number of columns of UTF-8 text.
 static size_t countColumns(llvm::StringRef text) {
   return llvm::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
@@ -19,7 +19,7 @@ void addComment(std::string &text, llvm::StringRef line) {
   std::string rest = line.str();
   while (countColumns(rest) > kColumns) {
     size_t at = llvm::StringRef::npos;
-    // Blanks behind the first word; one that is longer than a line stays whole.
+    // Break at blanks after the first word. A word longer than a line stays whole.
     for (size_t k = rest.find(' ', rest.find_first_not_of(' '));
          k != std::string::npos && countColumns(llvm::StringRef(rest).take_front(k)) <= kColumns;
          k = rest.find(' ', k + 1))
@@ -32,8 +32,8 @@ void addComment(std::string &text, llvm::StringRef line) {
   text += rest.empty() ? "//\n" : "// " + rest + "\n";
 }
 
-/// The notes as comment lines: without marks of comments of their own, and with
-/// one blank line at most between others.
+/// Returns the notes as comment lines, without comment marks of their own and without repeated
+/// blank lines.
 static std::string comment(llvm::StringRef notes) {
   std::string text;
   llvm::SmallVector<llvm::StringRef> lines;
@@ -44,7 +44,7 @@ static std::string comment(llvm::StringRef notes) {
     llvm::StringRef line = next.rtrim();
     if (line.consume_front("//"))
       line.consume_front(" ");
-    // Short notes on the notation share a line.
+    // Join short notes on the notation.
     constexpr llvm::StringLiteral note = "  (";
     llvm::StringRef after = k + 1 < lines.size() ? lines[k + 1].rtrim() : "";
     if (!joined.empty())
@@ -59,14 +59,14 @@ static std::string comment(llvm::StringRef notes) {
     wasBlank = line.empty();
     joined.clear();
   }
-  // No trigraphs.
+  // Avoid trigraphs.
   for (size_t at = text.find("??"); at != std::string::npos; at = text.find("??", at))
     text.insert(at + 1, " ");
   return text;
 }
 
-/// Whether a program copies tiles of elements of 8 bits, or of the workspace, which has no
-/// descriptor.
+/// Returns whether a program copies tiles of 8-bit elements or of workspace arrays, which have no
+/// caller's descriptor.
 static bool copiesOthers(device::ProgramOp program) {
   return program
       .walk([&](device::CopyOp copy) {
@@ -77,7 +77,7 @@ static bool copiesOthers(device::ProgramOp program) {
       .wasInterrupted();
 }
 
-/// The function that describes tiles of a caller's elements of 16 bits as one for any.
+/// Generalises the function that describes tiles of a caller's 16-bit elements to all elements.
 static std::string describeAnyTiles(llvm::StringRef text) {
   static const std::pair<const char *, const char *> kPlaces[] = {
       {"64 of the last", "128 bytes of the last"},
@@ -96,8 +96,7 @@ static std::string describeAnyTiles(llvm::StringRef text) {
   return result;
 }
 
-/// Whether a text has a call's text, which ends with whole words where it begins or ends with
-/// letters; "" is in every text.
+/// Returns whether a text contains a call as whole words. The empty call is in every text.
 static bool names(llvm::StringRef text, llvm::StringRef call) {
   auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   auto isWithin = [&](size_t at) {
@@ -109,7 +108,7 @@ static bool names(llvm::StringRef text, llvm::StringRef call) {
   return false;
 }
 
-/// The functions of the host code that `callers` or one another name.
+/// Returns the host functions that `callers` need, directly or indirectly.
 static std::string printHostFunctions(const std::string &callers, bool ofOthers) {
   std::string text;
   for (const HostFunction &function : llvm::reverse(kHostFunctions)) {
@@ -151,7 +150,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
           "-gencode arch=compute_90a,code=sm_90a\n\n";
   std::string rest = kDeclarations + printHelpers(helpers) + kernelTexts +
                      printHostFunctions(hostTexts, ofOthers) + hostTexts;
-  // What older GPUs lack is one message of the compiler, not one of ptxas for each line.
+  // Report unsupported GPUs by one compiler error, not by one ptxas error per line.
   bool needsHopper =
       llvm::any_of(llvm::ArrayRef<const char *>{"wgmma.", "setmaxnreg.", "cp.async.bulk"},
                    [&](const char *word) { return rest.find(word) != std::string::npos; });
@@ -159,7 +158,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
     text += "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
             "#error \"this file has instructions of sm_90a alone; compile it with "
             "nvcc -gencode arch=compute_90a,code=sm_90a\"\n#endif\n\n";
-  // Headers, and what of the text needs them.
+  // Headers, and a word of the text that requires each.
   static const std::pair<const char *, const char *> kHeaders[] = {
       {"", "cmath"},           {"", "cstdint"},         {"", "cstdio"},
       {"strlen(", "cstring"},  {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"},

@@ -1,8 +1,7 @@
-//===- FragmentPrinter.cpp - work on fragments as CUDA C++ ----------------===//
+//===- FragmentPrinter.cpp - operations on fragments as CUDA C++ -*- C++ -*-===//
 //
-// A fragment is an array of a thread's registers. Products are one instruction per
-// step of 32 bytes; maps are loops over the registers, and maps that follow each other
-// share a loop; a reduction is one call.
+// A fragment is an array of a thread's registers. A contraction is one instruction per step of 32
+// bytes. A map is a loop over the registers, which adjacent maps share. A reduction is one call.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
@@ -22,8 +21,8 @@ using device::RingType;
 
 static FragmentType typeOf(Value fragment) { return cast<FragmentType>(fragment.getType()); }
 
-/// Elements in a register of 32 bits: fragments of 16-bit floats are packed in pairs of neighbours,
-/// those of 8 bits in fours.
+/// Returns the elements in a 32-bit register: pairs of adjacent 16-bit floats, or four 8-bit
+/// floats.
 static int64_t countPacked(Value fragment) {
   Type element = typeOf(fragment).getElementType();
   return isa<FloatType>(element) ? std::max<int64_t>(32 / element.getIntOrFloatBitWidth(), 1) : 1;
@@ -46,7 +45,7 @@ std::string KernelPrinter::declareFragment(Value fragment, const char *fallback)
   std::string &name = fragmentArrays[storage.of(fragment)];
   if (name.empty()) {
     std::string wish = storage.nameOf(fragment);
-    // In another phase of the same text the name may stand for other registers.
+    // In another phase of the same text, the name may denote other registers.
     auto [type, count] = getRegisters(fragment);
     do
       name = freshState(wish.empty() ? wishFor(fragment, fallback) : wish);
@@ -113,7 +112,7 @@ void KernelPrinter::printFill(device::FillOp op) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// The type of a contraction's operands as instructions name it.
+/// Returns the type of a contraction's operands as in instruction names.
 static const char *nameOfOperands(Type element) {
   return element.isBF16()            ? "BF16"
          : element.isF16()           ? "F16"
@@ -121,7 +120,8 @@ static const char *nameOfOperands(Type element) {
                                      : "E4M3";
 }
 
-/// The function that issues the products of one tile: an instruction per step of 32 bytes.
+/// Requests the function that issues the products of one tile, one instruction per step of 32
+/// bytes.
 std::string KernelPrinter::requestProducts(device::ContractOp op) {
   RingType b = op.getB().getType();
   auto a = dyn_cast<RingType>(op.getA().getType());
@@ -139,7 +139,7 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
                                 : "") +
                      (byRows ? "" : "_by_columns");
   return helpers.request(wish, [&](const std::string &name) {
-    // Floats have signs, those of 16 bits transpositions.
+    // Floats have sign operands; 16-bit floats also have transpositions.
     std::string last = isInteger ? "" : isByte ? "\"1, 1\", " : byRows ? "0\", " : "1\", ";
     std::string left = a ? "\"" + place(0) + (isByte ? "\", " : "\", \"1, 1, 0, ")
                          : "\"{" + place(0) + ", " + place(1) + ", " + place(2) + ", " + place(3) +
@@ -191,10 +191,10 @@ void KernelPrinter::printAwait(device::AwaitOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Places of a thread's registers
+// Index arithmetic of a thread's registers
 //===----------------------------------------------------------------------===//
 
-/// This thread's part of an index: the digits bound to warps and lanes.
+/// Returns the part of an index given by the digits bound to warps and lanes.
 static std::string threadPart(LayoutAttr layout, unsigned axis) {
   std::string text;
   for (const LayoutAttr::Digit &digit : layout.getDigits(axis)) {
@@ -213,8 +213,8 @@ static std::string threadPart(LayoutAttr layout, unsigned axis) {
   return text;
 }
 
-/// The part of an index that the register `e` decides; with `weights`, or as the
-/// number of the register that a slice along the axis has there.
+/// Returns the part of an index that the register `e` determines. Without `weights`, returns the
+/// register number in a slice along the axis.
 static std::string registerPart(LayoutAttr layout, unsigned axis, bool weights = true) {
   std::string text;
   int64_t slice = 1, count = layout.getNumRegisters();
@@ -237,7 +237,7 @@ static std::string registerPart(LayoutAttr layout, unsigned axis, bool weights =
   return text;
 }
 
-/// `int` functions of a register's number: short ones are written out.
+/// Returns an `int` expression of a register's number; calls a function unless it is short.
 std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::string &part,
                                                    const std::string &e) {
   if (part.empty())
@@ -258,13 +258,13 @@ std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::
          "(" + e + ")";
 }
 
-/// Whether more of an index is used than what the register decides.
+/// Returns whether more of an index is used than the part given by the register.
 static bool isUsedWhole(Value index) {
   return llvm::any_of(index.getUsers(),
                       [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); });
 }
 
-/// The constants of a thread that its elements' indices start from.
+/// Prints the thread's constant parts of element indices.
 void KernelPrinter::printThreadPlaces(Region &consumer) {
   write("[[maybe_unused]] const int64_t warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;");
   consumer.walk([&](device::MapOp map) {
@@ -284,7 +284,7 @@ void KernelPrinter::printThreadPlaces(Region &consumer) {
 // Maps
 //===----------------------------------------------------------------------===//
 
-/// The first of the threads that hold the same element.
+/// Returns a condition that holds in the first of the threads with the same element.
 static std::string replicaCondition(LayoutAttr layout) {
   std::string text;
   for (const LayoutAttr::Digit &digit : layout.getDigits(layout.getRank())) {
@@ -296,7 +296,7 @@ static std::string replicaCondition(LayoutAttr layout) {
   return text.empty() ? "true" : text;
 }
 
-/// A map that only rounds to 16 or 8 bits, or makes floats of 16 bits of their bits.
+/// Prints a map that only rounds to 16 or 8 bits, or turns bits into 16-bit floats.
 bool KernelPrinter::printRounding(device::MapOp op) {
   Block &block = op.getBody().front();
   if (op.getNumResults() != 1 || op.getInputs().size() != 1 || !isNarrow(op.getResult(0)))
@@ -321,7 +321,6 @@ bool KernelPrinter::printRounding(device::MapOp op) {
   return true;
 }
 
-/// A map that gives every element the same constant.
 bool KernelPrinter::printConstantMap(device::MapOp op) {
   auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
   auto constant = op.getNumResults() == 1 ? yield.getValues()[0].getDefiningOp<arith::ConstantOp>()
@@ -334,7 +333,7 @@ bool KernelPrinter::printConstantMap(device::MapOp op) {
   return true;
 }
 
-/// Whether two maps may stand in one loop over the registers.
+/// Returns whether two maps can share one loop over the registers.
 static bool canShareLoop(device::MapOp first, device::MapOp next) {
   auto sameLayout = [&](Value fragment) {
     return typeOf(fragment).getLayout() == first.getLayout();
@@ -356,7 +355,7 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
     if (!map || findCall(next) || !canShareLoop(first, map) ||
         llvm::any_of(map.getResults(), [](Value result) { return isNarrow(result); }))
       break;
-    // Where several phases become one text, a line of its own may stand in more of them.
+    // While several phases are merged, a separate line may be common to more phases.
     auto isOfGroup = [&](Value input) {
       return input.hasOneUse() && llvm::is_contained(group, input.getDefiningOp<device::MapOp>());
     };
@@ -371,7 +370,7 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
                                               SmallVector<Value>(map.getResults())))
       if (isNarrow(fragment) && error.empty())
         error = "a map of fragments of 16 or 8 bits that does more than round them";
-  // What only the maps of this loop read is a scalar in it.
+  // Values that only maps of this loop read are scalars in the loop.
   auto isLocal = [&](Value result) {
     bool isGiven = function && outlines[*function].isOutput(result);
     return !isGiven && llvm::all_of(result.getUsers(), [&](Operation *user) {
@@ -386,7 +385,7 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   int64_t registers = layout.getNumRegisters();
   pushScope();
   std::string e = fresh(layout.getRank() == 1 ? "r" : "e");
-  // What has no results acts, once per element.
+  // A map without results has side effects: run it once per element.
   bool once = first.getNumResults() == 0 && layout.getRank() == 1;
   bool inPairs = first
                      .walk([](device::StoreOp store) {
@@ -397,7 +396,7 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " +
                      e + " = 0; " + e + " < " + std::to_string(registers) + "; " + step + ")";
   size_t mark = body.size();
-  joinEnd = 0; // what follows stands in another block than the line before
+  joinEnd = 0; // the next line is in another block
   ++depth;
   unsigned statements = 0;
   for (device::MapOp map : group)
@@ -419,7 +418,7 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   return last;
 }
 
-/// Both elements of a pair, of which the loop over the registers is at the first.
+/// Stores both elements of a pair. The loop over the registers is at the first.
 void KernelPrinter::printPair(device::StoreOp store) {
   auto argument = cast<BlockArgument>(store.getValue());
   auto map = cast<device::MapOp>(argument.getOwner()->getParentOp());
@@ -438,7 +437,7 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
   Block &block = op.getBody().front();
   unsigned statements = 0;
   auto inputs = llvm::zip(op.getInputs(), block.getArguments());
-  // The register of a row, named if it is needed more than once.
+  // The register number of a row, with a name if it is used more than once.
   unsigned rowReads = 0;
   for (auto [input, argument] : inputs)
     if (typeOf(input).getLayout() != layout)
@@ -484,7 +483,7 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
   size_t before = written;
   printBlock(block);
   statements += written - before;
-  // One result may overwrite what another reads: all but one are named before.
+  // A result may overwrite the input of another, so name all results but the last first.
   auto yield = cast<device::YieldOp>(block.getTerminator());
   std::vector<std::string> texts;
   for (auto [result, source] : llvm::zip(op.getResults(), yield.getValues())) {
@@ -512,7 +511,7 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
   return statements;
 }
 
-/// Whether one of the registers of a lane of the warp holds.
+/// Returns a vote: whether the condition holds in any register of any lane of the warp.
 static std::string vote(const std::string &name, FragmentType type) {
   std::string condition;
   for (int64_t r = 0, end = type.getLayout().getNumRegisters(); r < end; ++r)
@@ -527,7 +526,7 @@ void KernelPrinter::printAny(device::AnyOp op) {
   helpers.insert("fill");
 }
 
-/// if (some lane needs it) { the results, in place of the other values }
+/// Prints if (any lane needs it) { results } and the other values before it.
 void KernelPrinter::printIfAny(device::IfAnyOp op) {
   Block &block = op.getBody().front();
   auto yield = cast<device::YieldOp>(block.getTerminator());
@@ -565,7 +564,7 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
   }
   return helpers.request(name, [&](const std::string &own) {
     std::string body = std::string("a ") + sign + " b";
-    if (isa<FloatType>(type)) // in one rounding, fused with nothing
+    if (isa<FloatType>(type)) // one rounding, never fused
       body = std::string(type.isF64() ? "__d" : "__f") + (monoid == Monoid::add ? "add" : "mul") +
              "_rn(a, b)";
     return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
@@ -573,8 +572,8 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
   });
 }
 
-/// The function that reduces rows of this layout; unless they have the layout of a
-/// slice, to what each thread combines of its own.
+/// Requests the function that reduces the rows of a layout. It combines lanes only if `rows` is the
+/// layout of a slice; otherwise the result is per-lane partials.
 std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) {
   bool joinsLanes = rows == layout.getSlice(0);
   std::string count = std::to_string(rows.getNumRegisters());
@@ -587,12 +586,12 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
       for (int64_t bit = 1; joinsLanes && digit.place == Place::lane && bit < digit.size; bit *= 2)
         lanes.push_back(bit * digit.stride);
   }
-  // Neighbours in two registers form two chains of half the length.
+  // Pairs of adjacent registers form two chains of half the length.
   bool isPaired = false;
   for (unsigned axis = 1; axis < layout.getRank(); ++axis)
     for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
       isPaired |= digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
-  // One register for each row: nothing to combine but lanes.
+  // With one register per row, only lanes are combined.
   bool isOne = layout.getNumRegisters() == rows.getNumRegisters() && row == "e";
   if (!isOne)
     helpers.insert("fill");
@@ -638,7 +637,7 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
   });
 }
 
-/// The function that adds the pairs of floats of 16 bits that a thread has of each row.
+/// Requests the function that adds a thread's pairs of 16-bit floats in each row.
 std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows) {
   std::string row = registerPart(layout, 0, /*weights=*/false),
               count = std::to_string(rows.getNumRegisters());

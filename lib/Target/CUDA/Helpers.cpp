@@ -1,6 +1,6 @@
 //===- Helpers.cpp - small device functions of the emitted text -----------===//
 //
-// Each is what one operation of the compiler means and C++ does not say.
+// Semantics of operations that C++ lacks.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/Cuda.h"
@@ -312,7 +312,7 @@ std::string Helpers::request(const std::string &wish,
   return name;
 }
 
-/// A function of integers of type T as one of 64-bit integers; others as they are.
+/// Turns a function template over integers into one for int64_t. Returns other functions unchanged.
 static std::string specialise(std::string text) {
   const std::string head = "template <class T> DEVICE T ";
   size_t at = text.find(head);
@@ -340,8 +340,8 @@ std::string printHelpers(const Helpers &helpers) {
   return text + printTileHelpers(helpers.names) + helpers.own;
 }
 
-/// Where a line may be broken: the position where the next piece starts, blanks
-/// before it left out, and the depth of parentheses there.
+/// Returns the places where a line can be broken: the position of the blank before the next piece,
+/// and the depth of parentheses there.
 static std::vector<std::pair<size_t, int>> findBreaks(llvm::StringRef line, size_t from) {
   std::vector<std::pair<size_t, int>> breaks;
   int depth = 0;
@@ -370,7 +370,7 @@ std::string wrapLine(const std::string &line, size_t indent) {
   constexpr size_t kColumns = 120;
   if (line.size() <= kColumns)
     return line;
-  // The outermost place on the right half of the line, and there the last one.
+  // Choose the outermost place in the right half of the line, and the last of these.
   std::pair<size_t, int> best{0, 0};
   size_t start = line.find_first_not_of(' ');
   for (auto [at, depth] : findBreaks(line, start)) {

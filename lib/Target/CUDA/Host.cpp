@@ -1,8 +1,7 @@
-//===- Host.cpp - checks and entry points of the emitted text -------------===//
+//===- Host.cpp - checks and entry points of emitted files ----------------===//
 //
-// Order of one call: open the arrays, bind the symbols from the shapes, check,
-// launch. Everything is straight-line code over small functions that every kernel
-// shares.
+// A call opens the arrays, binds the symbols from the shapes, checks its arguments, and launches.
+// The code is straight-line, over small functions that all kernels share.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/Cuda.h"
@@ -23,7 +22,6 @@ std::string quoted(llvm::StringRef text) {
   return result;
 }
 
-/// Writes the host code of one entry point.
 class HostPrinter {
 public:
   HostPrinter(const KernelSignature &signature, const Names &names,
@@ -43,7 +41,7 @@ private:
   const std::string &nameOf(const Parameter &parameter) const {
     return names.of(numbers.at(&parameter));
   }
-  /// What the expression is if it is one of these: an extent of an array, a stride.
+  /// Returns the field for an extent or a stride of an array, else an empty text.
   std::string partOfArray(const std::string &symbol) const {
     for (const Parameter *array : signature.getArrays())
       for (unsigned axis = 0; axis < array->getRank(); ++axis) {
@@ -55,7 +53,7 @@ private:
       }
     return "";
   }
-  /// `N`, `Q.shape[1]`, and `Q.s[2]` for a stride.
+  /// For example, `N`, `Q.shape[1]`, or `Q.s[2]` for a stride.
   std::string field(const std::string &symbol) const {
     std::string part = partOfArray(symbol);
     return part.empty() ? names.of(symbol) : part;
@@ -64,7 +62,7 @@ private:
     return Names::expression(
         expr, [&](const std::string &symbol) { return "Checked(" + field(symbol) + ")"; });
   }
-  /// The same where a Checked is expected: a symbol or an extent alone becomes one.
+  /// Prints an expression where a Checked is expected: plain symbols convert implicitly.
   std::string argument(const SymExpr &expr) const {
     std::string text = expression(expr);
     llvm::StringRef rest = text;
@@ -72,7 +70,7 @@ private:
       return rest.str();
     return text;
   }
-  /// The parameters of an entry point, in calling order.
+  /// Returns the parameters of an entry point, in calling order.
   std::vector<std::string> parameters() const {
     std::vector<std::string> list;
     for (const Parameter *array : signature.getArrays())
@@ -92,15 +90,14 @@ private:
     return list;
   }
 
-  /// A list of items in braces or parentheses, as one line to be wrapped.
+  /// Prints a line, wrapped if it is long.
   void line(const std::string &text, size_t indent = 6) { os << wrapLine(text, indent) << "\n"; }
   void returnUnless(const std::vector<std::string> &checks) {
     if (!checks.empty())
       os << "  if (!(" << joinRows(checks, " && ", 8, ")) return m.code;\n");
   }
 
-  /// The arrays are opened, the symbols bound, then everything is checked, and then
-  /// the kernels are launched.
+  /// Prints the function for one call: opens arrays, binds symbols, checks, and launches.
   void printCall() {
     std::vector<std::string> list = {"const DLTensor *const (&given)[" +
                                      std::to_string(signature.getArrays().size()) + "]"};
@@ -172,9 +169,9 @@ private:
        << (shown.empty() ? "" : " : MOA_NOT_SHOWN") << ";\n}\n\n";
   }
 
-  /// Whether inputs decide of a tolerance.
+  /// Returns whether some tolerance depends on the inputs.
   bool hasShown() const { return signature.getNeverShown().size() < signature.shownLater.size(); }
-  /// The comparisons of bounds that the kernels have left with what is allowed.
+  /// Prints the comparisons of computed error bounds with the tolerances.
   void printBounds() {
     for (const ShownLater &shown : signature.shownLater) {
       std::string result = names.of(shown.parameter) + ", " + quoted(shown.within.str()) + ", ";
@@ -196,7 +193,7 @@ private:
            8);
     }
   }
-  /// What finds bounds, or all the rest.
+  /// Prints the launches that compute error bounds, or all others.
   void printLaunches(bool telling) {
     for (const KernelText &kernel : kernels) {
       if (kernel.launch.isTelling != telling)
@@ -207,7 +204,7 @@ private:
     }
   }
 
-  /// Symbols that are an extent; the checks that bind others.
+  /// Binds symbols that are an extent. Returns the checks that bind other symbols.
   std::vector<std::string> printBindings() {
     std::string plain, others;
     std::vector<std::string> checks;
@@ -230,7 +227,7 @@ private:
     return checks;
   }
 
-  /// The extents that are not what they are compared with.
+  /// Adds checks of the extents that no symbol was bound to.
   void addExtents(std::vector<std::string> &checks) const {
     std::vector<std::string> rows;
     for (const Parameter *array : signature.getArrays())
@@ -252,8 +249,8 @@ private:
                        ", " + argument(constraint.rhs) + ")");
   }
 
-  /// Items with a separator and an end, as many on a line as fit, one at least; so many
-  /// columns come after them.
+  /// Joins items with a separator and an end, with as many per line as fit. `after` columns must
+  /// stay free at the end.
   static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator,
                               size_t indent, const char *end = "", size_t after = 0) {
     std::string text;
@@ -285,7 +282,7 @@ private:
         llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
     return found == workspace.end() ? nullptr : &*found;
   }
-  /// The bytes of the workspace, and where its arrays start if only a call knows that.
+  /// Prints the bytes of the workspace, and its offsets if they are known only at run time.
   void printSize() {
     if (!gpu::hasRuntimePlaces(workspace))
       return line("  const Checked size = " + argument(gpu::getWorkspaceBytes(workspace)) + ";");
@@ -303,7 +300,7 @@ private:
        << "  for (int k = 0; k < " << count << "; ++k) {\n    const Checked place = " << start
        << ";\n    places[k] = place.value, size = place + bytes_of[k];\n  }\n";
   }
-  /// What describes an array of the workspace as the caller's are described.
+  /// Prints a descriptor for a workspace array, like those of the caller's arrays.
   void printPlaced(const gpu::WorkspaceArray &array) {
     std::vector<std::string> extents;
     for (const SymExpr &extent : array.extents)
@@ -335,7 +332,7 @@ private:
                          : parameter.type == ElementType::F16
                              ? "__half"
                              : getScalarCType(parameter.type).str();
-      // Kernels have no types without a sign: they read the bits and say what they are.
+      // Kernels have no unsigned types: they reinterpret the bits.
       if (type.rfind("uint", 0) == 0 && parameter.type != ElementType::I1)
         type.erase(0, 1);
       return "(" + std::string(parameter.isOutput ? "" : "const ") + type + " *)" + name + ".begin";
@@ -346,7 +343,7 @@ private:
       return "__float2half_rn(" + name + ")";
     return name;
   }
-  /// Where a kernel must be launched, if that is not everywhere.
+  /// Returns the pairs x, y with x > y under which the launch is needed, or an empty text.
   std::string conditionOf(const KernelText &kernel) const {
     std::string text;
     for (const auto &[x, y] : kernel.launch.condition)
@@ -430,7 +427,7 @@ private:
                                     suffix + "(" + llvm::join(list, ", ") + ") {",
                                 4);
     std::string statement = before + (before.empty() ? "" : " ") + "return " + call + ";";
-    size_t last = head.size() - head.rfind('\n') - 1; // its columns; those of a single line too
+    size_t last = head.size() - head.rfind('\n') - 1; // columns of the last line
     if (last + statement.size() + 3 <= 120)
       os << head << " " << statement << " }\n";
     else
@@ -472,8 +469,8 @@ private:
   const std::vector<KernelText> &kernels;
   const std::vector<gpu::WorkspaceArray> &workspace;
   std::map<const Parameter *, unsigned> numbers;
-  std::map<std::string, std::string> conditions; // their names
-  std::map<std::string, std::string> extents;    // the symbols that an extent binds
+  std::map<std::string, std::string> conditions; // variables that hold them
+  std::map<std::string, std::string> extents;    // extents that bind a symbol, with its name
   std::string text;
   llvm::raw_string_ostream os;
 };

@@ -1,10 +1,10 @@
-//===- HostText.h - host functions every emitted file holds -----*- C++ -*-===//
+//===- HostText.h - host functions of emitted files -------------*- C++ -*-===//
 #ifndef MOA_TARGET_CUDA_HOSTTEXT_H
 #define MOA_TARGET_CUDA_HOSTTEXT_H
 
 namespace moa::cuda {
 
-/// The descriptor and the codes.
+/// DLPack's descriptor and the return codes.
 inline const char *const kDeclarations =
     R"moa(#ifndef DLPACK_DLPACK_H_ // DLPack's descriptor (https://dmlc.github.io/dlpack)
 #define DLPACK_DLPACK_H_
@@ -28,8 +28,8 @@ enum { MOA_OK = 0,
 #endif
 )moa";
 
-/// A function of the host code; one without a name is always there, another where
-/// what follows it names it, or one of its names.
+/// A function of the host code. It is emitted if later text mentions one of its names, or always if
+/// it has none.
 struct HostFunction {
   const char *name, *text;
 };

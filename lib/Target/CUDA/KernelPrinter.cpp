@@ -6,10 +6,10 @@ using namespace mlir;
 
 namespace moa::cuda {
 
-// Beyond this an expression is cut and a part of it named.
+// Longer expressions are split, and a part is named.
 static constexpr size_t kLongExpression = 96;
 
-/// False where an extent of the nest is the number 0: places in it have no meaning.
+/// Returns whether blocks start. If an extent of the nest is the number 0, none do.
 static bool startsBlocks(device::KernelOp kernel) {
   auto blocks = SymExpr::parse(kernel.getBlocks());
   return !blocks || !blocks->isZero();
@@ -31,8 +31,8 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     helpers.insert(call);
     write(std::string(call) + "();");
   };
-  // What has not waited lets the next one start at once; else that might start before what this one
-  // waits for has ended.
+  // A kernel without a wait lets the next launch start at once. Others wait first: the next launch
+  // could otherwise start before the launches that they wait for have ended.
   if (launch.isBeside)
     begin("await_launch_beside");
   if (launch.idle) {
@@ -61,7 +61,7 @@ std::string KernelPrinter::fresh(llvm::StringRef wish) {
 }
 
 std::string KernelPrinter::freshState(llvm::StringRef wish) {
-  // Often the name of an output, which is taken.
+  // The wish is often the name of an output, which is taken.
   std::string base = getIdentifier(wish);
   return fresh(names.isTaken(base) ? base + "_acc" : base);
 }
@@ -125,7 +125,7 @@ void KernelPrinter::writeCall(const std::string &call) {
 }
 
 bool KernelPrinter::continueLine(const std::string &kind, const std::string &text) {
-  size_t line = body.rfind('\n', body.size() - 2) + 1; // of the statement before
+  size_t line = body.rfind('\n', body.size() - 2) + 1; // start of the previous line
   bool isApart = recording && depth == recording->depth;
   bool fits = !isApart && joinEnd == body.size() && joinKind == kind &&
               body.size() - 1 - line + text.size() + 2 <= 120 && !isWrapped;
@@ -217,7 +217,7 @@ void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
               !isSeparated(op, *result.getUsers().begin());
   if (isa<NameLoc>(op.getLoc()) && isa<FloatType>(result.getType()))
     once = false;
-  // A side of a choice that calls a function would become a branch.
+  // A select whose operand calls a function would become a branch.
   Operation *user = once ? *result.getUsers().begin() : nullptr;
   if (isa_and_nonnull<arith::SelectOp>(user) && user->getOperand(0) != result &&
       expr.text.find('(') != std::string::npos)
@@ -236,7 +236,7 @@ void KernelPrinter::printFrom(Operation *op) {
   for (; op; op = getNext(op)) {
     if (isWrittenInPlace(*op, storage) || isa<scf::YieldOp, device::YieldOp>(op))
       continue;
-    if (launch.isOfBlock(op) && turn.empty()) // by roles, for each of their blocks
+    if (launch.isOfBlock(op) && turn.empty()) // printed by the roles, once per tile
       continue;
     if (std::optional<Call> call = findCall(op))
       op = printCall(*call);
@@ -267,8 +267,8 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::LoadOp>([&](auto load) {
         std::string text = access(load.getArray(), load.getOffset());
-        // What earlier launches wrote is constant here. Tiles need that to be known: loads of it
-        // wait for nothing else.
+        // Results of earlier launches are constant here. Tell the compiler, so that these loads
+        // need not wait for other memory accesses.
         unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
         if (launch.sharedBytes && launch.awaits(number)) {
           helpers.insert("read_awaited");
@@ -374,7 +374,7 @@ std::string KernelPrinter::access(Value array, Value offset) {
   return names.of(number) + "[" + value(offset).text + "]";
 }
 
-/// Where a run starts, its stride and how many elements of it exist.
+/// Returns the start, the stride and the number of valid elements of a run.
 template <typename OpT> std::string KernelPrinter::runAt(OpT op) {
   unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
   std::string stride = op.getAligned() ? "" : value(op.getStride()).text + ", ";
@@ -392,7 +392,7 @@ std::string KernelPrinter::element(Value local, OperandRange indices) {
 void KernelPrinter::printLocal(memref::AllocaOp local) {
   std::string name = freshState(wishFor(local.getResult(), "local"));
   std::string text = getValueType(local.getType().getElementType()).str() + " " + name;
-  for (int64_t extent : local.getType().getShape()) // C++ has no array without elements
+  for (int64_t extent : local.getType().getShape()) // C++ has no empty arrays
     text += "[" + std::to_string(std::max<int64_t>(extent, 1)) + "]";
   write(text + ";");
   values[local.getResult()] = {name};
@@ -469,14 +469,14 @@ void KernelPrinter::printIf(scf::IfOp branch) {
   dropBraces(mark);
 }
 
-/// Shares of stages, one behind the other.
+/// Prints the stages of a persistent kernel, one after the other.
 void KernelPrinter::printStages(device::StagesOp op) {
   helpers.insert({"next_turn", "await_turns", "signals", "end_turn", "low_word", "min_int"});
   const std::string &turns = names.of(getNumber(op.getArray()));
   std::string done = turns + " + " + std::to_string(device::kTurns - 1),
               most = std::to_string(static_cast<int64_t>(op.getResidents()));
   std::vector<Expr> counts;
-  std::vector<std::string> ends; // of the stages' shares
+  std::vector<std::string> ends; // of the turns of each stage
   for (Value count : op.getCounts()) {
     counts.push_back(value(count));
     std::string end = fresh("end");
@@ -515,7 +515,7 @@ void KernelPrinter::printStages(device::StagesOp op) {
   close();
 }
 
-/// Of several kernels of a program, what each is for: the arrays that it writes.
+/// Returns the heading of a kernel among several: the arrays that it writes.
 std::string KernelPrinter::printHeading() {
   if (llvm::hasSingleElement(program.getBody().getOps<device::KernelOp>()))
     return "";
@@ -560,7 +560,7 @@ llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, 
   std::vector<KernelText> texts;
   for (auto kernel : program.getBody().getOps<device::KernelOp>()) {
     FragmentStorage storage(kernel);
-    // Loops that are written as one need no functions for what they share.
+    // Merged loops need no functions for their common steps.
     for (bool merges : {true, false}) {
       std::vector<Outline> outlines;
       if (startsBlocks(kernel))

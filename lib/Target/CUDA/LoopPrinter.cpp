@@ -1,4 +1,4 @@
-//===- LoopPrinter.cpp - loops, and several as one ------------------------===//
+//===- LoopPrinter.cpp - loops, and several loops as one ------------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -46,7 +46,7 @@ void KernelPrinter::printFor(scf::ForOp loop) {
   assign(loop.getRegionIterArgs(), yield.getOperands());
   close();
   for (auto [result, arg] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
-    values[result] = Expr(values[arg]); // the map may grow: copied first
+    values[result] = Expr(values[arg]); // copy first: the map may grow
 }
 
 void KernelPrinter::aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
@@ -80,7 +80,7 @@ Operation *KernelPrinter::printLoops(scf::ForOp first) {
   return loops.back();
 }
 
-/// The statements of a loop's body at a depth, and the arrays that it declares.
+/// Returns the statements of a loop's body, printed at a depth, and the arrays that it declares.
 std::vector<Statement> KernelPrinter::record(scf::ForOp loop, size_t at, Scope &scope) {
   std::string outer = std::exchange(body, "");
   size_t outerDepth = std::exchange(depth, at);
@@ -112,7 +112,7 @@ std::vector<Statement> KernelPrinter::record(scf::ForOp loop, size_t at, Scope &
   return statements;
 }
 
-/// The types and declarators of all arrays, or nothing if a name stands for two things.
+/// Returns the types and declarators of all arrays, or nothing if a name has two meanings.
 std::optional<std::vector<std::pair<std::string, std::string>>>
 KernelPrinter::uniteArrays(ArrayRef<Scope> parts, ArrayRef<Statement> statements) {
   std::vector<std::pair<std::string, std::string>> arrays;
@@ -155,13 +155,13 @@ void KernelPrinter::writeStatements(ArrayRef<Statement> statements, size_t recor
   }
 }
 
-/// Writes a statement of whole lines behind a condition, without braces: false if it
-/// does not fit or is a choice of its own.
+/// Prints a statement on one line after a condition, without braces. Returns false if it does not
+/// fit or is a conditional that cannot be combined with this one.
 bool KernelPrinter::writeUnder(const std::string &head, const Statement &statement,
                                size_t recorded) {
   StringRef text = StringRef(statement.text).drop_front(2 * recorded);
   std::string first = head;
-  // Two conditions in one line are one.
+  // Combine two conditions.
   if (text.consume_front("if (")) {
     if (text.count('\n') != 1 || text.contains("||"))
       return false;
@@ -175,8 +175,8 @@ bool KernelPrinter::writeUnder(const std::string &head, const Statement &stateme
   return true;
 }
 
-/// Writes loops over consecutive ranges as one loop of several phases. If they have
-/// little in common, false: the text is of no use then.
+/// Prints loops over consecutive ranges as one loop with several phases. Returns false if they have
+/// little in common; the text is then invalid.
 bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
   // Scalars between the loops do not depend on them.
   for (Operation *op = loops.front(); op != loops.back(); op = op->getNextNode())

@@ -16,7 +16,7 @@ std::string getIdentifier(llvm::StringRef wish) {
       name += '_';
   if (name.empty() || llvm::isDigit(name.front()))
     name = "v" + name;
-  // What carries a monoid's name is called after what it tells.
+  // Values named after a logical monoid.
   if (name == "or")
     return "some";
   if (name == "and")
@@ -40,7 +40,7 @@ llvm::StringRef getValueType(Type type) {
   if (type.isF16())
     return "__half";
   if (isa<Float8E4M3FNType>(type))
-    return "uint8_t"; // its bits
+    return "uint8_t"; // as bits
   if (type.isInteger(1))
     return "bool";
   if (type.isInteger(8))
@@ -56,7 +56,7 @@ llvm::StringRef getStorageType(Type element) {
   return element.isInteger(1) ? "uint8_t" : getValueType(element);
 }
 
-/// Words of the entry points and the checks, where a user's arguments are visible.
+/// Names in the entry points and checks, where the user's arguments are visible.
 static const char *const kHostWords[] = {"m",
                                          "n",
                                          "given",
@@ -102,7 +102,7 @@ static const char *const kHostWords[] = {"m",
                                          "cudaSuccess",
                                          "cudaPeekAtLastError"};
 
-/// Words of the kernels.
+/// Names in the kernels.
 static const char *const kDeviceWords[] = {
     "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start",
     "await_launch_beside", "has_nothing_to_do", "shared", "warp", "lane", "warpgroup", "wait",
@@ -126,7 +126,7 @@ static const char *const kDeviceWords[] = {
     "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF", "DEVICE", "UNROLL", "TEN", "SUMS_4",
     "SUMS_16", "INT_SUMS_4", "INT_SUMS_16", "REFUSE_IF", "REJECT_IF"};
 
-/// Functions of the mathematical library, with their variants for f32.
+/// Functions of the math library, and their variants for f32.
 static const char *const kLibrary[] = {
     "norm",       "rnorm", "norm3d",   "rnorm3d",  "norm4d", "rnorm4d", "rhypot", "rcbrt",
     "sinpi",      "cospi", "sincospi", "exp10",    "erfinv", "erfcinv", "erfcx",  "normcdf",
@@ -135,8 +135,7 @@ static const char *const kLibrary[] = {
     "atan",       "erf",   "erfc",     "floor",    "ceil",   "round",   "rint",   "trunc",
     "fabs",       "pow",   "atan2",    "copysign", "fma",    "fmod",    "fmax",   "fmin"};
 
-/// Beginnings of what the file declares by need and of what CUDA's headers declare, and
-/// ends of macros.
+/// Prefixes of names that the file or CUDA's headers may declare, and suffixes of macros.
 static const char *const kBeginnings[] = {"__",           "MOA_",           "WGMMA_",
                                           "MMA_",         "CUDA_",          "CU_",
                                           "cuda",         "mma_",           "start_products",
@@ -147,8 +146,8 @@ static const char *const kEnds[] = {"_MAX", "_MIN", "_WIDTH"};
 static const char *const kMacros[] = {"linux", "unix",   "assert", "errno",
                                       "stdin", "stdout", "stderr"};
 
-/// Types of CUDA's headers, whose names no kernel may have: those of vectors, as `float4`, end with
-/// a number of elements.
+/// Returns whether a name is a type of CUDA's headers, which no kernel may have. Vector types end
+/// with a number of elements, for example `float4`.
 static bool isTypeOfCuda(llvm::StringRef name) {
   static const llvm::StringRef kTypes[] = {"half",        "half2",        "nv_half", "nv_half2",
                                            "nv_bfloat16", "nv_bfloat162", "dim3"};
@@ -178,7 +177,7 @@ bool isOwnName(llvm::StringRef name) {
 std::string Names::choose(llvm::StringRef wish) {
   static const std::set<std::string> host(std::begin(kHostWords), std::end(kHostWords));
   std::string name = getIdentifier(wish), result = name;
-  // Of the beginnings, "__" would still be one with something behind it.
+  // A name that starts with "__" stays reserved with any suffix.
   if (mayBeDeclared(name))
     result = name = (llvm::StringRef(name).starts_with("_") ? "v" : "") + name + "_";
   for (unsigned k = 2; host.count(result) || !taken.insert(result).second; ++k)

@@ -1,9 +1,8 @@
-//===- Outline.cpp - steps on fragments that occur repeatedly -------------===//
+//===- Outline.cpp - repeated steps on fragments as functions -------------===//
 //
-// Runs of steps are compared with each other from every pair of starting points,
-// and the sequence that saves most text is taken, until none saves any. Two
-// sequences are the same if their operations are, if each value of one stands for
-// one value of the other, and if the same of them share registers.
+// Compares runs of steps from all pairs of starting points, and outlines the sequence that saves
+// most text, until none saves any. Two sequences are equal if their operations are equal, their
+// values correspond one to one, and corresponding values share registers alike.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/Outline.h"
@@ -26,14 +25,14 @@ using Steps = std::vector<Operation *>;
 
 bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
 
-/// Arithmetic of one thread, without effects.
+/// Returns whether an operation is arithmetic of one thread without side effects.
 bool isScalar(Operation &op) {
   return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
          isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op,
              device::HalfFromBitsOp, device::ReciprocalOp>(op);
 }
 
-/// Whether a function can do it: work on fragments alone.
+/// Returns whether a function can contain the operation: it works on fragments only.
 bool isStep(Operation &op) {
   if (isa<device::ReduceOp, device::AnyOp, device::FillOp>(op))
     return true;
@@ -48,7 +47,6 @@ bool isStep(Operation &op) {
   });
 }
 
-/// How many lines a step takes, about.
 int64_t countLines(Operation &op) {
   int64_t lines = 1;
   for (Region &region : op.getRegions()) {
@@ -62,7 +60,7 @@ int64_t countLines(Operation &op) {
   return lines;
 }
 
-/// The values of one sequence by those of another.
+/// Maps the values of one sequence to those of another.
 class Correspondence {
 public:
   explicit Correspondence(const FragmentStorage &storage) : storage(storage) {}
@@ -136,7 +134,7 @@ bool Correspondence::match(Operation *a, Operation *b) {
       a->getNumOperands() != b->getNumOperands() || a->getNumResults() != b->getNumResults() ||
       a->getNumRegions() != b->getNumRegions())
     return false;
-  // What is done with a product decides how it is rounded.
+  // The uses of a product decide how it is rounded.
   if (isa<arith::MulFOp>(a) && entersLibrary(a->getResult(0)) != entersLibrary(b->getResult(0)))
     return false;
   for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
@@ -162,7 +160,7 @@ private:
   };
   void collect(Block &block);
   size_t extend(Place a, Place b, size_t limit, Correspondence &values) const;
-  /// All places of a sequence behind each other, the given two first.
+  /// Finds all disjoint places of a sequence, after the given two.
   Outline gather(Place a, Place b, size_t length, std::vector<Place> &places) const;
   int64_t countSaved(const Outline &outline) const;
   void take(const std::vector<Place> &places, size_t length);
@@ -175,8 +173,8 @@ private:
   std::vector<Steps> runs;
 };
 
-/// The steps of a block and of those inside, in runs that nothing interrupts but
-/// scalars that could stand before them.
+/// Collects the steps of a block and its regions in runs. Only scalars, which can be computed
+/// before the run, may be between its steps.
 void Finder::collect(Block &block) {
   Steps steps;
   auto end = [&] {
@@ -203,7 +201,7 @@ void Finder::collect(Block &block) {
   }
 }
 
-/// A reduction and the state it goes into are one step.
+/// A reduction and the merge into its state are one step.
 bool Finder::startsStep(const Steps &steps, size_t k) const {
   auto reduce =
       k == 0 || k >= steps.size() ? device::ReduceOp() : dyn_cast<device::ReduceOp>(steps[k - 1]);
@@ -257,7 +255,7 @@ Outline Finder::gather(Place a, Place b, size_t length, std::vector<Place> &plac
   return outline;
 }
 
-/// Lines: what the further places take, less the function's frame and the calls.
+/// Returns the lines saved: those of the further places, minus the function's frame and calls.
 int64_t Finder::countSaved(const Outline &outline) const {
   int64_t lines = 0, places = outline.places.size(),
           words = outline.inputs.size() + outline.outputs.size();
@@ -266,8 +264,8 @@ int64_t Finder::countSaved(const Outline &outline) const {
   return lines * (places - 1) - 3 - places * (1 + words / 10) - words / 5;
 }
 
-/// The first place of a sequence is a run of its own from now on, what stands
-/// before and behind the places are others, and the inside of the others is gone.
+/// Splits the runs at the places of a sequence. Its first place becomes a run of its own, and the
+/// steps inside the other places are dropped.
 void Finder::take(const std::vector<Place> &places, size_t length) {
   std::vector<Steps> rest;
   llvm::DenseSet<Operation *> written;
@@ -345,7 +343,7 @@ SmallVector<scf::ForOp> findPhases(scf::ForOp first, const FragmentStorage &stor
         continue;
       break;
     }
-    // The registers hold what the loop starts with.
+    // The registers hold the initial values of the loop.
     auto isThere = [&](auto pair) {
       auto [init, argument] = pair;
       return isFragment(init) && storage.of(init) == storage.of(argument);
@@ -360,7 +358,7 @@ SmallVector<scf::ForOp> findPhases(scf::ForOp first, const FragmentStorage &stor
 }
 
 bool isWrittenInPlace(Operation &op, const FragmentStorage &storage) {
-  // A quotient is computed once and has a name.
+  // A quotient is computed once and named.
   if (auto symbol = dyn_cast<device::SymbolOp>(op))
     return symbol.getExpr().find_first_of("/%") == StringRef::npos || symbol->hasOneUse();
   if (auto fill = dyn_cast<device::FillOp>(op))

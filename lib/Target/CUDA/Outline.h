@@ -1,7 +1,6 @@
-//===- Outline.h - steps on fragments that occur repeatedly -----*- C++ -*-===//
+//===- Outline.h - repeated steps on fragments as functions -----*- C++ -*-===//
 //
-// The same steps on fragments may stand in several places of a kernel. They become
-// one function of the text, and each place a call.
+// Equal steps on fragments in several places of a kernel become one function (outlining).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_CUDA_OUTLINE_H
@@ -14,25 +13,25 @@
 
 namespace moa::cuda {
 
-/// A sequence of maps, reductions, votes and choices without loops, waits or
-/// accesses to memory, and the places where it stands.
+/// A sequence of maps, reductions, votes and conditionals without loops, waits or memory accesses,
+/// and the places where it occurs.
 struct Outline {
-  /// The operations of each place, in order. Scalars may be computed in between.
+  /// The operations of each place, in order, possibly with scalars in between.
   std::vector<std::vector<mlir::Operation *>> places;
-  /// The values of each place, those it takes included, by the first place's.
+  /// The values of each place, inputs included, by the value of the first place.
   std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> values;
-  /// What the sequence takes from outside, in order: the first place's values.
+  /// Values from outside, in order, as values of the first place.
   std::vector<mlir::Value> inputs;
-  /// What is used behind some place: the first place's values.
+  /// Values used after some place, as values of the first place.
   std::vector<mlir::Value> outputs;
 
-  /// A parameter of the function: a value of the first place, a part of an index that
-  /// warp and lane decide, or neither: what the program calls by this name.
+  /// A parameter of the function: a value of the first place, a part of an index given by warp and
+  /// lane, or otherwise an argument or symbol of the program with this name.
   struct Parameter {
     mlir::Value value;
     std::string part, name, declaration;
   };
-  /// Once it is written: what it is called and what it is given.
+  /// The function's name and parameters, set when it is printed.
   std::string name;
   std::vector<Parameter> parameters;
 
@@ -40,21 +39,21 @@ struct Outline {
   bool isOutput(mlir::Value value) const { return llvm::is_contained(outputs, value); }
 };
 
-/// The outlines of a kernel; a later one may stand inside of an earlier one. Loops
-/// that are phases of one are searched only if it says so.
+/// Returns the outlines of a kernel. A later one may be inside of an earlier one. Searches loops
+/// that can be merged only if `acrossPhases`.
 std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage,
                                   bool acrossPhases);
 
-/// The loop and those that follow it, as long as each goes on with all that the one
-/// before carries, in the same registers.
+/// Returns the loop and the loops after it, as long as each continues with all loop-carried values
+/// of the one before in the same registers.
 llvm::SmallVector<mlir::scf::ForOp> findPhases(mlir::scf::ForOp first,
                                                const FragmentStorage &storage);
 
-/// A map that only combines a state with the reduction that stands before it.
+/// Returns the map after a reduction that only combines it with a state, or null.
 device::MapOp findMerge(device::ReduceOp op);
 
-/// Whether the text has nothing at the operation: where its result is used, what it
-/// is stands there.
+/// Returns whether the operation prints nothing itself, because its expression is printed at each
+/// use.
 bool isWrittenInPlace(mlir::Operation &op, const FragmentStorage &storage);
 
 } // namespace moa::cuda

@@ -29,8 +29,8 @@ Operation *KernelPrinter::getNext(Operation *op) const {
   return next == steps.end() ? nullptr : *next;
 }
 
-/// What the states of the program are called among the outputs, or what the outputs
-/// are: `update_max_add`.
+/// Returns a name after the states that the function updates, or else after its outputs. For
+/// example, `update_max_add`.
 std::string KernelPrinter::wishForFunction(const Outline &outline) const {
   std::vector<std::string> words;
   auto add = [&](const std::string &name) {
@@ -58,11 +58,11 @@ std::string KernelPrinter::wishForFunction(const Outline &outline) const {
 
 std::string KernelPrinter::freshParameter(llvm::StringRef wish) {
   std::string name = fresh(wish);
-  scopes.back().names.pop_back(); // taken to the end
+  scopes.back().names.pop_back(); // stays taken
   return name;
 }
 
-/// The parameters for values: arrays that are written, other arrays, scalars.
+/// Declares the parameters for values: written arrays, other arrays, then scalars.
 void KernelPrinter::declareParameters() {
   Outline &outline = outlines[*function];
   llvm::SetVector<Value> written, read;
@@ -118,7 +118,6 @@ std::string KernelPrinter::threadPlace(const std::string &part, const std::strin
   return name;
 }
 
-/// Writes the function of an outline.
 llvm::Expected<std::string> KernelPrinter::printFunction() {
   Outline &outline = outlines[*function];
   depth = 1;
@@ -148,7 +147,7 @@ llvm::Expected<std::string> KernelPrinter::printFunction() {
 Operation *KernelPrinter::printCall(Call call) {
   auto [outline, place] = call;
   const std::vector<Operation *> &steps = outline->places[place];
-  // Scalars between the steps do not depend on them; a function is given them.
+  // Scalars between the steps do not depend on them. A function takes them as parameters.
   for (Operation *op = steps.front(); op != steps.back() && !isStepOfFunction(op);
        op = op->getNextNode())
     if (!llvm::is_contained(steps, op) && !isWrittenInPlace(*op, storage))

@@ -1,4 +1,4 @@
-//===- Phases.cpp - statements of loops that follow each other ------------===//
+//===- Phases.cpp - merging the statements of consecutive loops -----------===//
 #include "lib/Target/CUDA/Phases.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,7 +11,7 @@ namespace moa::cuda {
 
 using Statements = std::vector<Statement>;
 
-/// The longest common subsequence stands once.
+/// Merges a body into the statements so far along the longest common subsequence.
 static Statements align(const Statements &merged, const Statements &body, unsigned phase) {
   size_t rows = merged.size(), columns = body.size();
   std::vector<std::vector<unsigned>> common(rows + 1, std::vector<unsigned>(columns + 1));
@@ -40,8 +40,7 @@ static StringRef nameOf(const Statement &constant) {
   return StringRef(constant.text).split(" = ").first;
 }
 
-/// Whether the word stands in the statement; in a constant's own definition only
-/// behind its name.
+/// Returns whether a statement contains the word; for a constant, whether its value does.
 static bool mentions(const Statement &statement, StringRef word) {
   StringRef text = statement.text;
   if (statement.kind == Statement::Constant)
@@ -59,7 +58,7 @@ static StringRef valueOf(const Statement &constant) {
   return StringRef(constant.text).split(" = ").second;
 }
 
-/// Whether the value of a constant may depend on the statement.
+/// Returns whether the value of a constant may depend on the statement.
 static bool defines(const Statement &statement, const Statement &constant) {
   if (statement.kind == Statement::Constant)
     return mentions(constant, nameOf(statement));
@@ -73,7 +72,7 @@ static bool defines(const Statement &statement, const Statement &constant) {
   return false;
 }
 
-/// One constant that is in each phase what these are.
+/// Returns one constant that has the value of each phase.
 static Statement choose(llvm::ArrayRef<Statement> values, unsigned count,
                         const std::string &phase) {
   auto part = [](StringRef value) {
@@ -93,8 +92,8 @@ static Statement choose(llvm::ArrayRef<Statement> values, unsigned count,
           (1u << count) - 1};
 }
 
-/// Constants that are needed outside of their stretch of equal phases become those of
-/// all phases, which may make others needed. False if that is not possible.
+/// Defines constants for all phases if they are needed outside their stretch of equal phases. This
+/// may make further constants needed. Returns false if it is impossible.
 static bool shareConstants(Statements &list, unsigned count, const std::string &phase) {
   const unsigned all = (1u << count) - 1;
   for (size_t k = 0; k < list.size(); ++k) {
@@ -118,7 +117,7 @@ static bool shareConstants(Statements &list, unsigned count, const std::string &
       continue;
     Statements values, between;
     for (size_t other = k; other <= last; ++other) {
-      // A value moves behind what stands in between, which must not decide it.
+      // A value moves after the statements in between, so these must not affect it.
       bool isValue = list[other].kind == Statement::Constant && nameOf(list[other]) == name;
       auto decides = [&](const Statement &value) {
         return !isValue && list[other].phases & value.phases && defines(list[other], value);
@@ -127,8 +126,7 @@ static bool shareConstants(Statements &list, unsigned count, const std::string &
         return false;
       (isValue ? values : between).push_back(list[other]);
     }
-    // It stands in front of the statements of single phases, unless it is made of what
-    // they define.
+    // Place it before the statements of single phases, unless its value depends on them.
     Statement shared = choose(values, count, phase);
     list.erase(list.begin() + k, list.begin() + last + 1);
     list.insert(list.begin() + k, between.begin(), between.end());

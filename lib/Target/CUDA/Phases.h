@@ -1,10 +1,9 @@
-//===- Phases.h - statements of loops that follow each other ----*- C++ -*-===//
+//===- Phases.h - merging the statements of consecutive loops ---*- C++ -*-===//
 //
-// Loops behind each other that carry the same registers often do nearly the same, as
-// those over the first tile, masked tiles and full ones. Their texts are written as
-// one: statements that all have stand there once, others under a condition on the
-// phase. What remains if the phase is fixed is that loop's own text, with constants
-// in front that it does not use.
+// Consecutive loops with the same loop-carried registers are often nearly equal, for example those
+// over the first tile, masked tiles and full tiles. Their texts are merged into one loop: common
+// statements occur once, others under a condition on the phase. With the phase fixed, each loop's
+// own text remains, preceded by constants that it does not use.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_CUDA_PHASES_H
@@ -16,8 +15,8 @@
 
 namespace moa::cuda {
 
-/// A statement of a loop's body. A constant has a type and `text` is `name = value`;
-/// of a call `text` is without its semicolon; else it is whole lines.
+/// A statement of a loop's body: whole lines, a call without its semicolon, or a constant with its
+/// type and the text `name = value`.
 struct Statement {
   enum Kind { Lines, Constant, Call } kind = Lines;
   std::string text, type;
@@ -27,14 +26,13 @@ struct Statement {
   }
 };
 
-/// The statements of all phases in an order that keeps each phase's own. A constant
-/// that is used under other conditions than its own is given to all phases, by a
-/// choice among its values by `phase`, a variable. Fails if a name would stand for
-/// different things, or if little is saved.
+/// Merges the statements of all phases, keeping each phase's order. A constant that is used outside
+/// its own phases is defined for all phases, selected by the variable `phase`. Fails if a name has
+/// several meanings or if little is saved.
 std::optional<std::vector<Statement>> mergePhases(const std::vector<std::vector<Statement>> &bodies,
                                                   const std::string &phase);
 
-/// The condition that the phase is one of these, of `count`: `phase >= 1`.
+/// Prints the condition that the phase is one of `phases` of `count`, for example `phase >= 1`.
 std::string printCondition(unsigned phases, unsigned count, const std::string &phase);
 
 } // namespace moa::cuda

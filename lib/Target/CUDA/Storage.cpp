@@ -1,4 +1,4 @@
-//===- Storage.cpp - fragments that share registers -----------------------===//
+//===- Storage.cpp - register allocation of fragments ---------------------===//
 #include "lib/Target/CUDA/Storage.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -13,7 +13,7 @@ static bool isFragment(Value value) { return isa<device::FragmentType>(value.get
 FragmentStorage::FragmentStorage(device::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   unsigned next = 0;
-  // Each operation has a point before and one after it, each block one at its start.
+  // Each operation has a point before and after it, each block one at its start.
   auto visit = [&](auto &self, Block &block) -> void {
     starts[&block] = next++;
     for (Operation &op : block) {
@@ -35,8 +35,8 @@ FragmentStorage::FragmentStorage(device::KernelOp kernel) {
   for (auto join :
        {&FragmentStorage::joinRequired, &FragmentStorage::joinBranch, &FragmentStorage::joinNext})
     kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { (this->*join)(op); });
-  // A loop's first values last loop first: what the loops hand on is one array, and
-  // where it cannot be that of the first value, there is one copy before them all.
+  // Visit the initial values of loops from the last loop to the first. Values passed between the
+  // loops then share one array; if the first value cannot, one copy precedes all loops.
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : llvm::reverse(ops))
@@ -55,13 +55,13 @@ Operation *FragmentStorage::getEnd(Operation *user, Value fragment) {
         return reader;
       if (auto next = dyn_cast<device::ContractOp>(reader);
           next && next.getC() == contract.getResult())
-        return getEnd(next, next.getA()); // which is awaited behind both
+        return getEnd(next, next.getA()); // awaited after both
     }
   return user->getBlock()->getTerminator();
 }
 
-/// From the definition to the use: all of a loop that repeats the use, and of a
-/// conditional only the side it stands on.
+/// Adds the live range from the definition to a use. It includes all of a loop that repeats the
+/// use, but only the used side of a conditional.
 void FragmentStorage::addUse(std::vector<Interval> &live, Value fragment, Operation *user) const {
   Block *home = fragment.getParentBlock();
   Operation *at = getEnd(user, fragment);
@@ -91,12 +91,12 @@ void FragmentStorage::addValue(Value fragment) {
   unsigned start =
       definition ? points.lookup(definition).second : starts.lookup(fragment.getParentBlock());
   entry.live.emplace_back(start, start);
-  // A map over elements that writes rows writes each several times.
+  // A map over elements writes each of its rows several times.
   if (auto map = dyn_cast_or_null<device::MapOp>(definition);
       map && cast<device::FragmentType>(fragment.getType()).getLayout() != map.getLayout())
     entry.live.emplace_back(points.lookup(map).first, start);
-  // The next values of a loop and the results of a conditional are written at the
-  // end of its blocks.
+  // The next values of a loop and the results of a conditional are written at the end of their
+  // blocks.
   if (auto loop = dyn_cast_or_null<scf::ForOp>(fragment.getParentBlock()->getParentOp());
       loop && !definition)
     entry.live.emplace_back(points.lookup(loop.getBody()->getTerminator()).second,
@@ -135,7 +135,7 @@ void FragmentStorage::unite(Value x, Value y, bool isRequired) {
   from = Class();
 }
 
-/// An array that the tensor cores add to, and one that a loop carries.
+/// Unites arrays that the tensor cores accumulate into, and those that a loop carries.
 void FragmentStorage::joinRequired(Operation *op) {
   if (auto await = dyn_cast<device::AwaitOp>(op))
     unite(await.getFragment(), await.getResult(), /*isRequired=*/true);
@@ -170,8 +170,8 @@ void FragmentStorage::joinBranch(Operation *op) {
   if (auto branch = dyn_cast<device::IfAnyOp>(op))
     for (auto [result, other] : llvm::zip(branch.getResults(), branch.getOtherwise())) {
       unite(result, other);
-      // Without another side the results are there before it starts; only their own
-      // other values may still be read inside.
+      // The results exist before the region starts. Inside, only the other values that they are
+      // copied from may still be read.
       unsigned start = points.lookup(branch).first + 1;
       classes[classOf.lookup(result)].live.emplace_back(start, start);
     }
@@ -182,7 +182,7 @@ void FragmentStorage::joinBranch(Operation *op) {
           unite(result, source);
 }
 
-/// Rows are few registers: their values keep names of their own.
+/// Values of rows keep arrays of their own, because they have few registers.
 void FragmentStorage::joinMap(Operation *op) {
   if (auto map = dyn_cast<device::MapOp>(op); map && map.getLayout().getRank() > 1)
     for (Value result : map.getResults())
@@ -205,7 +205,7 @@ bool FragmentStorage::isCopiedConstant(device::FillOp op) const {
 }
 
 std::string FragmentStorage::nameOf(Value fragment) const {
-  // A state's own name before that of a value it takes.
+  // A state's own name precedes that of its values.
   std::string name;
   for (Value member : classes[classOf.lookup(fragment)].members)
     if (auto named = dyn_cast<NameLoc>(member.getLoc()))

@@ -1,9 +1,8 @@
-//===- Storage.h - fragments that share registers ---------------*- C++ -*-===//
+//===- Storage.h - register allocation of fragments -------------*- C++ -*-===//
 //
-// A fragment is an array of a thread's registers. Values that one loop or
-// conditional hands on, and the result of a map over a value that ends there,
-// share one array where no two of them are needed at the same time; the text then
-// names the same array instead of copying.
+// A fragment is an array of a thread's registers. Loop-carried values, results of conditionals, and
+// the result of a map over a dying value share one array if their live ranges are disjoint. The
+// text then uses the same array instead of copying (register coalescing).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_CUDA_STORAGE_H
@@ -17,32 +16,32 @@
 
 namespace moa::cuda {
 
-/// The arrays of one kernel's fragments.
+/// Assigns register arrays to the fragments of one kernel.
 class FragmentStorage {
 public:
   explicit FragmentStorage(device::KernelOp kernel);
 
-  /// The value that stands for all that share the fragment's array.
+  /// Returns the value that represents all fragments in the same array.
   mlir::Value of(mlir::Value fragment) const;
-  /// Whether the fragment is one constant that is only copied, into arrays of others.
+  /// Returns whether the fragment is a constant that is only copied into other arrays.
   bool isCopiedConstant(device::FillOp op) const;
-  /// What the array is called in the program, or empty.
+  /// Returns the array's name in the program, or an empty text.
   std::string nameOf(mlir::Value fragment) const;
 
 private:
-  /// Points of the program's text, both ends included.
+  /// Points of the program's text, including both ends.
   using Interval = std::pair<unsigned, unsigned>;
   struct Class {
     std::vector<mlir::Value> members;
     std::vector<Interval> live;
-    /// The sum of products that starts at zero: only the tensor cores write it,
-    /// or it would have to be fenced in the next round.
+    /// A sum of products that starts at zero. Only tensor cores may write it: other writes would
+    /// need a fence in the next iteration.
     bool isReserved = false;
   };
 
   void addValue(mlir::Value fragment);
   void addUse(std::vector<Interval> &live, mlir::Value fragment, mlir::Operation *user) const;
-  /// Where the registers of a contraction's operand are free again.
+  /// Returns the operation after which a contraction's operand registers are free again.
   static mlir::Operation *getEnd(mlir::Operation *user, mlir::Value fragment);
   void unite(mlir::Value x, mlir::Value y, bool isRequired = false);
   void joinRequired(mlir::Operation *op);
@@ -51,7 +50,7 @@ private:
   void joinBranch(mlir::Operation *op);
   void joinMap(mlir::Operation *op);
 
-  llvm::DenseMap<mlir::Operation *, Interval> points; // before and after
+  llvm::DenseMap<mlir::Operation *, Interval> points; // points before and after each operation
   llvm::DenseMap<mlir::Block *, unsigned> starts;
   llvm::DenseMap<mlir::Value, unsigned> classOf;
   std::vector<Class> classes;

@@ -1,8 +1,7 @@
 //===- TileHelpers.cpp - device functions for tiles -----------------------===//
 //
-// One instruction sequence each. Encodings follow the PTX ISA 8.6: mbarrier
-// (9.7.13.15), cp.async.bulk.tensor (9.7.9.25), wgmma and its matrix descriptors
-// (9.7.15).
+// Each function is one instruction sequence. Encodings follow the PTX ISA 8.6: mbarrier
+// (9.7.13.15), cp.async.bulk.tensor (9.7.9.25), wgmma and its matrix descriptors (9.7.15).
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/TileHelpers.h"
@@ -215,8 +214,7 @@ std::string requestContraction(int64_t columns, llvm::StringRef type,
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Operands of instructions in groups of ten and eight: `%0, …, %63` and
-/// `"+f"(d[0]), …` by macros.
+/// Macros for the operands of instructions, `%0, …, %63` and `"+f"(d[0]), …`, by groups.
 static const char *const kOperandMacros =
     R"(// Operands %0 and on of an instruction by tens, and the registers behind them by fours.
 #define TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
@@ -224,14 +222,14 @@ static const char *const kOperandMacros =
 #define SUMS_16(d, k) SUMS_4(d, k), SUMS_4(d, (k) + 4), SUMS_4(d, (k) + 8), SUMS_4(d, (k) + 12)
 )";
 
-/// The same for registers of integers.
+/// The same for integer registers.
 static const char *const kIntegerMacros =
     R"(#define INT_SUMS_4(d, k) "+r"(d[k]), "+r"(d[(k) + 1]), "+r"(d[(k) + 2]), "+r"(d[(k) + 3])
 #define INT_SUMS_16(d, k) INT_SUMS_4(d, k), INT_SUMS_4(d, (k) + 4), INT_SUMS_4(d, (k) + 8), INT_SUMS_4(d, (k) + 12)
 )";
 
-/// One wgmma of 64 x columns x 32 bytes with its accumulators as operands. What follows
-/// the sums in the operand list is the same for both places of operand a.
+/// Prints one wgmma of 64 x columns x 32 bytes with its accumulators as operands. The operands
+/// after the sums are the same whether operand a is in registers or in shared memory.
 static std::string printContraction(llvm::StringRef name) {
   llvm::SmallVector<llvm::StringRef> words;
   name.split(words, '_');
@@ -259,7 +257,7 @@ static std::string printContraction(llvm::StringRef name) {
     }
     row += " " + word;
   };
-  // The places of the sums: tens by macro, the rest written out.
+  // The placeholders of the sums: tens by macro, the rest explicitly.
   for (int k = 0; k < (sums - 1) / 10; ++k)
     add("TEN(\"" + (k ? std::to_string(k) : "") + "\")");
   std::string rest;
@@ -288,8 +286,8 @@ static std::string printContraction(llvm::StringRef name) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// The coordinates of a tile of an array of `rank`: parameters, placeholders from
-/// `first`, operands from the innermost axis out.
+/// The coordinates of a tile of an array of `rank`: parameters, placeholders from `first`, and
+/// operands from the innermost axis outwards.
 namespace {
 struct Coordinates {
   std::string parameters, places, operands;
@@ -314,8 +312,8 @@ static int getRank(llvm::StringRef name) {
   return rank;
 }
 
-/// copy_tile_4d: one tile of an array of rank 4, in boxes of 128 bytes of the columns; of
-/// elements of 8 bits by copy_byte_tile_4d.
+/// Prints copy_tile_4d, which copies a tile of an array of rank 4 in boxes of 128 bytes of the
+/// columns. For 8-bit elements it is copy_byte_tile_4d.
 static std::string printCopy(llvm::StringRef name) {
   bool ofBytes = name.starts_with("copy_byte_");
   Coordinates at(getRank(name), 3, ofBytes ? 128 : 64, name.contains("_from_"));
@@ -343,8 +341,8 @@ static std::string printCopy(llvm::StringRef name) {
          at.operands + " : \"memory\");\n}\n";
 }
 
-/// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns;
-/// store_tile_async_4d does not wait until they have been read.
+/// Prints store_tile_4d, which stores 64 rows of a tile in boxes of 64 columns. store_tile_async_4d
+/// does not wait until they have been read.
 static std::string printStore(llvm::StringRef name) {
   Coordinates at(getRank(name), 2, 64);
   bool waits = !name.contains("_async_");

@@ -9,14 +9,13 @@
 
 namespace moa::cuda {
 
-/// The name of a macro for one wgmma of 64 x `columns` x 32 bytes of operands of a type
-/// ("BF16", "F16", "S8"), which the file will then hold: the sums, the descriptor of b,
-/// whether to add, the text of operand a (its registers or descriptor start at
-/// %`columns`/2 + 2), signs and transpositions where the type has some, operand a.
+/// Returns the name of a macro for one wgmma of 64 x `columns` x 32 bytes and adds it to `helpers`.
+/// The operand type is "BF16", "F16", "S8" or "E4M3". Macro parameters are the sums, the descriptor
+/// of b, the add predicate, the text of operand a (registers or descriptor from %`columns`/2 + 2
+/// on), signs and transpositions if the type has any, and operand a.
 std::string requestContraction(int64_t columns, llvm::StringRef type,
                                std::set<std::string> &helpers);
 
-/// The definitions of the tile functions among `helpers`.
 std::string printTileHelpers(const std::set<std::string> &helpers);
 
 } // namespace moa::cuda

@@ -1,4 +1,4 @@
-//===- TilePrinter.cpp - the work of warpgroups as CUDA C++ ---------------===//
+//===- TilePrinter.cpp - operations of warpgroups as CUDA C++ ---*- C++ -*-===//
 #include "dialects/Device/IR/LayoutMaps.h"
 #include "lib/Target/CUDA/KernelPrinter.h"
 
@@ -8,10 +8,10 @@ namespace moa::cuda {
 
 using device::RingType;
 
-/// The same in all lanes, so that addresses made from it are not per thread.
+/// The shuffle makes the value uniform, so that addresses made from it are not per thread.
 static constexpr const char *kWarpgroup = "__shfl_sync(0xffffffff, threadIdx.x / 128, 0)";
 
-/// The barrier of a warpgroup: 1 is that of all consumers.
+/// The barrier of a warpgroup. Barrier 1 is that of all consumers.
 static constexpr const char *kSyncWarpgroup =
     "asm volatile(\"bar.sync %0, 128;\" ::\"r\"(2 + threadIdx.x / 128) : \"memory\");";
 
@@ -20,14 +20,14 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::SharedOp, device::BarriersOp>([&](auto) { return printShared(op), true; })
       .Case<device::SpecializeOp>([&](auto roles) { return printSpecialize(roles), true; })
       .Case<device::WarpgroupOp>([&](device::WarpgroupOp number) {
-        // Fragments of a kernel without roles are those of its one warpgroup.
+        // Without roles, the block is one warpgroup, which has all fragments.
         if (!hasRoles() || !number.getAgain())
           return values[op->getResult(0)] = Expr{hasRoles() ? "warpgroup" : "0"}, true;
         return define(*op, {kWarpgroup}, /*mayInline=*/false), true;
       })
       .Case<device::AwaitConsumersOp>([&](auto) { return giveBlock(), true; })
       .Case<device::KeptOp>([&](device::KeptOp kept) {
-        if (inProducer) // which has found it out
+        if (inProducer) // the producer has computed it
           return values[op->getResult(0)] = value(kept.getOperand()), true;
         std::string text =
             launch.nextBlock ? ofAllLanes(kept.getOperand()) : keptNumber(kept.getOperand());
@@ -59,7 +59,7 @@ bool KernelPrinter::printTile(Operation *op) {
         writeCall("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ")");
         return true;
       })
-      .Case<device::ThreadOffsetOp>([](auto) { return true; }) // by the map around it
+      .Case<device::ThreadOffsetOp>([](auto) { return true; }) // printed by the enclosing map
       .Case<device::AnyOp>([&](auto any) { return printAny(any), true; })
       .Case<device::IfAnyOp>([&](auto branch) { return printIfAny(branch), true; })
       .Case<device::FillOp>([&](auto fill) { return printFill(fill), true; })
@@ -74,7 +74,7 @@ bool KernelPrinter::printTile(Operation *op) {
           [&](device::AwaitStoresOp wait) { return printAwaitStores(wait), true; })
       .Case<device::SyncWarpgroupOp>([&](auto barrier) {
         if (!isa_and_nonnull<device::StoreTileOp>(
-                barrier->getNextNode())) // which prints it next to what it is for
+                barrier->getNextNode())) // prints it next to its reason
           write(kSyncWarpgroup);
         return true;
       })
@@ -103,7 +103,7 @@ void KernelPrinter::declareShared() {
     write("extern __shared__ __align__(1024) unsigned char shared[];");
 }
 
-/// Rounds of one index per thread; the members of each are appended in order.
+/// Prints rounds with one index per thread. The members of each round are appended in order.
 void KernelPrinter::printCollect(device::CollectOp op) {
   declareShared();
   helpers.insert("append_members");
@@ -177,14 +177,14 @@ void KernelPrinter::printShared(Operation *op) {
 
 bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::SpecializeOp>().empty(); }
 
-/// Where a number of the block stands in shared memory.
+/// Returns the address of a block's number in shared memory.
 std::string KernelPrinter::keptNumber(Value number) {
   return keptArray + "[" +
          std::to_string(llvm::find(launch.getKept(), number) - launch.getKept().begin()) + "]";
 }
 
-/// By the first thread, before all others go on, if the block does: whether it does is found out
-/// meanwhile.
+/// Prints the initialisation of the barriers by the first thread, before the others pass
+/// __syncthreads. Computes meanwhile whether the block has work (`goesOn`).
 void KernelPrinter::initBarriers(Value goesOn) {
   helpers.insert("init_barriers");
   if (!launch.getKept().empty()) {
@@ -214,7 +214,7 @@ void KernelPrinter::initBarriers(Value goesOn) {
               ")");
   }
   writeCall("publish_barriers()");
-  if (!launch.nextBlock) // else for each block
+  if (!launch.nextBlock) // else once per tile
     for (Value number : launch.getKept())
       writeCall(keptNumber(number) + " = " + value(number).text);
   close();
@@ -223,7 +223,7 @@ void KernelPrinter::initBarriers(Value goesOn) {
   write("__syncthreads();");
 }
 
-/// Initialises the barriers and splits the block.
+/// Initialises the barriers and splits the block into roles.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   bool isOfBlock = op.getCondition() && launch.isOfBlock(op.getCondition().getDefiningOp());
   initBarriers(isOfBlock ? Value() : op.getCondition());
@@ -247,7 +247,7 @@ void KernelPrinter::printRoles(device::SpecializeOp op) {
   close();
 }
 
-/// Where a block goes on with others, by numbers from a counter.
+/// Prints the producer of a persistent kernel, which takes tile numbers from a counter.
 void KernelPrinter::printProducerBlocks(device::SpecializeOp op) {
   helpers.insert({"wait", "arrive", "next_block"});
   device::NextBlockOp next = launch.nextBlock;
@@ -278,7 +278,7 @@ void KernelPrinter::printProducerBlocks(device::SpecializeOp op) {
   turn.clear();
 }
 
-/// One behind the other, as the producer gives them.
+/// Prints the consumers of a persistent kernel, which process tiles in the order of the producer.
 void KernelPrinter::printConsumerBlocks(device::SpecializeOp op) {
   helpers.insert("arrive_all");
   pushScope();
@@ -297,8 +297,8 @@ void KernelPrinter::printConsumerBlocks(device::SpecializeOp op) {
   turn.clear();
 }
 
-/// A number that the producer has given: lane 0's, where it has 32 bits, so that ptxas sees the
-/// same in all lanes, by which it orders what the tiles do (2 % of the time).
+/// Returns a number that the producer stored. 32-bit numbers are broadcast from lane 0. ptxas then
+/// knows them to be uniform and schedules the tile operations better.
 std::string KernelPrinter::ofAllLanes(Value number) {
   Type type = number.getType();
   std::string kept = keptNumber(number), word = "__shfl_sync(0xffffffff, int(" + kept + "), 0)";
@@ -316,7 +316,7 @@ std::string KernelPrinter::ofAllLanes(Value number) {
   return type.isIndex() || type.isInteger(64) ? kept : type.isInteger(1) ? word + " != 0" : word;
 }
 
-/// Its bits, for that.
+/// Returns the bits of a number to store.
 std::string KernelPrinter::bitsOf(Value number) {
   Type type = number.getType();
   std::string text = value(number).text;
@@ -328,7 +328,7 @@ std::string KernelPrinter::bitsOf(Value number) {
   return bits ? bits + text + ")" : text;
 }
 
-/// Numbers of a block, when consumers have left the one before.
+/// Prints the hand-over of a tile's numbers, after the consumers have left the previous tile.
 void KernelPrinter::giveBlock() {
   write("wait(" + leftBarrier + ", 1 - " + turn + ");");
   for (Value number : launch.getKept())
@@ -360,7 +360,7 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
   write(helper + sizes + tile + ", &" + map + coordinates + ");");
 }
 
-/// The thread that has started stores waits for them, if that is not part of the last one.
+/// Prints the wait of the thread that started stores, unless the last store includes it.
 void KernelPrinter::printAwaitStores(device::AwaitStoresOp op) {
   if (isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
     return;

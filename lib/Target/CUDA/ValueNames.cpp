@@ -1,7 +1,7 @@
-//===- ValueNames.cpp - what the emitted text calls a value ---------------===//
+//===- ValueNames.cpp - names of values in the emitted text ---------------===//
 //
-// The program's own names come first. A value without one is called after what it
-// becomes, the next value of a state, or after the operation that makes it.
+// Names of the program take precedence. A value without one is named after the state that it
+// becomes next, or after the operation that defines it.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
@@ -16,7 +16,7 @@ static std::string nameIn(Location loc) {
   return named ? named.getName().str() : "";
 }
 
-/// The word for an operation's result, or empty.
+/// Returns the word for an operation's result, or an empty text.
 static std::string wordFor(Operation *op) {
   if (!op)
     return "";
@@ -61,7 +61,7 @@ static std::string wordFor(Operation *op) {
       .Default([](auto) { return ""; });
 }
 
-/// An index of a tile's element: `first_m + j` is `m`, `row_base + i` is `row`.
+/// Returns the name of a tile element's index: `first_m + j` is `m`, `row_base + i` is `row`.
 static std::string indexWord(arith::AddIOp sum) {
   bool isElement = llvm::any_of(sum->getOperands(), [](Value operand) {
     auto argument = dyn_cast<BlockArgument>(operand);

@@ -1,7 +1,7 @@
-//===- WarpPrinter.cpp - what warps do on registers, as CUDA C++ ----------===//
+//===- WarpPrinter.cpp - operations of warps on registers as CUDA C++ -*- C++ -*-===//
 //
-// Products by mma.sync, reads of tiles by ldmatrix, and changes of layout: each is a
-// function of the file, whose text follows from the layouts.
+// Products by mma.sync, tile loads by ldmatrix, and layout conversions. Each is a function whose
+// text follows from the layouts.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/IR/LayoutMaps.h"
@@ -22,7 +22,7 @@ static bool isPacked(FragmentType type) {
          type.getElementType().getIntOrFloatBitWidth() == 16;
 }
 
-/// `{0, 1, 2}` of what `text` says.
+/// Joins texts of the items as `{0, 1, 2}`.
 template <class List, class Text> static std::string braces(const List &list, Text text) {
   std::string inner;
   for (const auto &item : list)
@@ -35,8 +35,8 @@ template <class List, class Text> static std::string braces(const List &list, Te
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The registers of one operand's tiles, as text: by a formula where it is linear in
-/// the tile's place, else by a table.
+/// The registers of one operand's tiles as text: a formula if it is linear in the position of the
+/// tile, else a table.
 class RegisterTable {
 public:
   RegisterTable(const device::TileRegisters &tiles, int64_t each, const char *name, const char *row,
@@ -61,7 +61,6 @@ public:
 
   size_t count() const { return table[0][0].size(); }
   bool isFormula() const { return isLinear; }
-  /// The declaration of the table, if there is one.
   std::string declaration() const {
     if (isLinear)
       return "";
@@ -74,7 +73,7 @@ public:
                   }) +
            ";\n";
   }
-  /// `array[…]` for every register of the tile.
+  /// Returns `array[…]` for each register of the tile.
   std::string registers(const char *array) const {
     std::string text;
     for (size_t i = 0; i != count(); ++i)
@@ -102,7 +101,7 @@ private:
 };
 } // namespace
 
-/// One mma.sync: the sums first, which it adds to.
+/// Requests the function for one mma.sync, which adds to its first operands.
 static std::string requestProduct(const device::TileInstruction &tile, Type element,
                                   Helpers &helpers) {
   std::string type = element.isF64() ? "f64" : element.isF16() ? "f16" : "bf16";
@@ -185,7 +184,7 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
 // Digits
 //===----------------------------------------------------------------------===//
 
-/// One digit of what is called `name` and has `count` values, times a weight.
+/// Returns one digit of `name`, which has `count` values, times a weight.
 static std::string digitText(const std::string &name, int64_t count, int64_t stride, int64_t size,
                              int64_t weight) {
   std::string text = name;
@@ -196,7 +195,7 @@ static std::string digitText(const std::string &name, int64_t count, int64_t str
   return weight == 1 ? text : text + " * " + number(weight);
 }
 
-/// An index along an axis as a sum of digits of warps, lanes and the register `e`.
+/// Returns an index along an axis as a sum of digits of warp, lane and register `e`.
 static std::string indexText(LayoutAttr layout, unsigned axis, ArrayRef<Place> places) {
   std::string text;
   for (const LayoutAttr::Digit &digit : layout.getDigits(axis)) {
@@ -214,8 +213,8 @@ static std::string indexText(LayoutAttr layout, unsigned axis, ArrayRef<Place> p
   return text;
 }
 
-/// Where a layout has the element of indices i0, i1, …: the number of its lane, with the
-/// replica of this one, or of its register.
+/// Returns where a layout has the element with indices i0, i1, …: its lane, in the replica of this
+/// lane, or its register.
 static std::string placeText(LayoutAttr layout, Place place) {
   std::string text;
   for (unsigned axis = 0; axis <= layout.getRank(); ++axis) {
@@ -237,7 +236,7 @@ static const char *const kThread =
     "  [[maybe_unused]] const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;\n";
 
 //===----------------------------------------------------------------------===//
-// Reading tiles
+// Tile loads
 //===----------------------------------------------------------------------===//
 
 static std::string requestMatrices(const device::MatrixLoads &plan, Helpers &helpers) {
@@ -316,7 +315,7 @@ void KernelPrinter::printLoadFragment(device::LoadFragmentOp op) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-/// The function that moves registers as a plan says.
+/// Requests the function that moves registers according to a plan.
 static std::string requestConversion(const device::LayoutConversion &plan, LayoutAttr from,
                                      LayoutAttr to, bool packed, Helpers &helpers) {
   size_t most = 0, units = plan.sources.size();
@@ -329,7 +328,7 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
   int64_t each = packed ? 2 : 1;
   return helpers.request(
       plan.movesLanes ? "convert_layout" : "reorder_registers", [&](const std::string &name) {
-        // The table of sources; −1 where a register has fewer than others.
+        // The table of sources, padded with −1.
         std::string table = braces(plan.sources, [&](const auto &list) {
           SmallVector<int64_t> padded(list.begin(), list.end());
           padded.resize(most, -1);
@@ -366,7 +365,7 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
           element = "__shfl_sync(0xffffffff, " + element + ", from)";
         if (isHalf)
           element += " >> " + asked + " % 2 * 16 & 0xffff";
-        // With halves the second one joins the first.
+        // The second of two halves joins the first.
         std::string target = isHalf ? "half" : "to[" + u + "]";
         std::string join = isHalf ? "    to[e / 2] = e % 2 ? to[e / 2] | half << 16 : half;\n" : "";
         std::string type = isHalf ? "uint32_t" : "T";

@@ -7,8 +7,8 @@
 
 namespace moa::gpu {
 
-/// The C header that declares the entry points that CUDA C++ text and launchers of PTX
-/// define. Its text depends on the arguments only.
+/// Returns the C header that declares the entry points in CUDA C++ files and PTX launchers. The
+/// text depends on the arguments only.
 std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard);
 
 } // namespace moa::gpu

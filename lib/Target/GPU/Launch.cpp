@@ -1,4 +1,4 @@
-//===- Launch.cpp - how a device kernel is launched -----------------------===//
+//===- Launch.cpp - launch parameters of a device kernel ------------------===//
 #include "lib/Target/GPU/Launch.h"
 #include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/Device/Transforms/Launches.h"
@@ -37,7 +37,6 @@ const TensorMap &Launch::getMap(device::CopyOp copy) const {
 }
 
 namespace {
-/// Collects what the ops of one kernel need.
 class Collector {
 public:
   explicit Collector(device::KernelOp kernel) : kernel(kernel) {
@@ -103,7 +102,7 @@ void Collector::visit(Operation *op) {
         launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 8);
       })
       .Case<device::SpecializeOp>([&](device::SpecializeOp roles) {
-        // Threads start with an equal share of what the roles have, in units of 8.
+        // Threads start with an equal share of the roles' registers, in units of 8.
         static const int64_t all = llvm::cantFail(loadGpuMachine("sm_90a")).registers;
         int64_t groups = roles.getWarpgroups() + 1;
         int64_t sum =
@@ -114,7 +113,7 @@ void Collector::visit(Operation *op) {
       .Case<device::ClearUnseenOp>([&](auto) { clears = true; });
 }
 
-/// What depends on the number of a block that is fetched, and what consumers read of it.
+/// Collects the ops that depend on a fetched tile number, and their values that consumers read.
 void Collector::findNextBlock() {
   for (auto next : kernel.getBody().front().getOps<device::NextBlockOp>())
     launch.nextBlock = next;
@@ -135,7 +134,7 @@ void Collector::findNextBlock() {
       launch.ofBlock.push_back(&op);
     }
   }
-  // Numbers that are kept anyway are read where they are asked for.
+  // Consumers read kept numbers at their uses.
   roles.getConsumer().walk([&](Operation *op) {
     if (isa<device::KeptOp>(op))
       return;
@@ -148,7 +147,7 @@ void Collector::findNextBlock() {
       launch.kept.push_back(v);
 }
 
-/// Whether another kernel's blocks grow with more sizes than this one's.
+/// Returns whether the block count of another kernel has a higher degree in the sizes.
 static bool hasFewBlocks(device::KernelOp kernel) {
   unsigned own = SymExpr::parse(kernel.getBlocks())->getDegree();
   return llvm::any_of(
@@ -259,10 +258,9 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
                     [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
   bool copies = false;
   program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
-  program.walk([&](device::StoreOp store) {
-    copies |= store.getPairs();
-  }); // which begin at a whole number of pairs
-  // What is read without waiting does not share a line of a cache with what is written meanwhile.
+  // Stores of pairs need aligned starts.
+  program.walk([&](device::StoreOp store) { copies |= store.getPairs(); });
+  // Arrays that are read without a wait must not share a cache line with arrays being written.
   bool overlaps = false;
   program.walk([&](device::KernelOp kernel) {
     overlaps |= kernel->hasAttr(device::kIdleAttr) || kernel->hasAttr(device::kBesideAttr);
@@ -277,8 +275,8 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     std::vector<SymExpr> extents;
     for (unsigned axis = 0; axis < type.getRank(); ++axis)
       extents.push_back(type.getExtent(axis));
-    // The workspace starts at a multiple of 64 bytes: 64 more between arrays keep their lines of
-    // 128 apart.
+    // The workspace starts at a multiple of 64 bytes, so 64 bytes more between arrays keep their
+    // 128-byte lines apart.
     int64_t unit = overlaps ? 128 : copies ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
     if (unit > 1)
       offset = SymExpr::floorDiv(offset + SymExpr(slack), SymExpr(unit)) * SymExpr(unit);

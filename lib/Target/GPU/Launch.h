@@ -1,7 +1,7 @@
-//===- Launch.h - how a device kernel is launched ---------------*- C++ -*-===//
+//===- Launch.h - launch parameters of a device kernel ----------*- C++ -*-===//
 //
-// What every text of a kernel must agree on with the host code that launches it.
-// All of it follows from the kernel, so that each target reads the same facts.
+// Facts about a kernel on which its code and the host code must agree. All targets derive them
+// here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_GPU_LAUNCH_H
@@ -16,8 +16,8 @@
 
 namespace moa::gpu {
 
-/// The descriptor of tiles of an array: `rows` along `rowAxis`, of which it has every `step`-th
-/// index, and 128 bytes of the last axis per box.
+/// A TMA descriptor (tensor map) for tiles of an array: `rows` indices along `rowAxis`, every
+/// `step`-th one, and boxes of 128 bytes of the last axis.
 struct TensorMap {
   std::string name;
   unsigned array = 0, rowAxis = 0;
@@ -26,8 +26,8 @@ struct TensorMap {
   bool hasSteps() const { return step != SymExpr(1); }
 };
 
-/// What one launch passes to its kernel, in this order: pointers of arrays,
-/// descriptors of tiles, values of scalars, symbols and strides.
+/// The parameters of one launch, in this order: array pointers, tensor maps, scalars, then the
+/// values of symbols and strides.
 struct KernelParameters {
   std::vector<unsigned> arrays; // numbers of the program's arguments
   std::vector<TensorMap> maps;
@@ -35,7 +35,7 @@ struct KernelParameters {
   std::vector<std::string> symbols; // `N`, `Q.s2`
 };
 
-/// Whether an index is known to be below 2^32.
+/// Returns whether an index is known to be below 2^32.
 bool isWord(mlir::Value index);
 
 /// One launch of a program.
@@ -43,60 +43,56 @@ struct Launch {
   std::string name;
   SymExpr blocks;
   int64_t threads = 0, sharedBytes = 0;
-  /// Whether it stands behind another launch of its program. The host then allows the device to
-  /// start its blocks while the last blocks of that one end, and the kernel begins by waiting until
-  /// all of them have, and what they wrote is seen: programmatic dependent launch, CUDA Programming
-  /// Guide.
+  /// Another launch of the program precedes this one. The device may then start its blocks while
+  /// that launch ends. The kernel first waits until the earlier blocks have ended and their writes
+  /// are visible (programmatic dependent launch, CUDA Programming Guide).
   bool follows = false;
-  /// Whether it need not wait for the launch in front of it (device::kBesideAttr), if that has been
-  /// launched: then all else has ended before. It has one block more, which ends behind that
-  /// launch, so that who waits for this one waits for both.
+  /// The kernel does not wait for the launch directly before it (device::kBesideAttr), if that
+  /// launch took place: all earlier ones have ended then. An extra block ends only after that
+  /// launch, so that waiting for this launch waits for both.
   bool isBeside = false;
-  /// Whether the next launch may start beside this one, which blocks tell when they have started,
-  /// and waited: it need not wait, or waits where this one has few blocks, whose places those that
-  /// wait do not take.
+  /// Blocks let the next launch start early (griddepcontrol.launch_dependents), once they have
+  /// started and waited. True if the next launch does not wait, or if this launch has few blocks:
+  /// the waiting blocks then do not take their places.
   bool letsNextStart = false;
-  /// The array of the flag that is 0 where it has nothing to do (device::kIdleAttr), and the number
-  /// of the launch behind which blocks may read it without waiting. They end then, but for the last
-  /// one, which waits.
+  /// The array with the skip flag, which is 0 if the kernel has nothing to do (device::kIdleAttr).
+  /// `idleBehind` is the number of the launch after which blocks may read it without waiting. They
+  /// then exit at once, except the last block, which waits.
   std::optional<unsigned> idle;
   unsigned idleBehind = 0;
-  /// Whether it only finds what NAME_shown tells, which launches it.
+  /// Only NAME_shown launches this kernel: it estimates errors.
   bool isTelling = false;
-  /// Its place among the launches of the program.
   unsigned number = 0;
-  /// Later launches count on its wait (device::findWaiting), but a host does not launch it if it
-  /// has no blocks. The host forgets the launches before it then, so that the next one does not
-  /// overlap with any.
+  /// Later launches rely on this launch's wait (device::findWaiting), but the host skips it if it
+  /// has no blocks. In this case the next launch must not overlap with any earlier one.
   bool isCountedOn = false;
-  /// The host allows it to overlap with the latest launch of the call if that is this one or one
-  /// behind it.
+  /// Returns a launch number. The host lets this launch overlap with the latest launch of the call
+  /// if that has at least this number.
   unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleBehind); }
-  /// Arrays that earlier launches write and this one only reads, by number: they change until that
-  /// is waited for, and are constant behind it.
+  /// Numbers of the arrays that earlier launches write and this one only reads. They are constant
+  /// after the wait for these launches.
   llvm::SmallVector<unsigned> awaited;
   bool awaits(unsigned array) const { return llvm::is_contained(awaited, array); }
-  /// Arrays that this kernel writes, and those of them that it also reads: other blocks write them
-  /// meanwhile.
+  /// Arrays that this kernel writes, and those that it also reads while other blocks write them.
   llvm::SmallVector<unsigned> written, exchanged;
   bool writes(unsigned array) const { return llvm::is_contained(written, array); }
-  /// Whether nothing else changes an array while this kernel runs.
+  /// Returns whether nothing else writes an array while this kernel runs.
   bool isAlone(unsigned array) const {
     return !awaits(array) && !llvm::is_contained(exchanged, array);
   }
-  /// It need not be launched but where x > y for each of these (onf::kRunsAttr).
+  /// The host may skip the launch unless x > y for all of these pairs (onf::kRunsAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
-  /// Blocks whose registers a multiprocessor has together, where roles divide them.
+  /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
   int64_t residents = 1;
-  /// Where blocks go on with others (device.next_block): that operation, what stands in front of
-  /// the roles and depends on it, in order, and the values of it that consumers read.
+  /// In persistent kernels (device.next_block): the op that fetches the next tile, the ops before
+  /// the roles that depend on the tile, in order, and their values that consumers read.
   device::NextBlockOp nextBlock;
   llvm::SmallVector<mlir::Operation *> ofBlock;
   llvm::SmallVector<mlir::Value> given;
   bool isOfBlock(mlir::Operation *op) const { return llvm::is_contained(ofBlock, op); }
-  /// What it does in stages (device.stages); null where it has none.
+  /// The stages of the kernel (device.stages), or null.
   device::StagesOp stages;
-  /// The most blocks of a grid where blocks do the work of further ones.
+  /// Returns the largest grid of a persistent kernel, or nothing for other kernels.
   std::optional<int64_t> getMostBlocks() const {
     if (stages)
       return static_cast<int64_t>(device::StagesOp(stages).getResidents()) + isBeside;
@@ -104,24 +100,23 @@ struct Launch {
       return std::nullopt;
     return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;
   }
-  /// The first bytes of two barriers: of the producer, which has given numbers of a block, and of
-  /// the consumers' threads, which have left one; and of the number that says whether there is a
-  /// block.
+  /// Offsets in shared memory: of the producer's barrier (a tile's numbers are stored), of the
+  /// consumers' barrier (all threads have left a tile), and of the word that is 0 after the last.
   int64_t givenBarrier = 0, leftBarrier = 0, isMorePlace = 0;
   KernelParameters parameters;
 
-  /// The first byte of a ring, of barriers or of a list in shared memory.
+  /// Returns the byte offset of a ring, of barriers or of a list in shared memory.
   int64_t getPlace(mlir::Value memory) const { return places.lookup(memory); }
-  /// The first byte of the four words `device.clear_unseen` collects its bits in.
+  /// Returns the byte offset of the four words in which `device.clear_unseen` collects bits.
   int64_t getClearWords() const { return clearWords; }
-  /// The first byte of the 32 words `device.collect` counts the warps' members in.
+  /// Returns the byte offset of the 32 words in which `device.collect` counts members per warp.
   int64_t getCollectWords() const { return collectWords; }
-  /// The numbers that `device.kept` reads, each once, and the first byte of one of them.
+  /// Returns the numbers that `device.kept` reads, without repetition.
   llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
   int64_t getKeptPlace(mlir::Value number) const {
     return firstKept + 8 * (llvm::find(kept, number) - kept.begin());
   }
-  /// The descriptor of an array's tiles of so many rows.
+  /// Returns the tensor map of an array's tiles of the given rows.
   const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows,
                           const SymExpr &step = SymExpr(1)) const;
   const TensorMap &getMap(device::CopyOp copy) const;
@@ -131,8 +126,7 @@ struct Launch {
   std::vector<mlir::Value> kept;
 };
 
-/// An array of a program's workspace: its number among the program's arguments, the type
-/// of an element, where it starts and how many bytes it has.
+/// An array of a program's workspace. `number` is its position among the program's arguments.
 struct WorkspaceArray {
   unsigned number = 0;
   std::string name;
@@ -143,21 +137,19 @@ struct WorkspaceArray {
   int64_t unit = 1, slack = 0;
 };
 
-/// Whether an array starts where only a call knows: a launcher then adds up bytes once for all of
-/// them, as what stands behind many has a long expression.
+/// Returns whether some array starts at an offset known only at run time. Launchers then compute
+/// all offsets once, because the expressions of late arrays are long.
 bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays);
 
-/// The arrays of the workspace one behind the other, those of wider elements first, so that
-/// all of them are aligned: to 64 bytes where tiles of one are copied, or runs begin where wide
-/// accesses may. Where launches overlap, no two arrays share a line of 128 bytes, wherever the
-/// workspace starts.
+/// Returns the arrays of the workspace in order of placement, wider elements first, so that all are
+/// aligned. They are aligned to 64 bytes if tiles or wide accesses need it. If launches overlap, no
+/// two arrays share a cache line of 128 bytes, wherever the workspace starts.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
-/// The bytes of all of them.
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);
 
-/// The launch of a kernel. Rings stand at multiples of 1024 bytes, where the
-/// 128-byte swizzle repeats; arrays and scalars are in the order of the program's
-/// arguments, symbols in that of their names.
+/// Returns the launch of a kernel. Rings are at multiples of 1024 bytes, the period of the 128-byte
+/// swizzle. Arrays and scalars are in the order of the program's arguments, symbols in the order of
+/// their names.
 Launch getLaunch(device::KernelOp kernel);
 
 } // namespace moa::gpu

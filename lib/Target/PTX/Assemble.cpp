@@ -10,7 +10,6 @@ using namespace llvm;
 
 namespace moa::ptx {
 
-/// A new file in the temporary directory with some text.
 static Expected<std::string> makeFile(StringRef suffix, StringRef text) {
   SmallString<128> path;
   int descriptor = 0;
@@ -28,9 +27,9 @@ Expected<std::vector<char>> assemble(StringRef ptx) {
   auto program = findInToolkit("bin/ptxas");
   if (!program)
     return createStringError(
-        "machine code needs ptxas, and there is none in $CUDA_HOME and "
-        "$CUDA_PATH or, without these, PATH and /usr/local/cuda; install the CUDA toolkit or "
-        "set CUDA_HOME to its root, or use --target=ptx");
+        "machine code needs ptxas, which is not in $CUDA_HOME or $CUDA_PATH (if neither is set: "
+        "PATH, /usr/local/cuda); install the CUDA toolkit, set CUDA_HOME to its root, or use "
+        "--target=ptx");
   std::vector<std::string> paths;
   scope_exit clean([&] {
     for (const std::string &path : paths)

@@ -16,7 +16,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include <mutex>
 
-// The NVPTX target alone, which Debian's package always has.
+// Only the NVPTX target, which Debian's LLVM package always has.
 extern "C" {
 void LLVMInitializeNVPTXTarget();
 void LLVMInitializeNVPTXTargetInfo();
@@ -28,10 +28,10 @@ using namespace llvm;
 
 namespace moa::ptx {
 
-// wgmma and setmaxnreg need the `a`; PTX 8.6 comes with CUDA 12.7.
+// wgmma and setmaxnreg need sm_90a; PTX 8.6 comes with CUDA 12.7.
 static constexpr StringRef kProcessor = "sm_90a", kFeatures = "+ptx86";
 
-// The next level numbers values globally three times more, for the same machine code.
+// CodeGenOptLevel::Aggressive runs global value numbering more often, for the same machine code.
 static constexpr CodeGenOptLevel kLevel = CodeGenOptLevel::Default;
 
 static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
@@ -54,8 +54,8 @@ static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
   return machine;
 }
 
-/// Assembly that acts on a whole warp stays where it is: it may not move under a
-/// condition that lanes decide differently.
+/// Marks assembly with side effects as convergent: it acts on a whole warp and must not move under
+/// a divergent condition.
 static void markConvergent(llvm::Module &module) {
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
@@ -66,24 +66,23 @@ static void markConvergent(llvm::Module &module) {
         }
 }
 
-// LLVM's -O3 for modules that are a few long functions: what merges equal values, moves
-// invariants out of loops and unrolls loops over private arrays. What looks for
-// vectors, for calls between functions and for stores to remove finds nothing here, nor
-// does what tidies up behind another pass that does so itself, and InstCombine, the
-// longest, runs twice instead of eight times.
+// LLVM's -O3, reduced for modules of a few long functions. Keeps the passes that merge equal
+// values, hoist loop invariants and unroll loops over private arrays. Omits vectorizers, most
+// interprocedural passes, dead-store elimination and repeated cleanups, which find nothing here.
+// InstCombine, the slowest pass, runs twice instead of eight times.
 static constexpr StringRef kPasses =
     "function(nvvm-intr-range),always-inline,ipsccp,cgscc(inline),globaldce,"
     "function<eager-inv>("
-    // Straight code.
+    // Straight-line code.
     "simplifycfg,sroa<modify-cfg>,early-cse<>,instcombine<max-iterations=1;no-verify-fixpoint>,"
     "simplifycfg<switch-range-to-icmp>,early-cse<memssa>,reassociate,"
-    // Loops; those that index private arrays disappear, and the arrays behind them.
+    // Loops. Those that index private arrays disappear, and then the arrays.
     "loop-mssa(loop-simplifycfg,licm<no-allowspeculation>,"
     "loop-rotate<header-duplication;no-prepare-for-lto>,licm<allowspeculation>,"
     "simple-loop-unswitch<nontrivial;trivial>),"
     "simplifycfg<switch-range-to-icmp>,"
     "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,"
-    // What this has made equal, constant or dead.
+    // Values that have become equal, constant or dead.
     "gvn<no-memdep>,sccp,bdce,loop-mssa(licm<allowspeculation>),"
     "simplifycfg<switch-range-to-icmp;switch-to-arithmetic;hoist-common-insts;sink-common-insts>,"
     "instcombine<max-iterations=1;no-verify-fixpoint>,"
@@ -136,9 +135,8 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
 
 namespace {
 
-/// Leaves a pass of the code generator out that has nothing to do here: neighbours are
-/// read together where kernels are written, so what joins reads and writes of single
-/// elements finds none, in a time that is quadratic in the reads of a mask.
+/// Skips the load-store vectorizer. Kernels already access neighbours together, so it finds
+/// nothing, and its time is quadratic in the loads of a mask.
 class SkipVectorizer final : public OptPassGate {
 public:
   bool shouldRunPass(StringRef pass, StringRef) const override {

@@ -1,8 +1,7 @@
-//===- Launcher.cpp - C that launches PTX through the driver --------------===//
+//===- Launcher.cpp - C code that launches PTX through the driver ---------===//
 //
-// The same entry points, codes and messages as the CUDA C++ text has
-// (lib/Target/CUDA/Host.cpp). Order of one call: bind the symbols from the shapes,
-// check, launch.
+// Entry points, codes and messages are those of CUDA C++ files (lib/Target/CUDA/Host.cpp). A call
+// binds the symbols from the shapes, checks its arguments, and launches.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CNames.h"
@@ -29,11 +28,11 @@ std::string quoted(StringRef text) {
   return result;
 }
 
-/// A statement on lines of at most 110 columns, cut behind commas outside of strings.
+/// Wraps a statement to lines of at most 110 columns, after commas outside of string literals.
 std::string wrapped(const std::string &statement) {
   constexpr size_t width = 110;
   std::string text, line;
-  size_t cut = 0; // in the line; 0: nowhere
+  size_t cut = 0; // position in the line; 0: none
   bool inString = false;
   for (size_t k = 0; k != statement.size(); ++k) {
     char letter = statement[k];
@@ -51,8 +50,8 @@ std::string wrapped(const std::string &statement) {
   return text + line;
 }
 
-/// C names of a program's arguments and symbols, apart from each other and from what
-/// the file and the driver's header declare.
+/// Chooses distinct C names for a program's arguments and symbols, which neither the file nor the
+/// driver's header declares.
 class HostNames {
 public:
   explicit HostNames(const KernelSignature &signature) {
@@ -89,7 +88,6 @@ private:
   std::set<std::string> taken;
 };
 
-/// Writes the host code of one program.
 class ProgramPrinter {
 public:
   explicit ProgramPrinter(const Program &program)
@@ -106,7 +104,7 @@ public:
 private:
   std::string structName() const { return "moa_call_of_" + signature.name; }
   std::string examine() const { return "moa_examine_" + signature.name; }
-  /// `c->N`, and `c->Q.s[2]` for a stride.
+  /// For example, `c->N`, or `c->Q.s[2]` for a stride.
   std::string field(const std::string &symbol) const {
     for (const Parameter *array : signature.getArrays())
       for (unsigned axis = 0; axis < array->getRank(); ++axis)
@@ -144,7 +142,7 @@ private:
     }
     return sum.empty() ? number("0") : sum;
   }
-  /// The parameters of an entry point, in calling order.
+  /// Returns the parameters of an entry point, in calling order.
   std::vector<std::string> parameters(bool withScalars = true) const {
     std::vector<std::string> list;
     for (const Parameter *array : signature.getArrays())
@@ -176,7 +174,7 @@ private:
       os << "  int64_t " << names.of(symbol) << ";\n";
     os << "} " << structName() << ";\n\n";
   }
-  /// `code = CHECK; if (code) return code;`
+  /// Prints `code = CHECK; if (code) return code;`.
   void check(const std::string &call) {
     os << wrapped("  code = " + call + ";") << "\n  if (code)\n    return code;\n";
   }
@@ -244,7 +242,7 @@ private:
         find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
     return found == workspace.end() ? nullptr : &*found;
   }
-  /// Where an array of the workspace starts: the name of a variable that says so.
+  /// Prints a variable with the address of a workspace array. Returns the name of the variable.
   std::string printPlace(const gpu::WorkspaceArray &array) {
     std::string place = "moa_place_" + std::to_string(array.number);
     os << wrapped("    char *" + place + " = (char *)workspace + " +
@@ -255,7 +253,7 @@ private:
        << "\n";
     return place;
   }
-  /// What describes an array of the workspace as the caller's are described.
+  /// Prints a descriptor for a workspace array, like those of the caller's arrays.
   void printPlaced(const gpu::WorkspaceArray &array, bool hasPlace) {
     std::string number = std::to_string(array.number), extents;
     std::string place = hasPlace ? "moa_place_" + number : printPlace(array);
@@ -271,7 +269,7 @@ private:
        << "\n";
   }
 
-  /// Where a kernel must be launched, if that is not everywhere.
+  /// Returns the pairs x, y with x > y under which the launch is needed, or an empty text.
   std::string conditionOf(const gpu::Launch &launch) const {
     std::string pairs;
     for (const auto &[x, y] : launch.condition)
@@ -366,8 +364,8 @@ private:
     for (const Parameter *scalar : signature.getScalars())
       os << "  (void)" << names.of(*scalar) << ";\n";
   }
-  /// The bytes of the workspace, as a call; it says where its arrays start if only a call knows
-  /// that.
+  /// Returns an expression for the bytes of the workspace. If offsets are known only at run time,
+  /// it also computes these.
   std::string size() const {
     return hasPlaces ? "moa_layout_of_" + signature.name + "(c, moa_places)"
                      : expression(gpu::getWorkspaceBytes(workspace));
@@ -426,7 +424,7 @@ private:
                   ";")
        << "\n}\n\n";
   }
-  /// NAME_shown: compares the bounds that the kernels of a call have left with what is allowed.
+  /// Prints NAME_shown, which compares the error bounds of a call with its tolerances.
   void printShown() {
     begin("int32_t", "_shown",
           {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
@@ -503,7 +501,6 @@ private:
   }
 
 public:
-  /// Prototypes of what is visible outside.
   std::string printPrototypes() const {
     std::string result;
     for (const std::string &head : heads)
@@ -515,7 +512,7 @@ public:
 private:
   const KernelSignature &signature;
   const std::vector<gpu::Launch> &launches;
-  std::map<std::string, std::string> conditions; // names of whether they hold
+  std::map<std::string, std::string> conditions; // variables that hold them
   const std::vector<gpu::WorkspaceArray> &workspace;
   const bool hasPlaces;
   HostNames names;
@@ -530,7 +527,7 @@ std::string comment(StringRef notes) {
   notes.rtrim().split(lines, '\n');
   for (StringRef line : lines)
     text += line.empty() ? " *\n" : (" * " + line + "\n").str();
-  // The notes neither end the comment nor open one.
+  // Break comment marks and trigraphs in the notes.
   for (StringRef mark : {"*/", "/*", "??"})
     for (size_t at = text.find(mark.str()); at != std::string::npos;
          at = text.find(mark.str(), at + 2))
@@ -538,7 +535,7 @@ std::string comment(StringRef notes) {
   return text;
 }
 
-/// The PTX as a C string, a line per line.
+/// Returns the PTX as a C string, line by line.
 std::string printText(StringRef ptx) {
   std::string text = "static const char moa_ptx[] =";
   SmallVector<StringRef> lines;
@@ -564,7 +561,7 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
   for (const Program &program : programs) {
     if (StringRef(program.signature.name).starts_with_insensitive("moa"))
       return createStringError("a kernel cannot be called '" + program.signature.name +
-                               "' in PTX: the launcher keeps names with 'moa' in front; "
+                               "' in PTX: the launcher reserves names that start with 'moa'; "
                                "rename it");
     notes += comment(program.notes);
     ProgramPrinter printer(program);

@@ -1,10 +1,10 @@
-//===- LauncherText.h - C functions every launcher holds --------*- C++ -*-===//
+//===- LauncherText.h - C functions in every launcher -----------*- C++ -*-===//
 #ifndef MOA_TARGET_PTX_LAUNCHERTEXT_H
 #define MOA_TARGET_PTX_LAUNCHERTEXT_H
 
 namespace moa::ptx {
 
-/// The headers; the descriptor and the codes follow (EntryText.h).
+/// The includes. The descriptor and the codes follow (EntryText.h).
 inline const char *const kIncludes =
     R"moa(#include <cuda.h>
 #include <stdarg.h>
@@ -16,7 +16,6 @@ inline const char *const kIncludes =
 
 )moa";
 
-/// Checks of arguments.
 inline const char *const kChecks =
     R"moa(/*--- Checks ---------------------------------------------------------------------------------*/
 
@@ -286,7 +285,7 @@ MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
 }
 )moa";
 
-/// Launches through the driver; behind the PTX.
+/// Launches through the driver; placed after the PTX.
 inline const char *const kLaunches =
     R"moa(/*--- Launches -------------------------------------------------------------------------------*/
 
@@ -331,7 +330,7 @@ MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int 
 }
 )moa";
 
-/// Behind that, where rows are apart.
+/// Follows if some tiles have row steps.
 inline const char *const kDescribeSteps = R"moa(
 /* The same of every `step`-th index of that axis, from the first on. */
 MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int row_axis, int rows, moa_checked step) {
@@ -353,7 +352,7 @@ MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int 
 }
 )moa";
 
-/// In front of the entry points, where bounds on errors are read.
+/// Precedes the entry points if error bounds are read.
 inline const char *const kCheckBounds = R"moa(
 /* Says that a result which is not empty is not shown to be within its tolerance. */
 MOA_SHARED int32_t moa_not_shown(moa_message *m, const moa_array *a, const char *within, const char *why) {
@@ -408,7 +407,6 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
 }
 )moa";
 
-/// And the rest.
 inline const char *const kLoads = R"moa(
 /* A float rounded to nearest as a kernel's parameter of 16 bits. */
 MOA_SHARED uint16_t moa_to_bf16(float x) {

@@ -1,13 +1,12 @@
-//===- Libdevice.cpp - the elementary functions of CUDA -------------------===//
+//===- Libdevice.cpp - CUDA's mathematical functions ----------------------===//
 //
-// nvcc takes exp, log, … from libdevice, a library of LLVM IR in the CUDA toolkit.
-// The same file is linked here, so that the same operations run. What nvcc decides
-// beyond the file is repeated:
+// nvcc takes exp, log, … from libdevice, a library of LLVM IR in the CUDA toolkit. This target
+// links the same file, so that the same operations run, and repeats the settings of nvcc:
 //
 //   - __nvvm_reflect: subnormal numbers are kept (__CUDA_FTZ 0), square roots are
-//     rounded (__CUDA_PREC_SQRT 1), the architecture is 900;
-//   - contraction: nvcc fuses a product with the sum it enters. Nearly all of the
-//     library says its fused operations itself; `contract` finds the others.
+//     correctly rounded (__CUDA_PREC_SQRT 1), the architecture is 900;
+//   - contraction: nvcc fuses a product with the sum that uses it. Most of the library
+//     has explicit fused operations; `contract` fuses the others.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/PTX/PTX.h"
@@ -34,7 +33,7 @@ std::optional<std::string> findInToolkit(StringRef path) {
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (auto root = sys::Process::GetEnv(variable); root && !root->empty())
       roots.push_back(*root);
-  if (roots.empty()) { // who names a toolkit means that one
+  if (roots.empty()) { // an explicitly named toolkit is the only one searched
     for (const char *program : {"ptxas", "nvcc"})
       if (auto found = sys::findProgramByName(program)) {
         SmallString<128> real;
@@ -52,7 +51,7 @@ std::optional<std::string> findInToolkit(StringRef path) {
   return std::nullopt;
 }
 
-/// Replaces the calls of __nvvm_reflect by their answers.
+/// Replaces the calls of __nvvm_reflect by constants.
 static void answerReflection(llvm::Module &module) {
   Function *reflect = module.getFunction("__nvvm_reflect");
   if (!reflect)
@@ -72,8 +71,8 @@ static void answerReflection(llvm::Module &module) {
   reflect->eraseFromParent();
 }
 
-/// nvcc fuses a product into the sums it enters if it enters nothing else:
-/// x = a · b, x + y ⇒ fma(a, b, y), of x + x too. Differences stay.
+/// Fuses a product into sums if all of its uses are sums, as nvcc does: x = a · b, x + y ⇒
+/// fma(a, b, y), also for x + x. Differences are not fused.
 static void contract(Function &function) {
   SmallVector<Instruction *> products;
   for (Instruction &instruction : instructions(function))
@@ -85,7 +84,7 @@ static void contract(Function &function) {
     for (User *user : make_early_inc_range(product->users())) {
       auto *sum = cast<Instruction>(user);
       if (sum->getParent() == nullptr || sum->use_empty())
-        continue; // x + x is a user twice
+        continue; // in x + x, x has the same user twice
       unsigned position = sum->getOperand(0) == product ? 1 : 0;
       IRBuilder<> builder(sum);
       Value *fused = builder.CreateIntrinsic(
@@ -105,9 +104,9 @@ Error linkLibdevice(llvm::Module &module) {
   auto path = findInToolkit(kLibrary);
   if (!path)
     return createStringError(
-        "the kernel calls " + called.front() + ", which stands in CUDA's " + kLibrary.str() +
-        ", and there is none in $CUDA_HOME and $CUDA_PATH or, without these, beside ptxas of "
-        "PATH and in /usr/local/cuda; install the CUDA toolkit or set CUDA_HOME to its root");
+        "the kernel calls " + called.front() + " of CUDA's " + kLibrary.str() +
+        ", which is not in $CUDA_HOME or $CUDA_PATH (if neither is set: the toolkit of PATH, "
+        "/usr/local/cuda); install the CUDA toolkit or set CUDA_HOME to its root");
   auto buffer = MemoryBuffer::getFile(*path);
   if (!buffer)
     return createStringError("cannot read " + *path + ": " + buffer.getError().message());

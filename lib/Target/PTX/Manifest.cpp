@@ -1,4 +1,4 @@
-//===- Manifest.cpp - the facts of every launch as JSON -------------------===//
+//===- Manifest.cpp - JSON description of all launches --------------------===//
 #include "lib/Target/PTX/PTX.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -32,7 +32,7 @@ json::Object printArgument(const Parameter &parameter) {
                       {"shape", printShape(parameter.extents)}};
 }
 
-/// How cuTensorMapEncodeTiled is called; axes innermost first.
+/// Describes a call of cuTensorMapEncodeTiled; axes are listed innermost first.
 json::Object printMap(const gpu::TensorMap &map, const Program &program) {
   auto placed = find_if(program.workspace,
                         [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
@@ -103,7 +103,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
     object["for_shown"] = true;
   if (launch.idle)
     object["overlaps_behind"] = launch.idleBehind;
-  // Elsewhere it does nothing.
+  // The launch is not needed if a condition does not hold.
   json::Array conditions;
   for (const auto &[x, y] : launch.condition)
     conditions.push_back(getReadable(x.str()) + " > " + getReadable(y.str()));
@@ -112,7 +112,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
   return object;
 }
 
-/// A number, or an expression over the symbols.
+/// Returns a number or an expression over the symbols.
 json::Value printBytes(ArrayRef<gpu::WorkspaceArray> workspace) {
   SymExpr bytes = gpu::getWorkspaceBytes(workspace);
   if (auto constant = bytes.getConstant())

@@ -14,27 +14,24 @@ class Module;
 
 namespace moa::ptx {
 
-/// LLVM IR of kernels in the llvm and nvvm dialects, for sm_90a, with what they call
-/// of CUDA's libdevice, optimised. An error when libdevice is needed and not found.
+/// Returns optimised LLVM IR for sm_90a of kernels in the llvm and nvvm dialects, with the
+/// libdevice functions they call. Fails if libdevice is needed but not found.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translate(mlir::ModuleOp source, llvm::LLVMContext &context, llvm::StringRef name);
 
-/// The PTX text of such a module.
 llvm::Expected<std::string> emit(llvm::Module &module);
 
-/// Links what the module calls of libdevice, with the choices nvcc makes for it
-/// (Libdevice.cpp).
+/// Links the libdevice functions that the module calls, in the same way as nvcc (Libdevice.cpp).
 llvm::Error linkLibdevice(llvm::Module &module);
 
-/// PTX text as machine code for sm_90a, by ptxas.
+/// Assembles PTX text to machine code for sm_90a by ptxas.
 llvm::Expected<std::vector<char>> assemble(llvm::StringRef ptx);
 
-/// A program of CUDA's toolkit or a file of it, by its path below the toolkit's root:
-/// in $CUDA_HOME and $CUDA_PATH or, if none is set, beside ptxas or nvcc of PATH and in
-/// /usr/local/cuda.
+/// Finds a file of the CUDA toolkit by its path below the toolkit's root. Searches $CUDA_HOME and
+/// $CUDA_PATH or, if neither is set, the toolkit of ptxas or nvcc in PATH and /usr/local/cuda.
 std::optional<std::string> findInToolkit(llvm::StringRef path);
 
-/// One program, how its kernels are launched, and what is written above it.
+/// One program, its launches, and the comment above it.
 struct Program {
   KernelSignature signature;
   std::vector<gpu::Launch> launches;
@@ -42,12 +39,12 @@ struct Program {
   std::vector<gpu::WorkspaceArray> workspace;
 };
 
-/// A C file that holds the PTX and launches it through the driver, with the entry
-/// points of every target.
+/// Returns a C file that holds the PTX and launches it through the driver. It has the same entry
+/// points as other targets.
 llvm::Expected<std::string> printLauncher(llvm::ArrayRef<Program> programs, llvm::StringRef ptx);
 
-/// JSON: kernels, grids, blocks, shared memory, parameters in order, descriptors of
-/// tiles, symbols, constraints, shapes.
+/// Returns a JSON description of kernels, grids, blocks, shared memory, parameters in order, tensor
+/// maps, symbols, constraints and shapes.
 std::string printManifest(llvm::ArrayRef<Program> programs);
 
 } // namespace moa::ptx

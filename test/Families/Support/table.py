@@ -24,11 +24,13 @@ import moa_testing as mt
 import runner
 
 KINDS = ("f64", "f32", "bf16")
-HEAD = """# Families of attention: what was measured
+HEAD = """# Families of attention: measured errors
 
-Every specification of this folder against its meaning in NumPy and float64 (Support/), as
-the relative L2 error that comes nearest to its bound, over all sizes. Each was run with outputs full of
-NaN, with NaN in keys and values that no query sees, and, the largest, with other strides.
+The tables compare every specification of this folder with its meaning in NumPy and float64
+(Support/).
+A cell has the relative L2 error that comes nearest to its bound, over all sizes.
+Before each run, outputs are full of NaN, and so are keys and values that no query sees.
+The largest size also runs with other strides.
 `run.sh` writes this page.
 """
 
@@ -171,8 +173,9 @@ def run(target, path):
             print(line, *more, sep="\n", flush=True)
     bounds = ", ".join(f"{k} {mt.BOUNDS[k]:g}" for k in KINDS)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"## {target}\n\n{versions(target)}. {len(lines)} families, {failed} runs fail. Bounds: {bounds},\n"
-                   "wider where scores are large or more is rounded, as Support/ says at the family.\n\n")
+        file.write(f"## {target}\n\n{versions(target)}.\n{len(lines)} families, {failed} runs fail.\n"
+                   f"Bounds: {bounds}.\n"
+                   "They are wider if scores are large or more is rounded; Support/ has the reasons.\n\n")
         file.write(f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n")
         file.write("\n".join(lines) + "\n")
         if remarks:

@@ -1,12 +1,12 @@
 /*===- Runtime.c - the run-time code inside an emitted object -------------===*\
  *
- * Compiled to LLVM bitcode when the compiler is built, linked into every module
- * the CPU target emits and made internal there. Everything is driven by one
- * constant table per kernel; nothing here knows what a kernel computes.
+ * The build of the compiler translates this file to LLVM bitcode. The CPU target
+ * links it into every emitted module and makes it internal there. One constant
+ * table per kernel drives it; it does not depend on the kernel's computation.
  *
- * Order of work of one call: bind the symbols from the shapes, check, fill the
- * argument block, run the nests. No memory is allocated, and nothing is written
- * to the caller's arrays before every check has passed.
+ * A call binds the symbols from the shapes, checks its arguments, fills the
+ * argument block and runs the nests. It allocates no memory. It writes to the
+ * caller's arrays only after every check has passed.
  *
 \*===----------------------------------------------------------------------===*/
 #ifdef __linux__
@@ -26,13 +26,13 @@
 #endif
 #endif
 
-/* Where the reason of a refusal goes; text may be NULL. */
+/* Receives the reason of a refusal; text may be NULL. */
 typedef struct {
   char *text;
   size_t size;
 } Message;
 
-/* What one call knows about its arguments. */
+/* The arguments of one call, bound and checked. */
 typedef struct {
   const MoaKernel *kernel;
   const DLTensor *const *tensors;
@@ -54,12 +54,12 @@ static int32_t refuse(Message *message, int32_t code, const char *format, ...) {
 }
 
 /*===----------------------------------------------------------------------===*\
- * The processor. This file is compiled for the baseline, and so are the entry
- * points; the nests run only on a processor that has their instructions.
+ * The processor. This file and the entry points are compiled for the baseline.
+ * The nests run only on a processor that has their instructions.
 \*===----------------------------------------------------------------------===*/
 
 #ifdef __x86_64__
-/* Which registers the system saves, as XGETBV has it. */
+/* Returns the register state that the operating system saves (XGETBV). */
 static uint32_t savedState(void) {
   uint32_t words[4] = {0}, low, high;
   __get_cpuid_count(1, 0, &words[0], &words[1], &words[2], &words[3]);
@@ -69,8 +69,9 @@ static uint32_t savedState(void) {
   return low;
 }
 
-/* Linux saves the data of tiles for processes that have asked for it (ARCH_REQ_XCOMP_PERM of
- * XFEATURE_XTILEDATA, Documentation/arch/x86/xstate.rst). What was granted stays. */
+/* Requests AMX tile registers from Linux, which saves them only for processes that ask for them
+ * (ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA, Documentation/arch/x86/xstate.rst). A permission
+ * lasts as long as the process. */
 static int mayUseTiles(void) {
 #ifdef __linux__
   return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
@@ -97,9 +98,9 @@ static uint32_t savedState(void) { return 0; }
 static int hasFeature(const MoaFeature *feature, uint32_t saved) { return feature && !saved; }
 #endif
 
-/* Asks once: CPUID is slow on virtual machines. */
+/* Remembers success, because CPUID is slow on virtual machines. */
 static int32_t checkProcessor(const MoaKernel *kernel, Message *message) {
-  static int32_t known; /* 1: has everything; 0: not asked yet, or it has not */
+  static int32_t known; /* 1: has all features; 0: unknown or not */
   if (__atomic_load_n(&known, __ATOMIC_RELAXED))
     return MOA_OK;
   char missing[256] = "";
@@ -135,7 +136,7 @@ static int64_t floorDivide(int64_t a, int64_t b) {
   return quotient - ((a % b != 0) && ((a % b < 0) != (b < 0)));
 }
 
-/* Applies one binary operation; returns a code. */
+/* Applies one binary operation. Returns a code. */
 static int32_t apply(int64_t op, int64_t a, int64_t b, int64_t *result) {
   if (op == kAdd)
     return __builtin_add_overflow(a, b, result) ? MOA_OVERFLOW : MOA_OK;
@@ -185,7 +186,7 @@ static int32_t evaluate(const Call *call, const MoaExpr *expr, int64_t *result) 
   return MOA_OK;
 }
 
-/* Appends the symbols bound so far: " with B = 1, H = 8". */
+/* Prints the symbols bound so far, for example " with B = 1, H = 8". */
 static const char *bindings(const Call *call, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
@@ -237,7 +238,7 @@ static int sameType(const MoaArray *array, DLDataType type) {
   return type.code == array->code || (array->code == kBool && type.code == kUInt);
 }
 
-/* Everything that concerns one descriptor but not its extents. */
+/* Checks one descriptor, except for the extents that the kernel requires. */
 static int32_t checkDescriptor(const MoaArray *array, const DLTensor *tensor, Message *message) {
   if (!tensor)
     return refuse(message, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", array->name);
@@ -304,7 +305,7 @@ static int isEmpty(const DLTensor *tensor) {
   return 0;
 }
 
-/* Whether every output is empty. */
+/* Returns whether every output is empty. */
 static int writesNothing(const Call *call) {
   for (int64_t k = 0; k < call->kernel->numArrays; ++k)
     if (call->kernel->arrays[k].isOutput && !isEmpty(call->tensors[k]))
@@ -312,8 +313,8 @@ static int writesNothing(const Call *call) {
   return 1;
 }
 
-/* A constraint that divides by zero says nothing; it is refused if there is
- * something to compute. */
+/* Checks the constraints. A division by zero is refused unless all outputs are
+ * empty. */
 static int32_t checkConstraints(Call *call, Message *message) {
   char text[256];
   for (int64_t k = 0; k < call->kernel->numConstraints; ++k) {
@@ -336,8 +337,9 @@ static int32_t checkConstraints(Call *call, Message *message) {
   return MOA_OK;
 }
 
-/* Strides in elements: the descriptor's, or row-major where it has none and on
- * axes with at most one index, whose stride means nothing. */
+/* Fills in strides in elements: the descriptor's, or row-major ones if it has
+ * none. Axes with at most one index are row-major, because their stride has no
+ * meaning. */
 static int32_t fillStrides(Call *call, int64_t index, Message *message) {
   const MoaArray *array = &call->kernel->arrays[index];
   const DLTensor *tensor = call->tensors[index];
@@ -363,9 +365,9 @@ static int32_t fillStrides(Call *call, int64_t index, Message *message) {
   return MOA_OK;
 }
 
-/* Distinct indices of an output must have distinct addresses. Sufficient: with
- * the axes in order of their strides, each stride passes all that the smaller
- * ones reach. */
+/* Checks that distinct indices of an output have distinct addresses. A
+ * sufficient condition: with the axes sorted by stride, each stride exceeds the
+ * largest offset of all smaller ones. */
 static int32_t checkOutputStrides(Call *call, int64_t index, Message *message) {
   const MoaArray *array = &call->kernel->arrays[index];
   const int64_t *shape = call->tensors[index]->shape;
@@ -390,7 +392,7 @@ static int32_t checkOutputStrides(Call *call, int64_t index, Message *message) {
   return MOA_OK;
 }
 
-/* Address range of one array. */
+/* Computes and checks the address range of one array. */
 static int32_t fillRange(Call *call, int64_t index, Message *message) {
   const MoaArray *array = &call->kernel->arrays[index];
   const DLTensor *tensor = call->tensors[index];
@@ -446,7 +448,7 @@ static int32_t checkOverlap(Call *call, Message *message) {
   return MOA_OK;
 }
 
-/* Binds and checks everything but the workspace. */
+/* Binds the symbols and checks all arguments but the workspace. */
 static int32_t examine(Call *call, Message *message) {
   const MoaKernel *kernel = call->kernel;
   int32_t code = checkProcessor(kernel, message);
@@ -474,7 +476,7 @@ static void initialise(Call *call, const MoaKernel *kernel, const DLTensor *cons
 }
 
 /*===----------------------------------------------------------------------===*\
- * Scalars of 16 bits arrive as float and are rounded to nearest even
+ * Scalars of 16 bits are passed as float and rounded to nearest even
 \*===----------------------------------------------------------------------===*/
 
 static uint32_t floatBits(float value) {
@@ -518,8 +520,8 @@ int64_t moaRoundF16(float value) {
  * Running
 \*===----------------------------------------------------------------------===*/
 
-/* The argument block: per array its data pointer and strides, the scalars'
- * bits, the symbols' values. */
+/* Fills the argument block: data pointers and strides of arrays, bits of
+ * scalars, values of symbols. */
 static void fillArguments(const Call *call, const int64_t *scalars, int64_t *block) {
   const MoaKernel *kernel = call->kernel;
   for (int64_t k = 0; k < kernel->numArrays; ++k) {
@@ -534,7 +536,7 @@ static void fillArguments(const Call *call, const int64_t *scalars, int64_t *blo
     block[kernel->symbolSlots[k]] = call->symbols[k];
 }
 
-/* Strides of a temporary, and its bytes, a multiple of 64. */
+/* Fills in the strides of a temporary. Returns its bytes, a multiple of 64, in `bytes`. */
 static int32_t fillTemporary(const Call *call, const MoaArray *array, int64_t *block,
                              int64_t *bytes, Message *message) {
   int64_t count = 1;
@@ -555,8 +557,8 @@ static int32_t fillTemporary(const Call *call, const MoaArray *array, int64_t *b
   return MOA_OK;
 }
 
-/* Places the temporaries one behind the other from the start of the workspace
- * on; `next` is the first byte behind them. */
+/* Places the temporaries one after the other at the start of the workspace.
+ * `next` receives the first free byte. */
 static int32_t placeTemporaries(const Call *call, int64_t *block, void *workspace, int64_t *next,
                                 Message *message) {
   const MoaKernel *kernel = call->kernel;
@@ -597,8 +599,8 @@ static Needs needsOf(const MoaKernel *kernel, const int64_t *block) {
   return needs;
 }
 
-/* Chunks small enough that rows of unequal cost balance, large enough that
- * handing them out costs nothing. */
+/* Runs a nest in chunks of tasks: small enough to balance rows of unequal cost,
+ * large enough to make scheduling cheap. */
 static void runNest(const MoaNest *nest, const int64_t *block, char *scratch, int64_t scratchBytes,
                     int64_t threads) {
   int64_t tasks = nest->tasks(block);
@@ -619,8 +621,8 @@ static void runNest(const MoaNest *nest, const int64_t *block, char *scratch, in
   }
 }
 
-/* The first multiple of 64 in a workspace, and the bytes from there on. A caller may have
- * any address, as arrays of NumPy are not aligned: NAME_workspace counts 64 bytes more. */
+/* Returns the first multiple of 64 in a workspace and reduces `bytes` accordingly. Callers may pass
+ * any address (NumPy arrays are not aligned), so NAME_workspace adds 64 bytes. */
 static void *alignWorkspace(void *workspace, size_t *bytes) {
   size_t gap = (64 - (uintptr_t)workspace % 64) % 64;
   *bytes = *bytes > gap ? *bytes - gap : 0;
@@ -654,7 +656,7 @@ static int32_t checkWorkspaceOverlap(const Call *call, const void *workspace, in
   return MOA_OK;
 }
 
-/* The extents of a temporary, whose number of elements has 64 bits. */
+/* Returns the number of elements of a temporary, and its extents. It is known to fit 64 bits. */
 static int64_t countElements(const Call *call, const MoaArray *array, int64_t *extents) {
   int64_t count = 1;
   for (int64_t axis = 0; axis < array->rank; ++axis) {
@@ -674,7 +676,7 @@ static void append(Message *message, const char *format, ...) {
   va_end(arguments);
 }
 
-/* Whether the bounds of one result are at most its tolerance: a NaN is not. */
+/* Checks that the bounds of one result are at most its tolerance. A NaN is not. */
 static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_t *block,
                            Message *message) {
   const MoaArray *temporary = &call->kernel->temporaries[shown->temporary];
@@ -726,9 +728,9 @@ static int32_t checkTolerances(const Call *call, const int64_t *block, Message *
   return code;
 }
 
-/* Whether the arguments of a call fit; then the numbers that the nests read are in
- * `block`, and the temporaries at the start of the workspace, with `behind` the
- * first byte that is free: their places do not depend on the number of threads. */
+/* Checks the arguments of a call, fills `block` and places the temporaries at the
+ * start of the workspace. `behind` receives the first free byte. The places of
+ * temporaries do not depend on the number of threads. */
 static int32_t openCall(Call *call, const MoaKernel *kernel, const DLTensor *const *tensors,
                         const int64_t *scalars, int64_t *block, void *workspace, int64_t *behind,
                         Message *message) {
@@ -767,7 +769,7 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const
   return checkTolerances(&call, block, &message);
 }
 
-/* NAME_workspace: bytes needed, or minus the code of the refusal. */
+/* NAME_workspace: returns the bytes needed, or minus the code of the refusal. */
 int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
                      const int64_t *scalars, int64_t *block) {
   Message message = {0, 0};
@@ -806,7 +808,7 @@ int32_t moaCheck(const MoaKernel *kernel, const DLTensor *const *tensors, char *
   return examine(&call, &message);
 }
 
-/* NAME_prepare: starts the threads, so that the first call does not. */
+/* NAME_prepare: starts the threads ahead of the first call. */
 int32_t moaPrepare(const MoaKernel *kernel, int32_t device) {
   Message message = {0, 0};
   if (device != 0)

@@ -1,8 +1,8 @@
-/*===- Runtime.h - what an emitted object is made of --------------*- C -*-===*\
+/*===- Runtime.h - tables of an emitted kernel --------------------*- C -*-===*\
  *
- * The tables a compiled kernel hands to the run-time code that is linked into
- * its object file. The compiler writes them as constants (EntryPoints.cpp),
- * field by field in the order below.
+ * A compiled kernel passes these tables to the run-time code in its object file.
+ * The compiler emits them as constants (EntryPoints.cpp), in the field order
+ * below.
  *
 \*===----------------------------------------------------------------------===*/
 #ifndef MOA_TARGET_CPU_RUNTIME_RUNTIME_H
@@ -34,7 +34,7 @@ typedef struct {
 enum { kCPUDevice = 1 };
 enum { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 
-/* Return codes of the entry points; the emitted header lists the same. */
+/* Return codes of the entry points, as in the emitted header. */
 enum {
   MOA_OK = 0,
   MOA_NULL_DESCRIPTOR = 1,
@@ -53,8 +53,8 @@ enum {
   MOA_NOT_SHOWN = 15
 };
 
-/* Postfix code of integer expressions. Push and Symbol take one operand, Shape
- * takes two (array, axis); the others act on the top of the stack. */
+/* Postfix code of integer expressions. Push and Symbol have one operand, Shape
+ * has two (array, axis). The others act on the top of the stack. */
 enum { kEnd = 0, kPush = 1, kSymbol = 2, kShape = 3, kAdd = 4, kMul = 5, kFloorDiv = 6, kMod = 7 };
 enum { kMaxStack = 64, kMaxRank = 16, kMaxSymbols = 64, kMaxArrays = 32 };
 
@@ -63,7 +63,7 @@ typedef struct {
   const int64_t *code;
 } MoaExpr;
 
-/* A symbol and the expression over shapes and earlier symbols that binds it. */
+/* A symbol, bound to an expression over shapes and earlier symbols. */
 typedef struct {
   const char *name;
   MoaExpr value;
@@ -79,7 +79,7 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  const char *type; /* as the specification says it */
+  const char *type; /* as in the specification */
   int64_t isOutput;
   int64_t code; /* DLPack's type code */
   int64_t bits;
@@ -90,7 +90,7 @@ typedef struct {
 
 typedef struct {
   int64_t (*tasks)(const int64_t *args);
-  int64_t (*shared)(const int64_t *args); /* bytes for it and the next; or NULL */
+  int64_t (*shared)(const int64_t *args); /* bytes shared with the next nest, or NULL */
   void (*run)(const int64_t *args, void *scratch, int64_t begin, int64_t end);
 } MoaNest;
 
@@ -100,13 +100,13 @@ typedef struct {
   int64_t array;
   int64_t temporary;
   double epsilon;
-  const char *within; /* as the specification says it */
-  const char *axes;   /* that have a bound each, as extents; or "" */
-  const char *why;    /* no bound is known, whatever the inputs are; or "" */
+  const char *within; /* as in the specification */
+  const char *axes;   /* extents of the axes with one bound per index, or "" */
+  const char *why;    /* reason if no bound is known for any inputs, or "" */
 } MoaShown;
 
-/* One bit of CPUID (leaf, subleaf, register), and the registers that the system
- * must save. */
+/* One bit of CPUID (leaf, subleaf, register), and the register state that the
+ * operating system must save. */
 enum { kEAX = 0, kEBX = 1, kECX = 2, kEDX = 3 };
 enum { kNoState = 0, kAVXState = 0x6, kAVX512State = 0xe6, kTileState = 0x60000 };
 typedef struct {
@@ -135,10 +135,10 @@ typedef struct {
   const MoaArray *temporaries; /* row-major, at the start of the workspace */
   int64_t numShown;
   const MoaShown *shown;
-  int64_t numSlots;     /* the last one is the address of what tasks share */
-  int64_t scratchBytes; /* one thread's */
+  int64_t numSlots;     /* the last one has the address of the shared memory */
+  int64_t scratchBytes; /* per thread */
   const char *processor;
-  int64_t numFeatures; /* what the code uses beyond the baseline */
+  int64_t numFeatures; /* extensions beyond the baseline */
   const MoaFeature *features;
 } MoaKernel;
 
