@@ -215,13 +215,13 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
 
 void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
   auto error = reporter.error(loc)
-               << "'" << what << "' lifts over the axes in front of its cells, but these are "
+               << "'" << what << "' lifts over the axes before its cells, but these are "
                << shapeText(a.cell) << " and " << shapeText(b.cell)
-               << "; they are equal, or one operand has none";
+               << "; make them equal, or leave them out of one operand";
   error.attachNote(reporter.exact(a.loc))
-      << "this has " << shapeText(a.cell) << " in front of its cells";
+      << "this has " << shapeText(a.cell) << " before its cells";
   error.attachNote(reporter.exact(b.loc))
-      << "this has " << shapeText(b.cell) << " in front of its cells";
+      << "this has " << shapeText(b.cell) << " before its cells";
 }
 
 FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what,

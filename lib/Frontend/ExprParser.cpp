@@ -144,7 +144,7 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
   while (left) {
     const Token &op = peek();
     if (op.kind == Token::Reduction) {
-      error(op) << "'" << op.text << "' is a reduction and stands in front of its operand, as in '"
+      error(op) << "'" << op.text << "' is a reduction; write it before its operand, as in '"
                 << op.text << " x'";
       return nullptr;
     }

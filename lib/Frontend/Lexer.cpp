@@ -275,7 +275,7 @@ static std::string hintBehindPoint(StringRef rest) {
   if (name == "shape" || name == "size")
     return "extents are the symbols that the header names them by";
   if (rest.drop_front(name.size()).starts_with("("))
-    return "functions stand in front of their arguments, as in '" + shorten(name, 40) + "(x)'";
+    return "write a function before its arguments, as in '" + shorten(name, 40) + "(x)'";
   return "an inner product is one token such as '+.*', and nothing has parts with names";
 }
 

@@ -262,9 +262,9 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
     return success();
   auto diagnostic = error(word);
   if (word.is(kRelativeWord) || word.is(kSampledWord))
-    return diagnostic << "behind the number of 'within' stand 'relative' and 'sampled' in this "
-                         "order, each once or not at all";
-  return diagnostic << "behind the number of 'within' may stand 'relative' and 'sampled', but not "
+    return diagnostic << "write 'relative' and 'sampled' after the number of 'within', in this "
+                         "order and each at most once";
+  return diagnostic << "only 'relative' and 'sampled' may follow the number of 'within', but found "
                     << describe(word)
                     << didYouMean(word.text, {kRelativeWord.str(), kSampledWord.str()});
 }
@@ -321,8 +321,8 @@ LogicalResult Parser::refuseWord() {
     return diagnostic << "there is no 'if'; a choice is 'select(p, x, y)'";
   if (word.is("where") || word.is("if") || word.is("for"))
     return diagnostic << "there is no '" << word.text
-                      << "'; a choice is 'select(p, x, y)', and what is left out of a reduction "
-                         "'mask(p, x)'";
+                      << "'; a choice is 'select(p, x, y)', and 'mask(p, x)' leaves elements out "
+                         "of a reduction";
   diagnostic << "expected an operator, a definition '" << word.text << " = …' or '}', but found '"
              << word.text << "'";
   if (after.is("["))
@@ -357,9 +357,9 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
     if (peek().kind == Token::End)
       return close("}", open);
     if (peek().is("assume"))
-      return error(peek()) << "'assume' stands in front of the body of a kernel, beside 'require'";
+      return error(peek()) << "'assume' belongs before the body of a kernel, like 'require'";
     if (peek().is("within"))
-      return error(peek()) << "'within' stands behind the type of a result, as in '-> y : f32[N] "
+      return error(peek()) << "'within' belongs after the type of a result, as in '-> y : f32[N] "
                               "within 1e-2'";
     if (peek().kind != Token::Identifier)
       return error(peek()) << "expected an operator, a definition or '}', but found "

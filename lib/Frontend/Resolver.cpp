@@ -235,9 +235,10 @@ LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDec
     return error << "; an assumption is about integers, so write 'mask' or 'select' where its "
                     "values matter";
   if (indices.empty())
-    return error << "; what the caller promises about integers is said by 'assume', as in 'assume "
-                 << param->name << " > 0'";
-  return error << "; what the caller promises about integers is said by 'assume', as in 'assume ["
+    return error
+           << "; write promises of the caller about integers as 'assume', for example 'assume "
+           << param->name << " > 0'";
+  return error << "; write promises of the caller about integers as 'assume', for example 'assume ["
                << indices << "] " << param->name << "[" << indices << "] > 0'";
 }
 
@@ -510,7 +511,7 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   if (auto later = names.later.find(expr.name); later != names.later.end()) {
     auto error = reporter.error(expr.loc)
                  << "'" << expr.name << "' has no value here: a constant reads only symbols that "
-                 << "are declared in front of it";
+                 << "are declared before it";
     error.attachNote(reporter.exact(later->second)) << "declared here";
     return error;
   }
@@ -526,18 +527,18 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   std::string meant = didYouMean(expr.name, candidates);
   auto error = reporter.error(expr.loc) << "unknown name '" << expr.name << "'";
   if (assumed && assumed->kind != ExprKind::IndexForm)
-    error << "; an index of an assumption is named in front of it: '[" << expr.name << "] "
+    error << "; name the index before the assumption: '[" << expr.name << "] "
           << shorten(assumed->text, 60) << "'";
   else if (!meant.empty())
     error << meant;
   else if (predicate && predicate->kind != ExprKind::IndexForm)
-    error << "; an index of a predicate is named in front of it, with '_' for every other axis: "
+    error << "; name the index before the predicate, with '_' for every other axis: "
              "'[_, "
           << expr.name << "] " << shorten(predicate->text, 60) << "'";
   else
     error
-        << "; declare it: a size in '[…]' behind the kernel's name, an array or a number in '(…)', "
-           "an index in front of an expression, as in '[i] …'";
+        << "; declare it: a size in '[…]' after the kernel's name, an array or a number in '(…)', "
+           "an index before an expression, as in '[i] …'";
   return error;
 }
 

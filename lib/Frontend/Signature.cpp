@@ -527,7 +527,7 @@ LogicalResult frontend::checkSettings(const Program &program, const Settings &se
                  << "unknown setting '" << setting.first << "'" << didYouMean(setting.first, names);
     if (names.empty())
       return error << "; there is nothing to set in this file";
-    return error << "; what can be set is " << llvm::join(names, ", ");
+    return error << "; set one of " << llvm::join(names, ", ");
   }
   return success();
 }

@@ -64,9 +64,9 @@ void collectIndices(Term term, llvm::SetVector<Term> &indices);
 /// Returns the conjuncts of a condition that mention no other index variables than these.
 Term restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices);
 
-/// Visits the operands of a selection, `and` or `or`, each under the condition that needs it: the
-/// operand that a selection picks, and the right operand of `and` or `or` where the left one does
-/// not decide. Returns false for other operations.
+/// Visits the operands of a selection, `and` or `or`, each where it is needed: the operand that a
+/// selection picks, and the right operand of `and` or `or` where the left one does not decide.
+/// Returns false for other operations.
 bool visitChoice(TermContext &terms, mlir::Operation *op, Term condition,
                  llvm::function_ref<void(mlir::Value, Term)> visit,
                  llvm::function_ref<Term(mlir::Value)> termOf);

@@ -299,8 +299,8 @@ static bool isOfSizes(Term term) {
   return !anyPart(term, [](Term x) { return x->is(TermKind::Index) || x->is(TermKind::Load); });
 }
 
-/// Returns the innermost part not tried yet. Skips quotients that are summands of the goal, and the
-/// quotients that these divide: Lemma 15 eliminates them.
+/// Returns the innermost part not tried yet. Skips quotients that are summands of the goal with
+/// coefficient ±1, and their dividends that are quotients too: Lemma 15 eliminates them.
 Term Prover::Parts::next() {
   SmallVector<std::pair<Term, int64_t>> outermost;
   int64_t constant = 0;

@@ -124,7 +124,7 @@ public:
 
   /// Returns the term with index variables replaced. Use Substitution for many terms.
   Term substitute(Term term, const llvm::DenseMap<Term, Term> &with);
-  /// Simplifies the term under a condition by replacing the conjuncts of the condition with true.
+  /// Simplifies the term under a condition: its conjuncts become true, their negations false.
   Term under(Term term, Term condition);
   /// Returns readable mathematics, with the names of inputs and index variables.
   std::string str(Term term);

@@ -267,7 +267,7 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes)
     auto [low, high] = isFloat ? std::pair<int64_t, int64_t>() : rangeOf(kernel, k, element, sizes);
     if (!isFloat && low >= high && !array.data.empty())
       return std::nullopt; // no element has a value
-    // Large arrays repeat with a prime period.
+    // Large arrays repeat with a prime period, which divides no common extent.
     constexpr size_t period = 1021;
     for (size_t i = 0; i < array.data.size(); ++i)
       array.data[i] = i >= period ? array.data[i - period]
@@ -404,10 +404,10 @@ static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> c
   return numbers;
 }
 
-/// Adds points with edge sizes: 0, 1, and sizes around the numbers of the kernel. One symbol at a
-/// time takes such a size, the others keep their random size; further points set several or all
-/// symbols. Symbols in ranges of folds come first, then the cheapest, up to the work of one large
-/// point.
+/// Adds points with edge sizes: 0, 1, and sizes around the numbers of the kernel. First one symbol
+/// at a time takes such a size and the others keep their random size, then all symbols take it.
+/// Symbols that are no range of a fold come last. Of each kind the cheapest come first, up to the
+/// work of one large point.
 void Trial::tryEdges() {
   constexpr size_t most = 24;
   auto description = llvm::cantFail(interp::Kernel::of(kernel));

@@ -64,8 +64,8 @@ void Prover::Search::explain(Term unknown) {
   }
 }
 
-/// Adds b·⌊e/b⌋ ≤ e < b·⌊e/b⌋ + b for b ≥ 1 (Lemma 2). The Presburger library itself knows no
-/// quotients by a number b.
+/// Adds b·⌊e/b⌋ ≤ e < b·⌊e/b⌋ + b for b ≥ 1 (Lemma 2). For a number b this is linear, and needs no
+/// lemma.
 void Prover::Search::explainQuotient(Term quotient) {
   Term e = quotient->operands[0], b = quotient->operands[1], one = terms.number(1);
   // The indices in the dividend are in their ranges, so the ranges are not empty.

@@ -119,7 +119,7 @@ LogicalResult Validator::compareUses(KernelOp moa, dnf::KernelOp dnf) {
       same = after.value && before.value == after.value && before.presence == after.presence;
     }
     if (!same) {
-      auto error = output.emitError("ψ-reduction has changed what ") << name << " means";
+      auto error = output.emitError("ψ-reduction has given ") << name << " another meaning";
       if (!after.value)
         return error << ": an operation of its normal form is unknown";
       bool value = before.value != after.value;

@@ -158,7 +158,7 @@ LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf:
     std::string with = difference->sizes.empty() ? "" : " with " + difference->sizes;
     auto error = lifted.emitError("the ")
                  << (isOfFolds ? "folds" : "lifted loops") << " of '" << lifted.getSymName()
-                 << "' do not compute what is specified: ";
+                 << "' do not compute the specified values: ";
     if (!difference->error.empty())
       error << names[difference->output] << with << " has no value: " << difference->error;
     else

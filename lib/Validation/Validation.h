@@ -38,7 +38,7 @@ struct Fact {
   enum Status {
     Proved,
     ByLemma, ///< `because` names the lemmas of docs/Spec.md
-    Assumed, ///< `because` holds what the user declares or assumes
+    Assumed, ///< `because` holds the user's declarations or assumptions
     Checked, ///< by a condition on elements, evaluated by the generated code
     Tried,   ///< at a random point, which the statement names
     Untried  ///< `because` says why there is no point
@@ -46,7 +46,7 @@ struct Fact {
   Kind kind = Uses;
   Status status = Proved;
   std::string subject;   ///< the array
-  std::string statement; ///< what holds
+  std::string statement; ///< the claim
   std::vector<std::string> because;
   mlir::Location place;
 };
