@@ -85,7 +85,7 @@ LogicalResult Parser::parseFunction(FunctionDecl &function) {
   return parseBody(function.body, /*isFunction=*/true);
 }
 
-/// 'monoid' NAME '(' NAME ',' NAME ')' 'identity' operand body
+/// Parses 'monoid' NAME '(' NAME ',' NAME ')' 'identity' operand body.
 LogicalResult Parser::parseMonoid(FunctionDecl &monoid) {
   monoid.loc = peek().loc;
   Token open;
@@ -237,7 +237,7 @@ LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays, bool isResult)
   return success();
 }
 
-/// 'within' NUMBER ['relative'] ['sampled']; the last two are words only here.
+/// Parses 'within' NUMBER ['relative'] ['sampled']. The last two are keywords only here.
 LogicalResult Parser::parseTolerance(ArrayDecl &result) {
   result.within.emplace();
   result.within->loc = next().loc;
@@ -269,7 +269,7 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
                     << didYouMean(word.text, {kRelativeWord.str(), kSampledWord.str()});
 }
 
-/// name ':' type ['[' extents ']'] ['in' low '..' high] ['within' …]
+/// Parses name ':' type ['[' extents ']'] ['in' low '..' high] ['within' …].
 LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
   array.loc = peek().loc;
   if (failed(parseName(array.name, isResult ? "the result" : "the parameter")) ||
@@ -311,7 +311,7 @@ LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
 // Bodies
 //===----------------------------------------------------------------------===//
 
-/// A word that begins no definition, where one could begin.
+/// Reports a word that cannot begin a definition, where one may begin.
 LogicalResult Parser::refuseWord() {
   const Token &word = peek(), &after = peek(1);
   auto diagnostic = error(word);
