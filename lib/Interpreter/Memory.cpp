@@ -1,4 +1,4 @@
-//===- Memory.cpp - arrays behind flat addresses --------------------------===//
+//===- Memory.cpp - arrays with strides -----------------------------------===//
 #include "lib/Interpreter/Memory.h"
 
 using namespace mlir;
