@@ -1,4 +1,4 @@
-//===- Evaluate.cpp - the reference interpreter behind the library --------===//
+//===- Evaluate.cpp - interface to the reference interpreter --------------===//
 
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Interpreter/DeviceInterpreter.h"
@@ -29,7 +29,7 @@ static InterpretOptions makeOptions(const Roundings &roundings) {
   return options;
 }
 
-/// The op the symbols are read from: the highest level there is.
+/// Returns the op from which symbols are read: that of the highest level.
 static mlir::Operation *getTopOp(Compilation::Impl &impl, const std::string &kernel) {
   return impl.getKernelOp(kernel, impl.getEntryLevel());
 }
@@ -91,7 +91,7 @@ Compilation::evaluate(const std::string &kernel, Level level,
   return makeResults(std::move(*arrays));
 }
 
-/// What a call and NAME_shown say, in the words of entry points.
+/// Returns the message of a call and of NAME_shown, in the words of entry points.
 static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature,
                                 const std::vector<Array> &outputs,
                                 const std::map<std::string, Array> &bounds) {

@@ -61,16 +61,16 @@ struct InterpretOptions {
   std::vector<std::vector<bool>> *reads = nullptr;
 };
 
-/// Returns all outputs of the kernel in order. An absent element is 0. Errors: inputs that do not
-/// fit, an index outside an array, an operation that is not supported here, and a broken contract
-/// of an onf kernel (an element written twice or never, an address outside its array, intervals
-/// that miss an index).
+/// Returns all outputs of the kernel in order. An absent element is 0. Errors are inputs that do
+/// not fit, an index outside an array, and an operation that is not supported here. An onf kernel
+/// that breaks its contract is an error too: an element written twice or never, an address outside
+/// its array, intervals that miss an index.
 llvm::Expected<std::vector<Array>> interpret(mlir::Operation *kernel, const KernelInputs &inputs,
                                              const InterpretOptions &options = {});
 
-/// Returns chosen elements of one output, in the order of `indices`. dnf evaluates only the values
-/// that the elements need, and onf only the rows that hold them, so that single rows of large
-/// problems are cheap. moa evaluates everything.
+/// Returns chosen elements of one output, in the order of `indices`. On dnf this evaluates only the
+/// values that the elements need, and on onf only the rows that hold them. Single rows of large
+/// problems are therefore cheap. On moa everything is evaluated.
 llvm::Expected<std::vector<double>> interpretElements(mlir::Operation *kernel,
                                                       const KernelInputs &inputs, unsigned output,
                                                       llvm::ArrayRef<std::vector<int64_t>> indices,
