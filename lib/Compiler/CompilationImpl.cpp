@@ -650,7 +650,6 @@ Operation *Compilation::Impl::getKernelOp(const std::string &kernel, Level level
 // After lifted onf: one module per kernel
 //===----------------------------------------------------------------------===//
 
-/// Returns a module with one kernel of the lifted level.
 ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
   if (!options.architecture.empty()) {
     log.addQueryError("the kernels are lifted for the GPU " + options.architecture +

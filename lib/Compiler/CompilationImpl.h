@@ -46,7 +46,6 @@ struct Compilation::Impl {
   mlir::ModuleOp getDeviceModule();
   /// Returns the optimised LLVM IR of a kernel, or null.
   llvm::Module *getLLVM(unsigned kernel, bool packed);
-  /// Returns the object code of all kernels.
   const llvm::SmallVectorImpl<char> *getObject(bool packed);
   /// Returns true if the CPU code of any kernel uses AMX tiles, and nothing after an error.
   std::optional<bool> usesTiles();
@@ -56,7 +55,6 @@ struct Compilation::Impl {
   /// Otherwise reports an error.
   bool checkRunsHere();
 
-  /// Returns the level of the input.
   Level getEntryLevel() const { return entry; }
   /// Returns the facts shown about a kernel up to the levels reached so far.
   llvm::ArrayRef<Fact> getFacts(unsigned kernel) const;

@@ -95,7 +95,6 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   return *modules[Level::Device];
 }
 
-/// Describes in one sentence the elements that a kernel moves.
 static std::string describeMovement(const DataMovementReport &movement) {
   bool isExact = llvm::all_of(movement.inputs, [](const ArrayCount &count) { return count.exact; });
   return "Moves in elements: reads " + std::string(isExact ? "" : "at most ") +

@@ -13,7 +13,6 @@ class Diagnostic;
 
 namespace moa {
 
-/// The messages of one compilation.
 class DiagnosticLog {
 public:
   /// Registers a file, so that messages in it show the source line.

@@ -17,7 +17,6 @@ using namespace mlir;
 namespace moa {
 
 namespace {
-/// The loops and folds of one nest.
 struct NestSummary {
   struct Range {
     std::string name, extent;
@@ -34,7 +33,6 @@ struct Accuracy {
   std::vector<std::string> spent;   ///< one line per mixed-precision variant
 };
 
-/// The content of the report for one kernel.
 struct KernelReport {
   std::string name, signature;
   std::vector<Accuracy> accuracy; ///< of the results that have a tolerance

@@ -20,7 +20,6 @@ public:
   mlir::LogicalResult run();
 
 private:
-  /// The names of the body being elaborated.
   struct Scope {
     const Body *body = nullptr;
     std::vector<Term> params;
@@ -105,7 +104,6 @@ private:
   mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term, llvm::StringRef what);
   /// Returns a named monoid, or `user` for a monoid defined in the specification.
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
-  /// Reduces with the monoid that `ref` names.
   TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term,
                     unsigned axis);
   /// Returns the op of a user-defined monoid on an element type, created once.

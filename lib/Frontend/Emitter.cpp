@@ -331,7 +331,6 @@ FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
   return rounded;
 }
 
-/// Emits a symbolic term or a literal as a scalar array.
 Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
   auto constantValue = term.symbolic.getConstant();
   if (term.kind == Term::Literal || (constantValue && isa<FloatType>(element))) {

@@ -68,7 +68,6 @@ public:
                const SymExpr &count);
   TermOr reverse(SourceLoc loc, const Term &term, unsigned axis);
   TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis);
-  /// Concatenates a and b along an axis.
   TermOr cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis);
   TermOr reshape(SourceLoc loc, const Term &term, llvm::ArrayRef<SymExpr> shape);
 

@@ -293,7 +293,6 @@ LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, cons
   return error;
 }
 
-/// Returns the frame and the common shape of all subscripts.
 FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &term,
                                                     ArrayRef<std::optional<Term>> subscripts) {
   if (subscripts.size() > term.rank()) {
@@ -328,7 +327,6 @@ FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &t
 }
 
 namespace {
-/// Collects the operands of one moa.psi.
 struct Selection {
   OpBuilder &builder;
   SmallVector<Value> indices = {};

@@ -74,7 +74,6 @@ private:
   std::vector<std::set<unsigned>> callees;
   /// The predicate of the mask or selection being resolved.
   const Expr *predicate = nullptr;
-  /// The assumption being resolved.
   const Expr *assumed = nullptr;
 };
 

@@ -175,7 +175,6 @@ LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
   return success();
 }
 
-/// Parses a finite or infinite real number.
 static std::optional<double> parseReal(StringRef text) {
   double value = 0;
   StringRef digits = text;
@@ -202,7 +201,6 @@ FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol, StringR
   return value;
 }
 
-/// Sets a constant to the value of its setting.
 LogicalResult SignatureBuilder::setConstant(const SymbolDecl &symbol, StringRef setting,
                                             bool isReal) {
   if (!isReal) {
@@ -377,7 +375,6 @@ LogicalResult SignatureBuilder::resolveTolerance(const ArrayDecl &decl, Signatur
   return success();
 }
 
-/// Returns true if an expression uses the symbol.
 static bool uses(const ExprPtr &expr, StringRef name) {
   if (!expr)
     return false;

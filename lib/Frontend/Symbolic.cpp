@@ -169,7 +169,6 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTabl
   return failure();
 }
 
-/// Returns true if the expression contains a real number.
 static bool isReal(const Expr &expr, const frontend::SymbolTable &symbols) {
   return expr.kind == ExprKind::Real ||
          (expr.kind == ExprKind::Name && symbols.reals.count(expr.name)) ||

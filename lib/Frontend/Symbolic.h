@@ -37,7 +37,6 @@ mlir::FailureOr<Number> evaluateNumber(const Expr &expr, const SymbolTable &symb
 /// Returns a fn b of real numbers for + - * / and negation, or nothing for other functions.
 std::optional<double> combineReals(ScalarFn fn, double a, double b);
 
-/// Returns for example "the real number 0.5".
 std::string realText(double value);
 
 } // namespace moa::frontend

@@ -339,7 +339,6 @@ Expected<std::vector<std::vector<int64_t>>> moa::outputShapes(Operation *op,
   return shapes;
 }
 
-/// Checks that integer parameters hold integers.
 static Error checkIntegers(const Kernel &kernel, unsigned k, const Array &array) {
   if (isa<FloatType>(kernel.argTypes[k].getElementType()))
     return Error::success();

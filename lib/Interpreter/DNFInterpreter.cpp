@@ -28,7 +28,6 @@ struct Body {
 /// one, indices with the same low bits share an entry. A tag is the linear index + 1.
 class Cache {
 public:
-  /// Returns the value with this tag, or null.
   const Cell *find(uint64_t tag, ArrayRef<int64_t> domain) {
     if (entries.empty())
       allocate(domain);
@@ -309,7 +308,6 @@ Error DNFInterpreter::buildBody(Region &region, ArrayRef<int64_t> domain, Body &
   return Error::success();
 }
 
-/// Returns the indices that a value depends on.
 const DNFInterpreter::Indices &DNFInterpreter::indicesOf(Value value) {
   if (auto it = dependences.find(value); it != dependences.end())
     return it->second;

@@ -44,9 +44,7 @@ public:
       : Threads(launch, registers, width, std::move(where)), block(block), number(number),
         firstThread(firstThread) {}
 
-  /// Checks that no contraction is in flight.
   void checkEnd();
-  /// Describes the event that the agent waits for.
   std::string describeWait();
   /// Runs the roles of a warp-specialised block.
   std::function<void(device::SpecializeOp)> runRoles;

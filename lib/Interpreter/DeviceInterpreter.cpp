@@ -204,7 +204,6 @@ void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known,
   drive(list, block, roles);
 }
 
-/// Runs agents and copies until all have ended.
 void ProgramRunner::drive(ArrayRef<Agent *> agents, BlockState &block, Operation *op) {
   struct State {
     bool isDone = false, isWaiting = false;

@@ -90,7 +90,6 @@ Lanes moa::interp::merge(const Mask &mask, const Lanes &yes, const Lanes &no) {
 
 namespace {
 
-/// Rounds to a type.
 struct Rounding {
   explicit Rounding(Type type) : type(type), isSingle(type.isF32()), isBF16(type.isBF16()) {}
   double operator()(double x) const {
@@ -285,7 +284,6 @@ const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> 
   return nullptr;
 }
 
-/// Flushes subnormal numbers to 0 of their sign.
 static float flush(float x) {
   return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
 }

@@ -121,7 +121,8 @@ public:
   void startCopy(unsigned warp, PendingCopy copy);
   void completeCopy(size_t which);
   size_t countCopies() const { return copies.size(); }
-  /// Synchronises these warps: each learns the knowledge of all, and their clocks advance.
+  /// Synchronises these warps: each learns the knowledge of all, then its own clock advances. An
+  /// access by one of them stamped now − 1 is thus known to all.
   void meet(unsigned first, unsigned count);
   /// Checks barriers and copies after all agents have ended.
   void checkEnd(mlir::Operation *kernel);

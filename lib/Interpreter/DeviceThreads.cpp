@@ -119,7 +119,6 @@ bool Threads::run(unsigned budget) {
   return frames.empty();
 }
 
-/// Finishes a block.
 void Threads::leave(Operation *terminator) {
   yielded.clear();
   if (terminator)

@@ -18,7 +18,6 @@ namespace moa::interp {
 
 /// State shared by all blocks of a program.
 struct Launch {
-  /// Records the first error.
   void fail(mlir::Location loc, const llvm::Twine &message) {
     if (!error)
       error = locationText(loc) + message.str();
@@ -79,12 +78,10 @@ public:
   }
   virtual ~Threads() = default;
 
-  /// Starts a block of a region.
   void start(mlir::Block &block, const Mask &mask);
   /// Runs until the end, an error, or an operation that has to wait, which the next call retries.
   /// Stops after `turns` operations that other threads can observe. Returns true at the end.
   bool run(unsigned turns);
-  /// Returns the operation that the threads wait in.
   mlir::Operation *getWaiting() const { return waiting; }
   size_t getWidth() const { return width; }
   const std::string &getWhere() const { return where; }

@@ -46,7 +46,6 @@ Expected<std::vector<Array>> moa::interpret(Operation *kernel, const KernelInput
   return run(kernel, inputs, options, nullptr);
 }
 
-/// Checks that the indices lie inside the output's shape.
 static Error checkIndices(Operation *op, const Kernel &kernel, const KernelInputs &inputs,
                           const Sample &sample) {
   if (sample.output >= kernel.resultTypes.size())

@@ -28,7 +28,6 @@ struct Array {
   std::vector<double> data;
 };
 
-/// The arguments of one call.
 struct KernelInputs {
   /// Values of symbols that no argument's shape determines. Other symbols may be given too, and
   /// must then agree with the shapes.
@@ -83,7 +82,6 @@ llvm::Expected<std::map<std::string, int64_t>>
 bindSymbols(mlir::Operation *kernel, llvm::ArrayRef<std::vector<int64_t>> shapes,
             const std::map<std::string, int64_t> &given = {});
 
-/// Returns the shapes of the outputs for given symbol values.
 llvm::Expected<std::vector<std::vector<int64_t>>>
 outputShapes(mlir::Operation *kernel, const std::map<std::string, int64_t> &symbols);
 

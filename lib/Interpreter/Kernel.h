@@ -18,7 +18,6 @@ struct Kernel {
   static llvm::Expected<Kernel> of(mlir::Operation *op);
 };
 
-/// Makes an error with this text.
 llvm::Error makeError(const llvm::Twine &message);
 /// Returns "file:line:column: ", or "" for an unknown location.
 std::string locationText(mlir::Location loc);
@@ -42,9 +41,7 @@ llvm::Expected<Symbols> bindInputs(mlir::Operation *op, const Kernel &kernel,
 void makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs,
                   std::optional<unsigned> output = std::nullopt);
 
-/// Returns the product of the extents.
 int64_t countOf(llvm::ArrayRef<int64_t> shape);
-/// Returns for example "[1, 2, 3]".
 std::string indexText(llvm::ArrayRef<int64_t> index);
 
 /// Advances to the next index in row-major order. Returns false after the last one.

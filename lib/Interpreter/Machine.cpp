@@ -50,7 +50,6 @@ struct ScalarNode final : OperandNode {
   Instr instr;
 };
 
-/// Evaluates only the selected operand.
 struct SelectNode final : OperandNode {
   using OperandNode::OperandNode;
   Cell compute(Machine &m) override { return m.get(operands[m.get(operands[0]).i ? 1 : 2]); }

@@ -53,7 +53,6 @@ public:
     return node->value;
   }
   bool isPresent(Node *node) { return !node->mayBeAbsent || node->present(*this); }
-  /// Starts an iteration of the scope.
   void enter(Scope &scope) { scope.epoch = ++epochs; }
   void set(Node *node, Cell value) {
     node->value = value;

@@ -17,7 +17,6 @@ using namespace moa;
 
 namespace {
 
-/// Adds magnitudes to a dnf kernel.
 class MagnitudeBuilder {
 public:
   explicit MagnitudeBuilder(dnf::KernelOp kernel) : kernel(kernel), b(kernel.getContext()) {}

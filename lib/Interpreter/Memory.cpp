@@ -5,7 +5,6 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::interp;
 
-/// Calls f with the address of every element, in row-major order.
 template <typename F> void Memory::overAddresses(F f) const {
   if (countOf(shape) == 0)
     return;

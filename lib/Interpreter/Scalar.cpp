@@ -93,7 +93,6 @@ static double cutTo(double value, Type type, llvm::function_ref<double(double)> 
 double moa::roundTo(double value, Type type) {
   if (isa<Float8E4M3FNType>(type)) // has no infinity: the largest number takes its place
     return fromFloat8(toFloat8(value));
-  // Ties to even.
   return cutTo(value, type, [](double x) { return std::nearbyint(x); });
 }
 

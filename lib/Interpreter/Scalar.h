@@ -42,7 +42,6 @@ inline double toStored(Cell cell, Form from, Form to) {
     return toDouble(cell, from);
   return toDouble(ofInt(wrap(cell.i, to.width)), to);
 }
-/// Returns the value of a float, integer or boolean attribute.
 std::optional<Cell> ofAttribute(mlir::Attribute attr);
 
 enum class Code {
@@ -128,7 +127,6 @@ enum class Code {
   IToBool
 };
 
-/// A scalar operation with resolved types.
 struct Instr {
   Code code = Code::Id;
   unsigned width = 0;         // of the operands, where they are integers
@@ -152,7 +150,6 @@ Instr castOf(mlir::Type from, mlir::Type to, bool exact);
 /// Returns the operation of an arith or math op with one result, or nothing for other ops.
 std::optional<Instr> instrOf(mlir::Operation *op);
 
-/// Computes x ⊕ y.
 Cell combine(Monoid monoid, Form form, Cell x, Cell y);
 Cell identityOf(Monoid monoid, mlir::Type type);
 

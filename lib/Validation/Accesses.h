@@ -58,7 +58,6 @@ private:
   llvm::DenseSet<Term> named;
 };
 
-/// Collects the index variables in a term.
 void collectIndices(Term term, llvm::SetVector<Term> &indices);
 
 /// Returns the conjuncts of a condition that mention no other index variables than these.
@@ -91,7 +90,6 @@ public:
     llvm::SmallVector<Term> conditions;
   };
   Item next();
-  /// Forgets all values visited so far.
   void clear() { entries.clear(), waiting.clear(); }
   /// The position of a value in the program, within its environment.
   using Place = std::tuple<unsigned, unsigned, unsigned>;
@@ -110,7 +108,6 @@ private:
   std::set<Place> waiting;
 };
 
-/// Sorts accesses by program order.
 std::vector<Access> inOrder(std::vector<std::pair<Agenda::Place, Access>> &accesses);
 
 class DNFAccesses {
@@ -155,7 +152,6 @@ private:
 struct Write {
   unsigned output;
   llvm::SmallVector<Term> index;
-  /// Variables of the enclosing loops.
   llvm::SmallVector<Term> loops;
   mlir::Operation *op;
 };

@@ -202,7 +202,6 @@ static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf
   return success();
 }
 
-/// Checks that all accesses of parameters and temporaries are in bounds.
 static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf,
                                  ArrayRef<Access> accesses) {
   for (const Access &access : accesses)

@@ -245,7 +245,6 @@ Element MoAReader::catenate(CatOp op, ArrayRef<Term> i, unsigned depth) {
   return {terms.select(first, a.value, b.value), terms.select(first, a.presence, b.presence)};
 }
 
-/// Applies a scalar function to operands of one type.
 Term MoAReader::function(ScalarFn fn, ArrayRef<Term> x, Type type) {
   bool isFloat = isa<FloatType>(type), isBool = type.isInteger(1);
   auto real = [&](StringRef name) { return terms.scalar(name, type, x); };

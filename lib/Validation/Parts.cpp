@@ -24,7 +24,6 @@ static constexpr size_t maxRemainders = 16;
 // Corners (Lemma 5)
 //===----------------------------------------------------------------------===//
 
-/// Returns true if a subterm has a property.
 static bool anyPart(Term term, llvm::function_ref<bool(Term)> has) {
   DenseSet<Term> seen;
   std::function<bool(Term)> visit = [&](Term part) {

@@ -31,7 +31,6 @@ Term Substitution::of(Term term) {
   return result;
 }
 
-/// Returns true if a part of the term is replaced.
 bool Substitution::touches(Term term) {
   if (auto it = memo.find(term); it != memo.end())
     return it->second != term;

@@ -73,7 +73,6 @@ struct TermNode : llvm::FoldingSetNode {
   void Profile(llvm::FoldingSetNodeID &key) const;
 };
 
-/// Makes and owns terms.
 class TermContext {
 public:
   explicit TermContext(mlir::MLIRContext *context);

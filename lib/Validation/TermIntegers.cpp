@@ -69,7 +69,6 @@ Term TermContext::combine(Term a, Term b, int64_t factor) {
   return makeSum(parts, wrapAdd(constant, wrapMul(other, factor)));
 }
 
-/// Multiplies two atoms or products.
 Term TermContext::times(Term a, Term b) {
   SmallVector<Term> factors;
   for (Term part : {a, b}) {

@@ -22,7 +22,6 @@ struct Point {
   std::vector<std::vector<double>> values;                 ///< of these elements, per output
 };
 
-/// An element with two different values.
 struct Difference {
   unsigned output = 0;
   std::vector<int64_t> index;

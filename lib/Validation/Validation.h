@@ -81,7 +81,6 @@ public:
 
   const std::vector<Fact> &getFacts() const { return facts; }
 
-  /// The implementation.
   struct State;
 
 private:
