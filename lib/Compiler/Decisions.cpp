@@ -17,7 +17,7 @@ static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine 
 }
 
 /// Reads the plans, such as {"plans": {"f.O": [1, 0]}}, into the syntax of the pass option. The
-/// optional {"meaning": {"f.O": ["plan 1: …"]}} says what each plan computes.
+/// optional {"meaning": {"f.O": ["plan 1: …"]}} describes each plan.
 bool Compilation::Impl::readPlans() {
   if (options.plans.empty())
     return true;
