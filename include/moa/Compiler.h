@@ -64,11 +64,12 @@ struct CompilerOptions {
   /// How hard LLVM works on code for a CPU, 0 to 3, which means the same: 0 compiles soonest, to
   /// slow code, and more than 1 is hardly ever faster (benchmarks/cpu/NOTES.md).
   unsigned optimization = 1;
-  /// How results may be less accurate, and what is told of it. Without it, no accuracy is spent, and
-  /// calls check tolerances that the specification states for every input.
+  /// How results may be less accurate, and what is told of it. Without it, no accuracy is spent,
+  /// and calls check tolerances that the specification states for every input.
   std::optional<AccuracyOptions> accuracy;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied, `intervals` (the
-  /// analysis of masks), and `precision` and `low-rank` (the passes that spend accuracy). For tests.
+  /// analysis of masks), and `precision` and `low-rank` (the passes that spend accuracy). For
+  /// tests.
   std::vector<std::string> disabledRules;
   /// Whether the derivation is recorded for Compilation::explain().
   bool explain = false;

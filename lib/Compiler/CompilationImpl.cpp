@@ -50,7 +50,7 @@ static DialectRegistry makeRegistry() {
 Compilation::Impl::Impl(CompilerOptions options)
     : options(std::move(options)), context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
-  // Messages are for users; moa-opt shows the op too.
+  // Messages are for users. Only moa-opt also shows the op.
   context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler([this](mlir::Diagnostic &diagnostic) {
     log.add(diagnostic);
@@ -83,12 +83,12 @@ bool Compilation::Impl::timed(const char *stage, llvm::function_ref<bool()> work
 //===----------------------------------------------------------------------===//
 
 static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R5", "R6", "R7"};
-/// The rule by which the range of a stored sum is split into parts, and by which a schedule splits
-/// that of a fold over cores.
+/// Splits the range of a reduction: that of a stored sum into parts, and that of a scheduled fold
+/// over cores (split-K).
 static const char *const kSplit = "R4";
-/// The analysis that finds the keys a tile of rows needs.
+/// The analysis that derives the intervals of keys that a tile of rows needs.
 static const char *const kIntervals = "intervals";
-/// The passes that spend accuracy.
+/// The passes that trade accuracy for speed.
 static const char *const kPrecision = "precision", *const kLowRank = "low-rank";
 
 bool Compilation::Impl::checkOptions() {
@@ -116,13 +116,13 @@ bool Compilation::Impl::checkOptions() {
   return true;
 }
 
-/// Whether the CPU that code is for has dot products of four bytes.
+/// Returns true if the target CPU has dot products of four bytes.
 bool Compilation::Impl::hasByteDots() {
   llvm::TargetMachine *target = getMachine(/*host=*/false);
   return target && cpu::hasByteDots(*target);
 }
 
-/// What it has for products of bf16.
+/// Returns the target CPU's instructions for dot products of bf16.
 Bf16Dots Compilation::Impl::getBf16Dots() {
   llvm::TargetMachine *target = getMachine(/*host=*/false);
   return target ? cpu::getBf16Dots(*target) : Bf16Dots::none;
@@ -144,18 +144,20 @@ bool Compilation::Impl::checkRunsHere() {
 
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
-  // The plans of a table are the same on all targets. Where speed is asked for on a CPU, scores and
-  // sums are of bf16, if it has dot products of these, else scores alone of 8 bits.
-  bool isForGpu = accuracy.variantsOfGpu || !options.architecture.empty() || !accuracy.plans.empty();
+  // The plans of a table are the same on all targets. If only speed is asked for on a CPU, scores
+  // and sums are bf16 if the CPU has bf16 dot products. Otherwise only scores are narrowed, to 8
+  // bits.
+  bool isForGpu =
+      accuracy.variantsOfGpu || !options.architecture.empty() || !accuracy.plans.empty();
   bool hasBf16 = !isForGpu && accuracy.mixedPrecision && getBf16Dots() != Bf16Dots::none;
   result.precision = {accuracy.decisions,          planTable,
                       accuracy.checksPlans,        /*sums=*/isForGpu || !accuracy.mixedPrecision,
-                      /*halves=*/isForGpu,        hasBf16,
-                      accuracy.mixedPrecisionFrom,          accuracy.pilotFrom,
+                      /*halves=*/isForGpu,         hasBf16,
+                      accuracy.mixedPrecisionFrom, accuracy.pilotFrom,
                       accuracy.warnsIfUnused};
   result.lowRankFrom = accuracy.lowRankFrom;
-  // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for
-  // classes of keys alone where nothing else is asked for.
+  // Fewer bits are not faster on every CPU, as rounding and the sample take time. With low rank, a
+  // table without other requests holds only classes of keys.
   bool isAsked = accuracy.decisions || !accuracy.plans.empty();
   bool pays = isForGpu || accuracy.mixedPrecisionFrom > 0 || hasBf16 || hasByteDots();
   result.spends = (accuracy.mixedPrecision && pays) || (isAsked && accuracy.lowRankFrom <= 0);
@@ -205,7 +207,7 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
   dumpModule(llvm::sys::path::stem(fileName), entry, *modules[entry]);
 }
 
-/// "D=64" and the like; a name may be set once.
+/// Reads settings such as "D=64". Each name may be set once.
 bool Compilation::Impl::readSettings(std::map<std::string, std::string> &settings) {
   for (const std::string &setting : options.settings) {
     auto [name, value] = llvm::StringRef(setting).split('=');
@@ -223,7 +225,7 @@ bool Compilation::Impl::readSettings(std::map<std::string, std::string> &setting
 
 bool Compilation::Impl::parse(const std::string &text, const std::string &name) {
   OwningOpRef<ModuleOp> module;
-  // "O=3e-2,relative" and the like
+  // For example "O=3e-2,relative".
   auto tolerances = take(readTolerances(accuracy.tolerances));
   if (!tolerances)
     return false;
@@ -253,7 +255,7 @@ bool Compilation::Impl::parse(const std::string &text, const std::string &name) 
   return true;
 }
 
-/// The level the input is at, from the kernels it holds.
+/// Finds the level of the input from its kernels.
 bool Compilation::Impl::findEntryLevel() {
   ModuleOp module = *modules[Level::MoA];
   std::set<Level> found;
@@ -292,8 +294,8 @@ bool Compilation::Impl::findEntryLevel() {
     modules[entry] = std::move(modules[Level::MoA]);
     modules.erase(Level::MoA);
   }
-  // No pass leads to this level, behind which its contract would be checked; that of
-  // moa is in front of the first one.
+  // Check the contract of this level here, since no pass leads to it. That of moa is checked before
+  // its first pass.
   if (entry == Level::MoA)
     return true;
   return runPasses(*modules[entry], getLevelName(entry), [&](OpPassManager &pm) {
@@ -314,7 +316,7 @@ Operation *kernelAt(ModuleOp module, unsigned number) {
   llvm_unreachable("no kernel of this number");
 }
 
-/// The declared range of the input of this number, of integers or of floats.
+/// Returns the declared range of an input, of integers or of floats.
 static std::string getRange(Operation *kernel, size_t number) {
   for (StringRef name : {StringRef(kRangesAttr), StringRef("moa.real_ranges")})
     if (auto ranges = kernel->getAttrOfType<ArrayAttr>(name); ranges && number < ranges.size())
@@ -349,7 +351,7 @@ void Compilation::Impl::dumpModule(llvm::StringRef name, Level level, ModuleOp m
   dump(name, level, [&](llvm::raw_ostream &os) { module.print(os); });
 }
 
-/// Two kernels must not share the name of an entry point: `f` and `f_check`.
+/// Checks that no two kernels share the name of an entry point, such as `f` and `f_check`.
 static bool checkEntryNames(const std::vector<KernelSignature> &signatures, DiagnosticLog &log) {
   std::set<std::string> names;
   auto mayBeShown = [](const Parameter &parameter) { return parameter.within.has_value(); };
@@ -434,7 +436,7 @@ ModuleOp Compilation::Impl::getModule(Level level) {
       (level == Level::ONF && !options.architecture.empty() &&
        (!separateFolds(*module, true) || !splitFolds(*module))))
     return {};
-  // Of the loops as they are emitted: for a GPU more is stored by now.
+  // Remark on the loops as they are emitted: for a GPU more arrays are stored by now.
   if (level == Level::ONF && !runPasses(*module, "onf", [](OpPassManager &pm) {
         pm.addPass(createRemarkRecomputationPass());
       }))
@@ -485,7 +487,7 @@ ModuleOp Compilation::Impl::getAdapted() {
   OwningOpRef<ModuleOp> module = exact.clone();
   if (options.architecture.empty() && !separateFolds(*module, accuracy.variantsOfGpu))
     return {};
-  // On a GPU fewer bits are for tensor cores, also where its code is interpreted.
+  // On a GPU fewer bits pay off on tensor cores, even if its code is interpreted.
   NestTeller tellsSlow;
   if (!options.architecture.empty() || accuracy.variantsOfGpu)
     tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
@@ -494,7 +496,7 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (!runPasses(*module, "adapted",
                  [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
-  // The rows of a sample are few, and nests that were put together fold over the same ranges.
+  // The sample has few rows, and merged nests may fold over the same ranges.
   auto finish = [&](OpPassManager &pm) {
     if (pipeline.ranges)
       pm.addPass(onf::createONFSplitFolds());
@@ -547,7 +549,7 @@ bool Compilation::Impl::findShown() {
 }
 
 bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
-  // Bounds are of the level dnf.
+  // Bounds come from the dnf level.
   if (entry <= Level::DNF)
     for (unsigned k = 0; k < infos.size(); ++k)
       setBounds(cast<dnf::KernelOp>(kernelAt(getModule(Level::DNF), k)), kernelAt(module, k));
@@ -577,15 +579,15 @@ bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
             succeeded(validator.compareUses(cast<KernelOp>(from), cast<dnf::KernelOp>(to))) &&
             succeeded(validator.checkBounds(cast<dnf::KernelOp>(to))));
       else if (level == Level::ONF)
-        // A normal form that was read has had no bounds checked yet. What spends accuracy reads and
-        // stores more than it.
+        // If the input is a normal form, its bounds are not checked yet. Mixed-precision variants
+        // read and store more than the normal form, so they are not compared.
         result = success(
             to->hasAttr(kSpentAttr) ||
             ((entry != Level::DNF || succeeded(validator.checkBounds(cast<dnf::KernelOp>(from)))) &&
              succeeded(
                  validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to)))));
       else {
-        // What spends accuracy has other values: those of the level before are compared.
+        // Mixed-precision variants have other values. Compare the exact module instead.
         Operation *exact = kernelAt(getModule(Level::ONF), k);
         bool isExact = !from->hasAttr(kSpentAttr);
         result = success(
@@ -631,10 +633,9 @@ Operation *Compilation::Impl::getKernelOp(const std::string &kernel, Level level
 }
 
 //===----------------------------------------------------------------------===//
-// Behind lifted onf: one module per kernel
+// After lifted onf: one module per kernel
 //===----------------------------------------------------------------------===//
 
-/// A module that holds one kernel of the lifted level.
 ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
   if (!options.architecture.empty()) {
     log.addQueryError("the kernels are lifted for the GPU " + options.architecture +
@@ -674,7 +675,7 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
   return level == Level::LLVM ? *unit.llvm : *unit.vector;
 }
 
-/// Whether a module's nests are bound to the blocks of a GPU.
+/// Returns true if a module's nests are bound to the blocks of a GPU.
 static bool isLiftedToGpu(ModuleOp module) {
   return module
       .walk([](onf::ForOp nest) {
@@ -688,7 +689,7 @@ static bool isLiftedToGpu(ModuleOp module) {
 }
 
 std::optional<bool> Compilation::Impl::usesTiles() {
-  // What stands below the lifted level, or is lifted for a GPU, is for no CPU.
+  // An input below the lifted level, or lifted for a GPU, is for no CPU.
   if (entry > Level::Lifted || getBf16Dots() != Bf16Dots::tiles)
     return false;
   if (ModuleOp lifted = getModule(Level::Lifted); !lifted)
@@ -720,7 +721,7 @@ llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
   return machine[host].get();
 }
 
-/// With packed entries the code is for this machine, which will run it.
+/// Packed entries are compiled for this machine, which will run them.
 llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
   Unit &unit = units[kernel];
   if (unit.ir[packed])

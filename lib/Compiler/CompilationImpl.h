@@ -25,10 +25,10 @@ class OpPassManager;
 
 namespace moa {
 
-/// Modules of every level reached so far, and what was made of them.
+/// Modules of all levels reached so far, and the results derived from them.
 ///
-/// Levels up to Lifted hold all kernels in one module. Behind it every kernel
-/// has a module of its own.
+/// Levels up to Lifted hold all kernels in one module. After Lifted every kernel has a module of
+/// its own.
 struct Compilation::Impl {
   explicit Impl(CompilerOptions options);
 
@@ -36,36 +36,34 @@ struct Compilation::Impl {
   // Levels
   //===--------------------------------------------------------------------===//
 
-  /// Reads the input, whatever level it is at. Errors go to the log.
+  /// Reads the input at any level. Errors go to the log.
   void read(const std::string &text, const std::string &name);
-  /// The module of a level up to Lifted, or null.
+  /// Returns the module of a level up to Lifted, or null.
   mlir::ModuleOp getModule(Level level);
-  /// The kernel's module of level Vector or LLVM (the llvm dialect), or null.
+  /// Returns the kernel's module of level Vector or LLVM (the llvm dialect), or null.
   mlir::ModuleOp getKernelModule(unsigned kernel, Level level);
-  /// The programs of all kernels at level Device, or null.
+  /// Returns the programs of all kernels at level Device, or null.
   mlir::ModuleOp getDeviceModule();
-  /// Optimised LLVM IR of a kernel, or null.
+  /// Returns the optimised LLVM IR of a kernel, or null.
   llvm::Module *getLLVM(unsigned kernel, bool packed);
-  /// Object code of all kernels.
   const llvm::SmallVectorImpl<char> *getObject(bool packed);
-  /// Whether the code of any kernel for a CPU has tiles of AMX; nothing if one has no code.
+  /// Returns true if the CPU code of any kernel uses AMX tiles, and nothing after an error.
   std::optional<bool> usesTiles();
-  /// What code is generated for: as the options say, or this machine.
+  /// Returns the target machine: the one in the options, or with `host` this machine.
   llvm::TargetMachine *getMachine(bool host);
-  /// Whether this machine has the products of bytes and of bf16 that the loops may use; an error if
-  /// not.
+  /// Checks that this machine has the dot products of bytes and of bf16 that the code may use.
+  /// Otherwise reports an error.
   bool checkRunsHere();
 
-  /// The level the input is at.
   Level getEntryLevel() const { return entry; }
-  /// What was shown of a kernel up to the levels reached so far.
+  /// Returns the facts shown about a kernel up to the levels reached so far.
   llvm::ArrayRef<Fact> getFacts(unsigned kernel) const;
-  /// The schedules of the lifted level, one per kernel, or null.
+  /// Returns the schedules of the lifted level, one per kernel, or null.
   const std::vector<Schedule> *getSchedules();
 
-  /// The op of a kernel at a level up to Lifted or at Device, or null.
+  /// Returns the op of a kernel at a level up to Lifted or at Device, or null.
   mlir::Operation *getKernelOp(const std::string &kernel, Level level);
-  /// The position of a kernel; an error when there is none.
+  /// Returns the position of a kernel. Reports an error if there is none.
   std::optional<unsigned> findKernel(const std::string &name);
 
   //===--------------------------------------------------------------------===//
@@ -78,30 +76,30 @@ struct Compilation::Impl {
     log.addError(llvm::toString(value.takeError()));
     return std::nullopt;
   }
-  /// The same for a question: the compilation goes on.
+  /// Does the same for a query: the compilation continues after the error.
   template <typename T> std::optional<T> answer(llvm::Expected<T> value) {
     if (value)
       return std::move(*value);
     log.addQueryError(llvm::toString(value.takeError()));
     return std::nullopt;
   }
-  /// Whether a question can be answered; an error if the compilation has ended.
+  /// Returns true if queries can be answered. Reports an error if the compilation has failed.
   bool isOpen();
-  /// Runs passes on a module as one stage; the module is verified behind each, where
-  /// what comes next does not verify it itself.
+  /// Runs passes on a module as one stage. With `verifies` the module is verified after each pass.
+  /// Without it, a later step must verify the result.
   bool runPasses(mlir::ModuleOp module, const char *stage,
                  llvm::function_ref<void(mlir::OpPassManager &)> build, bool verifies = true);
   /// Runs a stage and adds its time.
   bool timed(const char *stage, llvm::function_ref<bool()> work);
-  /// Writes a file into the dump directory, if there is one: NAME is the
-  /// input's, or the kernel's where it has a module of its own.
+  /// Writes a file into the dump directory, if there is one. `name` is the stem of the input's
+  /// name, or the kernel's name if it has a module of its own.
   void dump(llvm::StringRef name, Level level, llvm::function_ref<void(llvm::raw_ostream &)> print);
 
   CompilerOptions options;
   const AccuracyOptions accuracy = options.accuracy.value_or(AccuracyOptions());
   DiagnosticLog log;
   std::vector<StageTime> times;
-  /// Filled by the passes if the options ask for an explanation.
+  /// Recorded by the passes if the options ask for an explanation.
   PsiTrace psiTrace;
   FoldTrace foldTrace;
   mlir::MLIRContext context;
@@ -109,20 +107,21 @@ struct Compilation::Impl {
   std::string fileName, sourceText;
   std::vector<KernelSignature> signatures;
   std::vector<KernelInfo> infos;
-  /// The compile-time constants that extents are, by kernel, parameter and axis.
+  /// Names of the compile-time constants that are extents, by kernel, parameter and axis.
   std::map<std::string, std::vector<std::vector<std::string>>> constants;
 
-  /// The ways in which a result may be computed that spend accuracy (Decisions.cpp).
+  /// Returns the plans of a result, its mixed-precision and low-rank variants, one line each
+  /// (Decisions.cpp).
   std::vector<std::string> getSpent(unsigned kernel, unsigned result);
-  /// The laws that these apply, in lines.
+  /// Returns the laws that these variants apply, one line each.
   std::vector<std::string> getSpendingLaws(unsigned kernel);
 
-  /// Whether C can call a kernel by its name; an error if not (EntryNames.cpp).
+  /// Checks that C can call a kernel by its name. Otherwise reports an error (EntryNames.cpp).
   bool checkEntryName(unsigned kernel);
-  /// Of each signature, whether there is an entry point NAME_shown; false after an error.
+  /// Finds for each signature if it has an entry point NAME_shown. Returns false after an error.
   bool findShown();
-  /// The comment that opens the text for a GPU: the specification, what was set and
-  /// is moved, and the normal forms.
+  /// Returns the comment at the beginning of GPU code: the specification, the options, the elements
+  /// moved, and the normal forms.
   std::optional<std::string> makeNotes(std::optional<std::string> forms);
 
 private:
@@ -135,49 +134,49 @@ private:
   bool findEntryLevel();
   bool readSignatures();
   bool readPlans();
-  /// Whether there is a result for each list of plans.
+  /// Checks that there is a result for each list of plans.
   bool checkPlanNames();
   bool addDecisions();
-  /// Whether the module has the plans that were given, and they are what they were where they were
+  /// Checks that the module has the given plans, and that they mean the same as where they were
   /// found.
   bool checkPlansTaken(mlir::ModuleOp module);
-  std::string planTable;                       ///< as the pass takes it
-  std::map<std::string, int64_t> largestPlans; ///< of each list, by f.O
-  std::optional<bool> plansFit;                ///< which is said once
-  /// What the plans of `f.O` were where they were found, if that is said.
+  std::string planTable;                       ///< in the syntax of the pass option
+  std::map<std::string, int64_t> largestPlans; ///< the largest number in each list, by f.O
+  std::optional<bool> plansFit;                ///< unset before the first check
+  /// The texts of the plans of `f.O` where they were found, if given.
   std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
-  /// Whether calls are to tell of tolerances; without law B5 nothing is checked.
+  /// Returns true if calls check tolerances. Without law B5 nothing is checked.
   bool checksTolerances() const;
-  /// Says once why accuracy that is asked for is not spent, where that is seen before any pass
-  /// looks at nests.
+  /// Warns once, with the reason, if options for mixed precision or low rank can have no effect.
+  /// Covers reasons known before any pass looks at nests.
   void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);
   bool hasWarnedOfNothingSpent = false;
-  /// The onf level with what is computed in fewer bits, or null.
+  /// Returns the onf module with mixed-precision and low-rank variants, or null.
   mlir::ModuleOp getAdapted();
-  /// The same with what entry points tell of tolerances, or null.
+  /// Returns this module with the tolerance checks of entry points, or null.
   mlir::ModuleOp getChecked();
-  /// Whether a call is to tell of any result.
+  /// Returns true if a call checks the tolerance of any result.
   bool isAnythingTold();
-  /// Adds what they tell; false after an error.
+  /// Adds the tolerance checks. Returns false after an error.
   bool addChecks(mlir::ModuleOp module, bool isForGpu);
-  /// Shows that a level means what the one above it means.
+  /// Proves that a level has the meaning of the level above it.
   bool validate(Level level, mlir::ModuleOp above, mlir::ModuleOp module);
-  /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
+  /// Lowers onf to the lifted level: derives intervals, then applies schedules (Schedules.cpp).
   bool lift(mlir::ModuleOp module);
   void addScheduleError(const llvm::Twine &message);
   bool readSchedules(std::map<std::string, Schedule> &given);
   bool schedule(onf::KernelOp kernel, const Machine &machine,
                 const std::map<std::string, Schedule> &given);
   std::optional<Machine> getScheduleMachine();
-  /// The same for a GPU; `used` gets the schedules (Schedules.cpp).
+  /// Does the same for a GPU. `used` receives the schedules (Schedules.cpp).
   bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);
   bool separateFolds(mlir::ModuleOp module, bool isForGpu);
   bool splitFolds(mlir::ModuleOp module);
   bool blockColumns(mlir::ModuleOp module);
 
-  /// What stands behind the lifted level, per kernel.
+  /// The modules of one kernel after the lifted level.
   struct Unit {
     mlir::OwningOpRef<mlir::ModuleOp> vector, llvm;
     std::unique_ptr<llvm::Module> ir[2]; // without and with packed entries
@@ -189,15 +188,15 @@ private:
   std::vector<std::unique_ptr<Validator>> validators;
   Level entry = Level::MoA;
   std::vector<Unit> units;
-  std::unique_ptr<llvm::TargetMachine> machine[2]; // as asked, this one
-  bool hasNoMachine[2] = {false, false};           // which is said once
+  std::unique_ptr<llvm::TargetMachine> machine[2]; // for the options, for this machine
+  bool hasNoMachine[2] = {false, false};           // already reported
   std::optional<llvm::SmallVector<char, 0>> objects[2];
 };
 
-/// A kernel of any level by its number; monoids do not count.
+/// Returns a kernel of any level by its number, not counting monoids.
 mlir::Operation *kernelAt(mlir::ModuleOp module, unsigned number);
 
-/// The report of one compilation (Report.cpp).
+/// Prints the report of one compilation (Report.cpp).
 std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat format,
                                        const std::map<std::string, int64_t> &symbols);
 

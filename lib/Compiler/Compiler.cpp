@@ -74,7 +74,7 @@ std::string Compilation::renderDiagnostics(bool remarks, const std::string &prog
 const std::vector<KernelInfo> &Compilation::kernels() const { return impl->infos; }
 const std::vector<StageTime> &Compilation::times() const { return impl->times; }
 
-/// The text of one kernel's module behind the lifted level.
+/// Prints one kernel's module of a level after Lifted.
 static bool printKernel(Compilation::Impl &impl, unsigned kernel, Level level,
                         llvm::raw_ostream &os) {
   if (level == Level::LLVM) {

@@ -1,4 +1,4 @@
-//===- Decisions.cpp - what is said and given of spent accuracy -----------===//
+//===- Decisions.cpp - plans and decisions of mixed precision -------------===//
 
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Compiler/CompilationImpl.h"
@@ -11,13 +11,14 @@ using namespace mlir;
 
 namespace moa {
 
-/// An error about the plans that were given, which may come from a file.
+/// Returns the text of an error about the given plans, which may come from a file.
 static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine &message) {
-  return ((accuracy.plansFile.empty() ? "" : accuracy.plansFile + ": ") + "plans: " + message).str();
+  return ((accuracy.plansFile.empty() ? "" : accuracy.plansFile + ": ") + "plans: " + message)
+      .str();
 }
 
-/// {"plans": {"f.O": [1, 0]}} as the pass takes it, and what plan 1 is by {"meaning": {"f.O":
-/// ["plan 1: …"]}}.
+/// Reads the plans, such as {"plans": {"f.O": [1, 0]}}, into the syntax of the pass option. The
+/// optional {"meaning": {"f.O": ["plan 1: …"]}} describes each plan.
 bool Compilation::Impl::readPlans() {
   if (accuracy.plans.empty())
     return true;
@@ -96,7 +97,7 @@ bool Compilation::Impl::checkPlanNames() {
   return false;
 }
 
-/// What may be taken at a result, and where nothing may, no text.
+/// Returns the texts of the plans of a result; empty if there are none.
 static std::vector<std::string> getSpentOf(Operation *kernel, unsigned result) {
   auto lists = kernel->getAttrOfType<ArrayAttr>(kSpentAttr);
   std::vector<std::string> texts;
@@ -137,7 +138,7 @@ bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
   return true;
 }
 
-/// The results that tell of decisions become outputs of the kernels.
+/// Makes the arrays of decisions outputs of the kernels.
 bool Compilation::Impl::addDecisions() {
   if (!accuracy.decisions || entry > Level::ONF)
     return true;
@@ -150,7 +151,7 @@ bool Compilation::Impl::addDecisions() {
     bool isAny =
         llvm::any_of(kernels, [](onf::KernelOp kernel) { return bool(kernel.getWithin()); });
     (*kernels.begin()).emitWarning("decides nothing, so that there are no decisions to give: ")
-        << (isAny ? "no plan spends what results may be off by, as --remarks says"
+        << (isAny ? "no plan uses a result's tolerance; --remarks says why"
                   : "no result may have an error; say which with 'within'");
   }
   for (unsigned k = 0; k < infos.size(); ++k) {

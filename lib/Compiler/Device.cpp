@@ -20,9 +20,9 @@ using namespace mlir;
 
 namespace moa {
 
-/// What would keep sums of products from tensor cores stands in nests of its own behind this, for a
-/// GPU and for what spends accuracy. What becomes of a normal form is validated as that was, if
-/// anything has changed: loads may have left their conditions.
+/// Moves computations that would keep sums of products off tensor cores into nests of their own.
+/// Runs for a GPU and for mixed precision. If anything changed and the input has a normal form,
+/// validates the module again: loads may have left their conditions.
 bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
   OperationFingerPrint before(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
@@ -36,7 +36,7 @@ bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
          validate(Level::ONF, getModule(Level::DNF), module);
 }
 
-/// R4 where rows are few, and nests that are one, for a GPU; validated in the same way.
+/// For a GPU, splits folds if rows are few (R4) and fuses nests. Validates in the same way.
 bool Compilation::Impl::splitFolds(ModuleOp module) {
   bool splits = getPipelineOptions().ranges;
   OperationFingerPrint before(module);
@@ -54,7 +54,7 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
          validate(Level::ONF, getModule(Level::DNF), module);
 }
 
-/// The order of a CPU's loops, where a nest runs in blocks of columns; validated in the same way.
+/// For a CPU, reorders nests that run in blocks of columns. Validates in the same way.
 bool Compilation::Impl::blockColumns(ModuleOp module) {
   OperationFingerPrint before(module);
   if (!runPasses(module, "onf", [](OpPassManager &pm) {
@@ -70,7 +70,7 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   auto found = modules.find(Level::Device);
   if (found != modules.end())
     return *found->second;
-  // The lifted level may be a CPU's; then this one is made beside it.
+  // The lifted level may be a CPU's. Then this module is lifted separately.
   bool isLifted = !options.architecture.empty() || entry == Level::Lifted;
   ModuleOp above = isLifted ? getModule(Level::Lifted) : getAdapted();
   if (!above)
@@ -95,7 +95,6 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   return *modules[Level::Device];
 }
 
-/// The elements that a kernel moves, in one sentence.
 static std::string describeMovement(const DataMovementReport &movement) {
   bool isExact = llvm::all_of(movement.inputs, [](const ArrayCount &count) { return count.exact; });
   return "Moves in elements: reads " + std::string(isExact ? "" : "at most ") +
@@ -104,12 +103,12 @@ static std::string describeMovement(const DataMovementReport &movement) {
          ".\n";
 }
 
-/// The options by which results may be less accurate than the specification says, as the tools
-/// spell them.
+/// Lists the options that may make results less accurate than specified, as the tools spell them.
 static void listSpending(const CompilerOptions &options, std::vector<std::string> &given) {
   auto number = [](int64_t value) { return "=" + std::to_string(value); };
   if (accuracy.mixedPrecision)
-    given.push_back("spend" + (accuracy.mixedPrecisionFrom ? number(accuracy.mixedPrecisionFrom) : ""));
+    given.push_back("spend" +
+                    (accuracy.mixedPrecisionFrom ? number(accuracy.mixedPrecisionFrom) : ""));
   if (accuracy.pilotFrom >= 0)
     given.push_back("pilot" + (accuracy.pilotFrom ? number(accuracy.pilotFrom) : ""));
   if (accuracy.lowRankFrom)
@@ -124,7 +123,8 @@ static void listSpending(const CompilerOptions &options, std::vector<std::string
 std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::string> forms) {
   if (!forms || getEntryLevel() != Level::MoA)
     return forms ? std::optional(sourceText + "\n" + *forms) : std::nullopt;
-  // The specification has the signature; what was set and what is moved replace it.
+  // Replace the signature, which the specification already has, by the options and the elements
+  // moved.
   for (const KernelInfo &info : infos) {
     std::string signature = "kernel " + info.text + "\n";
     size_t at = forms->find(signature);
@@ -133,7 +133,7 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
                      describeMovement(
                          analyzeDataMovement(cast<KernelOp>(getKernelOp(info.name, Level::MoA)))));
   }
-  // Each form opens with the kernel's name, which joins its heading.
+  // Merge each form's heading with the kernel's name.
   const std::string heading = " normal form\n\n";
   for (size_t at = forms->find(heading); at != std::string::npos; at = forms->find(heading, at))
     forms->replace(at, heading.size(), " normal form of ");
@@ -153,7 +153,7 @@ std::optional<PTXFiles> Compilation::ptx() {
   if (!notes)
     return std::nullopt;
   OwningOpRef<ModuleOp> code = module.clone();
-  // The translation verifies what it has made of it.
+  // The translation verifies its own result.
   if (!impl->runPasses(
           *code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }, false))
     return std::nullopt;

@@ -13,8 +13,8 @@ namespace moa {
 
 void DiagnosticLog::addSource(StringRef file, StringRef text) { sources[file.str()] = text.str(); }
 
-/// The files a location names, from the user's outwards in: what an inlined
-/// function was called from comes before the place in the function.
+/// Collects the files that a location names, the user's first: a call comes before the place inside
+/// the inlined function.
 static void collectPlaces(mlir::Location location, SmallVectorImpl<mlir::FileLineColLoc> &places) {
   if (auto place = dyn_cast<mlir::FileLineColLoc>(location))
     return places.push_back(place);
@@ -60,7 +60,7 @@ static Diagnostic convert(mlir::Diagnostic &source) {
   for (mlir::FileLineColLoc place : ArrayRef(places).drop_front(!places.empty())) {
     Diagnostic note;
     note.severity = Severity::Note;
-    note.message = "in what is called here";
+    note.message = "in the function called here";
     setPlace(note, place);
     result.notes.push_back(note);
   }
@@ -77,7 +77,7 @@ void DiagnosticLog::add(mlir::Diagnostic &diagnostic) {
     };
     return key(other) == key(added);
   };
-  // What several levels, or passes that are run again, say of a place is said once.
+  // Several levels, or passes that run again, may emit the same message. Keep only one.
   if (added.severity != Severity::Error && llvm::any_of(list, isSame))
     return;
   errors += added.severity == Severity::Error;
@@ -109,7 +109,7 @@ static const char *getLabel(Severity severity) {
   return "";
 }
 
-/// Line `number` of a text, counted from 1, or nothing.
+/// Returns line `number` of a text, counted from 1, or nothing.
 static std::optional<StringRef> getLine(StringRef text, unsigned number) {
   for (unsigned k = 1; !text.empty(); ++k) {
     auto [line, rest] = text.split('\n');
@@ -122,8 +122,8 @@ static std::optional<StringRef> getLine(StringRef text, unsigned number) {
 
 static bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// A source line and a caret under a column, which counts bytes from 1. Of a
-/// long line only what stands around the column is shown.
+/// Returns a source line and a caret under a column, which counts bytes from 1. A long line is cut
+/// to the part around the column.
 static std::string showLine(StringRef line, unsigned column) {
   constexpr size_t kAround = 80;
   size_t caret = std::min<size_t>(column ? column - 1 : 0, line.size());

@@ -13,17 +13,16 @@ class Diagnostic;
 
 namespace moa {
 
-/// The messages of one compilation.
 class DiagnosticLog {
 public:
-  /// Lines of this file are shown under its messages.
+  /// Registers a file, so that messages in it show the source line.
   void addSource(llvm::StringRef file, llvm::StringRef text);
   void add(mlir::Diagnostic &diagnostic);
-  /// An error that ends the compilation.
+  /// Adds an error that ends the compilation.
   void addError(const llvm::Twine &message);
-  /// An error in a question to the compilation, which goes on.
+  /// Adds an error of a query. The compilation continues.
   void addQueryError(const llvm::Twine &message);
-  /// Whether the compilation has ended.
+  /// Returns true if the compilation has failed.
   bool hasErrors() const { return errors > 0; }
   const std::vector<Diagnostic> &get() const { return list; }
   std::string render(bool remarks, llvm::StringRef program) const;

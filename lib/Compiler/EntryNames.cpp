@@ -1,4 +1,4 @@
-//===- EntryNames.cpp - what a kernel may be called in C ------------------===//
+//===- EntryNames.cpp - valid C names of kernels --------------------------===//
 
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Target/CNames.h"
@@ -11,7 +11,7 @@
 
 namespace moa {
 
-/// Names that the headers declare which the emitted one includes or replaces.
+/// Returns true for names declared by the headers that the emitted header includes or replaces.
 static bool isDeclared(llvm::StringRef name) {
   static const llvm::StringSet<> names = {
       "DLDataType", "DLDevice", "DLTensor", "NULL",      "int16_t",   "int32_t", "int64_t",
@@ -20,8 +20,8 @@ static bool isDeclared(llvm::StringRef name) {
   return names.contains(name) || name.starts_with("MOA_");
 }
 
-/// Functions that compiled kernels call or a C program may: those of the C
-/// library as LLVM knows them, and OpenMP's.
+/// Returns true for functions that compiled kernels or C programs may call: those of the C library
+/// known to LLVM, and OpenMP's.
 static bool isLibraryFunction(llvm::StringRef name) {
   static const llvm::TargetLibraryInfoImpl library{
       llvm::Triple(llvm::sys::getDefaultTargetTriple())};
@@ -29,7 +29,7 @@ static bool isLibraryFunction(llvm::StringRef name) {
   return library.getLibFunc(name, function) || name.starts_with("omp_");
 }
 
-/// Names that C keeps for its implementations.
+/// Returns true for names that C reserves for its implementation.
 static bool isImplementationName(llvm::StringRef name) {
   return name.size() > 1 && name[0] == '_' && (name[1] == '_' || llvm::isUpper(name[1]));
 }

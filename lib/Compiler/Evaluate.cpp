@@ -1,4 +1,4 @@
-//===- Evaluate.cpp - the reference interpreter behind the library --------===//
+//===- Evaluate.cpp - interface to the reference interpreter --------------===//
 
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Interpreter/DeviceInterpreter.h"
@@ -29,7 +29,7 @@ static InterpretOptions makeOptions(const Roundings &roundings) {
   return options;
 }
 
-/// The op the symbols are read from: the highest level there is.
+/// Returns the op from which symbols are read: that of the highest level.
 static mlir::Operation *getTopOp(Compilation::Impl &impl, const std::string &kernel) {
   return impl.getKernelOp(kernel, impl.getEntryLevel());
 }
@@ -91,7 +91,7 @@ Compilation::evaluate(const std::string &kernel, Level level,
   return makeResults(std::move(*arrays));
 }
 
-/// What a call and NAME_shown say, in the words of entry points.
+/// Returns the message of a call and of NAME_shown, in the words of entry points.
 static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature,
                                 const std::vector<Array> &outputs,
                                 const std::map<std::string, Array> &bounds) {
@@ -119,7 +119,8 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
     if (*first <= 3.4e38)
       os << "the bound on its errors is " << llvm::format("%.2e", *first);
     else
-      os << "no bound on its errors holds for these inputs: they are too large or too small for the types, "
+      os << "no bound on its errors holds for these inputs: they are too large or too small for "
+            "the types, "
             "not finite, or sum up to what may cancel";
     std::vector<std::string> axes;
     for (const SymExpr &extent : llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) {

@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace moa {
 
-/// Every array that has a name, and the results, in the operators of the language.
+/// Prints every named array, and the results, in the operators of the language.
 static void printArrays(KernelOp kernel, llvm::raw_ostream &os) {
   Block &body = kernel.getBody().front();
   ArrayText text(body, kernel.getArgNames());

@@ -1,15 +1,13 @@
 //===- Flops.cpp - floating-point operations of a run ---------------------===//
 //
-// What a GFLOP/s figure is the numerator of: two operations, a multiplication
-// and an addition, for every present term of every sum of products. A sum of
-// products counts once for each combination of the indices that it depends on,
-// however often the loops compute it again: the figure is the work asked for
-// over the time it took. Terms that the intervals of the lifted level exclude
-// do not count; a mask that bounds no interval counts as if nothing were absent.
-// Of plans that spend accuracy none counts, nor what decides between them: the
-// work is that of the nests as they are written.
-// A kernel without a sum of products counts one operation per term of every
-// reduction.
+// Counts the numerator of a GFLOP/s figure: a multiplication and an addition for every present term
+// of every sum of products. A sum of products counts once for each combination of the indices it
+// depends on, even if the loops recompute it. The figure is thus useful work per time.
+//
+// Terms outside the intervals of the lifted level do not count. A mask that bounds no interval
+// counts as if nothing were masked out. Only the baseline nests count, not mixed-precision or
+// low-rank variants, nor the nests that decide between them. A kernel without a sum of products
+// counts one operation per term of every reduction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,15 +50,15 @@ public:
   }
 
 private:
-  /// The nests that results need as they are written: no plan, and nothing that only decisions
-  /// need.
+  /// Finds the baseline nests that results need: no mixed-precision variants, and no nests that
+  /// only decisions need.
   void findWritten() {
     auto decisions = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
     unsigned outputs = kernel.getNumOutputs() - (decisions ? decisions.size() : 0);
     llvm::SetVector<Value> needed;
     for (unsigned k = 0; k < outputs; ++k)
       needed.insert(kernel.getBody().getArgument(kernel.getNumInputs() + k));
-    // Nests read what others in front of them store.
+    // Nests read arrays that earlier nests store.
     for (Operation &op : llvm::reverse(kernel.getBody().front())) {
       auto nest = dyn_cast<onf::ForOp>(op);
       if (!nest || (nest.getChoices() && nest.getChoice() != 0))
@@ -113,7 +111,7 @@ private:
   // Present terms
   //===--------------------------------------------------------------------===//
 
-  /// An integer from symbols, constants and scalars; nothing if it depends on
+  /// Evaluates an integer of symbols, constants and scalars. Returns nothing if it depends on
   /// anything else.
   std::optional<int64_t> evaluate(Value value) const {
     auto known = values.find(value);
@@ -166,8 +164,8 @@ private:
         .Default([](Operation *) { return std::nullopt; });
   }
 
-  /// Present terms of a fold in the nest `nest` over the rows of its last axis;
-  /// nothing if they are not known.
+  /// Counts the present terms of a fold in `nest` over the rows of the nest's last axis. Returns
+  /// nothing if they are unknown.
   std::optional<double> countPieces(onf::ForOp nest, onf::FoldOp fold) const {
     SmallVector<int64_t> operands;
     for (Value operand : fold.getBounds())
@@ -184,8 +182,8 @@ private:
     return terms;
   }
 
-  /// The same over one further axis of the nest, if the bounds of the pieces depend on it;
-  /// `index` is its.
+  /// Does the same over one further axis of the nest, if the bounds of the pieces depend on it.
+  /// `index` receives its index.
   std::optional<double> countPieces(onf::ForOp nest, onf::FoldOp fold, BlockArgument &index) {
     SetVector<Operation *> slice;
     BackwardSliceOptions options;
@@ -216,8 +214,8 @@ private:
     return terms;
   }
 
-  /// Terms of a state: the values of the indices that it depends on, its own
-  /// and those of the loops and folds around it.
+  /// Counts the terms of a state: the combinations of the indices that it depends on, its own and
+  /// those of enclosing loops and folds.
   double countTerms(onf::AccOp acc) {
     llvm::SetVector<BlockArgument> indices = getTermIndices(acc);
     double terms = 1;

@@ -8,7 +8,7 @@
 
 namespace moa {
 
-/// The code of all kernels of a compilation, and one kernel's entry points.
+/// The code of all kernels of a compilation, and the entry points of one.
 struct Kernel::Impl {
   std::shared_ptr<cpu::LoadedObject> object;
   KernelInfo info;
@@ -21,8 +21,7 @@ struct Kernel::Impl {
                    size_t) = nullptr;
 };
 
-/// The code of the entry points for a wrong number of arguments; the same as
-/// for a missing descriptor.
+/// The return code for a wrong number of arguments, the same as for a missing descriptor.
 enum { kWrongCount = 1 };
 
 Kernel::Kernel(std::shared_ptr<const Impl> impl) : impl(std::move(impl)) {}
@@ -35,7 +34,7 @@ static int64_t roundTo16Bits(double value, const llvm::fltSemantics &type) {
   return number.bitcastToAPInt().getZExtValue();
 }
 
-/// The bits that stand in the argument block for a scalar.
+/// Returns the bits of a scalar in the argument block.
 static int64_t getBits(const Scalar &scalar, ElementType type) {
   switch (type) {
   case ElementType::F64:
@@ -130,7 +129,7 @@ int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
     return kWrongCount;
   }
   int64_t bytes = workspace(arrays, scalars);
-  if (bytes <= 0) // what is told of results stands in the workspace
+  if (bytes <= 0) // tolerance checks need the workspace
     return bytes < 0 ? int32_t(-bytes) : run(arrays, scalars, nullptr, 0);
   void *memory = llvm::allocate_buffer(bytes, 64);
   int32_t code = run(arrays, scalars, memory, bytes);

@@ -1,4 +1,4 @@
-//===- Report.cpp - what the compiler found out ---------------------------===//
+//===- Report.cpp - the compilation report --------------------------------===//
 
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/DataMovement.h"
@@ -17,7 +17,6 @@ using namespace mlir;
 namespace moa {
 
 namespace {
-/// The loops of one nest and the passes it makes.
 struct NestSummary {
   struct Range {
     std::string name, extent;
@@ -26,15 +25,14 @@ struct NestSummary {
   std::vector<Range> loops, folds;
 };
 
-/// The accuracy of one result: what may be spent, and what passes have spent.
+/// The accuracy of one result: its tolerance, and the variants that use it.
 struct Accuracy {
   std::string result;
   Tolerance allowed;
-  std::vector<std::string> leading; ///< names of the axes that a relative error is per
-  std::vector<std::string> spent;   ///< one line per decision of a pass
+  std::vector<std::string> leading; ///< extents of the axes that a relative error is per
+  std::vector<std::string> spent;   ///< one line per mixed-precision variant
 };
 
-/// Everything the report says of one kernel.
 struct KernelReport {
   std::string name, signature;
   std::vector<Accuracy> accuracy; ///< of the results that have a tolerance
@@ -43,11 +41,11 @@ struct KernelReport {
   std::vector<Recomputed> recomputed;
   int64_t scratchBytes = 0;
   std::vector<std::string> sharedBytes;    ///< of nests that are split over cores
-  std::vector<gpu::WorkspaceArray> arrays; ///< of the workspace, but for the scratch of threads
+  std::vector<gpu::WorkspaceArray> arrays; ///< of the workspace, without threads' scratch memory
   bool isForGPU = false;
   std::string schedule;
   std::vector<Fact> facts;
-  /// Bounds on rounding errors, of a kernel that has the dnf level.
+  /// Bounds on rounding errors, if the kernel has a dnf level.
   std::optional<RoundingErrorAnalysis> errors;
 };
 } // namespace
@@ -87,7 +85,7 @@ static std::string becauseOf(const Fact &fact) {
   return text;
 }
 
-/// Gathers one kernel's facts; nothing after an error.
+/// Gathers the report of one kernel. Returns nothing after an error.
 static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned index) {
   KernelReport report;
   report.name = unit.infos[index].name;
@@ -108,7 +106,7 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned ind
   if (!lifted)
     return std::nullopt;
   report.nests = summariseNests(cast<onf::KernelOp>(lifted));
-  // What holds under several conditions is one fact.
+  // A statement that holds under several conditions is one fact.
   std::set<std::string> known;
   for (const Fact &fact : unit.getFacts(index))
     if (known.insert((getName(fact.kind) + fact.subject + fact.statement + becauseOf(fact)).str())
@@ -120,7 +118,7 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned ind
   report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
   if (unit.getEntryLevel() < Level::Lifted)
     report.schedule = printSchedule((*unit.getSchedules())[index]);
-  // A kernel for a GPU has no scratch memory, but what it computes for whole tiles.
+  // A GPU kernel has no scratch memory, only arrays in its workspace.
   report.isForGPU = !unit.options.architecture.empty();
   if (report.isForGPU) {
     Operation *program = unit.getKernelOp(report.name, Level::Device);
@@ -170,7 +168,7 @@ static void printNest(llvm::raw_ostream &os, const NestSummary &nest, unsigned n
   os << "\n";
 }
 
-/// How many facts there are of each status, and those that rest on more than a proof.
+/// Prints the number of facts of each status, and the facts that rest on more than a proof.
 static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
   if (facts.empty())
     return;
@@ -192,8 +190,8 @@ static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
     os << "  " << line << "\n";
 }
 
-/// What a sampled tolerance states: lib/Precision/Decision.cpp decides with the margins of this
-/// confidence (Def 31).
+/// The confidence of a sampled tolerance (Def 31). lib/Precision/Decision.cpp decides with margins
+/// for it.
 static constexpr double kSampledConfidence = 0.95;
 
 static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
@@ -254,7 +252,7 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
   }
 }
 
-/// What the passes found of the input.
+/// Returns true for remarks and warnings of passes.
 static bool isFinding(const Diagnostic &diagnostic) {
   return diagnostic.severity == Severity::Remark || diagnostic.severity == Severity::Warning;
 }
@@ -363,7 +361,7 @@ static llvm::json::Array remarksToJSON(const DiagnosticLog &log) {
   return remarks;
 }
 
-/// Values must be of symbols that some kernel has, and of all of them.
+/// Checks that each value is for a symbol of some kernel, and that all or no symbols have values.
 static bool checkSymbols(Compilation::Impl &unit, const SymbolValues &symbols) {
   for (const auto &[name, value] : symbols) {
     bool known = false;

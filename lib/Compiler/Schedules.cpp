@@ -15,12 +15,12 @@ using namespace mlir;
 
 namespace moa {
 
-/// An error about the schedule the user gave, which may come from a file.
+/// Adds an error about the user's schedule, which may come from a file.
 void Compilation::Impl::addScheduleError(const llvm::Twine &message) {
   log.addError((options.scheduleFile.empty() ? "" : options.scheduleFile + ": ") + message);
 }
 
-/// The schedules the user gave, by kernel: one JSON object, or a list of them.
+/// Reads the user's schedules by kernel: one JSON object, or a list of them.
 bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
   if (options.schedule.empty())
     return true;
@@ -56,8 +56,8 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
   return true;
 }
 
-/// The description of the processor code is generated for: the one that names
-/// it, else the first whose features it has.
+/// Returns the description of the target processor: the one that names it, else the first one whose
+/// features the processor has.
 std::optional<Machine> Compilation::Impl::getScheduleMachine() {
   if (options.processor.empty() || options.processor == "native")
     return hostMachine();
@@ -100,7 +100,7 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
   return true;
 }
 
-/// Intervals, then the schedules for a GPU, then the contracts.
+/// Derives intervals, applies the schedules for a GPU, then verifies the contracts.
 bool Compilation::Impl::liftForGpu(ModuleOp module, std::vector<Schedule> &used) {
   std::map<std::string, Schedule> given;
   auto gpu = take(loadGpuMachine(options.architecture.empty() ? "sm_90a" : options.architecture));

@@ -1,8 +1,8 @@
 //===- AST.h - syntax of the specification language -------------*- C++ -*-===//
 //
-// One node type for all expressions, told apart by `kind`; the comment at each
-// kind says which fields it uses. Names are resolved in place by the resolver,
-// so that elaboration never looks a name up by text.
+// One node type for all expressions, distinguished by `kind`. The comment at each kind lists the
+// fields it uses. The resolver resolves names in place, so that elaboration looks up no name by
+// text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_FRONTEND_AST_H
@@ -16,13 +16,13 @@
 
 namespace moa::frontend {
 
-/// A position in one of the two texts that are compiled together.
+/// A position in one of the two source texts: the user's, or the prelude.
 struct SourceLoc {
   enum File : unsigned { User = 0, Prelude = 1 };
   unsigned file = User, line = 1, column = 1;
 };
 
-/// Nesting that the parser accepts; every later walk is at most this deep.
+/// The deepest nesting that the parser accepts. It bounds the recursion of all later walks.
 inline constexpr unsigned maxNesting = 200;
 
 enum class ExprKind {
@@ -36,13 +36,13 @@ enum class ExprKind {
   Reduce,      // monoid, name (spelling), args[0], ranks
   Inner,       // monoid, fn, name (spelling), args[0..1], ranks
   Call,        // name, args, ranks
-  FunctionRef, // name: an operator or function handed to outer, inner, reduce
+  FunctionRef, // name: an operator or function passed to outer, inner, reduce
   Index,       // args[0] is the array, args[1..] the subscripts
   IndexForm,   // vars, args[0] is the body
   List         // args, only as a shape or a permutation
 };
 
-/// What a name stands for, filled in by the resolver.
+/// The meaning of a name, set by the resolver.
 struct Reference {
   enum Kind { None, IndexVariable, Definition, Parameter, Symbol };
   Kind kind = None;
@@ -56,7 +56,7 @@ using ExprPtr = std::unique_ptr<Expr>;
 struct IndexVar {
   std::string name;
   SourceLoc loc;
-  ExprPtr bound; // null when the extent follows from use or context
+  ExprPtr bound; // null if the extent follows from use or context
   unsigned id = 0;
   bool isWildcard() const { return name == "_"; }
 };
@@ -75,8 +75,8 @@ struct Expr {
   Reference ref;                             // Name
   int callee = -1;                           // Call, FunctionRef: index of a defined function
   unsigned depth = 1;
-  llvm::StringRef text; // of a whole expression or a reduction, in the text that is compiled
-  SourceLoc start;      // where that begins
+  llvm::StringRef text; // source text of a whole expression or a reduction
+  SourceLoc start;      // where the text begins
 
   Expr(ExprKind kind, SourceLoc loc) : kind(kind), loc(loc) {}
   const Expr &arg(unsigned k) const { return *args[k]; }
@@ -94,8 +94,8 @@ struct Body {
   std::vector<Definition> definitions;
   ExprPtr result;
   SourceLoc end;
-  /// Filled in by the resolver: the definitions that the results need, every
-  /// definition after the ones it uses, then the others in the same sense.
+  /// Set by the resolver: the definitions that the results need, each after the definitions it
+  /// uses; then all other definitions, in the same order.
   std::vector<unsigned> needed, unneeded;
 };
 
@@ -119,7 +119,7 @@ struct FunctionDecl {
   ExprPtr identity; // of a monoid, else null
   Body body;
   bool isMonoid() const { return identity != nullptr; }
-  /// True if every parameter is a scalar cell: the function is point-wise.
+  /// Returns true if every parameter is a scalar cell: the function is point-wise.
   bool isPointwise() const {
     return llvm::all_of(params, [](const FunctionParam &p) { return p.cell && p.cell->empty(); });
   }
@@ -141,7 +141,7 @@ struct SymbolDecl {
   ExprPtr value;         // Constant: null without a default
 };
 
-/// `within 3e-2 relative sampled` behind a result.
+/// `within 3e-2 relative sampled` after the type of a result.
 struct ToleranceDecl {
   SourceLoc loc;
   Tolerance value;

@@ -29,8 +29,9 @@ public:
       return failure();
     for (const IndexVar &var : expr.vars)
       if (!subscripts.count(var.name)) {
-        reporter.error(var.loc) << "'" << var.name << "' is no subscript of its own in the "
-                                << "assumption, so nothing says what it ranges over";
+        reporter.error(var.loc)
+            << "'" << var.name << "' is no subscript of its own in the "
+            << "assumption, so its range is unknown; use it as a whole subscript";
         return failure();
       }
     return "[" + llvm::join(names, ", ") + "] " + *body;
@@ -43,7 +44,7 @@ private:
     return failure();
   }
 
-  /// How strongly a piece of text holds together; looser than `least` it gets parentheses.
+  /// Precedences. Text with a lower precedence than `least` gets parentheses.
   enum Strength { Any, Or, And, Not, Compare, Sum, Product, Unary };
   static Strength strengthOf(const Expr &expr) {
     if (expr.kind == ExprKind::Unary)
@@ -115,7 +116,7 @@ private:
     return symbol->second.getConstant() || symbol->second.getSymbol() ? text : "(" + text + ")";
   }
 
-  /// A parameter of integers or truth values with so many subscripts.
+  /// Returns true for an integer or boolean parameter of rank `subscripts`. Else reports an error.
   bool parameter(const Expr &expr, size_t subscripts) {
     if (expr.kind != ExprKind::Name || expr.ref.kind != Reference::Parameter)
       return succeeded(refuse(expr));

@@ -6,10 +6,10 @@
 
 namespace moa::frontend {
 
-/// The text of an assumption as kernels carry it: a predicate over the symbols, the
-/// scalar parameters and elements of the parameters, with the names of index variables
-/// in brackets in front. An index variable stands for every index of an axis, so it
-/// has no bound and is a subscript of its own somewhere.
+/// Returns the text of an assumption for the kernel's attributes: a predicate over the symbols, the
+/// scalar parameters and elements of parameters. The names of index variables precede it in
+/// brackets. They are universally quantified: each has no bound and must be a whole subscript
+/// somewhere.
 mlir::FailureOr<std::string> assumptionText(const Expr &expr, const Signature &signature,
                                             const Reporter &reporter);
 

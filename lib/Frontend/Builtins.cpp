@@ -88,7 +88,7 @@ Type frontend::getElementType(MLIRContext *context, StringRef name) {
   return Type();
 }
 
-/// The type that other languages call so, or "".
+/// Returns the language's name of a type of other languages, or "".
 static StringRef getOwnType(StringRef name) {
   return llvm::StringSwitch<StringRef>(name.trim('_'))
       .Cases({"double", "float64", "fp64", "F64"}, "f64")

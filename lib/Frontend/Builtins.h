@@ -31,24 +31,26 @@ struct Builtin {
   Kind kind;
   ScalarFn fn;
   unsigned minArgs, maxArgs;
-  /// The argument that may be a list of integers, or -1.
+  /// The position of the argument that may be a list of integers, or -1.
   int listArg;
   llvm::StringLiteral usage;
 };
 
-/// Null if there is none of that name.
+/// Returns null if there is no builtin of that name.
 const Builtin *lookupBuiltin(llvm::StringRef name);
 std::vector<std::string> getBuiltinNames();
 
-/// The type that `f32`, `bf16`, `bool`, `index` … name; null for other names. `u8`, `u16` and
-/// `u32` are unsigned, and stand for how an integer is stored: no op has such a type.
+/// Returns the type named `f32`, `bf16`, `bool`, `index` …, or null for other names. `u8`, `u16`
+/// and `u32` give unsigned integers. These describe only how an element is stored: no op has such a
+/// type.
 mlir::Type getElementType(mlir::MLIRContext *context, llvm::StringRef name);
-/// The name of an element type in the language.
+/// Returns the name of an element type in the language.
 std::string getTypeText(mlir::Type type);
 
-/// Whether a name that is no type reads like one of another language: `float32`, `f8`, `u64`.
+/// Returns true if a name that is no type looks like a type of another language: `float32`, `f8`,
+/// `u64`.
 bool isForeignType(llvm::StringRef name);
-/// What the language has instead of a type that it lacks: "; write 'f32'", or the list.
+/// Returns the end of the message for an unknown type: "; write 'f32'", or the list of types.
 std::string getTypeHint(llvm::StringRef name, llvm::ArrayRef<std::string> parameters = {});
 
 } // namespace moa::frontend

@@ -10,10 +10,10 @@ using namespace moa;
 using namespace moa::frontend;
 
 //===----------------------------------------------------------------------===//
-// Defined functions
+// User-defined functions
 //===----------------------------------------------------------------------===//
 
-/// Gives the symbols of the cell patterns their extents.
+/// Binds the symbols of the cell patterns to their extents.
 LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function,
                                     ArrayRef<Term> args, Scope &inner) {
   for (auto [param, arg] : llvm::zip(function.params, args)) {
@@ -114,7 +114,7 @@ TermOr Elaborator::elaborateCall(const Expr &expr, Context context) {
 }
 
 //===----------------------------------------------------------------------===//
-// Functions of the language
+// Builtin functions
 //===----------------------------------------------------------------------===//
 
 TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin, Context context) {
@@ -198,7 +198,7 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
     auto error = reporter.error(list.loc) << "'transpose' of an array of shape "
                                           << shapeText(term.cell) << " takes a list of its " << rank
                                           << (rank == 1 ? " axis, [0]" : " axes, as in [");
-    // The example: the last two exchanged, as without a list.
+    // For example the last two axes swapped, which is also the default.
     if (rank > 1) {
       std::swap(perm[rank - 1], perm[rank - 2]);
       llvm::interleaveComma(perm, error);
@@ -231,7 +231,7 @@ LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e, St
   return success();
 }
 
-/// Negative counts take and drop from the end.
+/// Takes or drops cells. A negative count counts from the end.
 TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis,
                             const SymExpr &count) {
   const auto &extent = term.cell[axis].extent;
@@ -251,8 +251,7 @@ TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsign
   return emitter.slice(loc, term, axis, fromEnd ? SymExpr(0) : size, rest);
 }
 
-/// For a count that only the elements of an array or a scalar give: the mask that leaves
-/// the other cells out, `mask([i, _] i < n, x)`.
+/// Returns the mask that replaces a count known only from array elements: `mask([i, _] i < n, x)`.
 static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const Term &term,
                                unsigned axis) {
   std::string list;
@@ -426,7 +425,7 @@ TermOr Elaborator::elaborateOuter(const Expr &expr) {
   return failed(result) ? result : emitter.closeFrame(*result, outside);
 }
 
-/// inner(g, f, a, b): whole arrays, the last axis of a with the first of b.
+/// inner(g, f, a, b): contracts the last axis of whole array a with the first of b.
 TermOr Elaborator::elaborateFullInner(const Expr &expr) {
   auto monoid = getMonoid(expr.arg(0));
   if (failed(monoid))
@@ -446,7 +445,7 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
     reporter.error(expr.loc) << "'inner' contracts an axis, but this is a scalar";
     return failure();
   }
-  // Any other scalar function: a reduction over the terms.
+  // Any other scalar function: reduce over the mapped terms.
   SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(1, b->rank()));
   perm.push_back(0);
   auto last = emitter.transpose(expr.loc, *b, perm);

@@ -37,7 +37,7 @@ bool Elaborator::isClosed(const Expr &expr, ArrayRef<unsigned> inside) const {
          });
 }
 
-/// Looks for `x[…, i, …]`: there i ranges over an axis of x.
+/// Looks for `x[…, i, …]`, where i ranges over an axis of x.
 LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
                                    std::optional<SymExpr> &extent, SourceLoc &where) {
   for (const ExprPtr &arg : expr.args)
@@ -115,8 +115,8 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, C
   return failure();
 }
 
-/// Puts the axes of the body at the places of `_`; a body without axes leaves
-/// them open, to be any extent that the surroundings have.
+/// Puts the axes of the body at the places of `_`. If the body has no axes, these stay virtual with
+/// an unknown extent that the context decides.
 TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variables) {
   unsigned wildcards = form.vars.size() - variables;
   if (wildcards == 0)
@@ -143,7 +143,7 @@ TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variable
   return emitter.transpose(form.loc, body, perm);
 }
 
-/// The array that an index is a subscript of by itself, or "".
+/// Returns the name of the array that the index is a whole subscript of, or "".
 static StringRef findSubscripted(const Expr &expr, const IndexVar &var) {
   if (expr.kind == ExprKind::Index && expr.arg(0).kind == ExprKind::Name)
     for (const ExprPtr &arg : llvm::drop_begin(expr.args))
@@ -156,7 +156,7 @@ static StringRef findSubscripted(const Expr &expr, const IndexVar &var) {
   return "";
 }
 
-/// Notes where indices without a bound have their extents from.
+/// Records the array from which each index without a bound has its extent.
 void Elaborator::noteOrigins(const Expr &form, Cell &cell) {
   unsigned next = 0;
   for (const IndexVar &var : form.vars) {

@@ -1,6 +1,6 @@
-//===- ElaborateMonoid.cpp - monoids of the specification -----------------===//
+//===- ElaborateMonoid.cpp - user-defined monoids -------------------------===//
 //
-// A monoid becomes one moa.monoid per element type that it reduces.
+// A user-defined monoid becomes one moa.monoid per element type that it reduces.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Builtins.h"
@@ -20,7 +20,7 @@ TermOr Elaborator::reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spe
                           : emitter.reduce(loc, monoid, what, term, axis, *function);
 }
 
-/// The identity as a constant of the type: a number, `inf`, `true` or `false`.
+/// Returns the identity as a constant of the type: a number, `inf`, `true` or `false`.
 FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Type element,
                                                  SourceLoc use) {
   Scope none;

@@ -9,8 +9,8 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::frontend;
 
-/// Expressions under elaboration at one time, through all inlined calls, and
-/// operators of one kernel: beyond them the program is taken for a mistake.
+/// Limits on nested expressions, through all inlined calls, and on the operators of one kernel. A
+/// program beyond them is treated as a mistake.
 static constexpr unsigned maxDepth = 1000, maxOps = 100000;
 
 Elaborator::Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
@@ -70,7 +70,7 @@ KernelOp Elaborator::createKernel() {
   return op;
 }
 
-/// Names the parameters and results that are stored without a sign.
+/// Names the unsigned parameters and results in the kernel's attributes.
 void Elaborator::setUnsigned(KernelOp op) {
   SmallVector<StringRef> names;
   for (auto [decls, arrays] : {std::pair(&kernel.params, &signature.params),
@@ -82,8 +82,8 @@ void Elaborator::setUnsigned(KernelOp op) {
     op->setAttr(kUnsignedAttr, builder.getStrArrayAttr(names));
 }
 
-/// Lets the names of unsigned parameters stand for their values: the w bits of an element,
-/// as an integer. For example x : u8[N] is x & 255 of what the load gives with a sign.
+/// Binds the names of unsigned parameters to their values: the low w bits of an element, as an
+/// integer. For example x : u8[N] is the sign-extended load & 255.
 LogicalResult Elaborator::readUnsigned() {
   for (auto [decl, array, term] : llvm::zip(kernel.params, signature.params, scope->params)) {
     if (!array.elementType.isUnsignedInteger())
@@ -113,7 +113,7 @@ LogicalResult Elaborator::run() {
   if (failed(refuseZeroDivisors(op)))
     return failure();
   requireQuotients(op, signature.constraints);
-  // Constraints that slices and quotients added.
+  // Slices and quotients have added constraints.
   SmallVector<StringRef> constraints(signature.constraints.begin(), signature.constraints.end());
   op.setRequiresAttr(builder.getStrArrayAttr(constraints));
   return success();
@@ -124,7 +124,7 @@ LogicalResult Elaborator::elaborateDefinition(unsigned k, Context context) {
   auto term = elaborate(*definition.value, context);
   if (failed(term))
     return failure();
-  // The operator that computes a definition carries the user's name for it.
+  // The operator that computes a definition gets the user's name for it.
   if (term->isArray())
     if (Operation *op = term->array.getDefiningOp(); op && !isa<NameLoc>(op->getLoc()))
       op->setLoc(NameLoc::get(builder.getStringAttr(definition.name), op->getLoc()));
@@ -141,7 +141,7 @@ LogicalResult Elaborator::elaborateDefinitions(ArrayRef<unsigned> order) {
   return success();
 }
 
-/// Definitions that nothing used must stand on their own.
+/// Elaborates definitions that nothing used, without a context.
 LogicalResult Elaborator::checkUnused(ArrayRef<unsigned> order) {
   for (unsigned k : order)
     if (!scope->definitions[k] && failed(elaborateDefinition(k, nullptr)))
@@ -149,7 +149,7 @@ LogicalResult Elaborator::checkUnused(ArrayRef<unsigned> order) {
   return success();
 }
 
-/// The position of the last definition of a result's name.
+/// Returns the position of the last definition of a result's name.
 static unsigned findDefinition(const Body &body, StringRef name) {
   unsigned last = 0;
   for (auto [k, definition] : llvm::enumerate(body.definitions))
@@ -227,7 +227,7 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
   }
   if (!wantsInteger && !wantsBool && (term.isInteger() || !term.isArray()))
     term = emitter.toFloat(loc, term, declared.elementType);
-  // A cast to f64 is kept in a result of that type, whatever the kernel computes in.
+  // An f64 result keeps a cast to f64, even if the kernel computes in a narrower type.
   bool isWide = term.isArray() && term.elementType().isF64() && declared.elementType.isF64();
   auto full = emitter.materialise(loc, term, {}, /*widen=*/!isWide);
   if (failed(full))
@@ -235,7 +235,7 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
   return full->array;
 }
 
-/// Definitions that no result needs are checked, and their operators dropped.
+/// Checks the definitions that no result needs, and drops their operators.
 LogicalResult Elaborator::checkUnneeded(Block &block) {
   size_t needed = std::distance(block.begin(), block.end());
   if (failed(elaborateDefinitions(kernel.body.unneeded)) ||
@@ -339,8 +339,8 @@ bool Elaborator::isPointwiseCall(const Expr &expr) const {
   return !builtin || builtin->kind == Builtin::Pointwise || builtin->kind == Builtin::Mask;
 }
 
-/// True if an index form whose extents are not all written can be reached
-/// through point-wise operators only.
+/// Returns true if an index form with a missing extent is reached through point-wise operators
+/// only.
 bool Elaborator::needsContext(const Expr &expr) const {
   if (expr.kind == ExprKind::Name)
     return expr.ref.kind == Reference::Definition && !scope->definitions[expr.ref.index];
@@ -390,8 +390,8 @@ FailureOr<const Term *> Elaborator::hoist(const Expr &expr) {
   return &scope->hoisted.insert_or_assign(&expr, std::move(*term)).first->second;
 }
 
-/// An index form whose extents follow from uses of its own gives its shape to
-/// the forms beside it; one with an open axis does not.
+/// Finds the shape of an index form whose extents follow from its own uses. Sibling forms take this
+/// shape. A form with an open axis has none.
 LogicalResult Elaborator::findContextOfForm(const Expr &form, Cell &shape) {
   auto determined = isDetermined(form);
   if (failed(determined) || !*determined)
@@ -462,8 +462,8 @@ static bool hasNames(const Expr &expr) {
          llvm::any_of(expr.args, [](const ExprPtr &arg) { return hasNames(*arg); });
 }
 
-/// An integer divided by a 0 that is written as such. A name that is 0 may stand where
-/// a condition keeps it from being read, which is known at the end of the kernel.
+/// Reports an integer divided by a literal 0. A divisor that is a name with the value 0 may be
+/// guarded by a condition, so it is checked at the end of the kernel.
 LogicalResult Elaborator::checkDivisor(const Expr &expr, ArrayRef<Term> terms) {
   bool divides = expr.fn == ScalarFn::div || expr.fn == ScalarFn::mod;
   if (!divides || !llvm::all_of(terms, [](const Term &t) { return t.isInteger(); }) ||

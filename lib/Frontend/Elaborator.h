@@ -9,8 +9,8 @@ namespace moa::frontend {
 
 struct Builtin;
 
-/// Elaborates one kernel: functions are inlined, running for all their cells
-/// at once, and every definition becomes operators on whole arrays.
+/// Elaborates one kernel. Functions are inlined and lifted over all their cells at once. Every
+/// definition becomes operators on whole arrays.
 class Elaborator {
 public:
   Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
@@ -20,18 +20,17 @@ public:
   mlir::LogicalResult run();
 
 private:
-  /// The names of the body that is being elaborated.
   struct Scope {
     const Body *body = nullptr;
     std::vector<Term> params;
-    // A definition whose index forms get their extents from outside has no
-    // term before its first use.
+    // A definition whose index forms get their extents from the context has no term before its
+    // first use.
     std::vector<std::optional<Term>> definitions;
     SymbolTable symbols;
     std::map<unsigned, unsigned> indexVars; // to positions on the frame stack
-    std::map<const Expr *, Term> hoisted;   // elaborated early, for their shape
+    std::map<const Expr *, Term> hoisted;   // elaborated early to find their shape
   };
-  /// The shape that the surroundings give to index forms, or null.
+  /// The shape that the context gives to index forms, or null.
   using Context = const Cell *;
 
   // Kernels (Elaborator.cpp).
@@ -43,9 +42,9 @@ private:
   mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl,
                                                const Signature::Array &declared);
   mlir::LogicalResult checkUnneeded(mlir::Block &block);
-  /// Refuses divisions by a size that is set to 0, where a result needs them.
+  /// Reports divisions by a size that is set to 0, if a result needs the quotient.
   mlir::LogicalResult refuseZeroDivisors(KernelOp op);
-  /// All definitions of the current body, in the given order.
+  /// Elaborates the definitions of the current body in the given order.
   mlir::LogicalResult elaborateDefinitions(llvm::ArrayRef<unsigned> order);
   mlir::LogicalResult elaborateDefinition(unsigned k, Context context);
   mlir::LogicalResult checkUnused(llvm::ArrayRef<unsigned> order);
@@ -58,15 +57,15 @@ private:
   mlir::LogicalResult checkDivisor(const Expr &expr, llvm::ArrayRef<Term> terms);
   TermOr elaborateReduce(const Expr &expr);
   TermOr elaborateInner(const Expr &expr);
-  /// Elaborates operands, those that need a context for their index forms last.
-  /// Operands that do not combine point-wise (`combine` is false) take that of
-  /// another only where they have none themselves.
+  /// Elaborates operands; those that need a context for their index forms come last. With
+  /// `combine`, operands combine point-wise. Without it, an operand takes the shape of another one
+  /// only if it has no shape of its own.
   mlir::FailureOr<std::vector<Term>> elaborateOperands(llvm::ArrayRef<ExprPtr> args,
                                                        Context context, bool combine);
   bool needsContext(const Expr &expr) const;
-  /// True if all extents follow without a context.
+  /// Returns true if all extents follow without a context.
   mlir::FailureOr<bool> isDetermined(const Expr &expr);
-  /// The shape of the first operand that has one of itself; its term is kept.
+  /// Finds the shape of the first operand that has one of its own. Keeps the operand's term.
   mlir::LogicalResult findContext(const Expr &expr, Cell &shape);
   mlir::LogicalResult findContextOfForm(const Expr &form, Cell &shape);
   mlir::FailureOr<const Term *> hoist(const Expr &expr);
@@ -103,17 +102,16 @@ private:
   TermOr elaborateFullInner(const Expr &expr);
   TermOr elaborateFullReduce(const Expr &expr);
   mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term, llvm::StringRef what);
-  /// A named monoid, or `user` for a monoid of the specification.
+  /// Returns a named monoid, or `user` for a monoid defined in the specification.
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
-  /// Reduces with the monoid that `ref` names.
   TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term,
                     unsigned axis);
-  /// The op of a monoid of the specification on an element type, made once.
+  /// Returns the op of a user-defined monoid on an element type, created once.
   mlir::FailureOr<MonoidOp> getMonoidOp(const Expr &ref, mlir::Type element);
   mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid, mlir::Type element,
                                                    SourceLoc use);
-  /// Checks or, where only the sizes at run time decide, requires e ≥ 0; `what`
-  /// is the message if it is not.
+  /// Checks e ≥ 0, and reports `what` if it does not hold. If only the run-time sizes decide, adds
+  /// it to the kernel's constraints.
   mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e, llvm::StringRef what);
 
   const Program &program;
@@ -124,7 +122,7 @@ private:
   Emitter emitter;
   Scope *scope = nullptr;
   std::map<std::pair<int, const void *>, MonoidOp> monoids; // by function and type
-  /// Quotients by a size that is set to 0, by their places.
+  /// Quotients by a size that is set to 0, by location.
   llvm::DenseMap<mlir::Attribute, const Expr *> zeroDivisors;
   unsigned depth = 0;
 };

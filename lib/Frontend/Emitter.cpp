@@ -71,7 +71,7 @@ LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms,
   }
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
     unsigned count = term.rank() - rank;
-    // Erasing nothing would move every axis onto itself.
+    // With count = 0, erasing nothing would move every axis onto itself.
     if (count == 0)
       continue;
     for (unsigned k = 0; k < count; ++k)
@@ -97,10 +97,10 @@ Term Emitter::closeFrame(Term term, unsigned depth) {
 // Shapes
 //===----------------------------------------------------------------------===//
 
-/// The axes of `large` that the axes of `small` can stand for, in order.
+/// Matches the axes of `small` to axes of `large` with equal extents, in order.
 static std::optional<SmallVector<unsigned>> findAxes(const Cell &small, const Cell &large) {
   SmallVector<unsigned> places;
-  // From the back: trailing axes are the likelier meaning.
+  // Start at the back: the trailing axes are more likely meant.
   for (unsigned k = small.size(), l = large.size(); k > 0; --k) {
     while (l > 0 && !(large[l - 1].extent == small[k - 1].extent))
       --l;
@@ -111,8 +111,8 @@ static std::optional<SmallVector<unsigned>> findAxes(const Cell &small, const Ce
   return places;
 }
 
-/// '[_, i] m[i]': the axes of `large` that those of `small` stand for, in order; for an axis
-/// that stands for none the first element is taken.
+/// Returns for example '[_, i] m[i]': an index form whose axis k is the axis of `small` matched to
+/// axis k of `large`. Unmatched axes of `small` get the subscript 0.
 static std::string indexFormText(const Term &small, unsigned rank,
                                  ArrayRef<std::optional<unsigned>> places) {
   static constexpr char letters[] = "ijklmnpq";
@@ -130,8 +130,8 @@ static std::string indexFormText(const Term &small, unsigned rank,
   return "[" + form + "] " + name + "[" + subscripts + "]";
 }
 
-/// The places of the axes of `small` among those of `large`, last to last, where an axis of
-/// extent 1 stands for none. Nothing unless there is such an axis and the others agree.
+/// Aligns the axes of `small` with the last axes of `large`, where an axis of extent 1 matches any.
+/// Returns nothing unless there is such an axis and the others agree.
 static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Cell &small,
                                                                         const Cell &large) {
   if (small.size() > large.size())
@@ -150,7 +150,7 @@ static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Ce
   return isAny ? std::optional(places) : std::nullopt;
 }
 
-/// What arrays of equal rank disagree in, and what may be meant.
+/// Says in which extents arrays of equal rank differ, and proposes a correction.
 static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term &b, Spelling what) {
   for (unsigned k = 0; k < a.rank(); ++k)
     if (a.cell[k].extent && b.cell[k].extent && *a.cell[k].extent != *b.cell[k].extent) {
@@ -215,13 +215,13 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
 
 void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
   auto error = reporter.error(loc)
-               << "'" << what << "' lifts over the axes in front of its cells, but these are "
+               << "'" << what << "' lifts over the axes before its cells, but these are "
                << shapeText(a.cell) << " and " << shapeText(b.cell)
-               << "; they are equal, or one operand has none";
+               << "; make them equal, or leave them out of one operand";
   error.attachNote(reporter.exact(a.loc))
-      << "this has " << shapeText(a.cell) << " in front of its cells";
+      << "this has " << shapeText(a.cell) << " before its cells";
   error.attachNote(reporter.exact(b.loc))
-      << "this has " << shapeText(b.cell) << " in front of its cells";
+      << "this has " << shapeText(b.cell) << " before its cells";
 }
 
 FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what,
@@ -331,7 +331,6 @@ FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
   return rounded;
 }
 
-/// A symbolic term or a literal as a scalar array.
 Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
   auto constantValue = term.symbolic.getConstant();
   if (term.kind == Term::Literal || (constantValue && isa<FloatType>(element))) {
@@ -366,8 +365,8 @@ Term Emitter::toFloat(SourceLoc loc, const Term &term, Type type) {
   return result;
 }
 
-/// Refuses casts to a wider float than the kernel computes in, where something is computed from
-/// them: the wider type would be lost.
+/// Reports a cast to a float wider than the compute type if the cast's result is an operand. The
+/// extra precision would be lost.
 LogicalResult Emitter::checkComputed(SourceLoc loc, ArrayRef<Term> terms) {
   for (const Term &term : terms)
     if (term.isArray() && term.elementType().isF64() && !computeType.isF64())
@@ -437,7 +436,7 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
 // Point-wise operators
 //===----------------------------------------------------------------------===//
 
-/// 1 / n of integers is 0 but for n = 1, which nobody means.
+/// Warns of ±1 / n on integers, which floors to 0 or −1 for n > 1.
 void Emitter::warnOfQuotient(SourceLoc loc, const Term &dividend, StringRef divisor) {
   auto value = dividend.kind == Term::Symbolic ? dividend.symbolic.getConstant() : std::nullopt;
   if (value && (*value == 1 || *value == -1))
@@ -446,7 +445,7 @@ void Emitter::warnOfQuotient(SourceLoc loc, const Term &dividend, StringRef divi
                           << " is 2 or more; write " << *value << ".0 for a real quotient";
 }
 
-/// Arithmetic on symbols and literals needs no op.
+/// Folds arithmetic on symbols and literals without an op.
 std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args) {
   if (llvm::any_of(args, [](const Term &t) { return t.isArray(); }) || args.size() > 2)
     return std::nullopt;
@@ -506,7 +505,7 @@ TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> ar
     return failure();
   if (fn == ScalarFn::div && type->isIndex())
     warnOfQuotient(loc, args[0], args[1].name.empty() ? "n" : StringRef(args[1].name));
-  // Rounding to an integer changes no integer.
+  // floor and ceil of an integer are the integer itself.
   if ((fn == ScalarFn::floor || fn == ScalarFn::ceil) && args[0].isInteger())
     return args[0];
   SmallVector<Value> operands;

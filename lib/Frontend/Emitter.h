@@ -1,7 +1,7 @@
 //===- Emitter.h - operators on terms ---------------------------*- C++ -*-===//
 //
-// Each member checks the rules of the language for one operator of the algebra
-// and emits its op. Nothing here looks at syntax.
+// Each member checks the language rules of one operator of the algebra and emits its op. Nothing
+// here depends on syntax.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_FRONTEND_EMITTER_H
@@ -14,8 +14,8 @@ namespace moa::frontend {
 
 using TermOr = mlir::FailureOr<Term>;
 
-/// How an operator is written, for messages and for the words `and`, `or`,
-/// `not` (on booleans), which differ from `&`, `|`, `~` (on integers).
+/// The source text of an operator, for messages. It also distinguishes `and`, `or`, `not` (on
+/// booleans) from `&`, `|`, `~` (on integers).
 using Spelling = llvm::StringRef;
 
 class Emitter {
@@ -25,62 +25,61 @@ public:
 
   // The frame stack.
   unsigned frameDepth() const { return frames.size(); }
-  /// Pushes an axis, of an index variable its name too, and returns its position.
+  /// Pushes an axis, with the name of its index variable if any, and returns its position.
   unsigned pushFrame(SymExpr extent, llvm::StringRef name = "");
-  /// The index along a frame axis, a scalar of type index.
+  /// Returns the index along a frame axis, a scalar of type index.
   TermOr frameIndex(SourceLoc loc, unsigned position);
-  /// Splits the leading cell axes off all terms so that `ranks[k]` are left of
-  /// term k, and pushes them as frame axes: Ω. The leading axes of the terms
-  /// are equal or there are none.
+  /// Turns leading cell axes of all terms into frame axes so that term k keeps `ranks[k]` cell axes
+  /// (Ω). The leading axes of the terms must be equal, or absent.
   mlir::LogicalResult openFrame(SourceLoc loc, llvm::MutableArrayRef<Term> terms,
                                 llvm::ArrayRef<int64_t> ranks, Spelling what);
-  /// Pops the axes from `depth` on; they become leading cell axes of the term.
+  /// Pops the frame axes from `depth` on. They become leading cell axes of the term.
   Term closeFrame(Term term, unsigned depth);
 
   // Operators.
   TermOr constant(SourceLoc loc, mlir::TypedAttr value);
-  /// A real number rounded to a float type. A finite number that would become infinite or 0 is an
-  /// error (lostConstants).
+  /// Returns a real number rounded to a float type. Reports an error if a finite number becomes
+  /// infinite or 0 (lostConstants).
   mlir::FloatAttr realConstant(SourceLoc loc, double value, mlir::Type type);
-  /// Whether an error was reported of a number that its type cannot hold.
+  /// Returns true if an error was reported for a number that its type cannot hold.
   bool lostConstants() const { return hasLost; }
   TermOr map(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<Term> args);
   TermOr mask(SourceLoc loc, const Term &predicate, const Term &term);
-  /// `function` is the op of a monoid of the user, on the type of reduced().
+  /// Reduces along an axis. `function` is the op of a user-defined monoid, on the type of
+  /// reducedType().
   TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term, unsigned axis,
                 MonoidOp function = MonoidOp());
-  /// The element type in which a reduction of the term computes.
+  /// Returns the element type in which a reduction of the term computes.
   mlir::Type reducedType(const Term &term) const;
-  /// The last cell axis of a with the first of b.
+  /// Contracts the last cell axis of a with the first of b.
   TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a,
                const Term &b);
-  /// The operation of a reduction keeps how that was written.
+  /// Stores the source text of a reduction in its operation.
   void noteText(const Term &term, const Expr &expr) const;
-  /// A missing subscript is a whole axis.
+  /// Selects by subscripts. A missing subscript takes a whole axis.
   TermOr index(SourceLoc loc, const Term &term, llvm::ArrayRef<std::optional<Term>> subscripts);
   TermOr cast(SourceLoc loc, mlir::Type type, const Term &term);
-  /// An integer term modulo 2^w of an unsigned type: x & (2^w − 1).
+  /// Reduces an integer modulo 2^w for an unsigned type: x & (2^w − 1).
   TermOr lowBits(SourceLoc loc, const Term &term, mlir::Type type);
   TermOr iota(SourceLoc loc, const SymExpr &extent);
-  /// `perm` covers the cell axes.
+  /// Permutes the cell axes; `perm` covers all of them.
   TermOr transpose(SourceLoc loc, const Term &term, llvm::ArrayRef<int64_t> perm);
   TermOr slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
                const SymExpr &count);
   TermOr reverse(SourceLoc loc, const Term &term, unsigned axis);
   TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis);
-  /// The cells of a, then those of b, along an axis.
   TermOr cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis);
   TermOr reshape(SourceLoc loc, const Term &term, llvm::ArrayRef<SymExpr> shape);
 
-  /// Gives the term every axis of its cell, all frame axes of `frame`, and the
-  /// compute type if `widen`: what a reduction or an output needs.
+  /// Materialises a term for a reduction or an output: with every axis of its cell and all frame
+  /// axes of `frame`, and cast to the compute type if `widen`.
   TermOr materialise(SourceLoc loc, const Term &term, llvm::ArrayRef<unsigned> frame, bool widen);
   Term toFloat(SourceLoc loc, const Term &term, mlir::Type type);
-  /// The cell shape of terms that combine point-wise: equal, or scalars.
+  /// Returns the cell shape of terms that combine point-wise: their shapes are equal or scalar.
   mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what,
                                    bool areFrames = false);
 
-  /// Operations emitted so far, against a program that grows without bound.
+  /// Returns the number of operations emitted so far, to stop programs that grow without bound.
   unsigned getOpCount() const { return opCount; }
 
 private:
@@ -95,10 +94,10 @@ private:
   mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what);
   mlir::FailureOr<Cell> mergeLeading(SourceLoc loc, llvm::ArrayRef<Term> terms,
                                      llvm::ArrayRef<int64_t> ranks, Spelling what);
-  /// The array type of a layout; virtual axes are left out.
+  /// Returns the array type of a layout. It has no virtual axes.
   ArrayType typeOf(const Layout &layout, mlir::Type element) const;
   llvm::SmallVector<int64_t> placement(const Term &term, const Layout &layout) const;
-  /// Position of a cell axis among the axes of the array.
+  /// Returns the position of a cell axis among the axes of the array.
   unsigned physicalAxis(const Term &term, unsigned axis) const;
   mlir::Value toElement(SourceLoc loc, const Term &term, mlir::Type element);
   mlir::Value scalar(SourceLoc loc, const Term &term, mlir::Type element);

@@ -53,7 +53,7 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
                         << elementText(predicate);
     return failure();
   }
-  // The masked array has every axis of the predicate.
+  // Give the masked array every axis of the predicate.
   Term input = term;
   bool covers = term.isArray() && term.frame == layout->frame && term.rank() == layout->cell.size();
   for (unsigned k = 0; covers && k < term.rank(); ++k)
@@ -86,8 +86,8 @@ TermOr Emitter::lowBits(SourceLoc loc, const Term &term, Type type) {
   return map(loc, ScalarFn::and_, "&", {term, Term::ofSymbolic(SymExpr(mask))});
 }
 
-/// A cast to an unsigned type: integers wrap, floats are truncated to the nearest integer
-/// of the type. Values of the type are integers like any others.
+/// Casts to an unsigned type. Integers wrap; floats are truncated and clamped to the range of the
+/// type. The result is an ordinary integer.
 TermOr Emitter::castUnsigned(SourceLoc loc, Type type, const Term &term) {
   if (term.kind == Term::Symbolic && term.symbolic.getConstant())
     return failed(checkFits(loc, *term.symbolic.getConstant(), type, reporter)) ? TermOr(failure())
@@ -175,9 +175,10 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &
   return result;
 }
 
-/// The type to which a computed operand of a contraction is rounded: the other
-/// operand's if that is an input or a selection of one, else the join of the
-/// types of the arrays it reads; the user's own cast overrides. Null for none.
+/// Returns the type to which a computed operand of a contraction is rounded, or null for none. This
+/// is the type of the user's cast, else that of the other operand if this is an input or selects
+/// from one, else the join of the float types of the arrays read. Types of 32 bits or more round
+/// nothing.
 Type Emitter::roundingType(const Term &a, const Term &b) const {
   MLIRContext *context = reporter.getContext();
   FloatSet set = 0;
@@ -245,7 +246,7 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
     if (!llvm::is_contained(frame, axis))
       frame.push_back(axis);
   llvm::sort(frame);
-  // An operand without frame is shared; one with a part of it is broadcast.
+  // An operand without frame axes is shared. One with some of them is broadcast.
   bool aFramed = !a.frame.empty(), bFramed = !b.frame.empty();
   auto left = materialise(loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
   if (failed(left))
@@ -292,7 +293,6 @@ LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, cons
   return error;
 }
 
-/// The frame and the common shape of all subscripts.
 FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &term,
                                                     ArrayRef<std::optional<Term>> subscripts) {
   if (subscripts.size() > term.rank()) {
@@ -327,7 +327,6 @@ FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &t
 }
 
 namespace {
-/// Operands of one moa.psi.
 struct Selection {
   OpBuilder &builder;
   SmallVector<Value> indices = {};
@@ -344,7 +343,7 @@ struct Selection {
 };
 } // namespace
 
-/// A text of the user on one line; nothing of one that is long, or is of the prelude.
+/// Returns a text of the user on one line, or "" if it is too long or from the prelude.
 static std::string onOneLine(StringRef written, SourceLoc start) {
   std::string text;
   if (start.file == SourceLoc::User && written.size() <= 60 && !written.contains("//"))
@@ -360,7 +359,8 @@ void Emitter::noteText(const Term &term, const Expr &expr) const {
     op->setLoc(withText(op->getLoc(), text));
 }
 
-/// The text of a subscript, and its place; in the prelude that of the call.
+/// Returns the source text and location of a subscript. For the prelude, this is the location of
+/// the call.
 LocationAttr Emitter::writtenAs(const Term &subscript) const {
   std::string text = onOneLine(subscript.text, subscript.start);
   SourceLoc place = subscript.text.empty() ? subscript.loc : subscript.start;
@@ -368,7 +368,7 @@ LocationAttr Emitter::writtenAs(const Term &subscript) const {
   std::optional<Location> call = reporter.getCall();
   if (!call || place.file != SourceLoc::User)
     return written;
-  // What is called in a function is not called so outside of it.
+  // The text of a subscript inside a function has no meaning at its call.
   return reachedFrom(written, makeWritten(reporter.getContext(), "", *call));
 }
 
@@ -379,7 +379,7 @@ TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<T
   auto term = materialise(loc, given, given.frame, /*widen=*/false);
   if (failed(term))
     return failure();
-  // The frame of the array is selected at the same place as the subscripts'.
+  // The frame of the array is indexed in step with the frame of the subscripts.
   bool isFixed = layout->frame.empty() && layout->cell.empty();
   Selection selection{builder};
   if (!isFixed) {

@@ -121,7 +121,7 @@ ExprPtr ExprParser::parseExpr() {
   return expr;
 }
 
-/// An expression reaches from its first token to the last one that was read.
+/// Sets the text of an expression: from its first token to the last token read.
 void ExprParser::setText(Expr &expr, const Token &first) const {
   expr.start = first.loc;
   expr.text = StringRef(first.text.data(), tokens[pos - 1].text.end() - first.text.data());
@@ -139,12 +139,12 @@ LogicalResult ExprParser::checkComparison(const Expr &left, const Token &op) {
 ExprPtr ExprParser::parseBinary(unsigned minimum) {
   const Token &first = peek();
   ExprPtr left = parseUnary();
-  const Expr *built = nullptr; // here, not in parentheses
+  const Expr *built = nullptr; // the expression built here, outside parentheses
   const Token *operation = nullptr;
   while (left) {
     const Token &op = peek();
     if (op.kind == Token::Reduction) {
-      error(op) << "'" << op.text << "' is a reduction and stands in front of its operand, as in '"
+      error(op) << "'" << op.text << "' is a reduction; write it before its operand, as in '"
                 << op.text << " x'";
       return nullptr;
     }
@@ -194,13 +194,13 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
   return left;
 }
 
-/// '@' without cell ranks stands for a product of matrices elsewhere.
+/// Reports '@' without cell ranks, which users may write for a matrix product.
 LogicalResult ExprParser::refuseProduct(const Token &at) {
   return error(at) << "'@' gives the cell ranks of a function or an operator, "
                       "as in 'f @ (2,1)'; a product of matrices is 'a +.* b'";
 }
 
-/// '@' '(' integer {',' integer} ')' after an operator or a function.
+/// Parses '@' '(' integer {',' integer} ')' after an operator or a function.
 LogicalResult ExprParser::parseRanks(Expr &expr) {
   const Token &at = peek();
   if (!eat("@"))
@@ -242,9 +242,10 @@ ExprPtr ExprParser::parseUnary() {
   return finish(std::move(expr));
 }
 
-/// `x * [d] g[d] + 1` reads as x·(g + 1) to some and as x·g + 1 to others: an operator in
-/// the body of an index form, not in parentheses, that is as loose as the one in front of
-/// the form. Behind it no index of the form tells that this is still the body.
+/// Reports an ambiguous index form. For example `x * [d] g[d] + 1` may mean x·(g + 1) or x·g + 1.
+/// This happens if the body has an operator outside parentheses that binds no tighter than the
+/// operator before the form. It is unambiguous if an index of the form occurs after the body's
+/// operator.
 LogicalResult ExprParser::checkReach(const Token &op, unsigned precedence, bool isPrefix) {
   if (openForm.end != pos || openForm.hasIndex || precedenceOf(*openForm.operation) > precedence)
     return success();
@@ -277,7 +278,7 @@ ExprPtr ExprParser::parseReduction() {
   ExprPtr operand = parseUnary();
   if (!operand || failed(checkReach(op, Product, true)))
     return nullptr;
-  // `+/ a * b` reads as a sum of products to some and as a product to others.
+  // `+/ a * b` may mean a sum of products or a product with a sum.
   if (precedenceOf(peek()) >= BitOr) {
     error(peek()) << "it is not clear how far '" << op.text << "' reaches; write '(" << op.text
                   << " x) " << peek().text << " y' or '" << op.text << " (x " << peek().text
@@ -293,7 +294,7 @@ ExprPtr ExprParser::parseReduction() {
 // Postfix and primary expressions
 //===----------------------------------------------------------------------===//
 
-/// ':' among subscripts is a range elsewhere.
+/// Reports ':' among subscripts, which is a range in other languages.
 LogicalResult ExprParser::refuseSlice(const Token &colon) {
   return error(colon) << "subscripts are no ranges: '_' takes a whole axis, and elements a to "
                          "b - 1 of an axis are 'drop(take(x, b, axis), a, axis)'";
@@ -402,7 +403,7 @@ ExprPtr ExprParser::parsePrimary() {
   return nullptr;
 }
 
-/// How many leading arguments of a function are functions themselves.
+/// Returns how many leading arguments of a function are functions themselves.
 static unsigned countFunctionArguments(StringRef name) {
   return llvm::StringSwitch<unsigned>(name)
       .Cases({"reduce", "outer"}, 1)
@@ -422,7 +423,7 @@ ExprPtr ExprParser::parseFunctionRef() {
   return expr;
 }
 
-/// `f(x, axis=0)`.
+/// Reports a keyword argument: `f(x, axis=0)`.
 LogicalResult ExprParser::refuseKeyword(const Expr &argument) {
   if (argument.kind != ExprKind::Name || !peek().is("="))
     return success();
@@ -458,7 +459,7 @@ ExprPtr ExprParser::parseCall(const Token &name) {
 // Brackets: index forms and lists
 //===----------------------------------------------------------------------===//
 
-/// '[' … ']' is an index form when an expression follows and a list otherwise.
+/// Parses '[' … ']': an index form if an expression follows, a list otherwise.
 ExprPtr ExprParser::parseBracket() {
   size_t begin = pos;
   const Token &open = next();
@@ -527,7 +528,7 @@ ExprPtr ExprParser::makeIndexForm(ExprPtr list, size_t begin) {
   return finish(std::move(form));
 }
 
-/// Of a form in a form, the inner one is kept.
+/// Records a form in openForm. Of nested forms the inner one is kept.
 void ExprParser::noteForm(const Expr &form, size_t begin, size_t body) {
   if (topOperator)
     openForm = {begin, body, pos, topOperator, false};

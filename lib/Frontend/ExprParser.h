@@ -6,8 +6,8 @@
 
 namespace moa::frontend {
 
-/// Token stream and expressions. All `parse…` members return null or failure
-/// after an error that has been reported.
+/// Token stream and expressions. The `parse…` members report an error and then return null or
+/// failure.
 class ExprParser {
 public:
   ExprParser(llvm::ArrayRef<Token> tokens, const Reporter &reporter)
@@ -18,19 +18,19 @@ protected:
     return tokens[std::min(pos + ahead, tokens.size() - 1)];
   }
   const Token &next();
-  /// Whether the token that was read last is this word.
+  /// Returns true if the last token read is this word.
   bool behind(llvm::StringRef text) const { return pos > 0 && tokens[pos - 1].is(text); }
   bool eat(llvm::StringRef text);
   mlir::InFlightDiagnostic error(const Token &token) const { return reporter.error(token.loc); }
-  /// "'x'", "the number 3", "the end of the file".
+  /// Returns for example "'x'", "the number 3", "the end of the file".
   static std::string describe(const Token &token);
   mlir::LogicalResult expect(llvm::StringRef text, llvm::StringRef where, Token *found = nullptr);
-  /// Expects the bracket that closes `open`, with a note there.
+  /// Expects the bracket that closes `open`. Otherwise reports an error with a note at `open`.
   mlir::LogicalResult close(llvm::StringRef text, const Token &open);
   mlir::LogicalResult parseName(std::string &name, llvm::StringRef what);
 
   ExprPtr parseExpr();
-  /// An expression without comparison and logic, as in the bounds of a range.
+  /// Parses an expression without comparisons and logic, as in the bounds of a range.
   ExprPtr parseOperand();
 
 private:
@@ -44,9 +44,9 @@ private:
   ExprPtr parseFunctionRef();
   mlir::LogicalResult refuseKeyword(const Expr &argument);
   ExprPtr parseBracket();
-  /// The form behind the list that begins at token `begin`.
+  /// Parses the body of an index form whose list begins at token `begin`.
   ExprPtr makeIndexForm(ExprPtr list, size_t begin);
-  /// Refuses an operand of `op` that ends in an index form of two readings.
+  /// Reports an error for an operand of `op` that ends in an ambiguous index form.
   mlir::LogicalResult checkReach(const Token &op, unsigned precedence, bool isPrefix);
   void noteForm(const Expr &form, size_t begin, size_t body);
   mlir::LogicalResult refuseSlice(const Token &colon);
@@ -55,7 +55,7 @@ private:
   mlir::LogicalResult refuseProduct(const Token &at);
   mlir::LogicalResult checkComparison(const Expr &left, const Token &op);
   void setText(Expr &expr, const Token &first) const;
-  /// Computes the depth; null with an error when it is beyond the limit.
+  /// Computes the depth. Reports an error and returns null beyond the limit.
   ExprPtr finish(ExprPtr expr);
   bool startsExpr(const Token &token) const;
 
@@ -63,11 +63,11 @@ private:
   const Reporter &reporter;
   size_t pos = 0;
   unsigned nesting = 0;
-  /// The loosest operator of what parseBinary has read last, if it is not in parentheses.
+  /// The loosest operator outside parentheses in the last expression of parseBinary.
   const Token *topOperator = nullptr;
-  /// The last index form whose body is an operation that is not in parentheses: tokens of
-  /// the form and of its body, the operator, and whether what is behind that has an index
-  /// of the form, so that it can only belong to the body.
+  /// The last index form whose body has an operator outside parentheses: first tokens of the form
+  /// and of its body, and the end. `hasIndex` says that an index of the form occurs from the
+  /// operator on, so that this part can only belong to the body.
   struct {
     size_t begin = 0, body = 0, end = 0;
     const Token *operation = nullptr;

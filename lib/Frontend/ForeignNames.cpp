@@ -41,10 +41,10 @@ static constexpr ForeignName table[] = {
     {"scaled_dot_product_attention", "'softmax((Q +.* transpose(K)) * scale) +.* V'"},
     // Choices and masks.
     {"where", "'select(p, x, y)'"},
-    {"masked_fill", "'select(p, v, x)', or 'mask(not p, x)' for what a row does not see"},
-    {"tril", "'mask([i, j] j <= i, x)' for what a row sees, '[i, j] select(j <= i, x[i, j], 0)' "
+    {"masked_fill", "'select(p, v, x)', or 'mask(not p, x)' to mask elements out"},
+    {"tril", "'mask([i, j] j <= i, x)' for a mask, '[i, j] select(j <= i, x[i, j], 0)' "
              "for zeros"},
-    {"triu", "'mask([i, j] j >= i, x)' for what a row sees, '[i, j] select(j >= i, x[i, j], 0)' "
+    {"triu", "'mask([i, j] j >= i, x)' for a mask, '[i, j] select(j >= i, x[i, j], 0)' "
              "for zeros"},
     {"causal", "'mask([i, j] j <= i, S)'"},
     {"causal_mask", "'mask([i, j] j <= i, S)'"},

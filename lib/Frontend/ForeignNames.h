@@ -6,8 +6,8 @@
 
 namespace moa::frontend {
 
-/// How the language writes what NumPy, PyTorch and the like have a function for, as the end
-/// of "write …"; "" for other names. For example `where` is "'select(p, x, y)'".
+/// Returns how the language writes a function of NumPy, PyTorch and the like, as the end of "write
+/// …". For example `where` gives "'select(p, x, y)'". Returns "" for other names.
 llvm::StringRef getOwnSpelling(llvm::StringRef name);
 
 } // namespace moa::frontend

@@ -16,7 +16,8 @@ static constexpr char preludeText[] = {
 
 StringRef moa::getPreludeText() { return StringRef(preludeText, sizeof(preludeText)); }
 
-/// The compile-time constants that extents of the header are, by array and axis.
+/// Returns the name of the compile-time constant that each extent of the header is, by array and
+/// axis. The name is empty for other extents.
 static std::vector<std::vector<std::string>> findConstants(const KernelDecl &kernel) {
   std::vector<std::vector<std::string>> arrays;
   for (const std::vector<ArrayDecl> *decls : {&kernel.params, &kernel.results})

@@ -16,32 +16,31 @@
 namespace moa {
 
 struct FrontendOptions {
-  /// Values of symbols by name: sizes (a run-time symbol becomes a compile-time
-  /// one) and element types.
+  /// Values of symbols by name: sizes (a run-time symbol becomes a compile-time constant) and
+  /// element types.
   std::map<std::string, std::string> settings;
-  /// Whether the functions of lib/Frontend/prelude.moa can be called.
+  /// The functions of lib/Frontend/prelude.moa can be called.
   bool usePrelude = true;
-  /// Results whose tolerances are given elsewhere, so that those of the text need not be kept by
-  /// their types.
+  /// Results whose tolerances the caller replaces. Their declared tolerances are not checked
+  /// against their element types.
   std::set<std::string> replacedTolerances;
-  /// If set: receives, by kernel, for each parameter and result the name of the compile-time
-  /// constant that each extent is, "" for others. Extents of the module are numbers there.
+  /// If set, receives for each kernel, parameter or result, and axis the name of the compile-time
+  /// constant that the extent is, or "". In the module these extents are numbers.
   std::map<std::string, std::vector<std::vector<std::string>>> *constants = nullptr;
 };
 
-/// Parses, checks and elaborates a specification: one `moa.kernel` per kernel.
-/// Errors go to the context's diagnostics at file, line and column of the text;
-/// the result is null after one.
+/// Parses, checks and elaborates a specification into one `moa.kernel` per kernel. Errors go to the
+/// context's diagnostics with file, line and column of the text; the result is then null.
 mlir::OwningOpRef<mlir::ModuleOp> parseMoA(llvm::StringRef text, llvm::StringRef filename,
                                            const FrontendOptions &options,
                                            mlir::MLIRContext *context);
 
-/// The text of the prelude; locations in it name the file `prelude.moa`.
+/// Returns the text of the prelude. Locations in it name the file `prelude.moa`.
 llvm::StringRef getPreludeText();
 
-/// While it lives, diagnostics that point into `text` or into the prelude are
-/// printed as `file:line:col: error: message` with the line and a caret, notes
-/// included. Diagnostics of other places are printed without a line.
+/// While it lives, diagnostics and notes that point into `text` or the prelude are printed as
+/// `file:line:col: error: message` with the line and a caret. Other diagnostics are printed without
+/// a source line.
 class SourceDiagnosticHandler {
 public:
   SourceDiagnosticHandler(llvm::StringRef text, llvm::StringRef filename,

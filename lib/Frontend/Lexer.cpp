@@ -107,8 +107,7 @@ void Lexer::push(Token::Kind kind, size_t length) {
   advance(length);
 }
 
-/// The text must be UTF-8 without NUL: everything else is a file of another
-/// kind.
+/// Checks that the text is UTF-8 without NUL. Otherwise it is no specification file.
 LogicalResult Lexer::checkText() {
   const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin());
   const auto *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
@@ -176,7 +175,7 @@ LogicalResult Lexer::lexNumber() {
     n = 2 + rest.drop_front(2).take_while(llvm::isHexDigit).size();
   } else {
     digits();
-    // `0..N` is a range, not a number with two points.
+    // `0..N` is a range, not a number with two decimal points.
     if (at(n) == '.' && at(n + 1) != '.') {
       isReal = true;
       ++n;
@@ -212,8 +211,8 @@ LogicalResult Lexer::lexNumber() {
   return success();
 }
 
-/// `+/`, `max/`, `+.*`, `max.+`: a monoid of `length` characters with a slash,
-/// or with a point and a scalar function, is one token.
+/// Lexes a reduction or an inner product as one token: a monoid of `length` characters, then a
+/// slash, or a point and a scalar function. For example `+/`, `max/`, `+.*`, `max.+`.
 bool Lexer::lexMonoidToken(size_t length) {
   auto monoid = getNamedMonoid(text.substr(pos, length));
   if (!monoid)
@@ -245,7 +244,7 @@ LogicalResult Lexer::lexWord() {
   return success();
 }
 
-/// How the language writes a sign of mathematics, or "".
+/// Returns the language's spelling of a mathematical sign, or "".
 static StringRef ownSpelling(StringRef sign) {
   return llvm::StringSwitch<StringRef>(sign)
       .Cases({"−", "–", "—"}, "-")
@@ -265,7 +264,7 @@ static StringRef ownSpelling(StringRef sign) {
       .Default("");
 }
 
-/// What is written for `x.T`, `x.sum()` and `x.shape` of other languages.
+/// Returns the remedy for `x.T`, `x.sum()` and `x.shape` of other languages.
 static std::string hintBehindPoint(StringRef rest) {
   StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
   if (name.empty() || llvm::isDigit(name[0]))
@@ -275,7 +274,7 @@ static std::string hintBehindPoint(StringRef rest) {
   if (name == "shape" || name == "size")
     return "extents are the symbols that the header names them by";
   if (rest.drop_front(name.size()).starts_with("("))
-    return "functions stand in front of their arguments, as in '" + shorten(name, 40) + "(x)'";
+    return "write a function before its arguments, as in '" + shorten(name, 40) + "(x)'";
   return "an inner product is one token such as '+.*', and nothing has parts with names";
 }
 

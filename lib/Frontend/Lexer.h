@@ -16,20 +16,20 @@ struct Token {
   Monoid monoid = Monoid::add; // Reduction, InnerProduct
   ScalarFn fn = ScalarFn::mul; // InnerProduct
 
-  /// Keywords and punctuation, by their text.
+  /// Returns true for a keyword or punctuation with this text.
   bool is(llvm::StringRef what) const {
     return (kind == Punctuation || kind == Identifier) && text == what;
   }
 };
 
-/// The monoid that an operator or name denotes: + * max min and or.
+/// Returns the monoid that an operator or name denotes: + * max min and or.
 std::optional<Monoid> getNamedMonoid(llvm::StringRef text);
-/// The binary scalar function of an operator or name, as in `+.*`.
+/// Returns the binary scalar function of an operator or name, as in `+.*`.
 std::optional<ScalarFn> getBinaryFn(llvm::StringRef text);
-/// Words that cannot name a value, a function or a symbol.
+/// Returns true for words that cannot name a value, a function or a symbol.
 bool isReservedWord(llvm::StringRef text);
 
-/// All tokens of a text, the last one of kind End; failure after an error.
+/// Splits a text into tokens. The last one has kind End. Fails after an error.
 mlir::FailureOr<std::vector<Token>> tokenize(llvm::StringRef text, unsigned file,
                                              const Reporter &reporter);
 

@@ -85,7 +85,7 @@ LogicalResult Parser::parseFunction(FunctionDecl &function) {
   return parseBody(function.body, /*isFunction=*/true);
 }
 
-/// 'monoid' NAME '(' NAME ',' NAME ')' 'identity' operand body
+/// Parses 'monoid' NAME '(' NAME ',' NAME ')' 'identity' operand body.
 LogicalResult Parser::parseMonoid(FunctionDecl &monoid) {
   monoid.loc = peek().loc;
   Token open;
@@ -237,7 +237,7 @@ LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays, bool isResult)
   return success();
 }
 
-/// 'within' NUMBER ['relative'] ['sampled']; the last two are words only here.
+/// Parses 'within' NUMBER ['relative'] ['sampled']. The last two are keywords only here.
 LogicalResult Parser::parseTolerance(ArrayDecl &result) {
   result.within.emplace();
   result.within->loc = next().loc;
@@ -264,14 +264,14 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
     return success();
   auto diagnostic = error(word);
   if (word.is(kRelativeWord) || word.is(kSampledWord))
-    return diagnostic << "behind the number of 'within' stand 'relative' and 'sampled' in this "
-                         "order, each once or not at all";
-  return diagnostic << "behind the number of 'within' may stand 'relative' and 'sampled', but not "
+    return diagnostic << "write 'relative' and 'sampled' after the number of 'within', in this "
+                         "order and each at most once";
+  return diagnostic << "only 'relative' and 'sampled' may follow the number of 'within', but found "
                     << describe(word)
                     << didYouMean(word.text, {kRelativeWord.str(), kSampledWord.str()});
 }
 
-/// name ':' type ['[' extents ']'] ['in' low '..' high] ['within' …]
+/// Parses name ':' type ['[' extents ']'] ['in' low '..' high] ['within' …].
 LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
   array.loc = peek().loc;
   if (failed(parseName(array.name, isResult ? "the result" : "the parameter")) ||
@@ -313,7 +313,7 @@ LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
 // Bodies
 //===----------------------------------------------------------------------===//
 
-/// A word that begins no definition, where one could begin.
+/// Reports a word that cannot begin a definition, where one may begin.
 LogicalResult Parser::refuseWord() {
   const Token &word = peek(), &after = peek(1);
   auto diagnostic = error(word);
@@ -323,8 +323,8 @@ LogicalResult Parser::refuseWord() {
     return diagnostic << "there is no 'if'; a choice is 'select(p, x, y)'";
   if (word.is("where") || word.is("if") || word.is("for"))
     return diagnostic << "there is no '" << word.text
-                      << "'; a choice is 'select(p, x, y)', and what is left out of a reduction "
-                         "'mask(p, x)'";
+                      << "'; a choice is 'select(p, x, y)', and 'mask(p, x)' leaves elements out "
+                         "of a reduction";
   diagnostic << "expected an operator, a definition '" << word.text << " = …' or '}', but found '"
              << word.text << "'";
   if (after.is("["))
@@ -359,9 +359,9 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
     if (peek().kind == Token::End)
       return close("}", open);
     if (peek().is("assume"))
-      return error(peek()) << "'assume' stands in front of the body of a kernel, beside 'require'";
+      return error(peek()) << "'assume' belongs before the body of a kernel, like 'require'";
     if (peek().is("within"))
-      return error(peek()) << "'within' stands behind the type of a result, as in '-> y : f32[N] "
+      return error(peek()) << "'within' belongs after the type of a result, as in '-> y : f32[N] "
                               "within 1e-2'";
     if (peek().kind != Token::Identifier)
       return error(peek()) << "expected an operator, a definition or '}', but found "

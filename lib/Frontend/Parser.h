@@ -6,8 +6,8 @@
 
 namespace moa::frontend {
 
-/// Parses one text and appends its functions and kernels to `program`. Stops
-/// at the first error, which has been reported when this fails.
+/// Parses one text and appends its functions and kernels to `program`. Reports the first error and
+/// then fails.
 mlir::LogicalResult parseProgram(llvm::StringRef text, unsigned file, const Reporter &reporter,
                                  Program &program);
 

@@ -1,8 +1,7 @@
-//===- Quotients.cpp - quotients of symbols that have no value ------------===//
+//===- Quotients.cpp - guards for quotients by zero sizes -----------------===//
 //
-// M/N has no value where N is 0. In a shape of the header or in a constraint that is
-// refused when the kernel is called. Other quotients that the results need in any case
-// become constraints here.
+// M/N has no value if N is 0. In a shape of the header or in a constraint this is checked when the
+// kernel is called. Here all other quotients that the results always need become constraints.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Quotients.h"
@@ -18,12 +17,12 @@ class Quotients {
 public:
   explicit Quotients(SmallVectorImpl<std::string> &constraints) : constraints(constraints) {}
 
-  /// What is evaluated in every call.
+  /// Records the divisors of an expression that every call evaluates.
   void know(const SymExpr &e) {
     for (auto &[text, divisor] : divisors(e))
       known.insert(divisor);
   }
-  /// A constraint for each quotient whose divisor is not known to be evaluated.
+  /// Adds a constraint for each quotient whose divisor is not recorded yet.
   void require(const SymExpr &e) {
     for (auto &[quotient, divisor] : divisors(e))
       if (known.insert(divisor).second)
@@ -31,8 +30,8 @@ public:
   }
 
 private:
-  /// The quotients and remainders in an expression by something that may be 0, each with
-  /// its divisor, inner ones first.
+  /// Returns the quotients and remainders in an expression whose divisor may be 0, each with its
+  /// divisor, inner ones first.
   static std::vector<std::pair<std::string, std::string>> divisors(const SymExpr &e) {
     std::vector<std::pair<std::string, std::string>> result;
     for (const auto &[monomial, coefficient] : e.getTerms())
@@ -53,7 +52,7 @@ private:
 
 } // namespace
 
-/// The operands of which an element is needed wherever one of the result is.
+/// Returns the operands of which an element is needed whenever one of the result is.
 static ValueRange neededOperands(Operation *op) {
   if (auto map = dyn_cast<MapOp>(op)) {
     bool isLogic = map.getResult().getType().getElementType().isInteger(1) &&
@@ -66,7 +65,7 @@ static ValueRange neededOperands(Operation *op) {
   return op->getOperands();
 }
 
-/// The operations that `start` is computed from, by what `operandsOf` says of each.
+/// Returns the operations that `start` depends on through the operands given by `operandsOf`.
 static llvm::SetVector<Operation *> collect(ValueRange start,
                                             function_ref<ValueRange(Operation *)> operandsOf) {
   llvm::SetVector<Operation *> found;
@@ -107,7 +106,7 @@ void frontend::requireQuotients(KernelOp kernel, SmallVectorImpl<std::string> &c
         quotients.know(*e);
   }
 
-  // Every array that is reached has its shape; an element of it need not be needed.
+  // Every reached array has its shape, even if no element of it is needed.
   llvm::SetVector<Operation *> needed = findNeeded(kernel);
   llvm::SetVector<Operation *> reached =
       collect(kernel.getBody().front().getTerminator()->getOperands(),

@@ -1,4 +1,4 @@
-//===- Quotients.h - quotients of symbols that have no value ----*- C++ -*-===//
+//===- Quotients.h - guards for quotients by zero sizes ---------*- C++ -*-===//
 #ifndef MOA_FRONTEND_QUOTIENTS_H
 #define MOA_FRONTEND_QUOTIENTS_H
 
@@ -7,15 +7,14 @@
 
 namespace moa::frontend {
 
-/// Adds `q == q` to the constraints for every quotient or remainder q of symbols that
-/// the results need whatever the elements of the arrays are, or that is an extent of
-/// something they are computed from: like every constraint it is refused in a call where
-/// it divides by zero, if there is something to compute. Those that are in the header or
-/// in a constraint anyhow get none.
+/// Adds the constraint `q == q` for each quotient or remainder q of symbols that every call
+/// evaluates: the results need it for any array elements, or it is an extent of an array they
+/// depend on. As with every constraint, a call in which it divides by zero is refused, if there is
+/// something to compute. Quotients that the header or a constraint already evaluates get none.
 void requireQuotients(KernelOp kernel, llvm::SmallVectorImpl<std::string> &constraints);
 
-/// The operations of which elements are needed whatever those of the arrays are, where the
-/// results have any.
+/// Returns the operations with an element that the results need for any elements of the input
+/// arrays, if the results are not empty.
 llvm::SetVector<mlir::Operation *> findNeeded(KernelOp kernel);
 
 } // namespace moa::frontend

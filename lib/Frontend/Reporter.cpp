@@ -47,7 +47,7 @@ InFlightDiagnostic Reporter::warning(SourceLoc loc) const { return emitWarning(l
 
 std::optional<std::string> frontend::suggest(StringRef name, ArrayRef<std::string> candidates) {
   unsigned best = name.size() <= 2 ? 2 : 2 + name.size() / 4;
-  size_t beginning = 0; // that both have, which decides among those as near
+  size_t beginning = 0; // length of the common prefix, which breaks ties
   std::optional<std::string> result;
   for (const std::string &candidate : candidates) {
     if (candidate == name ||

@@ -1,9 +1,8 @@
 //===- Resolver.cpp - names, arities and the order of definitions ---------===//
 //
-// A name that is defined once may be used anywhere in its body. A name that is
-// defined again, as in `S = mask(p, S)`, has versions: a use stands for the
-// last version above it in the text, and each version is made from the one
-// before. Values and functions are looked up separately.
+// A name with one definition may be used anywhere in its body. A name that is redefined, as in `S =
+// mask(p, S)`, has versions: a use refers to the last version above it in the text, and each
+// version is computed from the one before. Values and functions have separate name spaces.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Resolver.h"
@@ -26,13 +25,13 @@ namespace {
 /// The names of one kernel or function while its expressions are resolved.
 struct Names {
   llvm::StringMap<unsigned> params;
-  llvm::StringMap<SourceLoc> locations; // of parameters and symbols
-  llvm::StringMap<bool> symbols;        // true for element types
-  llvm::StringMap<SourceLoc> later; // symbols that stand behind the one being read, and that one
+  llvm::StringMap<SourceLoc> locations;            // of parameters and symbols
+  llvm::StringMap<bool> symbols;                   // true for element types
+  llvm::StringMap<SourceLoc> later;                // symbols from the current one on
   llvm::StringMap<std::vector<unsigned>> versions; // of definitions
   std::vector<const IndexVar *> indexVars;
   const Body *body = nullptr;
-  unsigned current = 0;       // the definition that is being resolved
+  unsigned current = 0;       // the definition being resolved
   std::vector<unsigned> uses; // definitions that it uses
   std::set<unsigned> callees; // functions that the body calls
   unsigned nextIndexVar = 0;
@@ -73,9 +72,8 @@ private:
   const Reporter &reporter;
   llvm::StringMap<unsigned> functions[2]; // by file
   std::vector<std::set<unsigned>> callees;
-  /// Of the mask or choice that is being resolved.
+  /// The predicate of the mask or selection being resolved.
   const Expr *predicate = nullptr;
-  /// The assumption that is being resolved.
   const Expr *assumed = nullptr;
 };
 
@@ -130,7 +128,7 @@ LogicalResult Resolver::declareFunctions() {
 
 int Resolver::lookupFunction(StringRef name, unsigned file) const {
   for (int k : {int(SourceLoc::User), int(SourceLoc::Prelude)}) {
-    // The prelude calls its own functions, whatever the user defines.
+    // The prelude calls its own functions, even if the user defines others of these names.
     if (file == SourceLoc::Prelude && k == SourceLoc::User)
       continue;
     auto entry = functions[k].find(name);
@@ -214,7 +212,8 @@ LogicalResult Resolver::resolveHeader(KernelDecl &kernel, Names &names) {
   return success();
 }
 
-/// A constraint is decided by the shapes of a call, before anything is read.
+/// Reports parameters in a constraint: it is checked from the shapes of a call, before any array is
+/// read.
 LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDecl &kernel) {
   for (const ExprPtr &part : constraint.args)
     if (part && failed(refuseParameters(*part, kernel)))
@@ -235,9 +234,10 @@ LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDec
     return error << "; an assumption is about integers, so write 'mask' or 'select' where its "
                     "values matter";
   if (indices.empty())
-    return error << "; what the caller promises about integers is said by 'assume', as in 'assume "
-                 << param->name << " > 0'";
-  return error << "; what the caller promises about integers is said by 'assume', as in 'assume ["
+    return error
+           << "; write promises of the caller about integers as 'assume', for example 'assume "
+           << param->name << " > 0'";
+  return error << "; write promises of the caller about integers as 'assume', for example 'assume ["
                << indices << "] " << param->name << "[" << indices << "] > 0'";
 }
 
@@ -309,7 +309,7 @@ static bool mentions(const Expr &expr, StringRef name) {
                       [&](const IndexVar &var) { return var.bound && mentions(*var.bound, name); });
 }
 
-/// A second definition of a name that is not made from the first is a slip.
+/// Reports a redefinition that does not use the previous version: probably a mistake.
 LogicalResult Resolver::checkVersions(const Body &body, const Names &names) {
   for (auto [k, definition] : llvm::enumerate(body.definitions)) {
     unsigned first = names.versions.lookup(definition.name).front();
@@ -329,7 +329,7 @@ LogicalResult Resolver::checkVersions(const Body &body, const Names &names) {
   return success();
 }
 
-/// Depth-first search without recursion: the chain of definitions may be long.
+/// Depth-first search with an explicit stack, since the chain of definitions may be long.
 LogicalResult Resolver::visit(const Body &body, ArrayRef<std::vector<unsigned>> uses, unsigned root,
                               std::vector<int> &state, std::vector<unsigned> &sorted) {
   enum { New, Open, Done };
@@ -510,7 +510,7 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   if (auto later = names.later.find(expr.name); later != names.later.end()) {
     auto error = reporter.error(expr.loc)
                  << "'" << expr.name << "' has no value here: a constant reads only symbols that "
-                 << "are declared in front of it";
+                 << "are declared before it";
     error.attachNote(reporter.exact(later->second)) << "declared here";
     return error;
   }
@@ -526,18 +526,18 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   std::string meant = didYouMean(expr.name, candidates);
   auto error = reporter.error(expr.loc) << "unknown name '" << expr.name << "'";
   if (assumed && assumed->kind != ExprKind::IndexForm)
-    error << "; an index of an assumption is named in front of it: '[" << expr.name << "] "
+    error << "; name the index before the assumption: '[" << expr.name << "] "
           << shorten(assumed->text, 60) << "'";
   else if (!meant.empty())
     error << meant;
   else if (predicate && predicate->kind != ExprKind::IndexForm)
-    error << "; an index of a predicate is named in front of it, with '_' for every other axis: "
+    error << "; name the index before the predicate, with '_' for every other axis: "
              "'[_, "
           << expr.name << "] " << shorten(predicate->text, 60) << "'";
   else
     error
-        << "; declare it: a size in '[…]' behind the kernel's name, an array or a number in '(…)', "
-           "an index in front of an expression, as in '[i] …'";
+        << "; declare it: a size in '[…]' after the kernel's name, an array or a number in '(…)', "
+           "an index before an expression, as in '[i] …'";
   return error;
 }
 
@@ -620,7 +620,7 @@ LogicalResult Resolver::resolveFunctionRef(Expr &expr, Names &names) {
 }
 
 LogicalResult Resolver::resolveIndexForm(Expr &expr, Names &names) {
-  // Bounds are seen from outside: the variables are not in scope there.
+  // The variables of the form are not in scope in its bounds.
   for (IndexVar &var : expr.vars)
     if (var.bound && failed(resolve(*var.bound, names)))
       return failure();

@@ -6,9 +6,9 @@
 
 namespace moa::frontend {
 
-/// Binds every name of the program to what it stands for, checks the number of
-/// arguments of every call, orders the definitions of every body, and rejects
-/// recursion. Reports one error and fails if something is wrong.
+/// Binds every name of the program to its declaration, checks the number of arguments of every
+/// call, orders the definitions of every body, and rejects recursion. Reports the first error and
+/// then fails.
 mlir::LogicalResult resolveNames(Program &program, const Reporter &reporter);
 
 } // namespace moa::frontend

@@ -14,11 +14,11 @@ using namespace moa;
 using namespace moa::frontend;
 
 namespace {
-/// What constraints leave of all values of the symbols: a superset, in which every product
-/// of symbols is a variable of its own, and so is a quotient or a remainder.
+/// A superset of the sizes that satisfy the constraints. Every product of symbols is a variable of
+/// its own, and so is every quotient or remainder.
 class SizeSet {
 public:
-  /// Adds `a` fn `b`; false if nothing is left.
+  /// Adds `a` fn `b`. Returns false if the set becomes empty.
   bool restrict(ScalarFn fn, const SymExpr &a, const SymExpr &b);
 
 private:
@@ -56,11 +56,11 @@ private:
   const std::set<std::string> &replaced;
   const Reporter &reporter;
   Signature result;
-  SizeSet sizes; // that the constraints leave
+  SizeSet sizes; // that satisfy the constraints
 };
 } // namespace
 
-/// Sizes are 0 or more, and a remainder by a number is less than that.
+/// Adds a variable. Sizes are at least 0; a remainder by a number is also less than it.
 void SizeSet::addVariable(const SymExpr::Monomial &monomial) {
   using presburger::BoundType;
   if (monomial.empty() || !variables.try_emplace(monomial, variables.size()).second)
@@ -85,7 +85,7 @@ bool SizeSet::restrict(ScalarFn fn, const SymExpr &a, const SymExpr &b) {
   for (const SymExpr *side : {&a, &b})
     for (const auto &[monomial, coefficient] : side->getTerms())
       addVariable(monomial);
-  // The sign of a − b: b − a − 1 >= 0 for <, and so on.
+  // Each comparison bounds the sign of a − b, for example b − a − 1 ≥ 0 for <.
   bool isLess = fn == ScalarFn::lt || fn == ScalarFn::le;
   SmallVector<llvm::DynamicAPInt> row(variables.size() + 1, llvm::DynamicAPInt(0));
   for (auto [side, isAdded] : {std::pair(&a, !isLess), std::pair(&b, isLess)})
@@ -175,7 +175,6 @@ LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
   return success();
 }
 
-/// A finite or infinite real number that a text is.
 static std::optional<double> parseReal(StringRef text) {
   double value = 0;
   StringRef digits = text;
@@ -202,7 +201,6 @@ FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol, StringR
   return value;
 }
 
-/// Gives a constant the value of its setting.
 LogicalResult SignatureBuilder::setConstant(const SymbolDecl &symbol, StringRef setting,
                                             bool isReal) {
   if (!isReal) {
@@ -327,7 +325,7 @@ LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl, Signature::A
   return success();
 }
 
-/// The number with as few digits as give it back.
+/// Returns the number with enough digits to read it back exactly.
 static std::string exactText(double value) {
   for (int digits = 6;; digits += 11) {
     std::string text;
@@ -338,7 +336,7 @@ static std::string exactText(double value) {
   }
 }
 
-/// The ends of a range of floats are numbers, and both may be elements.
+/// Evaluates a range of floats. Its ends are numbers and belong to the range.
 LogicalResult SignatureBuilder::resolveRealRange(const ArrayDecl &decl, Signature::Array &array) {
   std::string texts[2];
   std::optional<double> ends[2];
@@ -377,7 +375,6 @@ LogicalResult SignatureBuilder::resolveTolerance(const ArrayDecl &decl, Signatur
   return success();
 }
 
-/// True if an expression uses the symbol.
 static bool uses(const ExprPtr &expr, StringRef name) {
   if (!expr)
     return false;
@@ -385,8 +382,8 @@ static bool uses(const ExprPtr &expr, StringRef name) {
          llvm::any_of(expr->args, [&](const ExprPtr &arg) { return uses(arg, name); });
 }
 
-/// True if an expression of a body has the symbol where a size stands, which no scalar can
-/// be: the bound of an index, a count, an entry of a shape.
+/// Returns true if the symbol occurs in place of a size, where a scalar cannot: in the bound of an
+/// index, a count, or an entry of a shape.
 static bool usesAsSize(const Expr &expr, StringRef name) {
   bool isSized = expr.kind == ExprKind::Call &&
                  llvm::is_contained({"take", "drop", "rotate", "reshape", "iota"}, expr.name);
@@ -408,7 +405,7 @@ static bool isSizeIn(const KernelDecl &kernel, StringRef name) {
          });
 }
 
-/// A run-time symbol gets its value from an extent that is the symbol alone.
+/// Checks that each run-time symbol is the whole extent of some axis, which gives its value.
 LogicalResult SignatureBuilder::checkBinding() {
   for (const SymbolDecl &symbol : kernel.symbols) {
     if (!llvm::is_contained(result.runtimeSymbols, symbol.name))
@@ -452,7 +449,7 @@ static bool holds(ScalarFn fn, int64_t a, int64_t b) {
   }
 }
 
-/// " with D = 3, G = 2": what the names of an expression are set to.
+/// Returns the values of the names in an expression: " with D = 3, G = 2".
 std::string SignatureBuilder::valuesText(const Expr &expr) const {
   std::map<std::string, std::string> values;
   std::function<void(const Expr &)> collect = [&](const Expr &part) {
@@ -527,7 +524,7 @@ LogicalResult frontend::checkSettings(const Program &program, const Settings &se
                  << "unknown setting '" << setting.first << "'" << didYouMean(setting.first, names);
     if (names.empty())
       return error << "; there is nothing to set in this file";
-    return error << "; what can be set is " << llvm::join(names, ", ");
+    return error << "; set one of " << llvm::join(names, ", ");
   }
   return success();
 }

@@ -13,9 +13,9 @@ struct Signature {
   struct Array {
     mlir::Type elementType;
     llvm::SmallVector<SymExpr> shape;
-    std::string range;     // of integers, "low..high" or empty
-    std::string realRange; // of floats, the same
-    /// The type of the elements in memory without a sign: i8 of u8.
+    std::string range;     // of integers: "low..high" or empty
+    std::string realRange; // of floats: the same
+    /// Returns the element type in memory, signless: i8 for u8.
     mlir::Type getStorage() const;
     std::optional<Tolerance> within; // of a result
   };
@@ -24,18 +24,18 @@ struct Signature {
   llvm::SmallVector<std::string> runtimeSymbols;
   llvm::SmallVector<Array> params, results;
   llvm::SmallVector<std::string> constraints;
-  /// What the user assumes, as text: `[b, p] table[b, p] < NP`.
+  /// The user's assumptions as text: `[b, p] table[b, p] < NP`.
   llvm::SmallVector<std::string> assumptions;
   mlir::Type computeType;
 };
 
-/// Applies the settings to the header and evaluates it; tolerances of results that are `replaced`
-/// may be any.
+/// Applies the settings to the header and evaluates it. Does not check the tolerances of results in
+/// `replaced`.
 mlir::FailureOr<Signature> resolveSignature(const KernelDecl &kernel, const Settings &settings,
                                             const std::set<std::string> &replaced,
                                             const Reporter &reporter);
 
-/// Every setting must name a symbol of some kernel.
+/// Checks that every setting names a symbol of some kernel.
 mlir::LogicalResult checkSettings(const Program &program, const Settings &settings,
                                   const Reporter &reporter);
 

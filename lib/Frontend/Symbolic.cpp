@@ -6,8 +6,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::frontend;
 
-/// Bounds that keep the arithmetic of SymExpr inside 64 bits and its text
-/// short.
+/// Limits that keep the arithmetic of SymExpr within 64 bits and its text short.
 static constexpr double maxCoefficient = 4e18;
 static constexpr size_t maxTerms = 256, maxText = 2048;
 static constexpr unsigned maxDegree = 32;
@@ -30,7 +29,7 @@ static unsigned degree(const SymExpr &e) {
   return largest;
 }
 
-/// Integers alone use all 64 bits; nothing is returned for other functions.
+/// Combines integers with all 64 bits. Returns nothing for other functions.
 static std::optional<int64_t> combineIntegers(ScalarFn fn, int64_t a, int64_t b, bool &overflow) {
   int64_t result = 0;
   overflow = false;
@@ -170,7 +169,6 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTabl
   return failure();
 }
 
-/// True if a real number stands in the expression.
 static bool isReal(const Expr &expr, const frontend::SymbolTable &symbols) {
   return expr.kind == ExprKind::Real ||
          (expr.kind == ExprKind::Name && symbols.reals.count(expr.name)) ||

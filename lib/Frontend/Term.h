@@ -1,13 +1,13 @@
 //===- Term.h - a value during elaboration ----------------------*- C++ -*-===//
 //
-// Elaboration runs a function for all its cells at once. A term therefore has
-// two kinds of axes: *frame* axes, over which some enclosing lift or index
-// form ranges, and *cell* axes, which the expression sees. The array behind a
-// term holds the frame axes first, by position on the frame stack, then the
-// cell axes. A term may lack a frame axis (it does not vary with it), and a
-// cell axis may be virtual: the array does not have it, the elements do not
-// vary along it, and its extent may even be unknown until the term meets one
-// that knows (the `_` of an index form).
+// Elaboration runs a function for all its cells at once. A term therefore has two kinds of axes:
+// *frame* axes, over which an enclosing lift or index form ranges, and *cell* axes, which the
+// expression sees. The array of a term has the frame axes first, in the order of the frame stack,
+// then the cell axes.
+//
+// A term that does not vary along a frame axis lacks this axis. A cell axis may be virtual: the
+// array lacks it, and the elements do not vary along it. The extent of a virtual axis may be
+// unknown until the term is combined with a term that has the extent (the `_` of an index form).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_FRONTEND_TERM_H
@@ -21,8 +21,8 @@ namespace moa::frontend {
 struct Axis {
   std::optional<SymExpr> extent; // unknown only if virtual
   bool isVirtual = false;
-  /// Of an index whose extent follows from a use: the index, and the array that it is a
-  /// subscript of, for messages.
+  /// For messages, of an axis whose extent follows from a use of its index: the index, and the
+  /// array that it subscripts.
   std::string index, from;
 
   static Axis of(SymExpr extent) { return {std::move(extent), false, "", ""}; }
@@ -30,10 +30,10 @@ struct Axis {
 };
 using Cell = llvm::SmallVector<Axis, 4>;
 
-/// The float types of the arrays that a term was computed from, as bits.
+/// The float types of the arrays that a term depends on, as bits.
 using FloatSet = unsigned;
 FloatSet floatBit(mlir::Type type);
-/// The smallest float type that holds every member; null for the empty set.
+/// Returns the smallest float type that holds every member, or null for the empty set.
 mlir::Type joinFloats(mlir::MLIRContext *context, FloatSet set);
 
 struct Term {
@@ -41,19 +41,19 @@ struct Term {
   Kind kind = Array;
   mlir::Value array;                    // Array
   SymExpr symbolic;                     // Symbolic: an integer over the symbols
-  double literal = 0;                   // Literal: a real number that takes the type it meets
+  double literal = 0;                   // Literal: a real number that takes the type of its context
   llvm::SmallVector<unsigned, 4> frame; // positions on the frame stack, increasing
   Cell cell;
 
   // Where the elements come from, for the rounding of contraction operands.
-  mlir::Type source; // float type of the input that this selects from
-  mlir::Type cast;   // type of the user's cast that this is the result of
+  mlir::Type source; // float type of the input that this term selects from
+  mlir::Type cast;   // type of the user's cast that this term is the result of
   FloatSet reads = 0;
 
   // For messages: the expression, and its text if it is a name.
   SourceLoc loc;
   std::string name;
-  // Of a whole expression, as a subscript: as it was written, and where that begins.
+  // The source text and its beginning, if the term is a whole expression such as a subscript.
   llvm::StringRef text;
   SourceLoc start;
 
@@ -69,12 +69,12 @@ struct Term {
     term.literal = value;
     return term;
   }
-  /// An array without frame whose axes are the cell axes.
+  /// Returns a term without frame axes; all axes of the array are cell axes.
   static Term ofArray(mlir::Value array);
 
   bool isArray() const { return kind == Array; }
   unsigned rank() const { return cell.size(); }
-  /// Null for a literal, index for a symbolic term.
+  /// Null for a literal and for a symbolic term.
   mlir::Type elementType() const;
   bool isBoolean() const;
   bool isInteger() const;
@@ -82,7 +82,7 @@ struct Term {
   bool hasVirtualAxes() const {
     return llvm::any_of(cell, [](const Axis &axis) { return axis.isVirtual; });
   }
-  /// Copies where the elements come from: the result selects from `other`.
+  /// Copies the origin of the elements: the result selects from `other`.
   void selectsFrom(const Term &other) {
     source = other.source;
     cast = other.cast;
@@ -90,13 +90,13 @@ struct Term {
   }
 };
 
-/// "[B, H, N + M]" in the user's symbols, with `_` for an unknown extent.
+/// Returns for example "[B, H, N + M]" in the user's symbols, with `_` for an unknown extent.
 std::string shapeText(llvm::ArrayRef<Axis> cell);
 std::string shapeText(llvm::ArrayRef<SymExpr> shape);
-/// "; 'j' runs over an axis of m …: write 'j < M'", where an index took another extent than
-/// is wanted from a subscript; else nothing.
+/// If the index of an axis got another extent than `wanted` from a subscript, returns "; 'j' runs
+/// over the axis of m …: write 'j < M'". Otherwise returns "".
 std::string originText(const Axis &axis, const SymExpr &wanted);
-/// The name of the element type, "a real number" for a literal.
+/// Returns the name of the element type, or "a real number" for a literal.
 std::string elementText(const Term &term);
 
 } // namespace moa::frontend

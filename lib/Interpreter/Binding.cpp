@@ -105,7 +105,7 @@ void moa::interp::makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs
 // Expressions
 //===----------------------------------------------------------------------===//
 
-/// " with N = 3, M = 4" for the names that have values.
+/// Returns " with N = 3, M = 4" for the names that have values.
 static std::string valuesText(const std::set<std::string> &names, const Symbols &symbols) {
   std::string text;
   for (const std::string &name : names)
@@ -174,8 +174,8 @@ Expected<std::vector<int64_t>> moa::interp::evaluateShape(ArrayType type, const 
 // Binding
 //===----------------------------------------------------------------------===//
 
-/// Value of the one unknown symbol x for which expr = value, where expr is
-/// c·x + rest and x stands in no quotient.
+/// Solves expr = value for its one unknown symbol x. Needs expr = c·x + rest, with no x in a
+/// quotient.
 static std::optional<int64_t> solveLinear(const SymExpr &expr, StringRef unknown, int64_t value,
                                           const Symbols &symbols) {
   auto at = [&](int64_t x) {
@@ -212,8 +212,7 @@ bool moa::interp::writesNothing(const Kernel &kernel, const Symbols &symbols) {
   });
 }
 
-/// A constraint that divides by zero says nothing; it is refused if there is
-/// something to compute.
+/// Checks one constraint. One that divides by zero is an error only if an output is not empty.
 static Error checkConstraint(const Kernel &kernel, StringRef text, const Symbols &symbols) {
   static const char *const kOperators[] = {"==", "!=", "<=", ">=", "<", ">"};
   for (StringRef op : kOperators) {
@@ -255,8 +254,8 @@ static Error checkConstraints(const Kernel &kernel, const Symbols &symbols) {
   return Error::success();
 }
 
-/// Binds what the extents determine, first the plain symbols, then, to a fixed
-/// point, symbols that occur linearly beside known ones.
+/// Binds the symbols that the extents determine: first symbols that are whole extents, then, to a
+/// fixed point, symbols that occur linearly and are the only unknown.
 static void solve(const Kernel &kernel, ArrayRef<std::vector<int64_t>> shapes, Symbols &symbols) {
   for (bool plain : {true, false})
     for (bool changed = true; changed;) {
@@ -340,7 +339,6 @@ Expected<std::vector<std::vector<int64_t>>> moa::outputShapes(Operation *op,
   return shapes;
 }
 
-/// Integer parameters hold integers.
 static Error checkIntegers(const Kernel &kernel, unsigned k, const Array &array) {
   if (isa<FloatType>(kernel.argTypes[k].getElementType()))
     return Error::success();

@@ -24,12 +24,10 @@ struct Body {
   bool mayBeAbsent() const { return condition || value->mayBeAbsent; }
 };
 
-/// Values by index: one entry per index of the domain as far as that is small,
-/// else the entry of the index's remainder, overwritten. A tag is the linear
-/// index + 1.
+/// A direct-mapped cache of values by index. A small domain has one entry per index. In a large
+/// one, indices with the same low bits share an entry. A tag is the linear index + 1.
 class Cache {
 public:
-  /// The value with this tag, or null.
   const Cell *find(uint64_t tag, ArrayRef<int64_t> domain) {
     if (entries.empty())
       allocate(domain);
@@ -115,7 +113,7 @@ struct ApplyNode final : Node {
     for (Node *index : this->indices)
       mayBeAbsent |= index->mayBeAbsent;
   }
-  /// Evaluates the indices; returns their position in the domain + 1, 0 if outside.
+  /// Evaluates the indices. Returns their linear position in the domain + 1, or 0 if outside.
   uint64_t locate(Machine &m) {
     uint64_t linear = 0;
     for (size_t k = 0; k < indices.size(); ++k) {
@@ -167,8 +165,8 @@ struct ApplyNode final : Node {
   Let &let;
 };
 
-/// A reduction. One that depends on some of the indices around it but not on
-/// all keeps its values by those it depends on.
+/// A reduction. If it depends on some but not all of the enclosing indices, its values are cached
+/// by the indices it depends on.
 struct ReduceNode final : Node {
   ReduceNode(Scope *scope, Location loc, Monoid monoid, std::shared_ptr<const UserMonoid> user,
              Type type, int64_t extent, Body body, std::vector<Node *> keys,
@@ -222,7 +220,7 @@ struct WhereNode final : Node {
   Node *condition, *operand;
 };
 
-/// A value of one of two domains: absent where the picked one is.
+/// A selection, also between domains: absent if the selected value is.
 struct JoinNode final : Node {
   JoinNode(Scope *scope, Location loc, Node *condition, Node *first, Node *second)
       : Node(scope, loc), condition(condition), first(first), second(second) {
@@ -234,7 +232,7 @@ struct JoinNode final : Node {
   Node *condition, *first, *second;
 };
 
-/// The first value where it is present, elsewhere the second.
+/// The first value if it is present, otherwise the second.
 struct OtherwiseNode final : Node {
   OtherwiseNode(Scope *scope, Location loc, Node *first, Node *second)
       : Node(scope, loc), first(first), second(second) {
@@ -277,7 +275,7 @@ private:
   Machine state;
   const KernelInputs &inputs;
   const InterpretOptions &options;
-  /// The indices around the op that is built, from the outermost in.
+  /// The indices around the op being built, outermost first.
   std::vector<Value> around;
   llvm::DenseMap<Value, int64_t> extents;
   llvm::DenseMap<Value, Indices> dependences;
@@ -291,7 +289,7 @@ private:
 
 Error DNFInterpreter::buildBody(Region &region, ArrayRef<int64_t> domain, Body &body) {
   Block &block = region.front();
-  // A body inside another lies deeper than everything it can use.
+  // An inner body is deeper than everything it can use.
   body.scope = makeScope(++depth);
   body.arguments = makeArguments(block, body.scope);
   for (auto [arg, extent] : llvm::zip(block.getArguments(), domain)) {
@@ -310,7 +308,6 @@ Error DNFInterpreter::buildBody(Region &region, ArrayRef<int64_t> domain, Body &
   return Error::success();
 }
 
-/// The indices a value depends on.
 const DNFInterpreter::Indices &DNFInterpreter::indicesOf(Value value) {
   if (auto it = dependences.find(value); it != dependences.end())
     return it->second;
@@ -346,7 +343,7 @@ Expected<std::vector<int64_t>> DNFInterpreter::domainOf(ArrayAttr extents) {
   return domain;
 }
 
-/// A let is worth a cache unless its body is a few operations.
+/// Returns true if a let's body is expensive enough to be worth a cache.
 static bool isExpensive(dnf::LetOp op) {
   return op
       ->walk([](Operation *inner) {

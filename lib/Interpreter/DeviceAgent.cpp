@@ -200,7 +200,7 @@ void Agent::enter(device::CollectOp op) {
     define(count, Lanes(ofInt(0)));
 }
 
-/// The threads whose index is asked for; whether there are some.
+/// Activates the threads whose index is in range. Returns false if there is none.
 bool Agent::beginRound(Frame &frame) {
   std::vector<uint8_t> inside(width);
   for (size_t k = 0; k < width; ++k)
@@ -241,7 +241,7 @@ void Agent::member(device::MemberOp op) {
     if ((places.isUniform() || active[k]) && (place < 0 || place >= capacity))
       return fail(op,
                   "asks for place " + Twine(place) + " of a list with room for " + Twine(capacity));
-    // Behind the last member stands no index in particular.
+    // A place after the last member has an undefined index.
     bool isMember = place >= 0 && place < static_cast<int64_t>(list.members.size());
     out[k] = ofInt(isMember ? list.first + list.members[place] : -1);
   }
@@ -252,7 +252,7 @@ void Agent::member(device::MemberOp op) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// A, 64 by its columns, row-major.
+/// Reads operand A: 64 rows, row-major.
 bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
                         std::vector<double> &rows) {
   auto fragment = dyn_cast<device::FragmentType>(op.getA().getType());
@@ -277,7 +277,7 @@ bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
     return false;
   }
   int64_t columns = ring->type.getColumns();
-  for (unsigned warp = 0; warp < 4; ++warp) // has the rows of its sums
+  for (unsigned warp = 0; warp < 4; ++warp) // each warp reads the rows of its results
     block.shared.access(block.shared.getWarp(number, warp), *ring, 0,
                         {*first + 16 * warp, *first + 16 * (warp + 1), false,
                          block.shared.getWarp(number, warp), 0, contraction, op});
@@ -290,7 +290,7 @@ bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
   return true;
 }
 
-/// B, depth by columns, row-major.
+/// Reads operand B: depth by columns, row-major.
 bool Agent::readStage(device::ContractOp op, const FlightPtr &contraction,
                       std::vector<double> &columns) {
   auto stage = getUniform(op.getBStage(), op);
@@ -311,8 +311,8 @@ bool Agent::readStage(device::ContractOp op, const FlightPtr &contraction,
   return true;
 }
 
-/// Products of floats of 16 and 8 bits and of 8-bit integers are exact in float64; they are added
-/// there in order of k, and the sum is rounded to f32 once or, of integers, exact.
+/// Products of 16-bit and 8-bit floats and of 8-bit integers are exact in float64. They are added
+/// there in order of k. The sum is rounded to f32 once; integer sums are exact.
 void Agent::contract(device::ContractOp op) {
   if (!isWarpgroup(op))
     return;
@@ -467,7 +467,7 @@ void Agent::storeTile(device::StoreTileOp op) {
     return fail(op, "writes rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " +
                         ring->name + ", which has " + Twine(ring->type.getRows()));
   const LayoutTable &table = tableOf(op.getFragment());
-  for (unsigned warp = 0; warp < 4; ++warp) { // each writes the rows that it holds
+  for (unsigned warp = 0; warp < 4; ++warp) { // each warp writes the rows that it holds
     unsigned writer = block.shared.getWarp(number, warp);
     block.shared.access(writer, *ring, *stage,
                         {*first + 16 * warp, *first + 16 * (warp + 1), true, writer,
@@ -478,7 +478,7 @@ void Agent::storeTile(device::StoreTileOp op) {
     ring->bits[to] = ring->wordOf(cells[place].f);
     ring->written[to] = 1;
   }
-  // Behind a barrier of the warpgroup the first warp starts the store.
+  // After a barrier of the warpgroup, the first warp starts the store.
   unsigned starter = block.shared.getWarp(number);
   block.shared.meet(starter, 4);
   stores.push_back(std::make_shared<Flight>(op, number));
@@ -487,7 +487,8 @@ void Agent::storeTile(device::StoreTileOp op) {
   writeOutput(op, *ring, *stage, *first, std::move(*coordinates));
 }
 
-/// Nothing changes the rows while the store reads them, so that it may read them at once.
+/// Writes the tile to the output. This may happen at once, since nothing changes the rows while the
+/// store reads them.
 void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t stage,
                         int64_t first, std::vector<int64_t> index) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
@@ -510,7 +511,7 @@ void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t 
   }
 }
 
-/// One thread waits, of the first warp.
+/// Awaits the bulk stores. Only one thread of the first warp waits.
 void Agent::awaitStores(device::AwaitStoresOp op) {
   if (!isWarpgroup(op))
     return;

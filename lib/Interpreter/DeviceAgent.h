@@ -1,4 +1,4 @@
-//===- DeviceAgent.h - warpgroups and the producer of a block ---*- C++ -*-===//
+//===- DeviceAgent.h - warpgroups and producer of a block -------*- C++ -*-===//
 #ifndef MOA_INTERPRETER_DEVICEAGENT_H
 #define MOA_INTERPRETER_DEVICEAGENT_H
 
@@ -8,24 +8,24 @@
 
 namespace moa::interp {
 
-/// Where the consumers of a block meet.
+/// The rendezvous of a block's consumers in clear_unseen.
 struct Meeting {
   device::ClearUnseenOp op;
   int64_t stage = 0;
-  std::vector<uint8_t> seen, present; // rows; agents
+  std::vector<uint8_t> seen, present; // per row; per agent
   unsigned arrived = 0;
-  uint64_t round = 0; // meetings that are over
+  uint64_t round = 0; // number of completed meetings
 };
 
-/// A list of `device.collect`: indices that count from the first one asked for.
+/// A list of `device.collect`, with indices relative to the first one asked for.
 struct MemberList {
   int64_t first = 0;
   std::vector<int64_t> members;
 };
 
-/// What the agents of one block share.
+/// State shared by the agents of one block.
 struct BlockState {
-  /// Each agent has so many warps.
+  /// `warps` gives the number of warps of each agent.
   BlockState(Launch &launch, LayoutTables &layouts, llvm::ArrayRef<unsigned> warps, int64_t limit)
       : layouts(layouts), shared(launch, warps, limit),
         consumers(std::max<unsigned>(warps.size(), 2) - 1) {}
@@ -36,7 +36,7 @@ struct BlockState {
   llvm::DenseMap<mlir::Value, MemberList> lists;
 };
 
-/// A warpgroup, one thread of a producer, or all threads of a kernel without roles.
+/// A warpgroup, the producer's thread, or all threads of a kernel without roles.
 class Agent final : public Threads {
 public:
   Agent(Launch &launch, Registers &registers, size_t width, std::string where, BlockState &block,
@@ -44,11 +44,9 @@ public:
       : Threads(launch, registers, width, std::move(where)), block(block), number(number),
         firstThread(firstThread) {}
 
-  /// Nothing is left on its way.
   void checkEnd();
-  /// What it waits for, in words.
   std::string describeWait();
-  /// Runs the roles of a block, where there are some.
+  /// Runs the roles of a warp-specialised block.
   std::function<void(device::SpecializeOp)> runRoles;
 
 protected:
@@ -79,7 +77,7 @@ private:
   unsigned warpOf(size_t thread) const {
     return block.shared.getWarp(number, thread / kWarpThreads);
   }
-  /// What warps do on registers of their own (DeviceWarps.cpp).
+  /// Operations of warps on their own registers (DeviceWarps.cpp).
   std::vector<uint8_t> activeWarps() const;
   void contractFragments(device::ContractFragmentsOp op);
   void loadFragment(device::LoadFragmentOp op);
@@ -89,7 +87,7 @@ private:
   void reduce(device::ReduceOp op);
   void addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table,
                 const LayoutTable &rows, const std::vector<int32_t> &rowOf);
-  /// Per warp of the active threads, whether a fragment of booleans holds somewhere.
+  /// Returns for each warp whether a boolean fragment is true for any active thread.
   std::vector<uint8_t> anyOf(mlir::Value condition, mlir::Operation *op);
   void any(device::AnyOp op);
   void enter(device::IfAnyOp op);
@@ -105,8 +103,8 @@ private:
   BlockState &block;
   unsigned number;
   int64_t firstThread;
-  std::optional<uint64_t> joined; // the round of a meeting it waits in
-  std::vector<FlightPtr> stores;  // of tiles, not awaited
+  std::optional<uint64_t> joined; // round of the meeting it waits in
+  std::vector<FlightPtr> stores;  // bulk stores of tiles in flight
 };
 
 } // namespace moa::interp

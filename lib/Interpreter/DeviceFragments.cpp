@@ -10,7 +10,7 @@ using namespace moa::interp;
 
 namespace {
 
-/// The body of a map: one lane per element a thread holds.
+/// The body of a map, with one lane per element that a thread holds.
 class MapBody final : public Threads {
 public:
   MapBody(Launch &launch, Registers &registers, const LayoutTable &table, std::string where,
@@ -19,7 +19,7 @@ public:
         firstThread(firstThread) {}
 
 protected:
-  /// What the threads have outside is the same for all their elements.
+  /// Repeats a per-thread value for all elements of the thread.
   Lanes adapt(const Lanes &lanes) override {
     if (lanes.size() == 1 || lanes.size() == width)
       return lanes;
@@ -91,7 +91,7 @@ void Agent::fill(device::FillOp op) {
     define(op.getResult(), {Lanes(std::move(cells)), nullptr}, op);
 }
 
-/// Threads that hold one element hold one value.
+/// Checks that threads that hold the same element hold the same value.
 bool Agent::checkReplicas(Value fragment, const Cells &cells, Operation *op) {
   const LayoutTable &table = tableOf(fragment);
   if (!table.isReplicated)
@@ -120,8 +120,8 @@ bool Agent::checkReplicas(Value fragment, const Cells &cells, Operation *op) {
   return true;
 }
 
-/// Gives the body's arguments their values: the elements, those of rows and of
-/// threads' parts spread over the thread's places, then indices.
+/// Binds the body's arguments: the elements, then per-row and per-thread values repeated for the
+/// thread's places, then indices.
 bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
   ::mlir::Block &body = op.getBody().front();
   size_t places = table.elements.size();
@@ -165,7 +165,7 @@ void Agent::map(device::MapOp op) {
   size_t places = table.elements.size();
   if (!bindElements(op, table))
     return;
-  // What has no results acts, once per row.
+  // A map without results has side effects. Over rows it runs once per row.
   bool once = op.getNumResults() == 0 && table.shape.size() == 1;
   Mask mask(places);
   if (once || !active.isAll()) {
@@ -194,8 +194,9 @@ void Agent::map(device::MapOp op) {
   }
 }
 
-/// As the op says of f16: pairs of neighbours, those of even and of odd number apart, then both in
-/// f16, and the neighbours in f32.
+/// Adds f16 columns in the order that the op defines (half2 additions): sums of neighbouring pairs
+/// with even and with odd number separately in f16, then both in f16, then the two neighbours in
+/// f32.
 void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table,
                      const LayoutTable &rows, const std::vector<int32_t> &rowOf) {
   Type half = op.getFragment().getType().getElementType(),
@@ -225,8 +226,8 @@ void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable 
     define(op.getResult(), {Lanes(std::move(result)), nullptr}, op);
 }
 
-/// As the op says: a thread's columns in order, those of even and of odd number
-/// apart; then lanes, nearest first, unless each keeps its own part.
+/// Reduces in the order that the op defines: a thread's columns in order, with even and odd ones
+/// separately; then across lanes, nearest first, unless the op keeps per-lane partials.
 void Agent::reduce(device::ReduceOp op) {
   if (width != kWarpgroupThreads) {
     isWarpgroup(op);
@@ -279,7 +280,7 @@ void Agent::reduce(device::ReduceOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What single warps do
+// Branches of single warps
 //===----------------------------------------------------------------------===//
 
 std::vector<uint8_t> Agent::anyOf(Value condition, Operation *op) {
@@ -312,7 +313,7 @@ void Agent::enter(device::IfAnyOp op) {
   std::vector<uint8_t> warps = anyOf(op.getCondition(), op), list(width);
   for (size_t k = 0; k < width; ++k)
     list[k] = active[k] && warps[k / kWarpThreads];
-  // The values of the warps that skip the body are read in any case.
+  // Warps that skip the body also need the alternative values to be defined.
   SmallVector<Register> otherwise;
   for (Value value : op.getOtherwise())
     otherwise.push_back(read(value, op));
@@ -324,7 +325,7 @@ void Agent::enter(device::IfAnyOp op) {
     define(result, value, op);
 }
 
-/// The warps that ran the body take its values; the others have theirs.
+/// Warps that ran the body take the yielded values; others take the alternatives.
 bool Agent::finishRegion(Frame &frame) {
   if (auto collect = dyn_cast<device::CollectOp>(frame.op))
     return finishRound(collect, frame);

@@ -53,7 +53,7 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
       return shape.takeError();
     unsigned k = arg.getArgNumber();
     Type element = type.getElementType();
-    // Of arrays with tiles hosts take what the copy engine does.
+    // Arrays with tiles have the alignment that the copy engine needs, as hosts must provide it.
     int64_t unit =
         program.hasTiles(arg) ? 16 / std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) : 0;
     auto memory = std::make_unique<Memory>(names[k], *shape, Form::of(element),
@@ -106,8 +106,8 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   return outputs;
 }
 
-/// The blocks of a kernel; none where a host does not launch it, so that what is read behind it is
-/// there all the same.
+/// Returns the number of blocks of a kernel: 0 if a host does not launch it, or if its skip flag is
+/// 0. Values read after it are then available all the same.
 Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
   auto blocks = evaluate(op.getBlocks(), launch.symbols);
   if (!blocks)
@@ -121,7 +121,7 @@ Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
       if (*x <= *y)
         return 0;
     }
-  // Blocks that have nothing to do end at once.
+  // The blocks of such a launch end at once.
   if (Value flag = device::getIdleFlag(op))
     if (launch.memories[cast<BlockArgument>(flag).getArgNumber()]->read(0) == 0)
       return 0;
@@ -131,7 +131,7 @@ Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
   return *blocks;
 }
 
-/// Kernels that may run beside each other. Their blocks are one list, of which each order may be.
+/// Runs kernels with overlapping launches. All their blocks may run in any order.
 Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
   std::vector<std::pair<device::KernelOp, int64_t>> order;
   std::mt19937_64 random(options.interleaving);
@@ -151,7 +151,7 @@ Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
   return launch.error ? makeError(*launch.error) : Error::success();
 }
 
-/// A value of all threads, as some of them have it.
+/// Returns the part of a per-thread value that a range of threads holds.
 static Lanes slice(const Lanes &lanes, int64_t first, int64_t count) {
   return Lanes(Cells(lanes.data() + first, lanes.data() + first + count));
 }
@@ -204,7 +204,6 @@ void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known,
   drive(list, block, roles);
 }
 
-/// Runs agents and copies until all have ended.
 void ProgramRunner::drive(ArrayRef<Agent *> agents, BlockState &block, Operation *op) {
   struct State {
     bool isDone = false, isWaiting = false;

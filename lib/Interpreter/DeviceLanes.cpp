@@ -1,8 +1,8 @@
 //===- DeviceLanes.cpp - scalars of many threads at once ------------------===//
 //
-// Floats of every type stand in float64 cells, rounded to their type. For + - * /
-// and square roots of f32 one operation in float64 and one rounding give the same
-// as one operation in f32 (Figueroa 1995); a fused multiply-add has its own.
+// Floats of every type are kept in float64 cells, rounded to their type. For + - * / and square
+// roots of f32, one operation in float64 and one rounding give the result of the operation in f32
+// (Figueroa 1995). A fused multiply-add has its own code.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interpreter/DeviceLanes.h"
@@ -26,9 +26,9 @@ using namespace moa::interp;
 
 namespace moa::interp {
 
-/// Blocks that nobody has, by the logarithm of their size.
+/// Free lists of blocks, by the logarithm of their size.
 struct FreeBlocks {
-  static constexpr unsigned kOrders = 14; // larger ones go back at once
+  static constexpr unsigned kOrders = 14; // larger blocks are freed at once
   Cells::Block *first[kOrders] = {};
   ~FreeBlocks() {
     for (Cells::Block *block : first)
@@ -90,7 +90,6 @@ Lanes moa::interp::merge(const Mask &mask, const Lanes &yes, const Lanes &no) {
 
 namespace {
 
-/// Rounds to a type.
 struct Rounding {
   explicit Rounding(Type type) : type(type), isSingle(type.isF32()), isBF16(type.isBF16()) {}
   double operator()(double x) const {
@@ -99,7 +98,7 @@ struct Rounding {
       return narrow;
     if (!isBF16 || narrow != x)
       return roundTo(x, type);
-    // An f32 loses the lower half of its bits, to nearest, ties to even.
+    // Round the lower half of an f32's bits away, to nearest even.
     uint32_t bits = llvm::bit_cast<uint32_t>(narrow);
     return llvm::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
   }
@@ -107,7 +106,7 @@ struct Rounding {
   bool isSingle, isBF16;
 };
 
-/// f of every element of two operands.
+/// Applies f to every pair of elements of two operands.
 template <typename F> Lanes over(const Lanes &x, const Lanes &y, size_t count, F f) {
   Cells out = Cells::some(count);
   Cell *to = out.data();
@@ -124,14 +123,14 @@ template <typename F> Lanes over(const Lanes &x, const Lanes &y, size_t count, F
   return Lanes(std::move(out));
 }
 
-/// The float operations that make up most of a kernel, in f32.
+/// Applies f in f32, for the float operations that make up most of a kernel.
 template <typename F> Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
   return over(x, y, count, [&](Cell a, Cell b) {
     return ofFloat(f(static_cast<float>(a.f), static_cast<float>(b.f)));
   });
 }
 
-/// a·b + c of f32, with the processor's own operation where it has one.
+/// Computes a·b + c of f32, with the processor's fma instruction if it has one.
 #if defined(__x86_64__) && defined(__GLIBC__)
 __attribute__((target_clones("fma", "default")))
 #endif
@@ -169,7 +168,7 @@ std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
   }
 }
 
-/// Signed comparisons of integers of more than one bit, which stand sign-extended.
+/// Compares integers of more than one bit, which are kept sign-extended, as signed.
 std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size_t n) {
   auto with = [&](auto holds) {
     return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.i, b.i)); });
@@ -192,7 +191,7 @@ std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size
   }
 }
 
-/// Operations on integers that need no care.
+/// Computes integer operations that have no special cases.
 std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size_t n) {
   if (instr.width == 0)
     return std::nullopt;
@@ -235,7 +234,8 @@ std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size
   }
 }
 
-/// What is defined as 0 where the interpreter of the levels above has an error.
+/// Returns true if the result is defined as 0 here, but is an error in the interpreter of the
+/// levels above.
 bool isSpeculative(const Instr &instr, const Cell *v) {
   switch (instr.code) {
   case Code::DivSI:
@@ -284,7 +284,6 @@ const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> 
   return nullptr;
 }
 
-/// Subnormal numbers as 0 of their sign.
 static float flush(float x) {
   return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
 }

@@ -11,11 +11,12 @@
 
 namespace moa::interp {
 
-/// Scalars in one piece of memory, which is used again: most live as long as one operation takes.
+/// Scalars in one block of memory. Blocks are recycled through free lists, since most live only for
+/// one operation.
 class Cells {
 public:
   Cells() = default;
-  /// So many, of any value.
+  /// Makes `count` uninitialised cells.
   static Cells some(size_t count) {
     Cells cells;
     cells.block = allocate(count);
@@ -45,7 +46,7 @@ public:
 private:
   friend class Lanes;
   friend struct FreeBlocks;
-  /// In front of the cells; `next` while nobody has it.
+  /// Header before the cells; `next` links free blocks.
   struct Block {
     Cell *cells() { return reinterpret_cast<Cell *>(this + 1); }
     const Cell *cells() const { return reinterpret_cast<const Cell *>(this + 1); }
@@ -53,7 +54,7 @@ private:
       size_t count;
       Block *next;
     };
-    unsigned users, order; // there is room for 2^order cells
+    unsigned users, order; // capacity: 2^order cells
   };
   static Block *allocate(size_t count);
   static void release(Block *block) {
@@ -65,8 +66,9 @@ private:
   Block *block = nullptr;
 };
 
-/// One scalar per thread (in a map: per element a thread holds); a single cell
-/// where all threads have the same one. Those of one interpreter are one host thread's.
+/// One scalar per thread, or in a map one per element that a thread holds. A single cell means that
+/// all threads have the same value. Not thread-safe: all Lanes of an interpreter belong to one host
+/// thread.
 class Lanes {
 public:
   Lanes() = default;
@@ -93,10 +95,10 @@ private:
   Cells::Block *block = nullptr;
 };
 
-/// The threads that execute something.
+/// The set of active threads.
 class Mask {
 public:
-  /// All of `width` threads.
+  /// Makes the mask of all `width` threads.
   explicit Mask(size_t width) : width(width) {}
   Mask(size_t width, std::vector<uint8_t> list)
       : width(width), bits(std::make_shared<const std::vector<uint8_t>>(std::move(list))) {}
@@ -106,7 +108,7 @@ public:
   bool isAll() const { return !bits; }
   bool any() const;
   size_t count() const;
-  /// Those of them for which a condition has this value.
+  /// Returns the subset of threads for which a condition has this value.
   Mask where(const Lanes &condition, bool value) const;
 
 private:
@@ -114,32 +116,31 @@ private:
   std::shared_ptr<const std::vector<uint8_t>> bits; // null: all
 };
 
-/// `yes` where the mask holds, `no` elsewhere.
+/// Returns `yes` where the mask is set, `no` elsewhere.
 Lanes merge(const Mask &mask, const Lanes &yes, const Lanes &no);
 
-/// What an operation of one result computes in its own type: floats are rounded
-/// to nearest even after every operation, once; a signed quotient by zero and a
-/// shift by the width or more, which code may compute and not use, are 0. A map
-/// that divides unsigned by zero, which only coordinates do, is wrong: the text
-/// says so. Threads outside of the mask get any value.
+/// Computes an operation with one result in its own type. Floats are rounded once after every
+/// operation, to nearest even. A signed quotient by zero, and a shift by the width or more, are 0:
+/// code may compute and not use them. An unsigned division by zero, which only coordinates contain,
+/// is an error, which is returned. Threads outside the mask get arbitrary values.
 const char *compute(const Instr &instr, mlir::Type type, llvm::ArrayRef<Lanes> operands,
                     const Mask &mask, Lanes &result);
 
-/// 2^x in f32 as ex2.approx.ftz.f32 gives it up to its error of 2^-22: the nearest
-/// float, subnormal results 0.
+/// Returns 2^x in f32 as ex2.approx.ftz.f32 does up to its error of 2^-22: the nearest float, with
+/// subnormal results flushed to 0.
 double approximateExp2(double x);
 
-/// 1/x in f32 as rcp.approx.ftz.f32 gives it up to its last place: the nearest float,
-/// subnormal arguments and results 0 of their sign.
+/// Returns 1/x in f32 as rcp.approx.ftz.f32 does up to its last place: the nearest float, with
+/// subnormal arguments and results flushed to zero of the same sign.
 double approximateReciprocal(double x);
-/// The same as rcp.approx.f32 gives it: subnormal numbers are kept.
+/// Does the same as rcp.approx.f32: subnormal numbers are kept.
 double roundedReciprocal(double x);
 
-/// The f16 whose bits are 16·x, x the nearest integer to 2²⁴ times the operand, 0 if that is
+/// Returns the f16 with the bits 16·n, where n is the nearest integer to 2²⁴·x, or 0 if that is
 /// negative (cvt.rn.relu.f16x2.f32 and a shift).
 double halfFromBits(double x);
 
-/// x ⊕ y rounded to the type.
+/// Computes x ⊕ y, rounded to the type.
 Cell combineIn(Monoid monoid, mlir::Type type, Cell x, Cell y);
 
 } // namespace moa::interp

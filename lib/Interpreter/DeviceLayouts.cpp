@@ -5,7 +5,7 @@ using namespace moa;
 using namespace moa::interp;
 
 LayoutTable::LayoutTable(device::LayoutAttr attr) : layout(attr) {
-  // From the attribute's parameters alone: a digit is (number / stride) mod size.
+  // Uses only the attribute's parameters: a digit is (number / stride) mod size.
   llvm::ArrayRef<int64_t> ranks = layout.getRanks(), places = layout.getPlaces(),
                           sizes = layout.getSizes(), strides = layout.getStrides();
   for (auto [place, size] : llvm::zip(places, sizes))

@@ -1,4 +1,4 @@
-//===- DeviceShared.cpp - shared memory, barriers, who knows what ---------===//
+//===- DeviceShared.cpp - shared memory, barriers, clocks -----------------===//
 #include "lib/Interpreter/DeviceShared.h"
 #include "lib/Support/HalfFloat.h"
 
@@ -52,7 +52,7 @@ std::string Shared::warpName(unsigned warp) const {
              : "warp " + std::to_string(warp - firstWarps[agent]) + " of " + name;
 }
 
-/// The user's name of a ring or of barriers, or where they are declared.
+/// Returns the user's name of a ring or of barriers, or the place of their declaration.
 static std::string nameOf(Operation *op, const char *what) {
   if (auto named = dyn_cast<NameLoc>(op->getLoc()))
     return "'" + named.getName().str() + "'";
@@ -64,7 +64,7 @@ static std::string nameOf(Operation *op, const char *what) {
 void Shared::checkLimit(Operation *op) {
   if (bytes > limit)
     launch.fail(op->getLoc(), "needs " + Twine(bytes) +
-                                  " bytes of shared memory with what stands before it, but "
+                                  " bytes of shared memory with all earlier declarations, but "
                                   "a block has " +
                                   Twine(limit));
 }
@@ -156,7 +156,7 @@ bool Shared::knows(const Clock &clock, const Access &access) const {
   return stamp != access.flight->stamps.end() && clock[access.component] >= stamp->second;
 }
 
-/// Says why a warp may not do this yet.
+/// Returns the reason why a warp's access conflicts with an earlier one.
 std::string Shared::describeConflict(unsigned warp, const Access &access,
                                      const Access &other) const {
   std::string at = locationText(other.op->getLoc());
@@ -190,8 +190,8 @@ void Shared::access(unsigned warp, RingMemory &ring, int64_t stage, Access acces
                                          describeConflict(warp, access, other));
     return;
   }
-  // What a write is ordered behind need not be looked at again, nor a warp's read
-  // that is over behind its next one: who knows this one knows that one too.
+  // Forget the accesses that this one is ordered after: all under a write, and completed reads of
+  // the same warp under a read. Whoever knows this access knows those too.
   llvm::erase_if(known, [&](const Access &other) {
     if (other.first < access.first || access.end < other.end)
       return false;
@@ -239,7 +239,7 @@ void Shared::arrive(ArrayRef<unsigned> from, unsigned number, Operation *op) {
   BarrierState &barrier = barriers[number];
   int64_t count = from.size();
   std::string who = agentName(agentOf(from.front()));
-  // Otherwise the arrival may belong to the phase before.
+  // Otherwise the arrival may count for the phase before.
   bool early = llvm::any_of(
       from, [&](unsigned warp) { return clocks[warp][barrier.component] < barrier.phase; });
   if (early || barrier.arrived + count > barrier.declared) {
@@ -285,8 +285,8 @@ void Shared::completePhase(BarrierState &barrier, Operation *op) {
 bool Shared::wait(unsigned agent, unsigned number, bool parity, Operation *op) {
   BarrierState &barrier = barriers[number];
   unsigned first = getWarp(agent), end = first + countWarps(agent);
-  // The phase that is meant: the next one the agent does not know to have completed
-  // or, by its parity, the last one it does; before the first one that is one of
+  // Find the phase that the parity means: the next phase that the agent does not know to have
+  // completed, or the last one that it knows. Before the first phase there is a completed one of
   // parity 1.
   uint32_t known = clocks[first][barrier.component]; // as all of its warps, which wait together
   bool isNext = (known & 1) == parity;
@@ -386,15 +386,15 @@ void Shared::checkEnd(Operation *kernel) {
       launch.fail(kernel->getLoc(), "the block ends with " + Twine(barrier.arrived) + " of " +
                                         Twine(barrier.declared) + " arrivals in phase " +
                                         Twine(barrier.phase) + " of " + barrier.name);
-  // The next block begins with the phases that this one leaves, if it has got as far as its roles.
+  // In a persistent kernel the next block starts with the phases that this block leaves, if it has
+  // reached its roles.
   bool goesOn =
       !cast<device::KernelOp>(kernel).getBody().front().getOps<device::NextBlockOp>().empty();
   bool hasBegun =
       llvm::any_of(barriers, [](const BarrierState &barrier) { return barrier.phase != 0; });
   for (const BarrierState &barrier : barriers)
     if (goesOn && hasBegun && barrier.phase % 2 != barrier.isOdd)
-      launch.fail(kernel->getLoc(), "the block ends behind " + Twine(barrier.phase) +
-                                        " phases of " + barrier.name +
-                                        ", and the next one expects an " +
+      launch.fail(kernel->getLoc(), "the block ends after " + Twine(barrier.phase) + " phases of " +
+                                        barrier.name + ", and the next one expects an " +
                                         (barrier.isOdd ? "odd" : "even") + " number");
 }

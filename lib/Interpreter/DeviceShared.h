@@ -1,17 +1,16 @@
-//===- DeviceShared.h - shared memory, barriers, who knows what -*- C++ -*-===//
+//===- DeviceShared.h - shared memory, barriers, clocks ---------*- C++ -*-===//
 //
-// The agents of a block are its consumer warpgroups, then the producer's thread.
-// Every warp, and every barrier, has a clock; a warp's vector of clocks says what
-// it knows to have happened (L. Lamport 1978, C. Fidge 1988). Arrivals hand a
-// warp's knowledge to a barrier, a completed phase to those that wait for it. What
-// reads or writes a stage must know the writes before it, and a write the reads: if
-// it does not, there is an order of events that goes wrong, and that is an error
-// whether this run took that order or not.
+// The agents of a block are its consumer warpgroups, then the producer's thread. Races are detected
+// with vector clocks (L. Lamport 1978, C. Fidge 1988). Every warp and every barrier has a clock,
+// and a warp's vector of clocks says which events it knows to have happened. An arrival passes a
+// warp's knowledge to a barrier, and a completed phase passes it to the waiting warps. An access to
+// a stage must know all earlier writes, and a write also all earlier reads. Otherwise some order of
+// events is a race, and that is an error even if this run took another order.
 //
-// Copies, contractions and bulk stores run on their own. A copy is over with the phase
-// of its barrier. Each warp has a part of a contraction, 16 rows of A and all of B, and
-// learns by its own await that this part is over. A bulk store belongs to one warp,
-// which alone learns by its await that the store has read its rows.
+// Copies, contractions and bulk stores are asynchronous. A copy completes with the phase of its
+// barrier. Each warp has a part of a contraction, with 16 rows of A and all of B, and its own await
+// tells it that this part is complete. A bulk store belongs to one warp, and only that warp's await
+// tells that the store has read its rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_INTERPRETER_DEVICESHARED_H
@@ -23,18 +22,18 @@ namespace moa::interp {
 
 using Clock = std::vector<uint32_t>;
 
-/// Rows of a stage that something reads or writes.
+/// Rows of a stage that an operation reads or writes.
 struct Access {
   int64_t first = 0, end = 0; // rows
   bool isWrite = false;
-  /// When it is over: a value of the clock of a warp or a barrier.
+  /// The time of completion: a value of the clock of a warp or a barrier.
   unsigned component = 0;
   uint32_t stamp = 0;
-  FlightPtr flight; // that reads; over when the warp has awaited it
+  FlightPtr flight; // an asynchronous reader; complete when the warp has awaited it
   mlir::Operation *op = nullptr;
 };
 
-/// One ring: elements in the order of its type, and who uses its rows.
+/// One ring: elements in the order of its type, and the accesses to its rows.
 struct RingMemory {
   device::RingType type;
   std::string name;
@@ -42,8 +41,8 @@ struct RingMemory {
   std::vector<uint8_t> written;
   std::vector<std::vector<Access>> accesses; // per stage
 
-  /// Where an element stands, c of them in 128 bytes: [columns / c][rows][c], 16-byte unit
-  /// u of row r at u xor (r mod 8).
+  /// Returns the place of an element in the swizzled layout. With c elements in 128 bytes it is
+  /// [columns / c][rows][c], where 16-byte unit u of row r is stored at u xor (r mod 8).
   int64_t placeOf(int64_t stage, int64_t row, int64_t column) const {
     int64_t rows = type.getRows(), piece = 1024 / type.getElementType().getIntOrFloatBitWidth();
     int64_t perUnit = piece / 8, unit = column % piece / perUnit;
@@ -57,62 +56,63 @@ struct RingMemory {
 /// One barrier of a block.
 struct BarrierState {
   std::string name;
-  bool isOdd = false; // the number of phases of a block, where blocks go on with others
+  bool isOdd = false; // parity of the phases per block, in a persistent kernel
   int64_t declared = 0;
   unsigned component = 0;
-  uint32_t phase = 0; // completed ones
+  uint32_t phase = 0; // number of completed phases
   int64_t arrived = 0, bytes = 0;
-  Clock gathered, last; // of the phase under way, of the completed one
+  Clock gathered, last; // of the current phase, of the last completed phase
   struct Waited {
     unsigned warp;
     uint32_t stamp;
     mlir::Operation *op;
   };
-  std::vector<Waited> waits; // that ended with the last phase
+  std::vector<Waited> waits; // waits that ended with the last phase
 };
 
-/// A copy the copy engine has been asked for.
+/// A copy that was issued and is not complete.
 struct PendingCopy {
   device::CopyOp op;
   unsigned ring = 0, barrier = 0;
   int64_t stage = 0;
   std::vector<int64_t> coordinates;
-  int64_t column = 0; // where the tile starts on the last axis
-  int64_t step = 1;   // of rows along their axis
+  int64_t column = 0; // first column of the tile on the last axis
+  int64_t step = 1;   // distance of rows along their axis
 };
 
 class Shared {
 public:
-  /// Each agent has so many warps.
+  /// `warps` gives the number of warps of each agent.
   Shared(Launch &launch, llvm::ArrayRef<unsigned> warps, int64_t limit);
 
   //===--- Memory ---------------------------------------------------------===//
   void add(device::SharedOp op);
   void add(device::BarriersOp op);
-  /// Space for lists of indices, and for the counts of warps, once.
+  /// Allocates space for lists of indices, and once for the counts of warps.
   void add(device::CollectOp op);
-  /// Space for what clear_unseen exchanges, once.
+  /// Allocates once the space in which clear_unseen exchanges masks.
   void addWords(device::ClearUnseenOp op);
   RingMemory *getRing(mlir::Value ring, int64_t stage, mlir::Operation *op);
   std::optional<unsigned> getBarrier(mlir::Value barriers, int64_t slot, mlir::Operation *op);
 
   //===--- Order ----------------------------------------------------------===//
-  /// A read or a write by a warp that is over when it returns, or with its flight.
+  /// Checks and records an access by a warp. It is complete on return, or with its flight.
   void access(unsigned warp, RingMemory &ring, int64_t stage, Access access);
-  /// Reports an element that nothing wrote, of rows from `first` and columns below
+  /// Reports an element that was never written, among rows from `first` and columns below
   /// `columns`.
   bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows,
                     int64_t columns, mlir::Operation *op, unsigned agent, int64_t firstColumn = 0);
-  /// One arrival of each of these warps of one agent.
+  /// Counts one arrival for each of these warps of one agent.
   void arrive(llvm::ArrayRef<unsigned> warps, unsigned barrier, mlir::Operation *op);
-  /// Whether the phase has completed; then the agent's warps know what its arrivals knew.
+  /// Returns true if the phase has completed. Then the agent's warps learn the knowledge of its
+  /// arrivals.
   bool wait(unsigned agent, unsigned barrier, bool parity, mlir::Operation *op);
-  /// A warp's own time, which passes when it tells others what it has done.
+  /// Returns a warp's own time. It advances when the warp passes its knowledge on.
   uint32_t now(unsigned warp) const { return clocks[warp][warp]; }
-  /// Warp k of an agent.
+  /// Returns warp k of an agent.
   unsigned getWarp(unsigned agent, unsigned k = 0) const { return firstWarps[agent] + k; }
   unsigned countWarps(unsigned agent) const { return firstWarps[agent + 1] - firstWarps[agent]; }
-  /// These warps have awaited it.
+  /// Marks a flight as awaited by these warps.
   void finish(Flight &flight, unsigned firstWarp, unsigned count) {
     flight.isDone = true;
     for (unsigned warp = firstWarp; warp < firstWarp + count; ++warp)
@@ -121,9 +121,10 @@ public:
   void startCopy(unsigned warp, PendingCopy copy);
   void completeCopy(size_t which);
   size_t countCopies() const { return copies.size(); }
-  /// These warps know what each of them knew, and what one of them does at the time before now.
+  /// Synchronises these warps: each learns the knowledge of all, then its own clock advances. An
+  /// access by one of them stamped now − 1 is thus known to all.
   void meet(unsigned first, unsigned count);
-  /// Barriers and copies when all agents have ended.
+  /// Checks barriers and copies after all agents have ended.
   void checkEnd(mlir::Operation *kernel);
 
   std::string agentName(unsigned agent) const {
@@ -132,7 +133,7 @@ public:
   }
   std::string warpName(unsigned warp) const;
   std::string describe(unsigned barrier) const;
-  /// Counts what others may wait for.
+  /// Counts the events that waiting agents may depend on.
   uint64_t progress = 0;
 
 private:
@@ -144,12 +145,12 @@ private:
 
   Launch &launch;
   unsigned agents, warps = 0;
-  llvm::SmallVector<unsigned> firstWarps; // of each agent, and the number of all
+  llvm::SmallVector<unsigned> firstWarps; // of each agent, then the total
   int64_t limit, bytes = 0;
   bool hasWords = false, hasCounts = false;
   std::vector<std::unique_ptr<RingMemory>> rings;
   std::vector<BarrierState> barriers;
-  llvm::DenseMap<mlir::Value, unsigned> numbers; // of rings, of first barriers
+  llvm::DenseMap<mlir::Value, unsigned> numbers; // of rings, and of first barriers
   std::vector<Clock> clocks;                     // of the warps
   std::vector<PendingCopy> copies;
 };

@@ -41,7 +41,7 @@ const Register &Threads::find(Value value, Operation *user) {
   const Register &content = found->second;
   if (!content.contraction && inFlight.empty())
     return content;
-  // Contractions run in order, so that one may continue the sum of another.
+  // Contractions run in order, so that one may continue another's accumulator.
   auto next = dyn_cast<device::ContractOp>(user);
   bool isAwait =
       isa<device::AwaitOp>(user) || (next && next.getC() == value && content.contraction);
@@ -71,7 +71,7 @@ std::optional<int64_t> Threads::getUniform(Value value, Operation *user) {
   return failed() ? std::nullopt : result;
 }
 
-/// Registers that a contraction still reads or writes stay as they are.
+/// Defines a value. Registers that a contraction in flight reads or writes must not change.
 void Threads::define(Value value, Register content, Operation *op) {
   for (const FlightPtr &other : inFlight) {
     auto started = cast<device::ContractOp>(other->op);
@@ -119,7 +119,6 @@ bool Threads::run(unsigned budget) {
   return frames.empty();
 }
 
-/// The end of a block.
 void Threads::leave(Operation *terminator) {
   yielded.clear();
   if (terminator)
@@ -130,7 +129,7 @@ void Threads::leave(Operation *terminator) {
   Frame &frame = frames.back();
   if (auto loop = dyn_cast<scf::ForOp>(frame.op)) {
     for (auto [arg, next] : llvm::zip(loop.getRegionIterArgs(), yielded)) {
-      // Threads whose range has ended keep what they have.
+      // Threads whose loop has ended keep their values.
       bool partly = !active.isAll() && !isa<device::FragmentType>(arg.getType());
       if (partly)
         next.lanes = merge(active, adapt(next.lanes), adapt(registers[arg].lanes));
@@ -167,14 +166,14 @@ void Threads::leave(Operation *terminator) {
 void Threads::finishIf(Frame &frame) {
   for (auto [k, result] : llvm::enumerate(frame.op->getResults())) {
     Register value = yielded[k];
-    // `active` are those of the second side.
+    // `active` are the threads of the second side.
     if (frame.isSplit)
       value.lanes = merge(active, adapt(value.lanes), adapt(frame.first[k].lanes));
     define(result, std::move(value), frame.op);
   }
 }
 
-/// Whether some thread is in its range; then the others rest.
+/// Starts an iteration for the threads whose index is in range. Returns false if there is none.
 bool Threads::beginIteration(Frame &frame) {
   if (frame.index.isUniform() && frame.end.isUniform()) {
     if (frame.index[0].i >= frame.end[0].i)
@@ -267,7 +266,7 @@ bool Threads::execute(Operation *op) {
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
       .Case<device::NextBlockOp, device::StagesOp>(
           [&](auto next) { return beginBlock(next), true; })
-      .Case<device::AwaitConsumersOp>([](auto) { return true; }) // each block is run by itself
+      .Case<device::AwaitConsumersOp>([](auto) { return true; }) // each block runs alone
       .Case<device::SignalOp, device::SignalsOp>([&](auto counter) { return count(counter), true; })
       .Case<device::RaiseOp>([&](auto raised) { return raise(raised), true; })
       .Case<device::ExitIfOp>([&](auto exit) { return end(exit), true; })
@@ -396,7 +395,7 @@ void Threads::load(device::LoadOp op) {
   define(op.getResult(), Lanes(std::move(out)));
 }
 
-/// A counter that a kernel in front of this one has set.
+/// Returns the address of a counter that an earlier kernel must have set.
 std::optional<int64_t> Threads::findCounter(Operation *op, Memory &memory, Value offset) {
   Lanes at = get(offset, op);
   if (failed())
@@ -425,8 +424,8 @@ void Threads::count(device::SignalOp op) {
   memory.set(*at, ofInt(memory.load(*at).i + int64_t(width / 32)));
 }
 
-/// Blocks are run one by one, each from its beginning. That a counter starts at 0, and that as many
-/// blocks are handed out as the kernel has, is checked.
+/// Runs each block from its beginning instead of taking tiles from the dynamic scheduler. Checks
+/// that the counter starts at 0, and that the kernel has as many blocks as it hands out.
 void Threads::beginBlock(device::NextBlockOp op) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   auto at = findCounter(op, memory, op.getOffset());
@@ -442,9 +441,9 @@ void Threads::beginBlock(device::NextBlockOp op) {
   define(op.getResult(), Lanes(ofInt(launch.block)));
 }
 
-/// Each block that is run is one of a stage, by a counter, and ends before the next one begins, so
-/// that stages do not meet. That counters start at 0, and that there are as many numbers as the
-/// kernel has blocks, is checked.
+/// Assigns the block to a stage by a counter. Blocks run one after the other, so stages never
+/// overlap. Checks that the counters start at 0, and that the stages have as many blocks as the
+/// kernel.
 void Threads::beginBlock(device::StagesOp op) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   for (int64_t counter : {int64_t(0), device::kTurns - 1})
@@ -452,7 +451,7 @@ void Threads::beginBlock(device::StagesOp op) {
       return fail(op,
                   "counter " + Twine(counter) + " of '" + memory.getName() + "' has not been set");
   if (int64_t done = memory.load(device::kTurns - 1).i;
-      done != 0) // what blocks would add to it nobody waits for here
+      done != 0) // nobody waits here for the increments of blocks
     return fail(op, "counter " + Twine(device::kTurns - 1) + " of '" + memory.getName() +
                         "' starts at " + Twine(done) + " and not at 0");
   int64_t number = memory.load(0).i, before = 0, end = 0;
@@ -487,7 +486,7 @@ void Threads::raise(device::RaiseOp op) {
   memory.set(0, ofInt(1));
 }
 
-/// All threads of a block together: it stands in the kernel's own block.
+/// Ends all threads of the block; the op is in the kernel's top-level block.
 void Threads::end(device::ExitIfOp op) {
   auto ends = getUniform(op.getCondition(), op);
   if (ends && *ends)
@@ -500,7 +499,7 @@ void Threads::store(device::StoreOp op) {
   if (failed())
     return;
   checkStore(op);
-  // A thread's registers stand one behind the other.
+  // The registers of a thread are adjacent lanes.
   for (size_t k = 0; op.getPairs() && k + 1 < width; k += 2) {
     bool isPair = active[k] == active[k + 1] && at[k].i % 2 == 0 && at[k + 1].i == at[k].i + 1;
     if ((active[k] || active[k + 1]) && !isPair)
@@ -527,7 +526,7 @@ PrivateArray *Threads::getPrivate(Value value) {
   return found == privates.end() ? nullptr : found->second.get();
 }
 
-/// Nothing after an error.
+/// Returns nothing after an error.
 std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array,
                                         OperandRange operands) {
   SmallVector<Lanes> indices;
@@ -600,8 +599,8 @@ void Threads::store(memref::StoreOp op) {
 // Runs
 //===----------------------------------------------------------------------===//
 
-/// Every element of every thread's run that exists: the thread, the array, the element's
-/// address and its place in the private array.
+/// Calls `element` for every existing element of every thread's run, with the thread, the array,
+/// the element's address, and its place in the private array.
 template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
   PrivateArray *array = getPrivate(op.getBuffer());
   if (!array)
@@ -637,7 +636,7 @@ template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
       size_t place = (row * runs * length + e) * width + k;
       if (column >= count[k].i) {
         if constexpr (std::is_same_v<OpT, device::LoadRunOp>)
-          array->written[place] = 0; // what it holds is not said
+          array->written[place] = 0; // its content is undefined
         continue;
       }
       if (!memory.isElement(address))
@@ -674,7 +673,7 @@ void Threads::store(device::StoreRunOp op) {
   });
 }
 
-/// Lanes of one warp, or of one group of them; all of them are there.
+/// Exchanges values between lanes of a warp, or of a group of lanes. All of them must be active.
 void Threads::exchange(device::ExchangeOp op) {
   Lanes x = get(op.getOperand(), op);
   if (failed())

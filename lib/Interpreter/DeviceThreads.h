@@ -1,8 +1,8 @@
 //===- DeviceThreads.h - threads of a device kernel -------------*- C++ -*-===//
 //
-// Threads that run the same code run together: a value is one scalar per thread,
-// and a branch or a loop that only some take runs for these alone. Such a group
-// stops where it has to wait for others, and goes on from there.
+// Threads that run the same code run together (SIMT). A value is one scalar per thread. A branch or
+// loop that only some threads take runs with a mask. A group that has to wait for others stops and
+// resumes at the same operation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_INTERPRETER_DEVICETHREADS_H
@@ -16,9 +16,8 @@
 
 namespace moa::interp {
 
-/// What all blocks of a program share.
+/// State shared by all blocks of a program.
 struct Launch {
-  /// Records the first error.
   void fail(mlir::Location loc, const llvm::Twine &message) {
     if (!error)
       error = locationText(loc) + message.str();
@@ -27,36 +26,36 @@ struct Launch {
 
   Symbols symbols;                               // strides included
   std::vector<std::unique_ptr<Memory>> memories; // inputs, outputs, workspace
-  size_t firstWorkspace = 0;                     // among these
+  size_t firstWorkspace = 0;                     // where the workspace begins among these
   std::optional<std::string> error;
-  std::map<std::string, int64_t> copied; // tiles by the name of their array
-  int64_t cleared = 0;                   // stages whose unseen rows were cleared
-  int64_t block = 0, blocks = 0;         // its number, and of how many
+  std::map<std::string, int64_t> copied; // copied tiles, by name of their array
+  int64_t cleared = 0;                   // stages with masked-out rows cleared
+  int64_t block = 0, blocks = 0;         // number of the current block, and of all
   llvm::DenseMap<mlir::Operation *, int64_t> symbolValues;
   llvm::DenseMap<mlir::Operation *, std::optional<Instr>> instrs;
-  /// Elements of arrays with copies that threads of the current launch write, by memory and
-  /// address: the copy engine sees them in a later launch only.
+  /// Elements of copied arrays that threads of the current launch write, by memory and address. The
+  /// copy engine sees these writes only in a later launch.
   llvm::DenseMap<std::pair<const Memory *, int64_t>, mlir::Operation *> stored;
 };
 
-/// A contraction or the bulk store of a tile, which runs on its own until it is awaited.
+/// An asynchronous contraction, or bulk store of a tile, until it is awaited.
 struct Flight {
   Flight(mlir::Operation *op, unsigned agent) : op(op), agent(agent) {}
   mlir::Operation *op;
   unsigned agent;
   bool isDone = false;
-  llvm::DenseMap<unsigned, uint32_t> stamps; // of the clocks of the warps that awaited it, then
+  llvm::DenseMap<unsigned, uint32_t> stamps; // clock of each warp that awaited it, at that time
 };
 using FlightPtr = std::shared_ptr<Flight>;
 
-/// A scalar per thread, or a fragment: the cells of thread t are those from t·R.
+/// A scalar per thread, or a fragment: thread t has the R cells from t·R.
 struct Register {
   Lanes lanes;
-  FlightPtr contraction; // whose result this is, not awaited
+  FlightPtr contraction; // that computes this value, until it is awaited
 };
 using Registers = llvm::DenseMap<mlir::Value, Register>;
 
-/// An array of every thread's own.
+/// A private array of every thread.
 struct PrivateArray {
   std::vector<int64_t> shape;
   int64_t count = 1;
@@ -64,33 +63,30 @@ struct PrivateArray {
   std::vector<uint8_t> written;
 };
 
-/// Where the threads' elements of such an array stand, which are apart for each.
+/// Places of the threads' elements of a private array. Each thread has its own elements.
 struct Places {
   int64_t operator[](size_t k) const { return (each.empty() ? first : each[k]) + int64_t(k); }
-  int64_t first = 0;         // of all, where they have the same indices
-  std::vector<int64_t> each; // else
+  int64_t first = 0;         // if all threads have the same indices
+  std::vector<int64_t> each; // otherwise, per thread
 };
 
 class Threads {
 public:
-  /// `where` names them in errors: "block 3, warpgroup 1".
+  /// `where` names the threads in errors: "block 3, warpgroup 1".
   Threads(Launch &launch, Registers &registers, size_t width, std::string where)
       : launch(launch), registers(registers), width(width), where(std::move(where)), active(width) {
   }
   virtual ~Threads() = default;
 
-  /// Begins a block of a region.
   void start(mlir::Block &block, const Mask &mask);
-  /// Runs until the end, an error, or an operation that has to wait; the latter is
-  /// tried again by the next call. Stops behind `turns` operations that other
-  /// threads can see. True at the end.
+  /// Runs until the end, an error, or an operation that has to wait, which the next call retries.
+  /// Stops after `turns` operations that other threads can observe. Returns true at the end.
   bool run(unsigned turns);
-  /// The operation they wait in.
   mlir::Operation *getWaiting() const { return waiting; }
   size_t getWidth() const { return width; }
   const std::string &getWhere() const { return where; }
 
-  /// The values the last terminator gave.
+  /// The operands of the last terminator.
   llvm::SmallVector<Register> yielded;
 
 protected:
@@ -98,31 +94,32 @@ protected:
     mlir::Operation *op;
     mlir::Block *block;
     mlir::Block::iterator next;
-    Mask outer;                // of the threads around the op
+    Mask outer;                // threads active around the op
     Lanes index, end, step;    // scf.for
-    bool isSplit = false;      // scf.if whose sides both run
-    std::optional<Mask> other; // the threads of the side that has yet to run
+    bool isSplit = false;      // scf.if with divergent threads: both sides run
+    std::optional<Mask> other; // threads of the side that has not run yet
     llvm::SmallVector<Register> first;
   };
 
-  /// An operation of the level itself; false to wait and try again.
+  /// Executes an operation of the device dialect. Returns false to wait and retry.
   virtual bool special(mlir::Operation *op);
-  /// What a region of such an operation yields to it; false if it runs once more.
+  /// Receives the yielded values of such an operation's region. Returns false if the region runs
+  /// again.
   virtual bool finishRegion(Frame &frame) { return true; }
-  /// A value as the threads here have it.
+  /// Converts a value to the lanes of this group.
   virtual Lanes adapt(const Lanes &lanes) { return lanes; }
   virtual void checkStore(device::StoreOp op) {}
-  /// The number of thread k in its block.
+  /// Returns the number of thread k in its block.
   virtual int64_t threadNumber(size_t k) { return k; }
 
   bool failed() const { return launch.error.has_value(); }
   void fail(mlir::Operation *op, const llvm::Twine &message);
   void failAt(mlir::Operation *op, size_t k, const llvm::Twine &message);
-  /// What a value holds, until something is defined.
+  /// Returns the content of a value. The reference is valid until the next definition.
   const Register &find(mlir::Value value, mlir::Operation *user);
   Register read(mlir::Value value, mlir::Operation *user) { return find(value, user); }
   Lanes get(mlir::Value value, mlir::Operation *user) { return adapt(find(value, user).lanes); }
-  /// An index that is the same in all threads.
+  /// Returns an index that is uniform over the active threads. Otherwise reports an error.
   std::optional<int64_t> getUniform(mlir::Value value, mlir::Operation *user);
   void define(mlir::Value value, Register content, mlir::Operation *op);
   void define(mlir::Value value, Lanes lanes) { registers[value] = {std::move(lanes), nullptr}; }
@@ -135,9 +132,9 @@ protected:
   Mask active;
   std::vector<Frame> frames;
   mlir::Operation *waiting = nullptr;
-  /// Contractions of these threads, in the order they were started.
+  /// Contractions of these threads in flight, in issue order.
   std::vector<FlightPtr> inFlight;
-  unsigned turns = 0; // left to this run
+  unsigned turns = 0; // left in this run
 
 private:
   bool execute(mlir::Operation *op);
@@ -148,7 +145,7 @@ private:
   void finishIf(Frame &frame);
   void scalar(mlir::Operation *op);
   void select(mlir::arith::SelectOp op);
-  /// A function the machine approximates, of every cell.
+  /// Applies a function that hardware approximates to every cell.
   void approximate(mlir::Operation *op, double (*function)(double));
   void load(device::LoadOp op);
   void store(device::StoreOp op);

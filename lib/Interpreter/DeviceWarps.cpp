@@ -1,4 +1,4 @@
-//===- DeviceWarps.cpp - what warps do on registers of their own ----------===//
+//===- DeviceWarps.cpp - operations of warps on their registers -----------===//
 #include "lib/Interpreter/DeviceAgent.h"
 #include <cmath>
 
@@ -8,8 +8,8 @@ using namespace moa::interp;
 
 namespace {
 
-/// The place of every element that a lane of a warp holds; −1 for the others. `lane`
-/// names the one that must hold it, or none by −1.
+/// Returns the place of every element that the warp holds, or −1. If `lane` gives a lane for an
+/// element, only the place in this lane counts; −1 allows any lane.
 std::vector<int32_t> placesIn(int64_t warp, const LayoutTable &table,
                               llvm::function_ref<int64_t(int64_t, int64_t)> lane) {
   std::vector<int32_t> places(table.count, -1);
@@ -35,9 +35,9 @@ std::vector<uint8_t> Agent::activeWarps() const {
   return warps;
 }
 
-/// Every lane brings and takes what mma.sync has of it, in tiles of 8 by 8 and 8 by 4
-/// elements: lane / 4 along one index, lane mod 4 along the other. An element that only
-/// another lane holds does not count.
+/// Emulates mma.sync. Tiles have 8 by 8 and 8 by 4 elements, with lane / 4 along one index and lane
+/// mod 4 along the other. Each operand element must be in the lane that mma.sync reads it from; a
+/// copy in another lane does not count.
 void Agent::contractFragments(device::ContractFragmentsOp op) {
   if (width != kWarpgroupThreads) {
     isWarpgroup(op);

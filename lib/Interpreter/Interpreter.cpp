@@ -24,7 +24,7 @@ static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &input
       outputs.push_back({llvm::cantFail(evaluateShape(type, *symbols)), {}});
     return outputs;
   }
-  // The sampled levels return the elements alone, of one output.
+  // Of a sample, dnf and onf return only the elements, of one output.
   bool isAlone = sample && !isa<KernelOp>(op);
   auto give = [&](Expected<std::vector<Array>> outputs) {
     if (outputs)
@@ -46,7 +46,6 @@ Expected<std::vector<Array>> moa::interpret(Operation *kernel, const KernelInput
   return run(kernel, inputs, options, nullptr);
 }
 
-/// The indices lie inside the output's shape.
 static Error checkIndices(Operation *op, const Kernel &kernel, const KernelInputs &inputs,
                           const Sample &sample) {
   if (sample.output >= kernel.resultTypes.size())
@@ -82,7 +81,7 @@ Expected<std::vector<double>> moa::interpretElements(Operation *op, const Kernel
   auto outputs = run(op, inputs, options, &sample);
   if (!outputs)
     return outputs.takeError();
-  // The sampled levels return the elements alone, in order.
+  // Of a sample, dnf and onf return only the elements, in order.
   if (!isa<KernelOp>(op))
     return std::move(outputs->front().data);
   const Array &whole = (*outputs)[output];

@@ -1,4 +1,4 @@
-//===- Kernel.h - what the three kernel ops have in common ------*- C++ -*-===//
+//===- Kernel.h - interface shared by the kernel ops ------------*- C++ -*-===//
 #ifndef MOA_INTERPRETER_KERNEL_H
 #define MOA_INTERPRETER_KERNEL_H
 
@@ -13,42 +13,38 @@ using Symbols = std::map<std::string, int64_t>;
 struct Kernel {
   std::vector<std::string> symbols, constraints, argNames, resultNames;
   std::vector<ArrayType> argTypes, resultTypes;
-  std::vector<bool> areUnsigned; // results
+  std::vector<bool> areUnsigned; // of the results
 
   static llvm::Expected<Kernel> of(mlir::Operation *op);
 };
 
-/// An error with this text.
 llvm::Error makeError(const llvm::Twine &message);
-/// "file:line:column: ", or nothing for an unknown location.
+/// Returns "file:line:column: ", or "" for an unknown location.
 std::string locationText(mlir::Location loc);
 
-/// The value of an expression; the error names the expression and the values.
+/// Returns the value of an expression. The error names the expression and the symbol values.
 llvm::Expected<int64_t> evaluate(const SymExpr &expr, const Symbols &symbols);
 llvm::Expected<int64_t> evaluate(llvm::StringRef text, const Symbols &symbols);
-/// Extents of an array type; an extent below 0 is an error.
+/// Returns the extents of an array type. A negative extent is an error.
 llvm::Expected<std::vector<int64_t>> evaluateShape(ArrayType type, const Symbols &symbols);
 
-/// Whether every output is empty: then nothing is computed, and what divides by
-/// zero says nothing.
+/// Returns true if every output is empty. Then nothing is computed, and a division by zero in a
+/// constraint is no error.
 bool writesNothing(const Kernel &kernel, const Symbols &symbols);
 
-/// Checks number, sizes and integer values of the arguments and solves the
-/// symbols.
+/// Checks the number, sizes and integer values of the arguments, and solves the symbols.
 llvm::Expected<Symbols> bindInputs(mlir::Operation *op, const Kernel &kernel,
                                    const KernelInputs &inputs);
 
-/// Gives the elements of unsigned results, which are kept with a sign, their values.
-/// `output` says of which result a lone array is.
+/// Converts unsigned results, which are kept sign-extended, to their values. `output` is the
+/// result's number if `outputs` has one array only.
 void makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs,
                   std::optional<unsigned> output = std::nullopt);
 
-/// Product of the extents.
 int64_t countOf(llvm::ArrayRef<int64_t> shape);
-/// "[1, 2, 3]".
 std::string indexText(llvm::ArrayRef<int64_t> index);
 
-/// Next index in row-major order; false after the last one.
+/// Advances to the next index in row-major order. Returns false after the last one.
 inline bool nextIndex(llvm::MutableArrayRef<int64_t> index, llvm::ArrayRef<int64_t> shape) {
   for (size_t k = index.size(); k-- > 0;) {
     if (++index[k] < shape[k])
@@ -62,7 +58,7 @@ llvm::Expected<std::vector<Array>> interpretMoA(mlir::Operation *op, const Kerne
                                                 const Symbols &symbols, const KernelInputs &inputs,
                                                 const InterpretOptions &options);
 
-/// Elements of outputs to evaluate; no value means all of every output.
+/// Elements of one output to evaluate. Without a Sample, all outputs are evaluated as a whole.
 struct Sample {
   unsigned output = 0;
   llvm::ArrayRef<std::vector<int64_t>> indices;

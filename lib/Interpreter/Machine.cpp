@@ -18,7 +18,7 @@ struct ConstantNode final : Node {
   Cell cell;
 };
 
-/// A value with operands is absent where any operand is.
+/// A value with operands is absent if any operand is.
 struct OperandNode : Node {
   OperandNode(Scope *scope, Location loc, std::vector<Node *> inputs)
       : Node(scope, loc), operands(std::move(inputs)) {
@@ -50,20 +50,19 @@ struct ScalarNode final : OperandNode {
   Instr instr;
 };
 
-/// Evaluates the chosen operand only.
 struct SelectNode final : OperandNode {
   using OperandNode::OperandNode;
   Cell compute(Machine &m) override { return m.get(operands[m.get(operands[0]).i ? 1 : 2]); }
 };
 
-/// What has no value.
+/// A value that cannot be computed; an error if it is needed.
 struct FaultNode final : Node {
   FaultNode(Scope *scope, Location loc, std::string why) : Node(scope, loc), why(std::move(why)) {}
   Cell compute(Machine &m) override { return m.fail(loc, why); }
   std::string why;
 };
 
-/// Logic: evaluates the right operand only where the left one does not decide.
+/// Logical `and` and `or` with short-circuit evaluation.
 struct LogicNode final : OperandNode {
   LogicNode(Scope *scope, Location loc, std::vector<Node *> inputs, bool decisive)
       : OperandNode(scope, loc, std::move(inputs)), decisive(decisive) {}
@@ -71,7 +70,7 @@ struct LogicNode final : OperandNode {
     Cell left = m.get(operands[0]);
     return static_cast<bool>(left.i) == decisive ? left : m.get(operands[1]);
   }
-  bool decisive; // the value of the left operand that is the result
+  bool decisive; // the value of the left operand that decides the result
 };
 
 } // namespace

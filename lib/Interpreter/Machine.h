@@ -1,11 +1,10 @@
 //===- Machine.h - demand-driven evaluation of scalar code ------*- C++ -*-===//
 //
-// dnf and onf bodies become a graph of nodes, one per SSA value. A node is
-// evaluated when something present needs it, and at most once per iteration of
-// the innermost scope (loop, reduction, let) it depends on: every iteration of
-// a scope has a fresh number, its epoch, and a node remembers the epoch of its
-// last value. So a branch that a select does not take costs nothing and may
-// hold an index outside its array, and what a loop does not change is
+// The bodies of dnf and onf become a graph with one node per SSA value. Evaluation is lazy and
+// memoised: a node is evaluated only if a present value needs it, and at most once per iteration of
+// the innermost scope (loop, reduction, let) it depends on. Every iteration of a scope has a fresh
+// number, its epoch, and a node remembers the epoch of its last value. So the untaken branch of a
+// select costs nothing and may contain an index outside its array. Loop-invariant values are
 // evaluated once.
 //
 //===----------------------------------------------------------------------===//
@@ -33,14 +32,14 @@ struct Node {
   explicit Node(Scope *scope, mlir::Location loc) : scope(scope), loc(loc) {}
   virtual ~Node() = default;
   virtual Cell compute(Machine &m) = 0;
-  /// Whether the value is present; asked only where `mayBeAbsent`.
+  /// Returns true if the value is present. Called only if `mayBeAbsent`.
   virtual bool present(Machine &m) { return true; }
 
   Cell value = ofInt(0);
   uint64_t stamp = 0;
   Scope *scope;
   bool mayBeAbsent = false;
-  uint64_t number = 0; // in the kernel
+  uint64_t number = 0; // position among the kernel's nodes
   mlir::Location loc;
 };
 
@@ -54,13 +53,12 @@ public:
     return node->value;
   }
   bool isPresent(Node *node) { return !node->mayBeAbsent || node->present(*this); }
-  /// Starts an iteration of the scope.
   void enter(Scope &scope) { scope.epoch = ++epochs; }
   void set(Node *node, Cell value) {
     node->value = value;
     node->stamp = node->scope->epoch;
   }
-  /// Records the first error; the loops stop when they see it.
+  /// Records the first error; loops check it and stop.
   Cell fail(mlir::Location loc, const llvm::Twine &message) {
     if (!failed)
       error = locationText(loc) + message.str();
@@ -79,8 +77,8 @@ public:
     roundoffSeed = options.roundoffSeed;
     hasSingleRange = options.hasSingleRange;
   }
-  /// A float that the node just computed, moved by the roundoff. The node counts: a
-  /// value that is computed in two places is rounded in two ways.
+  /// Returns a float that the node just computed, moved by the roundoff. The direction depends on
+  /// the node: a value computed at two places is rounded in two ways.
   double moved(double value, const Node &node, uint64_t step = 0) const {
     if (hasSingleRange && std::isfinite(value)) {
       if (std::fabs(value) > std::numeric_limits<float>::max())
@@ -94,7 +92,7 @@ public:
         llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value), roundoffSeed) & 1;
     return std::fma(value, up ? roundoff : -roundoff, value); // 1 + 2^-53 is 1
   }
-  /// The same for a step of a sum or product of floats, or of a function of the user's.
+  /// Does the same for a step of a sum or product of floats, or of a user-defined monoid.
   Cell movedStep(Monoid monoid, Form form, Cell cell, const Node &node, uint64_t step) const {
     bool rounds = form.isFloat() &&
                   (monoid == Monoid::add || monoid == Monoid::mul || monoid == Monoid::user);
@@ -106,7 +104,7 @@ private:
   uint64_t epochs = 1;
 };
 
-/// An index or another value that a scope sets.
+/// An index or another value that its scope sets.
 struct ArgumentNode final : Node {
   using Node::Node;
   Cell compute(Machine &m) override {
@@ -114,8 +112,7 @@ struct ArgumentNode final : Node {
   }
 };
 
-/// Builds the graph of a region's scalar code. The derived builders add their
-/// dialect's ops.
+/// Builds the graph of a region's scalar code. Derived builders add their dialect's ops.
 class GraphBuilder {
 public:
   GraphBuilder(const Kernel &kernel, const Symbols &symbols, Machine &machine)
@@ -123,20 +120,21 @@ public:
   virtual ~GraphBuilder() = default;
 
 protected:
-  /// Makes the nodes of one op of a dialect; returns false if it has none.
+  /// Makes the nodes of a dialect's own op. Returns false if the op is not supported.
   virtual llvm::Expected<bool> buildSpecial(mlir::Operation *op) = 0;
 
   llvm::Error buildOp(mlir::Operation *op);
   Scope *makeScope(unsigned depth);
-  /// The deepest of the scopes the values live in, at least the kernel's.
+  /// Returns the deepest scope of the values; at least the kernel's.
   Scope *scopeOf(mlir::ValueRange values);
-  /// The deepest scope among the values a region takes from outside.
+  /// Returns the deepest scope among the values that a region captures.
   Scope *captureScope(mlir::Region &region);
   Node *nodeOf(mlir::Value value) { return nodes.lookup(value); }
   std::vector<Node *> nodesOf(mlir::ValueRange values);
-  /// Nodes for a block's arguments, set by their scope.
+  /// Makes the nodes for a block's arguments. Their scope sets their values.
   std::vector<Node *> makeArguments(mlir::Block &block, Scope *scope);
-  /// An expression over the symbols; one without a value is an error where it is needed.
+  /// Makes the node of an expression over the symbols. If it has no value, this is an error only if
+  /// a present value needs it.
   void makeExtent(mlir::Value value, llvm::Expected<int64_t> number);
   template <typename NodeTy, typename... Args>
   NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
@@ -152,7 +150,7 @@ protected:
   const Symbols &symbols;
   Machine &machine;
   Scope top;
-  /// Depth of the scope whose code is built.
+  /// Depth of the scope whose code is being built.
   unsigned depth = 0;
 
 private:

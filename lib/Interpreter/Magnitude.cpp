@@ -1,7 +1,7 @@
-//===- Magnitude.cpp - what the error of a result is measured by ----------===//
+//===- Magnitude.cpp - magnitudes of sums, for error bounds ---------------===//
 //
-// The magnitude of a definition [Def 24] is a definition too: it is written beside the
-// definition in a copy of the kernel, and interpreted as any other.
+// The magnitude of a definition [Def 24] is a definition too. It is added to a copy of the kernel,
+// and interpreted like any other.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interpreter/Magnitude.h"
@@ -17,16 +17,15 @@ using namespace moa;
 
 namespace {
 
-/// Writes magnitudes into a kernel of dnf.
 class MagnitudeBuilder {
 public:
   explicit MagnitudeBuilder(dnf::KernelOp kernel) : kernel(kernel), b(kernel.getContext()) {}
 
-  /// The output yields the magnitude of what it yielded.
+  /// Rewrites the output to yield the magnitude of its value.
   void rewrite(dnf::OutputOp output) { rewriteYield(output.getBody(), Part::Context); }
 
 private:
-  /// Where a value stands: around the outermost sums, or as a term of one.
+  /// The position of a value: outside the outermost sums, or as a term of one.
   enum class Part { Context, Term };
 
   bool holdsSum(Value value);
@@ -57,8 +56,8 @@ Value MagnitudeBuilder::yieldOf(dnf::ApplyOp apply) {
   return cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue();
 }
 
-/// Whether a value is linear in a sum, of a range or of two: that is the value, or an operand
-/// that stands in it as a factor, a numerator, or one of two that a condition picks.
+/// Returns true if a value is linear in a sum (a reduction or an addition): if it is one, or if
+/// such a value is a factor, a numerator, or a selected operand in it.
 bool MagnitudeBuilder::holdsSum(Value value) {
   if (auto known = sums.find(value); known != sums.end())
     return known->second;
@@ -81,7 +80,7 @@ bool MagnitudeBuilder::holdsSum(Value value) {
   return sums[value] = result;
 }
 
-/// Whether a term is itself a sum, or picks one: of its summands each is a term.
+/// Returns true if a term is itself a sum, or selects one: then each of its summands is a term.
 bool MagnitudeBuilder::isSumOfTerms(Value value) {
   if (auto known = sumsOfTerms.find(value); known != sumsOfTerms.end())
     return known->second;
@@ -113,7 +112,7 @@ Value MagnitudeBuilder::magnitude(Value value, Part part) {
   return result;
 }
 
-/// Of a value that holds a sum, or is one.
+/// Builds the magnitude of a value that is a sum or contains one.
 Value MagnitudeBuilder::build(Value value, Part part) {
   Operation *op = value.getDefiningOp();
   Location loc = value.getLoc();
@@ -142,7 +141,7 @@ Value MagnitudeBuilder::build(Value value, Part part) {
   return arith::AddFOp::create(b, loc, first, second);
 }
 
-/// Σ t: Σ of the magnitudes of the terms, over the same range.
+/// Builds the magnitude of Σ t: the sum of the magnitudes of the terms over the same range.
 Value MagnitudeBuilder::buildSum(dnf::ReduceOp reduce) {
   auto copy = cast<dnf::ReduceOp>(b.clone(*reduce));
   rewriteYield(copy.getBody(), Part::Term);
@@ -156,7 +155,7 @@ Value MagnitudeBuilder::buildApply(dnf::ApplyOp apply, Part part) {
   return copy.getResult();
 }
 
-/// The let beside `let` that yields the magnitude of what that yields.
+/// Returns the copy of `let` that yields the magnitude of its value.
 dnf::LetOp MagnitudeBuilder::magnitudeOf(dnf::LetOp let, Part part) {
   std::string name = (let.getSymName() + (part == Part::Term ? ".terms" : ".magnitude")).str();
   if (auto known = kernel.lookupSymbol<dnf::LetOp>(name))
@@ -178,7 +177,7 @@ llvm::Expected<std::vector<double>>
 moa::interpretMagnitudes(Operation *op, const KernelInputs &inputs, unsigned output,
                          ArrayRef<std::vector<int64_t>> indices) {
   auto kernel = cast<dnf::KernelOp>(op);
-  // A copy of the module, where monoids of the specification stand beside the kernel.
+  // Clone the module: the kernel may use user-defined monoids in it.
   OwningOpRef<ModuleOp> module = kernel->getParentOfType<ModuleOp>().clone();
   auto copy = module->lookupSymbol<dnf::KernelOp>(kernel.getSymName());
   MagnitudeBuilder builder(copy);

@@ -1,4 +1,4 @@
-//===- Magnitude.h - what the error of a result is measured by --*- C++ -*-===//
+//===- Magnitude.h - magnitudes of sums, for error bounds -------*- C++ -*-===//
 #ifndef MOA_INTERPRETER_MAGNITUDE_H
 #define MOA_INTERPRETER_MAGNITUDE_H
 
@@ -6,8 +6,8 @@
 
 namespace moa {
 
-/// Of elements of one output of a dnf.kernel their magnitudes [Def 24]: the values with
-/// the absolute values of the terms of the outermost sums, and of all around them.
+/// Returns the magnitudes [Def 24] of elements of one output of a dnf.kernel: the values with the
+/// absolute values of the terms of the outermost sums, and of the operands around these sums.
 llvm::Expected<std::vector<double>>
 interpretMagnitudes(mlir::Operation *kernel, const KernelInputs &inputs, unsigned output,
                     llvm::ArrayRef<std::vector<int64_t>> indices);

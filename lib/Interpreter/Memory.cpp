@@ -1,11 +1,10 @@
-//===- Memory.cpp - arrays behind flat addresses --------------------------===//
+//===- Memory.cpp - arrays with strides -----------------------------------===//
 #include "lib/Interpreter/Memory.h"
 
 using namespace mlir;
 using namespace moa;
 using namespace moa::interp;
 
-/// Calls f with the address of every element, in row-major order.
 template <typename F> void Memory::overAddresses(F f) const {
   if (countOf(shape) == 0)
     return;

@@ -1,4 +1,4 @@
-//===- Memory.h - arrays behind flat addresses ------------------*- C++ -*-===//
+//===- Memory.h - arrays with strides ---------------------------*- C++ -*-===//
 #ifndef MOA_INTERPRETER_MEMORY_H
 #define MOA_INTERPRETER_MEMORY_H
 
@@ -7,14 +7,14 @@
 
 namespace moa::interp {
 
-/// An array as onf addresses it: flat, with strides of its own. The strides
-/// leave gaps on every axis, so that an address computed from extents instead
-/// of strides, or a wrong one, hits a gap and is noticed.
+/// An array addressed as in onf: flat, with its own strides. The strides leave gaps on every axis.
+/// A wrong address, for example one computed from extents instead of strides, hits a gap and is
+/// detected.
 class Memory {
 public:
-  /// Without gaps it is row-major, as a workspace is. With a unit, which is a number of elements,
-  /// rows along the last axis are adjacent elements, and strides along the others whole units, gaps
-  /// among them.
+  /// Without gaps the array is row-major, as in a workspace. With a unit (a number of elements),
+  /// elements along the last axis are contiguous, and all other strides are multiples of the unit,
+  /// with gaps.
   Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true,
          int64_t unit = 0);
 
@@ -27,27 +27,27 @@ public:
     return address >= 0 && address < static_cast<int64_t>(marks.size()) && marks[address] != kGap;
   }
   Cell load(int64_t address) const { return cells[address]; }
-  /// Writes an element and returns how often it has been written.
+  /// Writes an element and returns how many times it has been written.
   unsigned store(int64_t address, Cell cell) {
     cells[address] = cell;
     return ++marks[address];
   }
-  /// Changes an element that has been written.
+  /// Changes an element that is already written.
   void set(int64_t address, Cell cell) { cells[address] = cell; }
-  /// The index of the element at an address, which is one of an element.
+  /// Returns the index of the element at a valid address.
   std::vector<int64_t> indexOf(int64_t address) const;
   int64_t addressOf(llvm::ArrayRef<int64_t> index) const;
   bool isWritten(int64_t address) const { return marks[address] != 0; }
   double read(int64_t address) const { return toStored(cells[address], form, element); }
-  /// Elements in row-major order; `missing` receives the index of the first
-  /// element never written, if any.
+  /// Returns the elements in row-major order. `missing` receives the index of the first element
+  /// never written, if any.
   Array gather(std::vector<int64_t> *missing) const;
 
   const std::string &getName() const { return name; }
   const std::vector<int64_t> &getShape() const { return shape; }
-  /// Outputs keep values of the type that is stored until they are read.
+  /// Sets the form of the stored values. Outputs keep it until they are read.
   void setForm(Form stored) { form = stored; }
-  /// Whether the copy engine reads it.
+  /// True if the copy engine reads the array.
   bool isCopied = false;
 
 private:

@@ -1,9 +1,9 @@
 //===- MoAInterpreter.cpp - whole arrays, operator by operator ------------===//
 //
-// Every operator is executed by its definition in docs/Spec.md. An element is
-// present, absent (masked) or undefined: an index outside its array or an
-// integer division by zero is an error only if something present needs it, as
-// it is for the compiled code, which evaluates elements on demand.
+// Executes every operator by its definition in docs/Spec.md. An element is present, absent (masked)
+// or undefined. An index outside its array, or an integer division by zero, makes an element
+// undefined. This is an error only if a present value needs the element, as in the compiled code,
+// which evaluates elements on demand.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interpreter/Kernel.h"
@@ -27,8 +27,8 @@ struct Whole {
   Type element;
   std::vector<int64_t> shape;
   std::vector<Cell> data;
-  /// Empty where every element is present. An undefined element's cell holds
-  /// the number of a fault.
+  /// Empty if every element is present. The cell of an undefined element holds the number of its
+  /// fault.
   std::vector<uint8_t> states;
 
   State state(int64_t k) const { return states.empty() ? Present : static_cast<State>(states[k]); }
@@ -81,9 +81,9 @@ private:
 
   const Whole &at(Value value) { return *values.find(value)->second; }
   Cell fault(Operation *op, const Twine &what);
-  /// Offsets of an operand whose axes stand at `axes` of the result.
+  /// Returns the strides of an operand whose axes are at `axes` of the result.
   static std::vector<int64_t> spread(const Whole &in, ArrayRef<int64_t> axes, size_t rank);
-  /// out[i] = in[f(i)], where f writes an index of `in`.
+  /// Computes out[i] = in[f(i)], where f writes an index of `in`.
   void view(Operation *op, const Whole &in, Whole &out,
             llvm::function_ref<void(ArrayRef<int64_t>, MutableArrayRef<int64_t>)> f);
   Expected<Array> output(const Whole &value, unsigned number);
@@ -100,7 +100,7 @@ private:
 // Helpers
 //===----------------------------------------------------------------------===//
 
-/// One fault per operation is kept, the first.
+/// Records a fault; only the first of each operation is kept.
 Cell MoAInterpreter::fault(Operation *op, const Twine &what) {
   auto [it, inserted] = faultOf.try_emplace(op, faults.size());
   if (inserted)
@@ -166,7 +166,7 @@ Error MoAInterpreter::apply(ExtentOp op, Whole &out) {
   auto value = evaluate(op.getExpr(), symbols);
   if (value)
     out.data[0] = ofInt(*value);
-  else // an error where something present needs it, as that of elements is
+  else // an error only if a present value needs it
     out.set(0, Undefined, fault(op, llvm::toString(value.takeError())));
   return Error::success();
 }
@@ -181,7 +181,7 @@ Error MoAInterpreter::apply(IotaOp op, Whole &out) {
 // Point-wise operators and masks
 //===----------------------------------------------------------------------===//
 
-/// True if the left operand of `and` or `or` on booleans is the result.
+/// Returns true if the left operand of `and` or `or` on booleans decides the result.
 static bool decides(MapOp op, const Whole &left, int64_t offset) {
   if (!left.element.isInteger(1) || left.state(offset) != Present)
     return false;
@@ -189,9 +189,9 @@ static bool decides(MapOp op, const Whole &left, int64_t offset) {
   return op.getFn() == ScalarFn::and_ ? !value : op.getFn() == ScalarFn::or_ && value;
 }
 
-/// The chosen operand for select, the first one that is present for otherwise. Absent if
-/// any operand is; else the left one where it decides and, or; else undefined if any
-/// operand is.
+/// Select gives the selected operand, otherwise the first present one. Any other function is absent
+/// if an operand is. Else `and` and `or` give a deciding left operand. Else the result is undefined
+/// if an operand is.
 Error MoAInterpreter::apply(MapOp op, Whole &out) {
   SmallVector<const Whole *, 3> inputs;
   SmallVector<std::vector<int64_t>, 3> strides;
@@ -342,7 +342,7 @@ Error MoAInterpreter::apply(InnerOp op, Whole &out) {
 // Data movement
 //===----------------------------------------------------------------------===//
 
-/// An index that is absent or undefined makes the element so.
+/// An absent or undefined index makes the element absent or undefined.
 Error MoAInterpreter::apply(PsiOp op, Whole &out) {
   const Whole &in = at(op.getInput());
   size_t frame = op.getFrame(), n = op.getIndices().size();

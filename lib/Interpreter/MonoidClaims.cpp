@@ -1,4 +1,4 @@
-//===- MonoidClaims.cpp - what a monoid of the user claims, tried ---------===//
+//===- MonoidClaims.cpp - tests of user-defined monoids -------------------===//
 #include "lib/Interpreter/MonoidClaims.h"
 #include "lib/Interpreter/UserMonoid.h"
 #include "lib/Support/MathTerm.h"
@@ -15,7 +15,7 @@ public:
   Claims(MonoidOp op, const UserMonoid &monoid)
       : name(op.getSymName().str()), monoid(monoid), form(monoid.getForm()) {}
 
-  /// A counterexample among these values, or "".
+  /// Returns a counterexample among these values, or "".
   std::string refute(ArrayRef<Cell> values) const {
     Cell e = monoid.getIdentity();
     for (Cell x : values)

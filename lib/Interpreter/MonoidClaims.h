@@ -1,4 +1,4 @@
-//===- MonoidClaims.h - what a monoid of the user claims, tried -*- C++ -*-===//
+//===- MonoidClaims.h - tests of user-defined monoids -----------*- C++ -*-===//
 #ifndef MOA_INTERPRETER_MONOIDCLAIMS_H
 #define MOA_INTERPRETER_MONOIDCLAIMS_H
 
@@ -6,10 +6,10 @@
 
 namespace moa {
 
-/// Tries on small values that every `moa.monoid` of the module has the identity
-/// that it names, commutes and associates (floats up to rounding). Reports the
-/// first counterexample as an error where it is among values that are not
-/// negative, and as a warning otherwise: the monoid may be meant for those only.
+/// Tests on small values that every `moa.monoid` of the module has the identity it names, commutes,
+/// and associates (floats up to rounding). Reports the first counterexample. It is an error among
+/// values that are not negative. Otherwise it is a warning, since the monoid may be meant only for
+/// such values.
 mlir::LogicalResult checkMonoidClaims(mlir::ModuleOp module);
 
 } // namespace moa

@@ -12,12 +12,12 @@ using llvm::Expected;
 
 namespace {
 
-/// Rows of tiles the interval claims are checked with where nothing is lifted.
+/// Rows per tile for checks of interval claims if nothing is lifted.
 constexpr int64_t kDefaultTile = 16;
 
 struct Nest;
 
-/// A store, or a loop nest inside a nest.
+/// A store, or an inner loop nest.
 struct Statement {
   explicit Statement(Location loc) : loc(loc) {}
   Location loc;
@@ -36,7 +36,7 @@ struct Nest {
   std::vector<Statement> statements;
   int64_t tileSize = kDefaultTile;
   Tile tile;
-  /// The array that chooses where the nest runs, and the value it then has.
+  /// For a versioned nest: the array that decides at which indices it runs, and the value there.
   const Memory *choices = nullptr;
   int64_t choice = 0;
 };
@@ -50,8 +50,8 @@ public:
   }
 
   Expected<std::vector<Array>> run(onf::KernelOp op, const Sample *sample);
-  /// Whether the row that writes an element of the sample was not found by its address, as
-  /// that of a catenation; there is no result then.
+  /// Set if the row that writes a sampled element was not found from its address, as with a
+  /// catenation. There is no result then.
   bool missesRow = false;
 
 private:
@@ -90,10 +90,10 @@ private:
   std::vector<std::unique_ptr<Fold>> folds;
   std::vector<std::unique_ptr<Nest>> nests;
   Nest *currentNest = nullptr;
-  /// Where elements of a state with one axis are read: by the indices of loops inside of
-  /// a nest, null for any other place.
+  /// The loops that read elements of a state with one axis by their own index; null for any other
+  /// reader.
   llvm::DenseMap<AccState *, SmallVector<onf::ForOp>> readers;
-  /// The output of a sample; nothing is stored to others.
+  /// The output of a sample; stores to other arrays are skipped.
   const Memory *only = nullptr;
 };
 
@@ -249,15 +249,15 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   return Error::success();
 }
 
-/// Whether a value is an element of an input as it was read, perhaps widened.
+/// Returns true if a value is an element of an array, possibly widened.
 static bool isElement(Value value) {
   while (auto widened = value.getDefiningOp<arith::ExtFOp>())
     value = widened.getIn();
   return bool(value.getDefiningOp<onf::LoadOp>());
 }
 
-/// F is a product, or a quotient x / y, which is the product of x and 1 / y: what is no
-/// element of an input is rounded to the acc's type.
+/// Rounds computed operands of a product or quotient to the acc's type. A quotient x / y is the
+/// product of x and 1 / y. Elements of arrays are not rounded.
 void ONFInterpreter::roundOperands(onf::AccOp op, AccState *acc) {
   Value term = cast<onf::YieldOp>(op.getValue().front().getTerminator()).getValues()[0];
   auto type = dyn_cast<FloatType>(*op.getOperandType());
@@ -309,7 +309,7 @@ Error ONFInterpreter::buildFold(onf::FoldOp op) {
                              piece.getFullUpper(), piece.getFull()});
     fold.bounds = nodesOf(op.getBounds());
     fold.tile = &currentNest->tile;
-    // The claims depend on the row's tile.
+    // The claims depend on the tile of the row.
     Scope *bounds = scopeOf(op.getBounds());
     fold.scope = bounds->depth > fold.scope->depth ? bounds : fold.scope;
     if (currentNest->scope->depth > fold.scope->depth)
@@ -386,7 +386,7 @@ void ONFInterpreter::executeStatement(Statement &statement) {
                                     memory.getName() + "' is written twice");
 }
 
-/// Whether the nest runs at the indices that are set.
+/// Returns true if the nest runs at the current indices.
 bool ONFInterpreter::isChosen(Nest &nest) {
   if (!nest.choices)
     return true;
@@ -442,8 +442,8 @@ Expected<std::vector<Array>> ONFInterpreter::runWhole() {
   return outputs;
 }
 
-/// The indices of a loop nest for an element that it writes: every one must stand in the
-/// address of a store with one axis' stride as its coefficient.
+/// Returns the indices at which a loop nest writes an element. Every index must occur in a store's
+/// address with the stride of one axis as its coefficient.
 std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsigned output,
                                                           ArrayRef<int64_t> index) {
   onf::StoreOp store;
@@ -472,9 +472,8 @@ std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsi
   return row;
 }
 
-/// Runs one row for one element of an output: a loop inside that writes the element at its
-/// own index runs for that index alone, and states that are read by such loops only are
-/// computed there and nowhere else.
+/// Runs one row for one element of an output. An inner loop that writes the element at its own
+/// index runs only for that index. States that only such loops read are computed only there.
 void ONFInterpreter::runRow(Nest &nest, const std::vector<int64_t> &row, unsigned output,
                             ArrayRef<int64_t> index) {
   std::vector<std::pair<Nest *, std::vector<std::vector<int64_t>>>> orders;
@@ -515,7 +514,7 @@ bool ONFInterpreter::storesTemporary(const Nest &nest) const {
 
 Expected<std::vector<Array>> ONFInterpreter::runSample(const Sample &sample) {
   Memory &memory = *memories[kernel.argNames.size() + sample.output];
-  // What elements of outputs load may be any element of a temporary.
+  // Compute all temporaries: the sampled elements may load any of their elements.
   for (auto &nest : nests)
     if (storesTemporary(*nest))
       execute(*nest);

@@ -60,7 +60,8 @@ void AccState::start() {
   old = identity;
 }
 
-/// c(d, d') ⊗ the state, and Σ cₖ·uₖ, for the references as they were and as they are.
+/// Rescales the state: c(d, d') ⊗ state, plus Σ cₖ·uₖ, for the old and new values of the
+/// references.
 void AccState::repair(Machine &m) {
   m.enter(*repairScope);
   for (auto [k, ref] : llvm::enumerate(refs)) {
@@ -106,7 +107,7 @@ void AccState::step(Machine &m) {
   bool isSingular = false, changed = false;
   for (auto [k, ref] : llvm::enumerate(refs)) {
     double now = toDouble(ref->state[0], ref->form);
-    isSingular |= now == singular[k]; // never, for NaN
+    isSingular |= now == singular[k]; // never true for NaN
     changed |= !(now == toDouble(ref->old, ref->form));
   }
   if (isSingular && touched) {
@@ -187,7 +188,7 @@ static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims, ArrayRef<int64_
   return quotient + (remainder != 0);
 }
 
-/// [max lower, min upper); a map without results bounds nothing.
+/// Returns [max lower, min upper). A map without results gives no bound.
 static std::pair<int64_t, int64_t> interval(AffineMap lower, AffineMap upper, const Tile &tile,
                                             ArrayRef<int64_t> operands) {
   int64_t low = std::numeric_limits<int64_t>::min();

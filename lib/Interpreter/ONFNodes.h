@@ -9,8 +9,8 @@
 
 namespace moa::interp {
 
-/// Σ coefficient · term + constant. One whose coefficients have no value for these
-/// symbols, as they divide by zero, is an error where its element is needed.
+/// Σ coefficient · term + constant. If a coefficient divides by zero for these symbols, `fault` is
+/// set; this is an error only if the element is needed.
 struct Address {
   std::vector<Node *> terms;
   std::vector<int64_t> coefficients;
@@ -38,7 +38,7 @@ struct LoadNode final : Node {
   bool isStored; // by a nest, not by the caller
 };
 
-/// The product x · y, or x · (1 / y), with operands that are rounded where they have a type.
+/// The product x · y or x · (1 / y). A factor with a type is rounded to it.
 struct RoundedProduct final : Node {
   struct Factor {
     Node *node;
@@ -51,13 +51,13 @@ struct RoundedProduct final : Node {
   bool divides;
 };
 
-/// The state of one acc, with the current value while its fold runs. As a node
-/// it is the value of a scalar state including the current index.
+/// The state of one acc, with the current value while its fold runs. As a node it is the value of a
+/// scalar state, including the current index.
 struct AccState final : Node {
   AccState(Scope *scope, mlir::Location loc) : Node(scope, loc) {}
   Cell compute(Machine &m) override { return m.fail(loc, "a state is read before its step"); }
   void start();
-  /// One step of the fold for a present index.
+  /// Performs one step of the fold, for a present index.
   void step(Machine &m);
   void repair(Machine &m);
   /// Adds the current term to the element at these indices.
@@ -70,50 +70,50 @@ struct AccState final : Node {
   Cell identity = ofInt(0);
   std::vector<int64_t> extents;
   std::vector<Cell> state;
-  std::optional<std::vector<int64_t>> needed; // indices of the one axis; all without a value
+  std::optional<std::vector<int64_t>> needed; // indices of the one axis; all if unset
   Cell old = ofInt(0);                        // of a scalar state, before the current index
   bool touched = false;
-  // F
+  // The term of the fold.
   Scope *valueScope = nullptr;
   std::vector<Node *> indices;
   Node *value = nullptr;
-  // repair
+  // Rescaling (R3): the correction factor from the old and new values of the referenced states.
   std::vector<AccState *> refs;
   std::vector<double> singular;
   Scope *repairScope = nullptr;
   std::vector<Node *> oldAndNew;
   Node *factor = nullptr;
-  ScalarFn combine = ScalarFn::mul; // what the repair does with its factor
-  std::vector<AccState *> others;   // what it adds, by the coefficients
+  ScalarFn combine = ScalarFn::mul; // combines the factor with the state
+  std::vector<AccState *> others;   // states added with these coefficients
   std::vector<Node *> coefficients;
 };
 
-/// Interval claims of a fold, evaluated for the tile a row lies in.
+/// Interval claims of a fold, evaluated for the tile of a row.
 struct PieceCheck {
   mlir::AffineMap visitLower, visitUpper, fullLower, fullUpper;
   bool full = false;
 };
 
-/// The tile of the nest's last axis that the current row lies in.
+/// The tile of the nest's last axis that contains the current row.
 struct Tile {
   int64_t first = 0, last = 0;
 };
 
 struct Fold {
   explicit Fold(mlir::Location loc) : loc(loc) {}
-  /// Runs the fold unless its results are those of the current iteration.
+  /// Runs the fold unless its results are up to date.
   void run(Machine &m);
 
   mlir::Location loc;
   std::string name;
-  Scope *scope = nullptr; // where the fold's value lives
+  Scope *scope = nullptr; // scope of the fold's value
   uint64_t stamp = 0;
   Scope *bodyScope = nullptr;
   Node *index = nullptr, *guard = nullptr;
   int64_t extent = 0;
   std::vector<int64_t> order; // indices in the order of the lifted digits
   std::vector<AccState *> accs;
-  /// Whether `pieces` claims anything; no piece claims that nothing is present.
+  /// True if the fold has `pieces`. With no pieces in the list, they claim that nothing is present.
   bool hasPieces = false;
   std::vector<PieceCheck> pieces;
   std::vector<Node *> bounds;
@@ -129,7 +129,7 @@ private:
   std::vector<Interval> visited, full;
 };
 
-/// A result of a fold; for a scalar state also its final value.
+/// A result of a fold. For a scalar state it is also the final value.
 struct FoldResult final : Node {
   FoldResult(Scope *scope, mlir::Location loc, Fold &fold, unsigned position)
       : Node(scope, loc), fold(fold), position(position) {}
@@ -150,7 +150,7 @@ struct AtNode final : Node {
   std::vector<Node *> indices;
 };
 
-/// Indices of a lifted axis, in the order of its digits, guarded by the extent.
+/// Returns the indices of a lifted axis in the order of its digits, guarded by the extent.
 std::vector<int64_t> liftedOrder(int64_t extent, onf::AxisAttr lift);
 
 } // namespace moa::interp

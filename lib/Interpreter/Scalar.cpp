@@ -31,7 +31,7 @@ int64_t moa::interp::wrap(int64_t value, unsigned width) {
   return static_cast<int64_t>(low | ~((uint64_t(1) << width) - 1));
 }
 
-/// Truncation toward zero; saturates, and NaN gives 0.
+/// Truncates toward zero. Saturates; NaN gives 0.
 static int64_t truncated(double value, unsigned width, bool isSigned) {
   if (std::isnan(value))
     return 0;
@@ -71,8 +71,8 @@ std::optional<Cell> moa::interp::ofAttribute(Attribute attr) {
   return std::nullopt;
 }
 
-/// A float cut to a type's precision and range: `round` makes an integer of the multiple of
-/// the last place that a number is.
+/// Rounds a float to a type's precision and range. `round` rounds the value, in units of its last
+/// place, to an integer.
 static double cutTo(double value, Type type, llvm::function_ref<double(double)> round) {
   auto format = dyn_cast<FloatType>(type);
   if (!format || format.isF64() || !std::isfinite(value) || value == 0)
@@ -93,7 +93,6 @@ static double cutTo(double value, Type type, llvm::function_ref<double(double)> 
 double moa::roundTo(double value, Type type) {
   if (isa<Float8E4M3FNType>(type)) // has no infinity: the largest number takes its place
     return fromFloat8(toFloat8(value));
-  // Ties to even.
   return cutTo(value, type, [](double x) { return std::nearbyint(x); });
 }
 

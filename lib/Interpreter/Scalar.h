@@ -24,25 +24,24 @@ inline Cell ofInt(int64_t i) {
   return cell;
 }
 
-/// How a scalar of an element type is kept: `width` 0 says float64.
+/// The representation of an element type's scalars: an integer width, or 0 for float64.
 struct Form {
   unsigned width = 0;
   bool isFloat() const { return width == 0; }
   static Form of(mlir::Type type);
 };
 
-/// An integer cut to the form's width.
+/// Truncates an integer to the width, sign-extended.
 int64_t wrap(int64_t value, unsigned width);
 Cell fromDouble(double value, Form form);
 double toDouble(Cell cell, Form form);
-/// What an array with elements of the form `to` holds of a value: an integer is
-/// cut to the width of an integer element.
+/// Returns the value stored in an array of form `to`: an integer is truncated to the width of an
+/// integer element.
 inline double toStored(Cell cell, Form from, Form to) {
   if (from.isFloat() || to.isFloat())
     return toDouble(cell, from);
   return toDouble(ofInt(wrap(cell.i, to.width)), to);
 }
-/// The value of a float, integer or boolean attribute.
 std::optional<Cell> ofAttribute(mlir::Attribute attr);
 
 enum class Code {
@@ -128,7 +127,6 @@ enum class Code {
   IToBool
 };
 
-/// A scalar operation with its types resolved.
 struct Instr {
   Code code = Code::Id;
   unsigned width = 0;         // of the operands, where they are integers
@@ -138,28 +136,27 @@ struct Instr {
   double times = 1, plus = 0; // PiecewiseExp2: of the exponent
 };
 
-/// Performs the operation; returns what is wrong with the operands, or null.
+/// Performs the operation. Returns an error about the operands, or null.
 const char *perform(const Instr &instr, const Cell *v, Cell &result);
 
-/// Whether the operation gives a float that a machine has to round.
+/// Returns true if the operation gives a float that real hardware rounds.
 bool isRounded(Code code);
 
-/// The operation of a point-wise function on an element type; nothing for
-/// `select`, which chooses among operands.
+/// Returns the operation of a point-wise function on an element type. Returns nothing for `select`,
+/// which is no operation on cells.
 std::optional<Instr> instrOf(ScalarFn fn, mlir::Type element);
-/// The conversion between element types; an `exact` one never rounds.
+/// Returns the conversion between element types; an `exact` one never rounds.
 Instr castOf(mlir::Type from, mlir::Type to, bool exact);
-/// The operation of an arith or math op of one result; nothing if it is none.
+/// Returns the operation of an arith or math op with one result, or nothing for other ops.
 std::optional<Instr> instrOf(mlir::Operation *op);
 
-/// x ⊕ y.
 Cell combine(Monoid monoid, Form form, Cell x, Cell y);
 Cell identityOf(Monoid monoid, mlir::Type type);
 
 class UserMonoid;
 
-/// A reduction in progress, `user` for the monoid `user`. Sums of floats are compensated
-/// (Neumaier), so that the oracle's own rounding does not grow with the range.
+/// A reduction in progress; `user` is set for a user-defined monoid. Sums of floats are compensated
+/// (Neumaier), so that the oracle's own rounding error does not grow with the range.
 class Accumulator {
 public:
   Accumulator(Monoid monoid, mlir::Type type, const UserMonoid *user = nullptr);
@@ -175,7 +172,7 @@ public:
     state.f = t;
   }
   Cell get() const;
-  /// What was wrong with the operands of the user's function, or null.
+  /// Returns an error about the operands of the user's function, or null.
   const char *getFault() const { return fault; }
 
 private:

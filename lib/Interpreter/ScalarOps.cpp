@@ -262,7 +262,7 @@ std::optional<Instr> moa::interp::instrOf(Operation *op) {
     instr.times = piecewise.getTimes().convertToDouble();
     instr.plus = piecewise.getPlus().convertToDouble();
   }
-  // Conversions the language inserted lose nothing; the user's own round.
+  // Implicit conversions are exact; the user's casts round.
   if (isa<FloatType>(result) && op->hasAttr("moa.round"))
     instr.round = result;
   return instr;

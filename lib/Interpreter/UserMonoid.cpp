@@ -1,4 +1,4 @@
-//===- UserMonoid.cpp - monoids of the specification, executed ------------===//
+//===- UserMonoid.cpp - execution of user-defined monoids -----------------===//
 #include "lib/Interpreter/UserMonoid.h"
 #include "lib/Interpreter/Kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- UserMonoid.h - monoids of the specification, executed ----*- C++ -*-===//
+//===- UserMonoid.h - execution of user-defined monoids ---------*- C++ -*-===//
 #ifndef MOA_INTERPRETER_USERMONOID_H
 #define MOA_INTERPRETER_USERMONOID_H
 
@@ -9,15 +9,15 @@
 
 namespace moa::interp {
 
-/// The body of a moa.monoid as straight-line code on cells; both forms of the
-/// body, operators on arrays of rank 0 and scalar ops, have the same one.
+/// The body of a moa.monoid as straight-line code on cells. Both forms of the body, operators on
+/// arrays of rank 0 and scalar ops, give the same code.
 class UserMonoid {
 public:
-  /// Null, with the reason in `why`, if the body holds an op without meaning.
+  /// Returns null, with the reason in `why`, if the body contains an unsupported op.
   static std::shared_ptr<const UserMonoid> make(MonoidOp op, std::string &why);
 
-  /// x ⊕ y; returns what is wrong with the operands, or null. As everywhere,
-  /// a value is needed only where a selection picks it.
+  /// Computes x ⊕ y. Returns an error about the operands, or null. A value is needed only if a
+  /// selection picks it.
   const char *apply(Cell x, Cell y, Cell &result) const;
   Cell getIdentity() const { return identity; }
   Form getForm() const { return form; }
@@ -36,7 +36,7 @@ private:
   Form form;
 };
 
-/// The monoid that a reduction or a state names; null for a named monoid.
+/// Returns the user-defined monoid of a reduction or a state, or null for a named monoid.
 llvm::Expected<std::shared_ptr<const UserMonoid>> getUserMonoid(mlir::Operation *op);
 
 } // namespace moa::interp

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// Conditions of one value beyond which only what they have in common is kept.
+/// Above this number of conditions of one value only their common conjuncts are kept.
 static constexpr size_t maxConditions = 16;
 
 Term Variables::get(unsigned depth, Term extent, StringRef name) {
@@ -98,7 +98,8 @@ static ArrayRef<Term> partsOf(const Term &condition) {
 
 static bool isBefore(Term a, Term b) { return a->id < b->id; }
 
-/// Whether a condition follows from its parts.
+/// Returns true if the conjuncts of `other` are a subset of those of `condition`, or `condition` is
+/// false.
 static bool implies(Term condition, Term other) {
   ArrayRef<Term> have = partsOf(condition), want = partsOf(other);
   return condition->isFalse() ||
@@ -127,7 +128,7 @@ static bool resolve(TermContext &terms, Term a, Term b, Term &both) {
   return true;
 }
 
-/// Joins a condition with others; false where it follows from one of them.
+/// Merges a condition into the list. Returns false if it follows from one of the list.
 bool Agenda::merge(SmallVectorImpl<Term> &conditions, Term &condition) {
   for (size_t k = 0; k < conditions.size();) {
     Term other = conditions[k], both;
@@ -284,7 +285,8 @@ void DNFAccesses::visit(Value value, Env &env, Term condition) {
   }
 }
 
-/// The first index of a let that an index is computed from, or null.
+/// Returns the first index of a let that `value` is computed from, or null. Searches `depth`
+/// operations.
 static BlockArgument indexOfLet(Value value, unsigned depth) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return isa<dnf::LetOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
@@ -295,8 +297,8 @@ static BlockArgument indexOfLet(Value value, unsigned depth) {
   return {};
 }
 
-/// What an index of a ψ, or of the application of a let, was written as. The index of a
-/// let itself is the one that the let is applied to, where it runs over the same extent.
+/// Returns the source text of an index of a ψ or of the application of a let. The index of a let
+/// itself has the text of the index that the let is applied to, if both have the same extent.
 LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env,
                                     StringAttr extent) {
   SmallVector<LocationAttr> texts = getSubscripts(reader->getLoc());
@@ -334,7 +336,8 @@ static unsigned depthAt(Operation *op) {
   return depth;
 }
 
-/// What a let reads at these indices, under the conditions on them.
+/// Visits the body of a let at these indices. Of the condition only the conjuncts about these
+/// indices are kept.
 void DNFAccesses::visitApply(dnf::ApplyOp op, Env &env, Term condition) {
   Arguments arguments;
   llvm::SetVector<Term> mentioned;

@@ -1,11 +1,12 @@
-//===- Accesses.h - which elements a level reads, and where -----*- C++ -*-===//
+//===- Accesses.h - which elements a level reads, and when ------*- C++ -*-===//
 //
-// The use relation of an output: for every element of an input that one element of
-// it depends on, the multi-index as terms over the output's index and the indices of
-// reductions, and the condition under which it is read. An element is read where its
-// value is needed: of a selection only the operand that is picked, of `and` and `or`
-// the right operand only where the left one does not decide, of a reduction only what
-// is present.
+// The use relation of an output: every element of an input that one element of the output depends
+// on. An access holds the multi-index, as terms over the output's index and the indices of
+// reductions, and the condition under which the element is read.
+//
+// An element is read only where its value is needed. A selection needs only the operand it picks.
+// `and` and `or` need the right operand only if the left one does not decide. A reduction needs
+// only its present elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_ACCESSES_H
@@ -25,26 +26,26 @@ namespace moa::validation {
 struct Access {
   int64_t input;
   llvm::SmallVector<Term> index;
-  Term condition; ///< false of what is written, but never read
+  Term condition; ///< false if the element is named, but never read
   mlir::Location place;
-  /// What the indices were written as; empty where that is not known.
+  /// The source texts of the indices; empty if unknown.
   llvm::SmallVector<mlir::LocationAttr> written = {};
 };
 
-/// Index variables of loops and reductions: one for every depth and extent, so that
-/// what two reductions share is read once.
+/// Index variables of loops and reductions. There is one for every depth and extent, so that
+/// reductions with a common subterm read it once.
 class Variables {
 public:
   explicit Variables(TermContext &terms) : terms(terms) {}
   Term get(unsigned depth, Term extent, llvm::StringRef name);
-  /// The user's name of a variable, the first one that it has.
+  /// Names a variable. The first name wins.
   void setName(Term variable, llvm::StringRef name);
-  /// The name of an index of a block, if the user has given one.
+  /// Names the index of a block if the user has given it a name.
   void setName(Term variable, mlir::BlockArgument index);
   bool isNamed(Term variable) const { return named.contains(variable); }
-  /// The extent of a variable, or null.
+  /// Returns the extent of a variable, or null.
   Term extentOf(Term variable) const { return extents.lookup(variable); }
-  /// Whether the variable has no value, its extent being the number 0.
+  /// Returns true if the variable has no value because its extent is the number 0.
   bool isEmpty(Term variable) const {
     Term extent = extentOf(variable);
     return extent && extent->is(TermKind::Number) && extent->value <= 0;
@@ -57,25 +58,27 @@ private:
   llvm::DenseSet<Term> named;
 };
 
-/// Index variables in a term.
 void collectIndices(Term term, llvm::SetVector<Term> &indices);
 
-/// The parts of a condition that speak of nothing but these index variables.
+/// Returns the conjuncts of a condition that mention no other index variables than these.
 Term restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices);
 
-/// Visits what a selection, `and` or `or` needs, where it needs it: of a selection the
-/// operand that is picked, of the others the right operand where the left one does not
-/// decide. False of other operations.
+/// Visits the operands of a selection, `and` or `or`, each where it is needed: the operand that a
+/// selection picks, and the right operand of `and` or `or` where the left one does not decide.
+/// Returns false for other operations.
 bool visitChoice(TermContext &terms, mlir::Operation *op, Term condition,
                  llvm::function_ref<void(mlir::Value, Term)> visit,
                  llvm::function_ref<Term(mlir::Value)> termOf);
 
-/// What is still to be visited: values in environments, which are numbers here, under the
-/// conditions where they are needed. The last one of the program comes first: whoever needs
-/// a value stands behind it, so that all of its conditions are known when its turn comes, and
-/// it is visited once for each that is left of them. Conditions are sets of parts; one with
-/// all parts of another one is implied by it, two that differ in one part and its negation
-/// are what they have in common, and of very many only that is kept, which is less than each.
+/// The worklist: values in environments (here numbers), each with the conditions under which it is
+/// needed. The last value in program order comes first. All users of a value stand after it, so all
+/// its conditions are known when its turn comes, and it is visited once for each condition that is
+/// left.
+///
+/// A condition is a set of conjuncts. It is dropped if another one has a subset of its conjuncts,
+/// and so covers it. Two conditions that differ only in one conjunct and its negation are merged
+/// into the conjuncts they share. If there are too many conditions, only their common conjuncts are
+/// kept, which covers them all.
 class Agenda {
 public:
   Agenda(TermContext &terms, mlir::Operation *kernel);
@@ -87,9 +90,8 @@ public:
     llvm::SmallVector<Term> conditions;
   };
   Item next();
-  /// Forgets what was visited.
   void clear() { entries.clear(), waiting.clear(); }
-  /// Where a value stands in the program, in its environment.
+  /// The position of a value in the program, within its environment.
   using Place = std::tuple<unsigned, unsigned, unsigned>;
   Place placeOf(mlir::Value value, unsigned env) const;
 
@@ -106,20 +108,19 @@ private:
   std::set<Place> waiting;
 };
 
-/// Accesses as they stand in the program.
 std::vector<Access> inOrder(std::vector<std::pair<Agenda::Place, Access>> &accesses);
 
 class DNFAccesses {
 public:
   DNFAccesses(TermContext &terms, Variables &variables, dnf::KernelOp kernel);
-  /// What the element of an output at its own index variables reads.
+  /// Returns the accesses of one element of an output, at the output's own index variables.
   std::vector<Access> of(dnf::OutputOp output);
 
 private:
   struct Env {
     llvm::DenseMap<mlir::Value, Term> values;
     unsigned depth = 0, number = 0;
-    /// Of a let: where it is applied, for the indices that it uses.
+    /// For a let: its application, which gives the indices of the let.
     dnf::ApplyOp call;
     Env *outer = nullptr;
   };
@@ -146,12 +147,11 @@ private:
   std::vector<std::pair<Agenda::Place, Access>> accesses;
 };
 
-/// An element that the operational level writes: the index on every axis. Temporaries are
-/// numbered behind the outputs.
+/// A store of the operational level: the index on every axis. Temporaries are numbered after the
+/// outputs.
 struct Write {
   unsigned output;
   llvm::SmallVector<Term> index;
-  /// Variables of the loops around.
   llvm::SmallVector<Term> loops;
   mlir::Operation *op;
 };
@@ -159,34 +159,35 @@ struct Write {
 class ONFAccesses {
 public:
   ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel);
-  /// Every store, in order; an error where an address is no multi-index.
+  /// Returns every store, in order. Fails if an address is no multi-index.
   mlir::FailureOr<std::vector<Write>> writes();
-  /// What the value of a store reads, in these names of the indices of the loops around. An
-  /// element of a temporary is what is stored there: reading it reads the inputs that this does.
+  /// Returns the accesses of the value of a store, with the indices of the enclosing loops renamed
+  /// to `rows`. A read of a temporary counts as the reads of the value stored there.
   mlir::FailureOr<std::vector<Access>> of(const Write &write,
                                           const llvm::DenseMap<Term, Term> &rows);
-  /// What the nest of a store reads as it computes arrays as a whole. A state that carries axes has
-  /// all of its elements where one is needed, whatever the condition says of the index of that one.
-  /// Nests that store temporaries are not entered.
+  /// Returns the accesses of the nest of a store when arrays are computed as a whole. A state that
+  /// carries axes then computes all its elements if any is needed, whatever the condition says of
+  /// the index read. Nests that store temporaries are not entered.
   mlir::FailureOr<std::vector<Access>> ofComputed(const Write &write,
                                                   const llvm::DenseMap<Term, Term> &rows);
-  /// Reads whole ranges where parts of them are read, for each part, as R4 or the specification
-  /// says it. Of the store that was read last: a part that is an index of its loops stays one.
+  /// Rewrites reads of the parts of a range (R4) to reads of the whole range. Parts whose index is
+  /// a loop of the store that was read last stay.
   void join(Access &access) { joinParts(access), dropParts(access); }
-  /// Whether arrays are computed as a whole: temporaries, or states that carry axes.
+  /// Returns true if the kernel has temporaries or states that carry axes.
   bool computesArrays();
-  /// The elements of temporaries that were read on the way.
+  /// Returns the accesses of temporaries that of() has met.
   llvm::ArrayRef<Access> ofTemporaries() const { return temporaries; }
 
 private:
-  /// Values inside of a state that carries axes, at one element of it; or those outside of
-  /// all such states: of the nest of an output, or of that of an element of a temporary.
+  /// Values inside a state that carries axes, at one element of it. The outermost environment holds
+  /// the values outside all such states: those of the nest of an output, or of an element of a
+  /// temporary.
   struct Env {
     llvm::DenseMap<mlir::Value, Term> values;
     unsigned number = 0;
     onf::AccOp acc;
     Env *outer = nullptr;
-    unsigned level = 0; // temporaries that were entered
+    unsigned level = 0; // number of temporaries entered
   };
   Env &makeEnv(onf::AccOp acc, Env *outer);
   static Env &homeOf(mlir::Region *region, Env &env);
@@ -214,13 +215,13 @@ private:
   onf::KernelOp kernel;
   Agenda agenda;
   llvm::DenseMap<Term, Term> rows;
-  llvm::DenseSet<Term> ownLoops;            // of the store that is read
+  llvm::DenseSet<Term> ownLoops;            // of the store being read
   llvm::DenseMap<mlir::Value, Term> wholes; // states that carry axes
   std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, Env *> elements;
   std::vector<std::unique_ptr<Env>> envs;
   std::vector<std::pair<Agenda::Place, Access>> accesses;
   std::vector<Access> temporaries;
-  bool isComputed = false; // what nests compute is read, not what outputs need
+  bool isComputed = false; // reads of whole nests (ofComputed), not only of needed elements
   bool failed = false;
 };
 

@@ -16,7 +16,8 @@ static std::string textOf(TermContext &terms, ArrayRef<Term> index) {
   return text + "]";
 }
 
-/// Every element once: a loop over the whole extent on every axis, and no other loop.
+/// Checks that every element is stored once: each axis has a loop over its whole extent, and there
+/// is no other loop.
 static LogicalResult checkWrite(Validator::State &state, const Write &write, StringRef name,
                                 ArrayType type) {
   TermContext &terms = state.terms;
@@ -48,10 +49,11 @@ static LogicalResult checkWrite(Validator::State &state, const Write &write, Str
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// An access, its index as it is where it is read, and the indices of reductions in it.
+/// An access with the index terms simplified under its condition, and the indices of reductions in
+/// them.
 struct Reading {
   Reading(TermContext &terms, Access &access, const DenseSet<Term> &rows) : access(access) {
-    // A reduction may be computed where it is needed only.
+    // A reduction may be computed only where it is needed.
     for (Term &entry : access.index)
       if (entry->height > 0)
         entry = terms.under(entry, access.condition);
@@ -65,13 +67,13 @@ struct Reading {
   SmallVector<Term> free;
 };
 
-/// Compares accesses up to the names of the indices of reductions.
+/// Compares accesses up to renaming of reduction indices.
 class Matcher {
 public:
   explicit Matcher(Validator::State &state) : state(state) {}
 
-  /// Whether `have`, with its reduction indices renamed, is `want`. The first index of a
-  /// range may stand for the index: rule R6 reads a term there.
+  /// Returns true if `have`, with its reduction indices renamed, equals `want`. With `first`, an
+  /// index may also be replaced by 0, the first of its range: rule R6 reads an element there.
   bool matches(const Reading &want, const Reading &have, bool first) {
     names.clear();
     if (want.access.input != have.access.input)
@@ -80,7 +82,7 @@ public:
            assign(have.free, want.free, first, want.access, have.access);
   }
 
-  /// The names in what was matched last, of indices that are not the first ones.
+  /// Returns the inverse renaming of the last match, without indices replaced by 0.
   DenseMap<Term, Term> namesBack() const {
     DenseMap<Term, Term> back;
     for (auto [have, want] : names)
@@ -120,7 +122,8 @@ private:
 };
 } // namespace
 
-/// Names the indices of reductions in `after` as the normal form does.
+/// Checks that `before` and `after` read the same elements. Renames the reduction indices in
+/// `after` to those of the normal form.
 static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Access> before,
                                   MutableArrayRef<Access> after, const DenseSet<Term> &rows,
                                   StringRef name) {
@@ -131,12 +134,12 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
                                [&](Access &access) { return Reading(terms, access, rows); });
   };
   SmallVector<Reading> wanted = readings(before), found = readings(after);
-  // Most accesses are renamed in the same way, and their conditions have much in common.
+  // Most accesses are renamed in the same way, and their conditions share many terms.
   DenseMap<Term, Term> names;
   Substitution renaming(terms, names);
   for (Reading &reading : found) {
     Access &access = reading.access;
-    // `before` has the whole index where `after` may have its first value.
+    // The access in `before` has the whole index where `after` may have its first value.
     if (llvm::none_of(wanted, [&](const Reading &other) {
           return matcher.matches(reading, other, /*first=*/true);
         }))
@@ -165,7 +168,8 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
   return success();
 }
 
-/// The store of output or temporary k: there is one, and it stores every element once.
+/// Returns the store of output or temporary k. Checks that there is one, and that it stores every
+/// element once.
 static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
                                   ArrayRef<Write> writes, unsigned k, std::vector<Fact> &facts) {
   StringRef name = onf.getArrayName(onf.getNumInputs() + k);
@@ -187,7 +191,7 @@ static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
   return write;
 }
 
-/// Every element of a temporary is stored once, in front of where it is read.
+/// Checks that every element of a temporary is stored once.
 static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf,
                                       ArrayRef<Write> writes, std::vector<Fact> &facts) {
   for (unsigned k = state.terms.inputNames.size(); k < onf.getBody().getNumArguments(); ++k)
@@ -198,7 +202,6 @@ static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf
   return success();
 }
 
-/// What is read of parameters and temporaries are elements of them.
 static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf,
                                  ArrayRef<Access> accesses) {
   for (const Access &access : accesses)
@@ -208,9 +211,9 @@ static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf,
   return success();
 }
 
-/// What a nest reads as it computes its array as a whole lies inside of the arrays, although the
-/// outputs may need only some elements of it: each element of a temporary is stored, and a state
-/// that carries an axis has each element of it.
+/// Checks that the nest of a store reads in bounds when it computes whole arrays. The outputs may
+/// need only some elements. But each element of a temporary is stored, and a state that carries an
+/// axis computes each of its elements.
 static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader,
                                    const Write &write, const DenseMap<Term, Term> &rows) {
   if (!reader.computesArrays())
@@ -225,7 +228,7 @@ static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, O
   return result;
 }
 
-/// The same for the nests of all temporaries.
+/// Checks the nests of all temporaries in the same way.
 static LogicalResult checkTemporariesComputed(Validator::State &state, onf::KernelOp onf,
                                               ONFAccesses &reader, ArrayRef<Write> writes) {
   for (const Write &write : writes)

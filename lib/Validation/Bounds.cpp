@@ -1,4 +1,4 @@
-//===- Bounds.cpp - every element lies inside of its array ----------------===//
+//===- Bounds.cpp - every access lies inside its array --------------------===//
 #include "dialects/MoA/IR/Unsigned.h"
 #include "lib/Validation/Predicate.h"
 #include "lib/Validation/State.h"
@@ -8,10 +8,10 @@ using namespace moa;
 using namespace moa::validation;
 
 //===----------------------------------------------------------------------===//
-// What is known of a kernel
+// The facts of a kernel
 //===----------------------------------------------------------------------===//
 
-/// `low..high` of an input: low ≤ element < high for every index.
+/// Reads the range `low..high` of an input: low ≤ element < high for every index.
 static llvm::Expected<Assumption> readRange(TermContext &terms, unsigned input, StringRef name,
                                             ArrayType type, StringRef range) {
   auto [low, high] = range.split("..");
@@ -37,7 +37,7 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
       terms.unsignedInputs.insert(terms.inputNames.size());
     terms.inputNames.push_back(name.str());
   }
-  // Of every parameter and result the entry points know that its extents are sizes.
+  // The entry points check that all extents of parameters and results are not negative.
   SmallVector<Type> arrays(inputs);
   for (Type type : resultTypes.getAsValueRange<TypeAttr>())
     arrays.push_back(type);
@@ -103,14 +103,14 @@ std::vector<std::vector<Access>> &Validator::State::accessesOf(dnf::KernelOp ker
 // One access
 //===----------------------------------------------------------------------===//
 
-/// Whether elements of arrays decide.
+/// Returns true if a term contains an array element.
 static bool readsArrays(Term term, DenseSet<Term> &seen) {
   return seen.insert(term).second &&
          (term->is(TermKind::Load) ||
           llvm::any_of(term->operands, [&](Term part) { return readsArrays(part, seen); }));
 }
 
-/// The parts of a condition that follow from indices and symbols.
+/// Returns the conjuncts of a condition that contain no array elements.
 static Term withoutArrays(TermContext &terms, Term condition) {
   Term kept = terms.truth(true);
   ArrayRef<Term> parts =
@@ -132,7 +132,7 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
   Term condition = isLoop ? terms.truth(true) : access.condition;
   if (!inside.insert({access.input, axis, index, condition}).second)
     return success();
-  // Nothing new of what holds whatever the condition is.
+  // Skip an index already shown to be in bounds under every condition.
   if (!facts && insideAlways.count({access.input, axis, index}))
     return success();
   Fact fact{Fact::Bounds,

@@ -61,7 +61,7 @@ static Term readFloatComparison(TermContext &terms, arith::CmpFOp op, Term a, Te
   }
 }
 
-/// The name of an operation on floats in terms.
+/// Returns the name in terms of a float operation, or an empty string.
 static StringRef realName(Operation *op) {
   return TypeSwitch<Operation *, StringRef>(op)
       .Case([](arith::AddFOp) { return "addf"; })

@@ -1,4 +1,4 @@
-//===- Inside.cpp - indices that stay inside of their axes ----------------===//
+//===- Inside.cpp - indices proved to lie inside their axes ---------------===//
 #include "lib/Validation/Inside.h"
 #include "lib/Validation/State.h"
 

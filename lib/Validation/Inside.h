@@ -1,8 +1,8 @@
-//===- Inside.h - indices that stay inside of their axes --------*- C++ -*-===//
+//===- Inside.h - indices proved to lie inside their axes -------*- C++ -*-===//
 //
-// What a program reads lies inside of its arrays where it reads it. A pass that reads elsewhere
-// too, as it leaves a condition out or computes an array as a whole, asks here whether that holds
-// for all values of the indices.
+// A program reads inside its arrays under the conditions of each read. A pass may drop a condition,
+// or compute an array as a whole, and then reads more elements. It first asks this class if the
+// index is in bounds for all values of the index variables.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_INSIDE_H
@@ -16,15 +16,15 @@ namespace moa::validation {
 
 class InsideProver {
 public:
-  /// Knows what the kernel requires of its sizes. What it assumes of elements of arrays is not
-  /// used: such elements may stand where the program reads none.
+  /// Takes the kernel's constraints on sizes as facts. Does not use assumptions about array
+  /// elements, since the program may not read the elements in question.
   explicit InsideProver(dnf::KernelOp kernel);
   ~InsideProver();
 
   TermContext &getTerms();
-  /// The variable of this number below an extent.
+  /// Returns the index variable of this number, which lies below an extent.
   Term getIndex(unsigned number, llvm::StringRef extent, llvm::StringRef name);
-  /// Whether 0 ≤ index < extent for all values of the variables; false where it is not shown.
+  /// Returns true if 0 ≤ index < extent is proved for all values of the variables.
   bool isInside(Term index, llvm::StringRef extent);
 
 private:

@@ -1,4 +1,4 @@
-//===- LinearSystem.cpp - whether a linear system has points --------------===//
+//===- LinearSystem.cpp - feasibility of a linear system ------------------===//
 #include "lib/Validation/Search.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
 #include "llvm/Support/MathExtras.h"
@@ -10,7 +10,7 @@ using namespace moa::validation;
 using presburger::IntegerPolyhedron;
 using presburger::PresburgerSpace;
 
-/// Unknowns up to which integer points are searched where rational ones exist.
+/// Largest number of unknowns for which integer points are searched if rational points exist.
 static constexpr unsigned maxSampled = 24;
 
 void Prover::System::add(Term sum, bool isEquality) {
@@ -54,7 +54,7 @@ IntegerPolyhedron Prover::System::polyhedron() const {
       set.addEquality(values);
       continue;
     }
-    // c·e + d ≥ 0 is e + ⌊d / c⌋ ≥ 0.
+    // c·e + d ≥ 0 becomes e + ⌊d / c⌋ ≥ 0.
     int64_t common = 0;
     for (int64_t value : ArrayRef<int64_t>(values).drop_back())
       common = std::gcd(common, value);

@@ -68,7 +68,7 @@ Element MoAReader::at(Value array, ArrayRef<Term> index, unsigned depth) {
   return result;
 }
 
-/// One operator, by its definition in docs/Spec.md.
+/// Reads one operator by its definition in docs/Spec.md.
 Element MoAReader::compute(Operation *op, ArrayRef<Term> i, unsigned depth) {
   Term always = terms.truth(true);
   if (auto constant = dyn_cast<ConstantOp>(op))
@@ -117,8 +117,8 @@ Element MoAReader::compute(Operation *op, ArrayRef<Term> i, unsigned depth) {
   return at(op->getOperand(0), index, depth);
 }
 
-/// Def 8; of a selection only the operand that is picked matters, of otherwise(a, b) only a
-/// where it is present (Def 9).
+/// Def 8. A selection needs only the operand it picks; otherwise(a, b) needs a only where a is
+/// present (Def 9).
 Element MoAReader::map(MapOp op, ArrayRef<Term> i, unsigned depth) {
   SmallVector<Term> values;
   SmallVector<Term> present;
@@ -193,7 +193,7 @@ Element MoAReader::gather(PsiOp op, ArrayRef<Term> i, unsigned depth) {
   return {x.value, terms.both(present, x.presence)};
 }
 
-/// Def 5, for each group of axes with equally many elements by itself (Lemma 11).
+/// Def 5, for each group of axes with equal element counts separately (Lemma 11).
 Element MoAReader::reshape(ReshapeOp op, ArrayRef<Term> i, unsigned depth) {
   ArrayType to = op.getResult().getType(), from = op.getInput().getType();
   auto extentsOf = [&](ArrayType type) {
@@ -205,7 +205,7 @@ Element MoAReader::reshape(ReshapeOp op, ArrayRef<Term> i, unsigned depth) {
   SmallVector<Term> v = extentsOf(to), s = extentsOf(from), index;
   size_t a = 0, b = 0;
   while (a < v.size() || b < s.size()) {
-    // The shortest beginning of v that has as many elements as one of s.
+    // Finds the shortest prefix of v with as many elements as a prefix of s.
     size_t endA = v.size(), endB = s.size();
     Term count = terms.number(1);
     bool found = false;
@@ -245,7 +245,6 @@ Element MoAReader::catenate(CatOp op, ArrayRef<Term> i, unsigned depth) {
   return {terms.select(first, a.value, b.value), terms.select(first, a.presence, b.presence)};
 }
 
-/// A scalar function on values of one type.
 Term MoAReader::function(ScalarFn fn, ArrayRef<Term> x, Type type) {
   bool isFloat = isa<FloatType>(type), isBool = type.isInteger(1);
   auto real = [&](StringRef name) { return terms.scalar(name, type, x); };

@@ -28,7 +28,7 @@ ONFAccesses::Env &ONFAccesses::makeEnv(onf::AccOp acc, Env *outer) {
   return env;
 }
 
-/// The environment of what stands in a region: that of the innermost state around it.
+/// Returns the environment of values in a region: that of the innermost enclosing state.
 ONFAccesses::Env &ONFAccesses::homeOf(Region *region, Env &env) {
   Env *home = &env;
   while (home->outer && !home->acc.getValue().isAncestor(region))
@@ -40,7 +40,7 @@ ONFAccesses::Env &ONFAccesses::homeOf(Region *region, Env &env) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-/// Loops and folds around an operation, whose indices it may use.
+/// Counts the indices of the loops and folds around an operation.
 unsigned ONFAccesses::depthOf(Operation *loop) {
   unsigned depth = 0;
   for (Operation *op = loop->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
@@ -48,7 +48,7 @@ unsigned ONFAccesses::depthOf(Operation *loop) {
   return depth;
 }
 
-/// An index of a loop, a fold or a state that carries axes.
+/// Returns the term of an index of a loop, a fold or a state that carries axes.
 Term ONFAccesses::termOfArgument(BlockArgument argument, unsigned level) {
   Operation *loop = argument.getOwner()->getParentOp();
   unsigned number = argument.getArgNumber(), depth = depthOf(loop) + number + (level << 8);
@@ -64,18 +64,19 @@ Term ONFAccesses::termOfArgument(BlockArgument argument, unsigned level) {
     extent = cast<StringAttr>(acc.getExtents()[number]).getValue();
     name = cast<StringAttr>(acc.getNames()[number]).getValue();
   } else {
-    // The values of a state before and behind a step.
+    // The values of a state before and after a step.
     return terms.scalar("state" + std::to_string(argument.getArgNumber()), argument.getType(), {});
   }
-  // Apart from the variables of the normal form, with which they are compared; and rows
-  // apart from folds, since a row's index is known in a fold beside its loop.
+  // These variables differ from those of the normal form, with which they are compared. Loops and
+  // folds have separate spaces, since the same depth and extent may occur in both.
   unsigned space = isa<onf::ForOp>(loop) ? 1u << 16 : 1u << 17;
   Term index = variables.get(space + depth, terms.extent(extent), name);
   Term row = rows.lookup(index);
   return row ? row : index;
 }
 
-/// The axis whose stride is among the factors of a product, and the other factors.
+/// Splits a product into the stride of an axis, of which there must be exactly one, and the other
+/// factors. Returns the axis and these factors.
 static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, Term product,
                                                            ArrayRef<Term> strides) {
   ArrayRef<Term> factors =
@@ -96,7 +97,7 @@ static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, T
   return std::make_pair(*axis, rest);
 }
 
-/// Σ coefficient · term + constant as one index per axis: what stands at its stride.
+/// Rewrites Σ coefficient · term + constant to one index per axis: the factor of the axis's stride.
 template <typename OpT> FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
   StringRef name = kernel.getArrayName(cast<BlockArgument>(op.getArray()).getArgNumber());
   SmallVector<Term> strides, index;
@@ -132,7 +133,7 @@ template <typename OpT> FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT
 }
 
 //===----------------------------------------------------------------------===//
-// What is written and read
+// Writes and reads
 //===----------------------------------------------------------------------===//
 
 FailureOr<std::vector<Write>> ONFAccesses::writes() {
@@ -166,7 +167,7 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   ownLoops.clear();
   for (Term loop : write.loops)
     ownLoops.insert(names.contains(loop) ? names.lookup(loop) : loop);
-  // A store that never runs reads nothing.
+  // A store in an empty loop reads nothing.
   if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
     return std::vector<Access>();
   need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(),
@@ -191,7 +192,7 @@ FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write,
   return result;
 }
 
-/// The condition on sizes under which the nest of a store is launched.
+/// Returns the condition on sizes under which the nest of a store is launched.
 Term ONFAccesses::whereRun(Operation *store) {
   Term condition = terms.truth(true);
   for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
@@ -209,8 +210,8 @@ bool ONFAccesses::computesArrays() {
          kernel.walk([](onf::AtOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// R4 by a condition: L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉ holds for one p of every j < M, so that
-/// where p is of no other use the part matters no more.
+/// Drops the two conditions of R4, L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉. Exactly one p satisfies them
+/// for every j < M, so they may go if p has no other use.
 void ONFAccesses::dropParts(Access &access) {
   ArrayRef<Term> conditions = access.condition->is(TermKind::And)
                                   ? access.condition->operands
@@ -231,7 +232,7 @@ void ONFAccesses::dropParts(Access &access) {
           count !=
               terms.quotient(terms.sum(range, terms.number(-factor - 1)), terms.number(-factor)))
         continue;
-      // The other end: L·p + L − 1 − j ≥ 0.
+      // The upper bound: L·p + L − 1 − j ≥ 0.
       Term other = terms.notNegative(terms.sum(
           terms.sum(terms.scaled(part, -factor), terms.scaled(j, -1)), terms.number(-factor - 1)));
       if (!llvm::is_contained(conditions, other))
@@ -252,10 +253,10 @@ void ONFAccesses::dropParts(Access &access) {
   }
 }
 
-/// R4 reads element L·p + q of a range of M where that is below M, for every p < ⌈M/L⌉ and
-/// q < L: each element of the range once, so that L·p + q is one index below M. Parts may be read
-/// from the last one on. An index of the loops is no part: block sums as Σ_q x[16·p + q] for each p
-/// read one part.
+/// Replaces the parts of R4 by one index. R4 reads element L·p + q of a range M if it is below M,
+/// for every p < ⌈M/L⌉ and q < L. This reads each element of the range once, so L·p + q becomes one
+/// index below M. The parts may also be read in reverse order. Indices of the store's loops are
+/// kept: block sums as Σ_q x[16·p + q] for each p read one part.
 void ONFAccesses::joinParts(Access &access) {
   ArrayRef<Term> conditions = access.condition->is(TermKind::And)
                                   ? access.condition->operands
@@ -307,7 +308,7 @@ onf::StoreOp ONFAccesses::storeOf(onf::LoadOp load) {
   return kernel.isTemporary(number) ? kernel.getStore(number) : onf::StoreOp();
 }
 
-/// The environment of the nest that stores the element of a temporary at these indices.
+/// Returns the environment of the nest that stores the element of a temporary at these indices.
 ONFAccesses::Env &ONFAccesses::stored(onf::StoreOp store, Env &reader, ArrayRef<Term> indices) {
   std::vector<Term> key(indices.begin(), indices.end());
   key.push_back(terms.number(reader.level));
@@ -316,7 +317,7 @@ ONFAccesses::Env &ONFAccesses::stored(onf::StoreOp store, Env &reader, ArrayRef<
     return *entry;
   entry = &makeEnv({}, nullptr);
   entry->level = reader.level + 1;
-  // Its address is the index of a loop on every axis, which onf-verify has seen.
+  // onf-verify has checked that the address is a loop index on every axis.
   auto array = cast<BlockArgument>(store.getArray());
   for (auto [term, text] :
        llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
@@ -330,7 +331,7 @@ static onf::AccOp accOf(onf::FoldOp fold, unsigned number) {
   return fold.getBody().front().getTerminator()->getOperand(number).getDefiningOp<onf::AccOp>();
 }
 
-/// The parts of a condition that mention none of these indices.
+/// Returns the conjuncts of a condition that mention none of these indices.
 static Term without(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices) {
   Term kept = terms.truth(true);
   for (Term part : condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition)) {
@@ -380,9 +381,9 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
   }
 }
 
-/// Visits an element of a state that carries axes. Where arrays are computed as a whole it is every
-/// one: the index of the element that is read is any index of the axis, and the conditions that
-/// know it say nothing.
+/// Visits an element of a state that carries axes. If arrays are computed as a whole, this means
+/// every element: the index read is replaced by any index of the axis, and conditions on it are
+/// dropped.
 void ONFAccesses::visitAt(onf::AtOp at, Env &env, Term condition) {
   auto fold = at.getState().getDefiningOp<onf::FoldOp>();
   unsigned number = cast<OpResult>(at.getState()).getResultNumber();
@@ -404,7 +405,7 @@ void ONFAccesses::visitAt(onf::AtOp at, Env &env, Term condition) {
   visitState(fold, number, carried(acc, env, indices), condition);
 }
 
-/// The environment in which a state's carried axes have these indices.
+/// Returns the environment in which the carried axes of a state have these indices.
 ONFAccesses::Env &ONFAccesses::carried(onf::AccOp acc, Env &env, ArrayRef<Term> indices) {
   Env &outer = homeOf(acc->getParentRegion(), env);
   Env *&entry = elements[{acc, &outer, std::vector<Term>(indices.begin(), indices.end())}];
@@ -424,7 +425,7 @@ void ONFAccesses::visitState(onf::FoldOp fold, unsigned number, Env &env, Term c
     need(guard.getCondition(), env, condition);
     condition = terms.both(condition, termOf(guard.getCondition(), env));
   }
-  // Of this environment, though the state stands outside of its own elements.
+  // The state belongs to this environment, although its operation stands outside its elements.
   if (!condition->isFalse())
     agenda.add(accOf(fold, number).getResult(), env.number, condition);
 }
@@ -443,9 +444,9 @@ void ONFAccesses::visitAcc(onf::AccOp acc, Env &env, Term condition) {
 // Terms
 //===----------------------------------------------------------------------===//
 
-/// A state at the end of its fold is a reduction. One that refers to others is that of
-/// the terms with their values at the end: what R3 says of a repair, and of terms that
-/// start again.
+/// Returns the state at the end of its fold as a reduction. If its terms refer to other states,
+/// these have their final values. This is the meaning of rescaling by R3, and of terms that start
+/// again.
 Term ONFAccesses::termOfState(onf::AccOp acc, Env &env) {
   auto fold = cast<onf::FoldOp>(acc->getParentOp());
   Term present = terms.truth(true);
@@ -500,7 +501,7 @@ Term ONFAccesses::compute(Value value, Env &env) {
       operands.push_back(termOf(operand, env));
     result = readScalar(terms, op, operands);
   }
-  // What stands for itself: a state that carries axes, as a whole.
+  // A state that carries axes, as a whole, is an opaque term.
   if (!result) {
     Term &whole = wholes[value];
     if (!whole)

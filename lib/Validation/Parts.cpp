@@ -1,9 +1,9 @@
 //===- Parts.cpp - parts of a goal as indices (Lemmas 5, 16 and 18) -------===//
 //
-// A goal in which quotients stand inside of quotients, or minima inside of products, is
-// shown from the inside out: what is known to lie in 0 … a − 1 becomes an index of that
-// range, an index that is divided becomes its digits. What is left is a polynomial in
-// indices, which is least where each of them is at an end of its range.
+// Proves goals with quotients inside quotients, or minima inside products, from the inside out. A
+// part known to lie in 0 … a − 1 becomes an index of that range, and an index that is divided
+// becomes its digits. The rest is a polynomial in indices, whose least value is at an end of each
+// range.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Validation/Search.h"
@@ -13,18 +13,17 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// Parts of one goal that become indices.
+/// Largest number of parts of one goal that become indices.
 static constexpr unsigned maxParts = 16;
-/// Extents that are tried for a part.
+/// Largest number of extents that are tried for a part.
 static constexpr size_t maxExtents = 8;
-/// Combinations of remainders.
+/// Largest number of combinations of remainders.
 static constexpr size_t maxRemainders = 16;
 
 //===----------------------------------------------------------------------===//
 // Corners (Lemma 5)
 //===----------------------------------------------------------------------===//
 
-/// Whether a part of a term has a property.
 static bool anyPart(Term term, llvm::function_ref<bool(Term)> has) {
   DenseSet<Term> seen;
   std::function<bool(Term)> visit = [&](Term part) {
@@ -37,7 +36,7 @@ static bool mentions(Term term, Term part) {
   return anyPart(term, [&](Term x) { return x == part; });
 }
 
-/// Symbols that are factors of a polynomial's parts.
+/// Collects the symbols that are factors of a polynomial's parts.
 static void collectSymbols(Term e, llvm::SetVector<Term> &symbols) {
   for (Term operand : e->operands) {
     if (operand->is(TermKind::Symbol))
@@ -47,8 +46,8 @@ static void collectSymbols(Term e, llvm::SetVector<Term> &symbols) {
   }
 }
 
-/// The coefficient of an index in a polynomial of degree 1 in it, and what is left; nothing
-/// where the index stands anywhere else.
+/// Splits a polynomial of degree at most 1 in an index into the coefficient of the index and the
+/// rest. Returns nothing if the index occurs in any other way.
 static std::optional<std::pair<Term, Term>> coefficientOf(TermContext &terms, Term e, Term index) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
@@ -74,14 +73,14 @@ static std::optional<std::pair<Term, Term>> coefficientOf(TermContext &terms, Te
   return std::make_pair(factor, rest);
 }
 
-/// Whether products of symbols and indices are all that a term holds.
+/// Returns true if a term consists of sums and products of symbols, indices and numbers.
 static bool isPolynomial(Term term) {
   return term->is(TermKind::Symbol) || term->is(TermKind::Index) || term->is(TermKind::Number) ||
          ((term->is(TermKind::Sum) || term->is(TermKind::Product)) &&
           llvm::all_of(term->operands, isPolynomial));
 }
 
-/// A sum of products of symbols and indices.
+/// Returns true if a term is a sum of products of sizes and indices without negative coefficients.
 static bool isSum(Term term) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
@@ -94,13 +93,13 @@ static bool isSum(Term term) {
          });
 }
 
-/// Of a fact x − P ≥ 0, x a symbol, x is P + y for a y ≥ 0; a polynomial without negative
-/// coefficients in what is then left is not negative.
+/// Proves e ≥ 0 by a change of variables. A fact x − P ≥ 0 with a symbol x is x = P + y for some y
+/// ≥ 0. If e has no negative coefficients after these substitutions, e is not negative.
 bool Prover::isSumOfDistances(Term e, ArrayRef<Term> known) {
   if (isSum(e))
     return true;
   DenseMap<Term, Term> with;
-  SmallVector<Term> replaced; // the keys, in an order that no address decides
+  SmallVector<Term> replaced; // the keys of `with`, in an order independent of addresses
   DenseSet<Term> distances;
   for (Term fact : known) {
     if (!fact->is(TermKind::NotNegative))
@@ -117,7 +116,7 @@ bool Prover::isSumOfDistances(Term e, ArrayRef<Term> known) {
     if (it == parts.end())
       continue;
     Term symbol = it->first, rest = terms.difference(distance, symbol);
-    // That a sum of what is not negative is not negative says nothing of its parts.
+    // A fact that is itself a sum without negative coefficients says nothing.
     if (mentions(rest, symbol) || isSum(rest))
       continue;
     Term more = indexOf(distance, nullptr, "d"), above = terms.difference(more, rest);
@@ -151,7 +150,7 @@ std::vector<DenseMap<Term, Term>> Prover::remaindersIn(Term e) {
   return cases;
 }
 
-/// By Lemma 5, or for each remainder of the symbols that are divided (Lemma 18).
+/// Proves e ≥ 0 as above (Lemma 5), or for each remainder of the divided symbols (Lemma 18).
 bool Prover::isSumOfDistances(Term e, Term condition, std::set<std::string> &lemmas) {
   SmallVector<Term> known;
   for (Term part : condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition))
@@ -225,7 +224,7 @@ Proof Prover::attemptCorner(Term goal, Term condition, bool bySearch) {
   Proof inner;
   if (least != goal)
     inner = attempt(least, condition, {}, 0);
-  // Symbols are not negative, either.
+  // Symbols are not negative either.
   if (!inner.holds)
     if (Term other = leastAtCorner(least, condition, proof.lemmas, /*ofSymbols=*/true);
         other != least)
@@ -239,7 +238,7 @@ Proof Prover::attemptCorner(Term goal, Term condition, bool bySearch) {
 // Parts as indices (Lemma 16)
 //===----------------------------------------------------------------------===//
 
-/// u / b as far as one monomial of b divides the parts of u.
+/// Divides u by b as far as the leading monomial `lead` of b divides parts of u.
 static Term divideBy(TermContext &terms, Term u, Term b, std::pair<Term, int64_t> lead) {
   Term quotient = terms.number(0);
   for (unsigned step = 0; step < 16; ++step) {
@@ -259,7 +258,7 @@ static Term divideBy(TermContext &terms, Term u, Term b, std::pair<Term, int64_t
   return quotient;
 }
 
-/// What ⌊e/b⌋ may be below of, for e ≤ most.
+/// Collects candidates a for ⌊e/b⌋ < a, where e ≤ most.
 static void collectExtents(TermContext &terms, Term most, Term b, llvm::SetVector<Term> &extents) {
   Term one = terms.number(1);
   if (b->is(TermKind::Number)) {
@@ -294,13 +293,13 @@ bool Prover::Parts::isShown(Term e) {
   return proof.holds;
 }
 
-/// Whether no index and no element is part of a term.
+/// Returns true if a term contains neither indices nor array elements.
 static bool isOfSizes(Term term) {
   return !anyPart(term, [](Term x) { return x->is(TermKind::Index) || x->is(TermKind::Load); });
 }
 
-/// The innermost part that was not tried, but for quotients that are parts of the goal itself,
-/// and those that these divide: Lemma 15 takes them away.
+/// Returns the innermost part not tried yet. Skips quotients that are summands of the goal with
+/// coefficient ±1, and their dividends that are quotients too: Lemma 15 eliminates them.
 Term Prover::Parts::next() {
   SmallVector<std::pair<Term, int64_t>> outermost;
   int64_t constant = 0;
@@ -319,7 +318,7 @@ Term Prover::Parts::next() {
   std::function<void(Term)> visit = [&](Term term) {
     if (found || !seen.insert(term).second)
       return;
-    // Of an extreme that divides it is asked which one it is.
+    // An extreme in a divisor is only decided, in nameQuotient().
     bool divides = term->is(TermKind::Quotient);
     llvm::for_each(divides ? term->operands.take_front() : term->operands, visit);
     if (!found && (divides || isExtreme(term)) && !isOfSizes(term) && tried.insert(term).second)
@@ -329,7 +328,7 @@ Term Prover::Parts::next() {
   return found;
 }
 
-/// Whether 0 ≤ part < extent, for one of the extents; then the part is an index of that range.
+/// Returns an index below the first extent for which `isBelow` proves part < extent, or null.
 Term Prover::Parts::indexFor(Term part, ArrayRef<Term> extents,
                              llvm::function_ref<bool(Term)> isBelow) {
   for (Term extent : extents.take_front(maxExtents))
@@ -351,7 +350,7 @@ bool Prover::Parts::nameQuotient(Term quotient) {
   for (Term x : factors)
     if (auto split = coefficientOf(terms, e, x))
       extents.insert(split->first);
-  // e < a·b
+  // Try to prove e < a·b.
   Term index = indexFor(quotient, extents.getArrayRef(), [&](Term a) {
     return isShown(terms.difference(terms.difference(terms.product(a, b), one), e));
   });
@@ -373,7 +372,7 @@ bool Prover::Parts::nameQuotient(Term quotient) {
   return true;
 }
 
-/// Whether an extreme is one of its operands; then it is this one everywhere.
+/// Replaces an extreme by one of its operands if the operand is proved to be the extreme.
 bool Prover::Parts::decide(Term extreme) {
   for (unsigned k : {0, 1}) {
     Term x = extreme->operands[k], y = extreme->operands[1 - k];
@@ -399,7 +398,7 @@ bool Prover::Parts::nameExtreme(Term extreme) {
     }
   };
   collect(extreme);
-  // Elements of arrays and quotients bound nothing.
+  // Candidates that contain indices bound nothing.
   llvm::SmallVector<Term> sizes;
   for (Term extent : extents)
     if (llvm::SetVector<Term> indices; collectIndices(extent, indices), indices.empty())

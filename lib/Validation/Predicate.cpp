@@ -8,8 +8,8 @@ using namespace moa;
 using namespace moa::validation;
 
 namespace {
-/// Recursive descent; operators from loose to tight: or, and, not, comparisons,
-/// + −, * / %, −.
+/// A recursive-descent parser. Operators by increasing precedence: or, and, not, comparisons, + −,
+/// * / %, unary −.
 class Parser {
 public:
   Parser(TermContext &terms, StringRef text, ArrayRef<Type> types)
@@ -34,7 +34,7 @@ public:
     return llvm::createStringError("'" + text + "' cannot be read: " + message);
   }
 
-  /// An integer over these index variables too; null if the text is none.
+  /// Parses an integer that may use these index variables. Returns null on any other text.
   Term runInteger(const llvm::StringMap<Term> &names) {
     variables = names;
     Term result = sum();

@@ -7,14 +7,14 @@
 
 namespace moa::validation {
 
-/// Reads a predicate over the symbols and the elements of inputs, as kernels carry it:
-/// `H%G == 0`, `[b, p] table[b, p] < NP`. Names in front, in brackets, are index
-/// variables and stand for every index.
+/// Parses a predicate over symbols and elements of inputs in the syntax of kernel attributes: `H%G
+/// == 0`, `[b, p] table[b, p] < NP`. The leading names in brackets are universally quantified index
+/// variables.
 llvm::Expected<Term> parsePredicate(TermContext &terms, llvm::StringRef text,
                                     llvm::ArrayRef<mlir::Type> inputTypes);
 
-/// Reads an integer over these, index variables by name, and symbols and elements of
-/// inputs; null if the text is anything else.
+/// Parses an integer over these index variables (by name), symbols and elements of inputs. Returns
+/// null for any other text.
 Term parseInteger(TermContext &terms, llvm::StringRef text, llvm::ArrayRef<mlir::Type> inputTypes,
                   const llvm::StringMap<Term> &variables);
 

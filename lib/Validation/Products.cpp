@@ -1,15 +1,15 @@
-//===- Products.cpp - products of what is known (Lemma 12) ----------------===//
+//===- Products.cpp - products of facts (Lemma 12) ------------------------===//
 #include "lib/Validation/Search.h"
 
 using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// Factors by which a goal is multiplied.
+/// Largest number of factors by which a goal is multiplied.
 static constexpr size_t maxFactors = 12;
 
-/// Lemma 12 for the goal: where b ≥ 0, a negated goal g ≥ 0 gives g·b ≥ 0. The factors
-/// are the divisors, what stands in products, and what makes a product of a part of the goal.
+/// Applies Lemma 12 to the negated goal g ≥ 0: for b ≥ 0, g·b ≥ 0. The factors b are the divisors,
+/// the factors of known products, and cofactors that turn a part of the goal into a known product.
 void Prover::Search::multiply(Term goal) {
   Term negated = terms.difference(terms.number(-1), goal);
   SmallVector<std::pair<Term, int64_t>> parts;
@@ -44,7 +44,7 @@ void Prover::Search::multiply(Term goal) {
     system.add(terms.product(negated, factor));
 }
 
-/// Whether all products in a sum are among the known ones.
+/// Returns true if all products in a sum are known.
 static bool hasNothingNew(Term sum, const DenseSet<Term> &known) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
@@ -54,8 +54,8 @@ static bool hasNothingNew(Term sum, const DenseSet<Term> &known) {
   });
 }
 
-/// Lemma 12 for facts: f ≥ 0 with a part x gives f·r ≥ 0 for the other factors r of a
-/// product with x.
+/// Applies Lemma 12 to facts: f ≥ 0 with a part x gives f·r ≥ 0, where r are the cofactors of x in
+/// a known product.
 void Prover::Search::multiplyFacts() {
   SmallVector<Term> products;
   for (Term unknown : system.unknowns)
@@ -102,8 +102,8 @@ void Prover::Search::multiplyFacts() {
     multiplyPairs(known);
 }
 
-/// Lemma 12 for two facts: f ≥ 0 and g ≥ 0 give f·g ≥ 0, where something is said of its
-/// products already.
+/// Applies Lemma 12 to two facts: f ≥ 0 and g ≥ 0 give f·g ≥ 0. Only pairs without new products are
+/// multiplied.
 void Prover::Search::multiplyPairs(const DenseSet<Term> &known) {
   SmallVector<Term> linear;
   for (Term fact : held) {

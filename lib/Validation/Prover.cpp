@@ -1,4 +1,4 @@
-//===- Prover.cpp - which proofs are tried for a goal ---------------------===//
+//===- Prover.cpp - the proofs tried for a goal ---------------------------===//
 #include "lib/Validation/Search.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include <numeric>
@@ -7,9 +7,9 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// Cases that one proof may distinguish.
+/// Largest number of cases of one proof.
 static constexpr unsigned maxCases = 64;
-/// The sizes of all systems that are solved with the last means.
+/// Bound on the total size of the systems solved with the last means.
 static constexpr int64_t maxWork = 1 << 25;
 
 Term Prover::split(Term term) {
@@ -84,7 +84,8 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
   bool possible = search.assume(condition);
   for (Term fact : facts)
     possible = possible && search.assume(fact);
-  // Of truth values that are elements, which are no unknowns of the system.
+  // Instantiate assumptions for truth values that are elements: these are no unknowns of the
+  // system.
   if (!used.empty()) {
     DenseSet<Term> seen;
     std::function<void(Term)> visit = [&](Term part) {
@@ -96,7 +97,7 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
     };
     visit(condition);
   }
-  // Of scalars and symbols: no subscript decides whether they apply.
+  // Assumptions on scalars and symbols hold without instantiation.
   for (const Assumption *assumption : used) {
     llvm::SetVector<Term> indices;
     collectIndices(assumption->fact, indices);
@@ -127,21 +128,21 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
     std::tie(proof, hasProducts) = attemptAlways(goal);
   else
     proof = search(goal, condition, used, depth, /*harder=*/false, hasProducts);
-  // It is only products of which there are more.
+  // A harder search only adds products.
   if (!proof.holds && depth == 0 && hasProducts) {
     proof = search(goal, condition, used, depth, /*harder=*/true, hasProducts);
     if (!proof.holds)
       proof = attemptCases(goal, condition, used);
   }
-  // That work ran out says nothing of the goal.
+  // A failure for lack of work is not recorded.
   bool ranOut = isLast && work < 0;
   if (proof.holds || (depth == 0 && !ranOut))
     memo[{goal, condition, key, isLast}] = proof;
   return proof;
 }
 
-/// A goal in which a part is a minimum, a maximum or a selection, by what the part may be:
-/// products with that are other products.
+/// Proves a goal with a minimum, a maximum or a selection among its parts, case by case. In each
+/// case the products with that part are other products.
 Proof Prover::attemptCases(Term goal, Term condition, ArrayRef<const Assumption *> used) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
@@ -182,7 +183,7 @@ Proof Prover::attemptCases(Term goal, Term condition, ArrayRef<const Assumption 
   return all;
 }
 
-/// A condition, and that the indices of a goal are in their ranges.
+/// Returns the condition, and that the indices of a goal are in their ranges.
 Term Prover::inRanges(Term goal, Term condition) {
   llvm::SetVector<Term> indices;
   collectIndices(goal, indices);
@@ -192,7 +193,7 @@ Term Prover::inRanges(Term goal, Term condition) {
   return condition;
 }
 
-/// The goal with minima and maxima that the ranges of its indices decide.
+/// Replaces minima and maxima in the goal that the ranges of its indices decide.
 Term Prover::simplified(Term goal, Term condition) {
   llvm::SetVector<Term> extremes;
   condition = inRanges(goal, condition);
@@ -243,8 +244,9 @@ Proof Prover::prove(Term goal, Term condition) {
   return proveHarder(goal, condition, whole, where);
 }
 
-/// The last means, while there is work left for them: a goal and its condition as they are, where
-/// a remainder is one of what is divided, and with nested quotients as one.
+/// Tries the last, expensive means within a work limit. Each is tried on the original goal, where
+/// remainders are still remainders of the same quotient, and on the goal with nested quotients
+/// flattened.
 Proof Prover::proveHarder(Term flatGoal, Term flatCondition, Term goal, Term condition) {
   llvm::SaveAndRestore last(isLast, true);
   work = maxWork;
@@ -277,13 +279,13 @@ Proof Prover::proveHarder(Term flatGoal, Term flatCondition, Term goal, Term con
 }
 
 Proof Prover::decide(Term goal, Term condition) {
-  // Most conditions have nothing to do with the index: one proof for all of them.
+  // Most conditions do not matter for the index. One unconditional proof then serves all of them.
   if (const Proof &proof = attemptAlways(goal).first; proof.holds)
     return proof;
   Proof proof = attempt(goal, condition, {}, 0);
   if (proof.holds || assumptions.empty())
     return proof;
-  // Declared ranges first, then everything; of these what is needed.
+  // Try declared ranges first, then all assumptions. Afterwards drop those that are not needed.
   std::vector<const Assumption *> used;
   for (bool ranges : {true, false}) {
     for (const Assumption &assumption : assumptions)

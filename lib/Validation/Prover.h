@@ -1,10 +1,10 @@
 //===- Prover.h - inequalities between integers -----------------*- C++ -*-===//
 //
-// Shows e ≥ 0 under a condition: the facts, the ranges of the indices and e < 0
-// together are given to MLIR's Presburger library, which finds that no integers
-// satisfy them. Products and quotients by a symbol are unknowns of their own, of
-// which the lemmas of docs/Spec.md, section 9, say as much as is needed; min, max,
-// selections and disjunctions are tried case by case.
+// Proves e ≥ 0 under a condition. The facts, the ranges of the indices, the condition and e < 0
+// form a system of linear inequalities. If MLIR's Presburger library finds it infeasible over the
+// integers, the goal holds. A product, or a quotient by a symbol, is an unknown of its own,
+// constrained by the lemmas of docs/Spec.md, section 9. min, max, selections and disjunctions are
+// split into cases.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_PROVER_H
@@ -16,17 +16,17 @@
 
 namespace moa::validation {
 
-/// A fact about what the caller hands in that nothing checks. Index variables in it
-/// stand for every element of the input at which they are subscripts.
+/// An unchecked fact about the caller's arguments. Its index variables are universally quantified:
+/// they stand for every element of the input that they subscript.
 struct Assumption {
   Term fact;
   std::string text;
-  bool isRange = false; ///< declared beside the input: `in low..high`
+  bool isRange = false; ///< declared with the input: `in low..high`
 };
 
 struct Proof {
   bool holds = false;
-  bool always = false; ///< whatever the condition is
+  bool always = false; ///< under every condition
   std::set<std::string> lemmas;
   std::set<std::string> assumptions;
 };
@@ -35,19 +35,19 @@ class Prover {
 public:
   Prover(TermContext &terms, const Variables &variables) : terms(terms), variables(variables) {}
 
-  /// Something that holds in every call that is not refused.
+  /// Adds a truth that holds in every call that the entry points do not refuse.
   void addFact(Term truth) { facts.push_back(split(truth)); }
   void addAssumption(Assumption assumption) {
     assumption.fact = split(assumption.fact);
     assumptions.push_back(std::move(assumption));
   }
-  /// A size in which a symbol is divided by a number, N/c: from here on N is c·Q + R with
-  /// 0 ≤ R < c, so that N/c and N%c are unknowns. To be said before any fact.
+  /// Splits each symbol that a size divides by a number, N/c. From here on N is c·Q + R with 0 ≤ R
+  /// < c, so that N/c and N%c are unknowns. Call before adding any fact.
   void splitSymbols(Term size);
-  /// An integer that is never negative, such as an extent.
+  /// Adds the fact term ≥ 0, for example of an extent.
   void addNotNegative(Term term);
 
-  /// One that knows a fact more, which this one does not learn.
+  /// Returns a copy of this prover that knows one more fact.
   Prover with(Term fact) const {
     Prover other(*this);
     other.unconditional.clear();
@@ -57,7 +57,7 @@ public:
     return other;
   }
 
-  /// Whether goal ≥ 0 wherever the condition holds.
+  /// Proves goal ≥ 0 wherever the condition holds.
   Proof prove(Term goal, Term condition);
 
 private:
@@ -65,7 +65,7 @@ private:
   struct Search;
   struct Parts;
   Term split(Term term);
-  /// What an index is below, or null.
+  /// Returns the exclusive upper bound of an index, or null.
   Term extentOf(Term index);
   bool isSizeAlways(Term term);
   Term flatten(Term term, bool &used);
@@ -76,20 +76,21 @@ private:
   Term inRanges(Term goal, Term condition);
   Term simplified(Term goal, Term condition);
   Proof withoutQuotients(Term goal, Term condition, unsigned depth);
-  /// What e is not below where the condition holds: indices whose coefficient has a known sign
-  /// are at an end of their range.
+  /// Returns a lower bound of e under the condition. Each index whose coefficient has a known sign
+  /// is replaced by an end of its range (Lemma 5).
   Term leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas, bool ofSymbols = false,
                      bool bySearch = true);
-  /// The index that stands for a term, below an extent if one is given.
+  /// Returns the index variable that stands for a term, below `extent` unless it is null.
   Term indexOf(Term term, Term extent, llvm::StringRef name);
-  /// An index at which a reduction's term is the extreme, if there is any; of a sum, any index.
+  /// Returns the index variable of a witness: where a reduction attains its extreme, if it has any
+  /// present element. For a sum it stands for any index.
   Term witnessOf(Term reduce);
   bool isSumOfDistances(Term e, llvm::ArrayRef<Term> known);
   bool isSumOfDistances(Term e, Term condition, std::set<std::string> &lemmas);
-  /// The remainders of the symbols of which quotients or remainders stand in a term, in every
-  /// combination; none where these are many.
+  /// Returns one substitution for each combination of remainders of the divided symbols that a term
+  /// mentions. Returns none if there are too many.
   std::vector<llvm::DenseMap<Term, Term>> remaindersIn(Term e);
-  /// The corner's polynomial as it is, or also by searches.
+  /// Proves the goal from its value at a corner, and with `bySearch` also by searches.
   Proof attemptCorner(Term goal, Term condition, bool bySearch = true);
   bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used,
                   unsigned depth, std::set<std::string> &lemmas);
@@ -103,21 +104,22 @@ private:
   std::vector<Assumption> assumptions;
   llvm::DenseMap<Term, std::pair<Term, bool>> flat;
   llvm::DenseMap<Term, Term> divided, gone;
-  /// N = c·Q + R.
+  /// A divided symbol: N = c·Q + R.
   struct Division {
     Term quotient, remainder;
     int64_t divisor;
   };
   std::vector<Division> divisions;
-  /// Those of `divided` and `gone`, one after the other, until another symbol is divided.
+  /// The substitutions `divided` and then `gone`; reset whenever another symbol is divided.
   std::optional<std::pair<Substitution, Substitution>> splitting;
-  /// The indices that stand for terms, by their extents, and these.
+  /// The index variables that stand for terms, by term and extent, and their extents.
   std::map<std::pair<Term, Term>, Term> indices;
   llvm::DenseMap<Term, Term> ranges;
-  /// Without a condition and with few products; whether more products were worth a try.
+  /// Proofs without a condition and with few products. The flag says whether a search with more
+  /// products is worth a try.
   std::map<Term, std::pair<Proof, bool>> unconditional;
   std::map<std::tuple<Term, Term, std::vector<const Assumption *>, bool>, Proof> memo;
-  /// The last means are tried: products of two facts, while there is work left for them.
+  /// The last, expensive means are in use, such as products of two facts, while `work` lasts.
   bool isLast = false;
   int64_t work = 0;
 };

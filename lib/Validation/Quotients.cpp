@@ -20,12 +20,13 @@ bool validation::isSize(Term term) {
          });
 }
 
-/// Whether a divisor is a size whatever the indices are.
+/// Returns true if a divisor is a size for all values of the indices.
 bool Prover::isSizeAlways(Term term) {
   return isSize(term) || attempt(term, terms.truth(true), {}, maxNesting).holds;
 }
 
-/// Lemma 14: ⌊⌊e/a⌋/b⌋ = ⌊e/(a·b)⌋ for b ≥ 1, which a·b ≥ 1 implies of sizes.
+/// Rewrites ⌊⌊e/a⌋/b⌋ to ⌊e/(a·b)⌋ (Lemma 14). It needs b ≥ 1, which follows from a·b ≥ 1 for
+/// sizes.
 Term Prover::flatten(Term term, bool &used) {
   if (auto it = flat.find(term); it != flat.end())
     return used |= it->second.second, it->second.first;
@@ -47,7 +48,7 @@ Term Prover::flatten(Term term, bool &used) {
   return result;
 }
 
-/// Whether b ≥ 1, for a product by its factors.
+/// Proves b ≥ 1; for a product by its factors.
 bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption *> used,
                         unsigned depth, std::set<std::string> &lemmas) {
   auto shown = [&](Term x) {
@@ -65,8 +66,8 @@ bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption 
   return shown(divisor);
 }
 
-/// Lemma 15: for b ≥ 1, t ≤ ⌊e/b⌋ ⇔ b·t ≤ e and ⌊e/b⌋ ≤ t ⇔ e ≤ b·t + b − 1; and for c ≥ 0,
-/// c·(e − b + 1) ≤ b·c·⌊e/b⌋ ≤ c·e. So a goal need not speak of its quotients.
+/// Eliminates quotients from a goal (Lemma 15). For b ≥ 1, t ≤ ⌊e/b⌋ ⇔ b·t ≤ e and ⌊e/b⌋ ≤ t ⇔ e ≤
+/// b·t + b − 1. For c ≥ 0, c·(e − b + 1) ≤ b·c·⌊e/b⌋ ≤ c·e.
 Proof Prover::withoutQuotients(Term goal, Term condition, unsigned depth) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
@@ -101,8 +102,8 @@ Proof Prover::withoutQuotients(Term goal, Term condition, unsigned depth) {
       else if (coefficient > 0)
         e = terms.difference(e, gap);
       Term simpler = terms.sum(rest, terms.scaled(terms.product(others, e), coefficient));
-      // What an equivalence leaves is simpler still without its next quotient: half of the work
-      // is for that.
+      // After an equivalence, eliminating the next quotient leaves a simpler goal still. Half of
+      // the work is reserved for the other means.
       Proof inner = attemptCorner(simpler, condition, /*bySearch=*/false);
       if (!inner.holds && exact && depth > 1) {
         int64_t kept = work / 2;

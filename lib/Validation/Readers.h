@@ -1,8 +1,8 @@
-//===- Readers.h - what a level computes for one element --------*- C++ -*-===//
+//===- Readers.h - the term a level computes for one element ----*- C++ -*-===//
 //
-// Two readers that share nothing but terms. That of moa pushes a multi-index
-// through the operators by their definitions (docs/Spec.md, section 1); that of dnf
-// reads the definitions of the normal form as they stand.
+// Two readers that share only the terms. The reader of moa pushes a multi-index through the
+// operators by their definitions (docs/Spec.md, section 1). The reader of dnf reads the definitions
+// of the normal form unmodified.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_READERS_H
@@ -16,33 +16,33 @@
 
 namespace moa::validation {
 
-/// The value of an element, and where it is present.
+/// The value of an element, and the condition under which it is present.
 struct Element {
   Term value = nullptr, presence = nullptr;
 };
 
-/// The free index of a reduction inside `depth` others, until it is bound.
+/// Returns the free index of a reduction inside `depth` others, until it is bound.
 Term boundIndex(TermContext &terms, unsigned depth);
 
-/// How a reduction is told from others: its monoid and what it rounds to.
+/// Returns a name that identifies a reduction: its monoid and the type it rounds to.
 std::string reductionName(Monoid monoid, mlir::FlatSymbolRefAttr function, mlir::TypeAttr rounds);
 
-/// Integer and float operations on terms, from those of the arith and math
-/// dialects; null for an operation that is none of them.
+/// Returns the term of an operation of the arith or math dialect on integers or floats. Returns
+/// null for any other operation.
 Term readScalar(TermContext &terms, mlir::Operation *op, llvm::ArrayRef<Term> operands);
 
 class MoAReader {
 public:
   explicit MoAReader(TermContext &terms) : terms(terms) {}
 
-  /// i ψ array, inside `depth` reductions.
+  /// Returns i ψ array, inside `depth` reductions.
   Element at(mlir::Value array, llvm::ArrayRef<Term> index, unsigned depth);
-  /// From here on the elements of `array` stand for themselves: definition
-  /// `value`, present where definition `presence` says (-1: where computed).
+  /// Treats the elements of `array` as opaque from here on: applications of definition `value`,
+  /// present where definition `presence` says (-1: by computing the presence).
   void bind(mlir::Value array, int64_t value, int64_t presence);
-  /// The element at the indices 0, 1, … of its own, unbound.
+  /// Returns the unbound element at the array's own indices 0, 1, ….
   Element generic(mlir::Value array);
-  /// A scalar of a monoid's body, whose arguments are bound by set().
+  /// Binds an argument of a monoid's body to a scalar.
   void set(mlir::Value scalar, Term value) { scalars[scalar] = value; }
 
 private:
@@ -68,12 +68,12 @@ class DNFReader {
 public:
   DNFReader(TermContext &terms, dnf::KernelOp kernel);
 
-  /// Definition k of the kernel, lets first, at the indices 0, 1, … of its own.
+  /// Returns definition k of the kernel, lets first, at its own indices 0, 1, ….
   Element generic(mlir::Operation *definition);
-  /// From here on a let is unfolded where it is applied.
+  /// Unfolds a let at each application from here on.
   void unfold(dnf::LetOp let) { unfolded.insert(let); }
   int64_t numberOf(dnf::LetOp let) const { return numbers.lookup(let); }
-  /// Lets that are equal are one.
+  /// Gives a let the number of another let that is equal to it.
   void merge(dnf::LetOp let, int64_t number) { numbers[let] = number; }
 
 private:

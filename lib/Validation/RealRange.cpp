@@ -5,8 +5,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// An interval that also holds what rounding and approximation make of it: a bound
-/// moves by 2^-10 of itself and by 2^-14.
+/// Widens an interval for rounding and approximation: a bound moves by 2^-10 of itself plus 2^-14.
 static RealRange widened(RealRange x) {
   return {x.low - std::abs(x.low) * 0x1p-10 - 0x1p-14,
           x.high + std::abs(x.high) * 0x1p-10 + 0x1p-14};

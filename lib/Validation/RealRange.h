@@ -7,14 +7,14 @@
 
 namespace moa::validation {
 
-/// low ≤ x ≤ high for every value of a term that is not NaN (Lemma 13).
+/// An interval low ≤ x ≤ high that holds for every value of a term except NaN (Lemma 13).
 struct RealRange {
   double low = -INFINITY, high = INFINITY;
 };
 
 RealRange rangeOfReal(Term term);
 
-/// The same for an integer.
+/// Returns the interval of an integer.
 RealRange rangeOfInteger(Term term);
 
 } // namespace moa::validation

@@ -11,10 +11,10 @@ using namespace moa;
 using namespace moa::validation;
 
 namespace {
-/// Beyond this a term says less than the subscript it comes from.
+/// A longer term is less readable than the subscript it comes from.
 constexpr size_t maxLength = 100;
 
-/// One index of one array that was not shown to stay inside.
+/// The message for one index of one array that was not shown to stay inside.
 class Refusal {
 public:
   Refusal(TermContext &terms, const Prover &prover, const Variables &variables,
@@ -47,13 +47,13 @@ private:
   Term index, extent, condition;
   Remedies remedies;
   StringRef written;
-  bool isAsWritten = false; ///< the index is that of the subscript's own array
-  bool isReached = false;   ///< through an index of another array
+  bool isAsWritten = false; ///< `index` is the subscript of its own array
+  bool isReached = false;   ///< the index reaches the array through an index of another array
   bool below = false, above = false;
 };
 } // namespace
 
-/// Two index variables of one message have two names.
+/// Gives the index variables of one message different names.
 void Refusal::nameApart() {
   llvm::SetVector<Term> indices;
   for (Term entry : access.index)
@@ -68,7 +68,7 @@ void Refusal::nameApart() {
   }
 }
 
-/// Whether the text of a term is an expression of the language.
+/// Returns true if the text of a term is an expression of the language.
 bool Refusal::isReadable(Term term) {
   switch (term->kind) {
   case TermKind::Constant:
@@ -102,7 +102,7 @@ std::string Refusal::goalText() {
                         : name + " < " + end;
 }
 
-/// A name, a number, a call or a subscript: no operator stands outside of brackets.
+/// Returns true for a name, a number, a call or a subscript: there is no operator outside brackets.
 static bool isOneWord(StringRef text) {
   int depth = 0;
   for (char c : text) {
@@ -113,7 +113,7 @@ static bool isOneWord(StringRef text) {
   return true;
 }
 
-/// The parts of the condition that speak of what the index depends on.
+/// Returns the conjuncts of the condition that share variables with the index.
 std::string Refusal::conditionText() {
   llvm::SetVector<Term> mine;
   collectIndices(index, mine);
@@ -130,7 +130,7 @@ std::string Refusal::conditionText() {
   return result.size() > 2 * maxLength ? "" : result;
 }
 
-/// An element of a parameter that the index is computed from, outside of others.
+/// Returns the outermost parameter element in the index, or null.
 Term Refusal::findLoad(Term term) {
   if (term->is(TermKind::Load))
     return term->type.isIntOrIndex() ? term : nullptr;
@@ -140,11 +140,11 @@ Term Refusal::findLoad(Term term) {
   return nullptr;
 }
 
-/// 'select(i + 1 < N, x[i + 1], 0)'
+/// Returns a guarded read, such as 'select(i + 1 < N, x[i + 1], 0)'.
 std::string Refusal::guardText() {
   const std::string &array = terms.inputNames[access.input];
   std::string name = text(index), indices;
-  // Axes that are taken whole are not written.
+  // Trailing axes that are read as a whole have no subscript.
   size_t last = access.written.empty() ? access.index.size() : axis + 1;
   for (size_t k = axis + 1; k < access.written.size(); ++k)
     if (access.written[k])
@@ -184,7 +184,7 @@ std::string Refusal::remedyText(Term load) {
     add(guardText());
     return result;
   }
-  // Of what was computed in another way than from parameters, nothing can be said.
+  // An index that was not computed from parameters can only be clamped or wrapped.
   std::string own = written.empty() ? "e" : written.str();
   std::optional<bool> clamped = remedies.isMendedByClamp(),
                       wrapped = remedies.isMendedByRemainder();
@@ -254,7 +254,7 @@ void Validator::State::refuse(const Access &access, unsigned axis, Term extent, 
     return;
   }
   const Access *shown = &access;
-  // The loops do not know how an index was written; the normal form does.
+  // The loops have no source text of an index; the normal form has.
   if (access.written.empty())
     for (const std::vector<Access> &output : accesses)
       for (const Access &other : output)

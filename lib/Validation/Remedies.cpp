@@ -1,4 +1,4 @@
-//===- Remedies.cpp - what would keep an index inside ---------------------===//
+//===- Remedies.cpp - remedies for an unproved index ----------------------===//
 #include "lib/Validation/Remedies.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// Facts that are proposed together.
+/// Largest number of facts proposed together.
 static constexpr size_t maxFacts = 4;
 
 //===----------------------------------------------------------------------===//
@@ -25,7 +25,7 @@ static Trend joined(Trend a, Trend b) {
   return a == Trend::None || a == b ? b : b == Trend::None ? a : Trend::Unknown;
 }
 
-/// Symbols and indices, and what is made of them without a difference.
+/// Returns true for symbols, indices, and terms built from them without subtraction.
 static bool isNeverNegative(Term term) {
   switch (term->kind) {
   case TermKind::Number:
@@ -44,7 +44,7 @@ static bool isNeverNegative(Term term) {
   }
 }
 
-/// How a term moves while an index variable grows and all else stays.
+/// Returns how a term changes as an index variable grows and everything else is fixed.
 static Trend trendOf(Term term, Term variable) {
   if (term == variable)
     return Trend::Up;
@@ -77,8 +77,8 @@ static Trend trendOf(Term term, Term variable) {
   }
 }
 
-/// The least value of a goal while its index variables run over their ranges; null where
-/// that does not follow from its form.
+/// Returns the least value of a goal over the ranges of its index variables. Returns null if the
+/// goal is not monotonic in them.
 Term Remedies::least(Term goal) const {
   for (unsigned steps = 0; steps < 16; ++steps) {
     llvm::SetVector<Term> indices;
@@ -111,7 +111,7 @@ bool Remedies::isInside(const Prover &with, Term of) const {
   return trial.prove(of, condition).holds && trial.prove(getUpper(of), condition).holds;
 }
 
-/// Whether the index is inside if the facts hold, and something is read then.
+/// Returns true if the facts prove the index in bounds, and can hold where something is read.
 bool Remedies::mends(ArrayRef<Term> facts) const {
   Term all = terms.truth(true);
   for (Term fact : facts)
@@ -121,7 +121,7 @@ bool Remedies::mends(ArrayRef<Term> facts) const {
   return isInside(prover.with(all), index) && isOfUse(all);
 }
 
-/// Whether the facts hold of some sizes above 1 at which something is read.
+/// Returns true if the facts hold for some sizes of at least 2 at which something is read.
 bool Remedies::isOfUse(Term facts) const {
   Term large = condition, below = terms.number(-1);
   auto mention = [&](Term unknown, int64_t least) {
@@ -141,7 +141,7 @@ bool Remedies::isOfUse(Term facts) const {
     mention(variable, 0);
   for (Term symbol : symbols)
     mention(symbol, 2);
-  // Less than nothing is reached only where no such sizes are.
+  // The goal −1 − Σ unknowns ≥ 0 is never true. It is provable only if such sizes are infeasible.
   return !prover.with(facts).prove(below, large).holds;
 }
 
@@ -156,7 +156,7 @@ static bool isOfSymbols(Term term) {
           llvm::all_of(term->operands, isOfSymbols));
 }
 
-/// Of every quotient of sizes that it is exact, of every divisor that it is positive.
+/// Collects candidate facts: quotients of sizes are exact, and divisors are positive.
 void Remedies::collectDivisors(Term term, llvm::SetVector<Term> &facts) {
   for (Term operand : term->operands)
     collectDivisors(operand, facts);
@@ -177,7 +177,7 @@ std::string Remedies::findConstraint() {
   for (Term fact : facts)
     tries.push_back({fact});
   tries.push_back(facts.takeVector());
-  // What has to hold of the sizes at the ends of the ranges.
+  // The goals at the ends of the ranges, which are conditions on the sizes.
   SmallVector<Term> ends;
   for (Term goal : {index, getUpper(index)})
     if (Prover trial = prover; !trial.prove(goal, condition).holds)
@@ -207,7 +207,7 @@ std::string Remedies::findConstraint() {
 // Elements of parameters
 //===----------------------------------------------------------------------===//
 
-/// The low bits of an element, which the specification calls the element.
+/// Returns true for the low bits of an unsigned element, which print as the element itself.
 static bool isUnsignedElement(TermContext &terms, Term term) {
   return term->is(TermKind::Scalar) && term->name == "and" &&
          term->operands[0]->is(TermKind::Load) &&
@@ -215,7 +215,7 @@ static bool isUnsignedElement(TermContext &terms, Term term) {
          terms.valueOf(term->operands[0]) == term;
 }
 
-/// Whether an assumption can be about an integer: arithmetic on symbols and elements.
+/// Returns true if an assumption can state the term: arithmetic on symbols and elements.
 static bool isStatable(TermContext &terms, Term term) {
   bool isArithmetic = term->is(TermKind::Number) || term->is(TermKind::Symbol) ||
                       term->is(TermKind::Index) || term->is(TermKind::Sum) ||
@@ -230,7 +230,7 @@ static bool isStatable(TermContext &terms, Term term) {
 std::string Remedies::findRange(Term load) {
   Term element = terms.valueOf(load);
   SmallVector<Term> ends = {extent};
-  // The index may be so many times the element, and more.
+  // The index may be a multiple of the element plus an offset.
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
   splitSum(index, parts, constant);
@@ -252,7 +252,7 @@ std::string Remedies::findRange(Term load) {
 }
 
 std::string Remedies::findAssumption(Term load) {
-  // The element at any index, which is named as it is here where it is a variable.
+  // Generalise the element to any index. A subscript that is a variable keeps its name.
   SmallVector<Term> any;
   SmallVector<std::string> names;
   for (Term subscript : load->operands) {

@@ -1,8 +1,8 @@
-//===- Remedies.h - what would keep an index inside -------------*- C++ -*-===//
+//===- Remedies.h - remedies for an unproved index --------------*- C++ -*-===//
 //
-// Constraints, ranges and assumptions that could be stated so that an index is shown to
-// lie inside of its axis. Each is tried by the prover before it is proposed, and none is
-// that holds for no sizes, or only for those at which nothing is read.
+// Constraints, ranges and assumptions with which an index is shown to lie inside its axis. The
+// prover tries each one before it is proposed. A remedy that no sizes satisfy, or only sizes at
+// which nothing is read, is never proposed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_REMEDIES_H
@@ -14,20 +14,21 @@ namespace moa::validation {
 
 class Remedies {
 public:
-  /// Of an index of an axis, wherever the condition holds.
+  /// Finds remedies for `index` on an axis of `extent`, under the condition of the read.
   Remedies(TermContext &terms, const Prover &prover, const Variables &variables, Term index,
            Term extent, Term condition)
       : terms(terms), prover(prover), variables(variables), index(index), extent(extent),
         condition(condition) {}
 
-  /// A constraint on the sizes: "H % G == 0"; empty if there is none.
+  /// Returns a constraint on the sizes, such as "H % G == 0". Empty if there is none.
   std::string findConstraint();
-  /// The end of the range of a parameter's elements, which begins at 0, and the range: "N".
+  /// Returns the end N of a range 0..N of a parameter's elements. Empty if there is none.
   std::string findRange(Term load);
-  /// What to assume of a parameter's elements: "[b] off[b] + N <= L".
+  /// Returns an assumption about a parameter's elements, such as "[b] off[b] + N <= L". Empty if
+  /// there is none.
   std::string findAssumption(Term load);
-  /// Whether the index is inside once it is wrapped or clamped: no value if it is not,
-  /// true if the axis has to have an element for it.
+  /// Tries the index wrapped or clamped. Returns no value if it may still leave the axis, and true
+  /// if the axis must not be empty for that.
   std::optional<bool> isMendedByRemainder() const;
   std::optional<bool> isMendedByClamp() const;
 

@@ -5,7 +5,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// Unknowns of one proof of which something is said.
+/// Largest number of unknowns of one proof that get constraints.
 static constexpr size_t maxUnknowns = 200;
 
 bool Prover::Search::assume(Term truth) {
@@ -92,7 +92,7 @@ void Prover::Search::close(Term goal) {
 
 void Prover::Search::instantiate(Term load) {
   for (const Assumption *assumption : used) {
-    // Every element of the input in the assumption that this one can be.
+    // Match every element of this input in the assumption with the load.
     DenseSet<Term> seen;
     std::function<void(Term)> match = [&](Term part) {
       if (!seen.insert(part).second)
@@ -146,7 +146,7 @@ Prover::System::Points Prover::Search::refute(unsigned &budget) {
       continue;
     if (found == Points::Some)
       return found;
-    // Where integers decide, they may do so without the cases.
+    // If integers decide this case, they may decide the system without cases.
     if (!whole)
       whole = system.find(/*integers=*/true);
     if (found == Points::Unknown || System::isNothing(*whole))

@@ -1,16 +1,17 @@
 //===- Search.h - one proof of the prover -----------------------*- C++ -*-===//
 //
-// What the files of the prover share. A proof is a search for integers that satisfy the
-// facts, the condition and the negated goal: a linear system over unknowns (indices,
-// symbols, elements, products, quotients), and choices between cases.
+// Declarations shared by the files of the prover. A proof is a search for integers that satisfy the
+// facts, the condition and the negated goal. It is given as a linear system over unknowns (indices,
+// symbols, elements, products, quotients) and choices between cases. If there are none, the goal
+// holds.
 //
-//   Prover.cpp        which proofs are tried for a goal, in which order
-//   LinearSystem.cpp  whether a system has points
-//   Search.cpp        what is held to be true, and the search through the cases
-//   Unknowns.cpp      what is known of an index, a quotient, a minimum, an element
-//   Products.cpp      what is known of products (Lemma 12)
-//   Quotients.cpp     goals without some of their quotients (Lemmas 14 and 15)
-//   Parts.cpp         goals whose parts are indices of known ranges (Lemmas 5, 16 and 18)
+//    Prover.cpp        the proofs tried for a goal, and their order
+//    LinearSystem.cpp  feasibility of a linear system
+//    Search.cpp        the truths assumed, and the search through the cases
+//    Unknowns.cpp      constraints on an index, a quotient, a minimum, an element
+//    Products.cpp      constraints on products (Lemma 12)
+//    Quotients.cpp     goals without some of their quotients (Lemmas 14 and 15)
+//    Parts.cpp         goals whose parts are indices of known ranges (Lemmas 5, 16 and 18)
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_SEARCH_H
@@ -21,21 +22,23 @@
 
 namespace moa::validation {
 
-/// Lemmas inside each other whose premise needs a proof.
+/// How deep lemmas may nest whose premise needs a proof of its own.
 inline constexpr unsigned maxNesting = 3;
-/// Quotients that a goal gets rid of; those that leave no equivalent goal count twice.
+/// Number of quotients that are eliminated from a goal. Those eliminated without an equivalence
+/// count twice.
 inline constexpr unsigned maxQuotients = 6;
-/// Facts that are multiplied.
+/// Number of facts that are multiplied.
 inline constexpr size_t maxProducts = 24;
 
-/// A minimum or a maximum of integers.
+/// Returns true if the term is a polynomial without negative coefficients in symbols and in
+/// quotients of such polynomials by numbers. It is then never negative.
 bool isExtreme(Term term);
-/// A polynomial without negative coefficients in symbols.
+/// Returns true if the term is a polynomial in symbols without negative coefficients.
 bool isSize(Term term);
-/// c·e + d ≥ 0 is e + ⌊d / c⌋ ≥ 0.
+/// Divides the goal c·e + d ≥ 0 by c, which gives e + ⌊d / c⌋ ≥ 0.
 Term tightened(TermContext &terms, Term goal);
 
-/// Σ coefficient · unknown + constant ≥ 0 (or = 0) for every row.
+/// Rows of the form Σ coefficient · unknown + constant ≥ 0 (or = 0).
 struct Prover::System {
   struct Row {
     llvm::SmallVector<std::pair<Term, int64_t>> parts;
@@ -45,10 +48,11 @@ struct Prover::System {
 
   void add(Term sum, bool isEquality = false);
 
-  /// What it takes to solve, in no unit.
+  /// Returns an estimate of the cost of solving, in no unit.
   int64_t getSize() const { return rows.size() * rows.size() * unknowns.size(); }
 
-  /// What is known of the points that satisfy all rows.
+  /// Kinds of points that satisfy all rows: none at all, none with integers, some integer point, or
+  /// not decided.
   enum class Points { None, NoIntegers, Some, Unknown };
   static bool isNothing(Points points) {
     return points == Points::None || points == Points::NoIntegers;
@@ -64,26 +68,26 @@ private:
   llvm::DenseSet<Term> sums, zeros;
 };
 
-/// A choice between cases: in each its truths hold.
+/// A choice between cases. In each case its truths hold.
 using Cases = std::vector<llvm::SmallVector<Term, 2>>;
 
-/// One search. Facts are assumed, then the unknowns are explained until nothing new comes
-/// up, then the cases are gone through.
+/// One search. It assumes the facts, then adds constraints on the unknowns until there are no new
+/// unknowns, then goes through the cases.
 struct Prover::Search {
   Search(Prover &prover, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth,
          bool harder)
       : prover(prover), terms(prover.terms), condition(condition), used(used), depth(depth),
         harder(harder) {}
 
-  /// Adds a truth value that holds; false if it contradicts another one.
+  /// Assumes a truth value. Returns false if it contradicts another one.
   bool assume(Term truth);
-  /// What is known of every unknown, until nothing new comes up; products where what is
-  /// known without them is not enough.
+  /// Adds the constraints on every unknown until there are no new unknowns. Adds products if the
+  /// system is still feasible without them.
   void close(Term goal);
-  /// Looks for a case that is possible. Rational points decide whether there is a choice
-  /// to make, integer ones where none is left; a point of a case is one of the whole.
+  /// Looks for a feasible case. Rational points decide if a case needs to be split further, integer
+  /// points decide when no choice is left. A point of a case is a point of the whole.
   System::Points refute(unsigned &budget);
-  /// What is assumed of an element.
+  /// Assumes all assumptions about an element.
   void instantiate(Term load);
 
   Prover &prover;
@@ -91,13 +95,13 @@ struct Prover::Search {
   Term condition;
   llvm::ArrayRef<const Assumption *> used;
   unsigned depth;
-  /// More products, after fewer were not enough.
+  /// Multiply more facts, after a search with fewer products has failed.
   bool harder;
   System system;
   std::vector<Cases> choices;
   llvm::SetVector<Term> held, explained, divisors, extremes;
-  /// Of which nothing has been said yet: most goals hold whatever a maximum is, and what is
-  /// said of one (Lemma 17) brings choices, and other reductions.
+  /// Reductions without constraints so far. They are added late: most goals hold for any value of a
+  /// maximum, and its constraints (Lemma 17) bring choices and more reductions.
   llvm::SetVector<Term> reductions;
   std::set<std::string> lemmas;
   bool contradicted = false, hasProducts = false;
@@ -122,10 +126,12 @@ private:
   bool isNotNegative(Term factor) const;
 };
 
-/// A goal while its parts become indices: under the condition 0 ≤ t < a, a part t is any
-/// index of that range (Lemma 16). The condition says that the ranges are not empty.
+/// A goal while its parts become indices. If 0 ≤ t < a under the condition, the part t may be
+/// replaced by any index of that range (Lemma 16). The condition says that the ranges are not
+/// empty.
 struct Prover::Parts {
-  /// An index that is divided becomes its digits: where they take all values, or always.
+  /// With `alwaysDigits` a divided index always becomes its two digits. Otherwise it does so only
+  /// if the digits take all their values.
   Parts(Prover &prover, Term goal, Term condition, bool alwaysDigits);
   Proof prove();
 

@@ -1,4 +1,4 @@
-//===- State.h - what the steps of one validation share ---------*- C++ -*-===//
+//===- State.h - state shared by the steps of one validation ----*- C++ -*-===//
 #ifndef MOA_VALIDATION_STATE_H
 #define MOA_VALIDATION_STATE_H
 
@@ -17,9 +17,9 @@ struct Validator::State {
                            mlir::ArrayAttr requires_, mlir::TypeRange inputs,
                            mlir::ArrayAttr resultTypes);
   mlir::LogicalResult open(dnf::KernelOp kernel);
-  /// What the outputs of the normal form read, once.
+  /// Returns the accesses of each output of the normal form, computed once.
   std::vector<std::vector<validation::Access>> &accessesOf(dnf::KernelOp kernel);
-  /// The access lies inside of its array, on every axis; facts of new ones.
+  /// Checks that the access is in bounds on every axis. Appends a fact for each new index.
   mlir::LogicalResult checkInside(const validation::Access &access, ArrayType type,
                                   std::vector<Fact> *facts);
 
@@ -32,14 +32,14 @@ struct Validator::State {
   std::set<std::tuple<int64_t, unsigned, validation::Term, validation::Term>> inside;
   std::set<std::tuple<int64_t, unsigned, validation::Term>> insideAlways;
   std::map<std::vector<int64_t>, bool> bijective;
-  /// Whether accesses are checked that rules have moved: the specification is right if one is
-  /// refused.
+  /// Accesses that fusion rules have moved are being checked. If one is refused, the compiler is
+  /// wrong and not the specification.
   bool isOfRules = false;
 
 private:
   mlir::LogicalResult checkAxis(const validation::Access &access, unsigned axis, ArrayType type,
                                 std::vector<Fact> *facts);
-  /// Says that an index may leave its axis, and what would mend it.
+  /// Emits the error for an index that may leave its axis, with remedies.
   void refuse(const validation::Access &access, unsigned axis, validation::Term extent,
               validation::Term condition);
 };

@@ -31,7 +31,6 @@ Term Substitution::of(Term term) {
   return result;
 }
 
-/// Whether anything of a term is replaced.
 bool Substitution::touches(Term term) {
   if (auto it = memo.find(term); it != memo.end())
     return it->second != term;
@@ -42,8 +41,9 @@ bool Substitution::touches(Term term) {
   return touched[term] = found;
 }
 
-/// What comes in may hold reductions as high as this one, whose bound indices have its
-/// number: its own index is free meanwhile, by a name that no reduction inside has.
+/// Substitutes in a reduction with its index freed. A replacement may contain reductions of the
+/// same height, whose bound indices have the same number. The free index has a number that no inner
+/// reduction uses.
 Term Substitution::ofReduce(Term term) {
   if (!touches(term))
     return term;
@@ -93,7 +93,7 @@ Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
     if (term->type.isIndex() && x.size() == 2)
       return terms->integer(term->name, x[0], x[1]);
     return terms->scalar(term->name, term->type, x);
-  // No reduction inside has become as high as this one, so that its index may stay bound.
+  // No inner reduction has become as high as this one, so its index can stay bound.
   case TermKind::Reduce:
     return terms->reduce(term->name, term->type, x[0], x[1], x[2], x[3]);
   case TermKind::Apply:

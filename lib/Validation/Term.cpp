@@ -1,4 +1,4 @@
-//===- Term.cpp - nodes, truth values, and what has any type --------------===//
+//===- Term.cpp - nodes, truth values and terms of any type ---------------===//
 #include "lib/Validation/Term.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
@@ -68,7 +68,7 @@ Term TermContext::unique(TermKind kind, int64_t value, Type type, StringRef name
 
 Term TermContext::truth(bool value) { return unique(TermKind::Truth, value, bool_, "", {}, {}); }
 
-/// c·select(p, x, y) + d of numbers x and y: p, and the two values.
+/// Matches c·select(p, x, y) + d with numbers x and y. Returns p and the two values.
 static std::optional<std::tuple<Term, int64_t, int64_t>> choiceOfNumbers(Term a) {
   int64_t factor = 1, constant = 0;
   if (a->is(TermKind::Sum) && a->operands.size() == 1) {
@@ -83,7 +83,7 @@ static std::optional<std::tuple<Term, int64_t, int64_t>> choiceOfNumbers(Term a)
 }
 
 Term TermContext::notNegative(Term a) {
-  // A selection of numbers stays: an inequality of it says what it is.
+  // A selection of numbers is kept: an inequality of it bounds the selection.
   if (a->is(TermKind::Number))
     return truth(a->value >= 0);
   return unique(TermKind::NotNegative, 0, bool_, "", {}, {a});
@@ -92,7 +92,7 @@ Term TermContext::notNegative(Term a) {
 Term TermContext::isZero(Term a) {
   if (a->is(TermKind::Number))
     return truth(a->value == 0);
-  // The integer that a truth value is, among others.
+  // For example the integer that a truth value is cast to.
   if (auto choice = choiceOfNumbers(a)) {
     auto [p, x, y] = *choice;
     return select(p, truth(x == 0), truth(y == 0));
@@ -198,14 +198,14 @@ Term TermContext::select(Term condition, Term a, Term b) {
     if (b->is(TermKind::Truth))
       return b->value ? either(negate(condition), a) : both(condition, a);
   }
-  // Where they are equal, either one.
+  // If the condition says that both are equal, either one will do.
   if (condition->is(TermKind::Zero) && a->type == index_ && b->type == index_ &&
       condition == equal(a, b))
     return b;
   return unique(TermKind::Select, 0, a->type, "", {}, {condition, a, b});
 }
 
-/// Whether a term is the identity of a named monoid.
+/// Returns true if a term is the identity of a named monoid.
 static bool isIdentity(StringRef monoid, Term term) {
   double real = 0;
   int64_t whole = 0;
@@ -224,7 +224,7 @@ static bool isIdentity(StringRef monoid, Term term) {
 
 Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, Term body,
                          Term presence) {
-  // Where a term is the identity otherwise, its condition is one of the range.
+  // If one side of a selection is the identity, its condition becomes part of the presence.
   if (body->is(TermKind::Select) && isIdentity(monoid, body->operands[2])) {
     presence = both(presence, body->operands[0]);
     body = body->operands[1];
@@ -232,7 +232,7 @@ Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, T
     presence = both(presence, negate(body->operands[0]));
     body = body->operands[2];
   }
-  // Whether there is any element, of none.
+  // A reduction of truth values without a present element is its identity.
   if (presence->isFalse() && (monoid == "or" || monoid == "and"))
     return truth(monoid == "and");
   unsigned height = std::max(body->height, presence->height) + 1;

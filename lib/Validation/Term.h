@@ -1,16 +1,18 @@
 //===- Term.h - scalar values as terms in one normal form -------*- C++ -*-===//
 //
-// What a level of the compiler computes for one element, as a term: integers are
-// polynomials over atoms (indices, symbols, elements of arrays, quotients), truth
-// values are built from comparisons with 0, everything else is an operation on
-// terms. A term is made once per structure, in one normal form, so that two values
-// that are equal by the laws below are one pointer. Nothing here knows a level.
+// The value that a level computes for one element, as a term. Integers are polynomials over atoms
+// (indices, symbols, elements of arrays, quotients), truth values are built from comparisons with
+// 0, and everything else is an operation on terms. Terms are uniqued (hash-consed) in one normal
+// form, so that two values that are equal by the laws below are the same pointer. This file depends
+// on no level.
 //
-// Laws of the normal form: those of commutative rings for + and · on integers;
-// ⌊e / 1⌋ = e, ⌊(c·e + f) / c⌋ = e + ⌊f / c⌋, and of numbers; a ≤ b as b − a ≥ 0; those of Boolean
-// algebra for constants, ¬¬p, p ∧ p and p ∧ ¬p; select of equal, constant and negated
-// operands; commutativity of + · min max on floats; neutral elements that keep
-// every bit; widening casts that are cast on; arithmetic of constants.
+// Laws of the normal form:
+// - integers: the laws of commutative rings for + and ·; ⌊e / 1⌋ = e; ⌊(c·e + f) / c⌋ = e + ⌊f /
+//   c⌋; arithmetic of constants; a ≤ b is b − a ≥ 0;
+// - truth values: Boolean algebra for constants, ¬¬p, p ∧ p and p ∧ ¬p; select of equal, constant
+//   and negated operands;
+// - floats: commutativity of + · min max; neutral elements that keep every bit; a widening cast
+//   followed by a cast is one cast; arithmetic of constants.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_TERM_H
@@ -35,8 +37,8 @@ using Term = const TermNode *;
 
 enum class TermKind : uint8_t {
   Number,      // value: an integer of 64 bits
-  Symbol,      // name: of the kernel
-  Index,       // value: the number of an index variable, below 0 a bound one
+  Symbol,      // name: a symbol of the kernel
+  Index,       // value: the number of an index variable, negative for a bound one
   Sum,         // Σ coefficients[k] · operands[k] + value
   Product,     // of integer atoms, sorted
   Quotient,    // ⌊operands[0] / operands[1]⌋
@@ -57,7 +59,7 @@ enum class TermKind : uint8_t {
 struct TermNode : llvm::FoldingSetNode {
   TermKind kind;
   unsigned id;     // order of creation
-  unsigned height; // reductions inside each other
+  unsigned height; // depth of nested reductions
   int64_t value;
   mlir::Type type; // i64 is index
   llvm::StringRef name;
@@ -71,7 +73,6 @@ struct TermNode : llvm::FoldingSetNode {
   void Profile(llvm::FoldingSetNodeID &key) const;
 };
 
-/// Makes terms; owns them.
 class TermContext {
 public:
   explicit TermContext(mlir::MLIRContext *context);
@@ -80,7 +81,7 @@ public:
   Term number(int64_t value);
   Term symbol(llvm::StringRef name);
   Term index(int64_t number);
-  /// An index variable that no other call gives, with a name for messages.
+  /// Returns a fresh index variable, with a name for messages.
   Term freshIndex(llvm::StringRef name);
   Term sum(Term a, Term b) { return combine(a, b, 1); }
   Term difference(Term a, Term b) { return combine(a, b, -1); }
@@ -104,7 +105,7 @@ public:
   Term negate(Term p);
   Term both(Term p, Term q) { return connect(TermKind::And, p, q); }
   Term either(Term p, Term q) { return connect(TermKind::Or, p, q); }
-  /// Whether truth values are equal.
+  /// Returns the truth value p ⇔ q.
   Term same(Term p, Term q);
 
   // Anything.
@@ -114,22 +115,22 @@ public:
   Term select(Term condition, Term a, Term b);
   Term scalar(llvm::StringRef name, mlir::Type type, llvm::ArrayRef<Term> operands);
   Term cast(Term a, mlir::Type type);
-  /// The reduction over a free index, which it binds: terms that differ in the names of
-  /// bound indices alone are one, as these are numbered by height.
+  /// Returns the reduction over a free index, which it binds. Bound indices are numbered by height,
+  /// so that terms equal up to renaming of bound indices (α-equivalence) are the same term.
   Term reduce(llvm::StringRef monoid, mlir::Type type, Term index, Term extent, Term body,
               Term presence);
   Term apply(int64_t definition, mlir::Type type, llvm::ArrayRef<Term> indices);
 
-  /// The term with index variables replaced; Substitution does so for many terms.
+  /// Returns the term with index variables replaced. Use Substitution for many terms.
   Term substitute(Term term, const llvm::DenseMap<Term, Term> &with);
-  /// The term where a condition holds: its parts are true.
+  /// Simplifies the term under a condition: its conjuncts become true, their negations false.
   Term under(Term term, Term condition);
-  /// Readable mathematics; inputs and index variables by their names.
+  /// Returns readable mathematics, with the names of inputs and index variables.
   std::string str(Term term);
   llvm::SmallVector<std::string> inputNames;
-  /// Inputs whose elements are stored without a sign.
+  /// Inputs with unsigned elements.
   std::set<int64_t> unsignedInputs;
-  /// The value of a loaded element: of x : u8[N] the low 8 bits (Unsigned.h).
+  /// Returns the value of a loaded element: for x : u8[N] its low 8 bits (Unsigned.h).
   Term valueOf(Term load);
   void nameIndex(Term index, llvm::StringRef name) { indexNames[index] = names.save(name); }
   std::string nameOf(Term index) const;
@@ -168,10 +169,10 @@ private:
   int64_t fresh = int64_t(1) << 32;
 };
 
-/// Terms replaced in terms, which share what was found before. The index of a reduction
-/// stays bound while its body is rewritten, so that a term is visited once however its
-/// reductions nest; only where a replacement holds more of them than what it stands for is
-/// the index freed first, lest it be captured.
+/// Simultaneous substitution in terms, with results shared between calls. The index of a reduction
+/// stays bound while its body is rewritten, so that each term is visited once even if reductions
+/// nest. The index is freed first only if a replacement contains deeper nested reductions than the
+/// term it replaces. This avoids capture.
 class Substitution {
 public:
   Substitution(TermContext &terms, const llvm::DenseMap<Term, Term> &with);
@@ -188,11 +189,11 @@ private:
   bool isIdentity, grows;
 };
 
-/// Integers wrap at 64 bits.
+/// Integer arithmetic that wraps at 64 bits.
 inline int64_t wrapMul(int64_t a, int64_t b) { return uint64_t(a) * uint64_t(b); }
 inline int64_t wrapAdd(int64_t a, int64_t b) { return uint64_t(a) + uint64_t(b); }
 
-/// The parts of an integer: coefficients of atoms and products, and a constant.
+/// Splits an integer into coefficients of atoms and products, and a constant.
 void splitSum(Term term, llvm::SmallVectorImpl<std::pair<Term, int64_t>> &parts, int64_t &constant);
 
 } // namespace moa::validation

@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-/// Products of sums with more parts than this stay products.
+/// Products of sums with more parts than this are not expanded.
 static constexpr size_t maxParts = 64;
 
 Term TermContext::number(int64_t value) {
@@ -69,7 +69,6 @@ Term TermContext::combine(Term a, Term b, int64_t factor) {
   return makeSum(parts, wrapAdd(constant, wrapMul(other, factor)));
 }
 
-/// The product of two atoms or products.
 Term TermContext::times(Term a, Term b) {
   SmallVector<Term> factors;
   for (Term part : {a, b}) {
@@ -99,7 +98,7 @@ Term TermContext::product(Term a, Term b) {
   return makeSum(parts, wrapMul(c, d));
 }
 
-/// e / f where f is a product of atoms that all stand in e, else null.
+/// Divides e by a product f of atoms that all occur in e. Returns false if one does not.
 static bool divideMonomial(Term e, Term f, SmallVectorImpl<Term> &rest) {
   ArrayRef<Term> have = e->is(TermKind::Product) ? e->operands : ArrayRef<Term>(e);
   ArrayRef<Term> need = f->is(TermKind::Product) ? f->operands : ArrayRef<Term>(f);
@@ -141,7 +140,7 @@ Term TermContext::quotient(Term a, Term b) {
   }
   if (a->is(TermKind::Number) && a->value == 0)
     return a;
-  // A monomial with a coefficient of 1 that divides every part.
+  // b is a monomial with coefficient 1 that divides every part of a.
   if (!b->is(TermKind::Number) && !b->is(TermKind::Sum)) {
     SmallVector<std::pair<Term, int64_t>> parts, whole;
     int64_t constant = 0;
@@ -169,7 +168,7 @@ Term TermContext::quotient(Term a, Term b) {
 
 Term TermContext::remainder(Term a, Term b) { return difference(a, product(b, quotient(a, b))); }
 
-/// min, max, shifts and operations on bits.
+/// Makes min, max, shifts and bitwise operations.
 Term TermContext::integer(StringRef name, Term a, Term b) {
   bool shifts = name == "shl" || name == "shr";
   if (a->is(TermKind::Number) && b->is(TermKind::Number)) {

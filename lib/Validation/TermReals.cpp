@@ -23,7 +23,7 @@ static bool isReal(Term term, double value) {
   return have && *have == value && std::signbit(*have) == std::signbit(value);
 }
 
-/// An operation on numbers of type T, or nothing.
+/// Evaluates an operation on numbers of type T. Returns nothing if the operation is unknown.
 template <typename T> static std::optional<T> evaluate(StringRef name, T a, T b) {
   using std::isnan;
   if (name == "addf")
@@ -134,7 +134,7 @@ Term TermContext::scalar(StringRef name, Type type, ArrayRef<Term> operands) {
 
 static unsigned widthOf(Type type) { return type.isIndex() ? 64 : type.getIntOrFloatBitWidth(); }
 
-/// Whether every value of a float type is one of another.
+/// Returns true if one type has more bits than another.
 static bool isWider(Type type, Type than) { return widthOf(type) > widthOf(than); }
 
 Term TermContext::castReal(Term a, Type type) {
@@ -183,7 +183,7 @@ Term TermContext::castInteger(Term a, Type type) {
     return a;
   if (a->is(TermKind::Number))
     return number(APInt(64, a->value, true).trunc(widthOf(type)).getSExtValue());
-  // What the wider of two truncations keeps, the narrower one sees.
+  // The narrower of two nested truncations decides the result.
   while (a->is(TermKind::Scalar) && a->name == "wrap" && widthOf(a->type) >= widthOf(type))
     a = a->operands[0];
   return scalar("wrap", type, {a});

@@ -13,7 +13,7 @@ namespace {
 enum Strength : unsigned { Loose, OrLevel, AndLevel, CompareLevel, SumLevel, ProductLevel, Tight };
 }
 
-/// What x − m·⌊x/m⌋ is in texts.
+/// The operator of remainders in texts, which terms represent as x − m·⌊x/m⌋.
 static constexpr StringLiteral remainderName = "%";
 
 static bool isDivision(Term term) {
@@ -21,7 +21,7 @@ static bool isDivision(Term term) {
          (term->is(TermKind::Scalar) && term->name == remainderName);
 }
 
-/// x − m·⌊x/m⌋ of a quotient that a sum has such a part of, c times, and c.
+/// Finds c·(x − m·⌊x/m⌋) in a sum. Returns the quotient and c.
 std::optional<std::pair<Term, int64_t>> TermContext::takeRemainder(Term sum) {
   for (auto [part, coefficient] : llvm::zip_equal(sum->operands, sum->coefficients))
     for (Term quotient : part->is(TermKind::Product) ? part->operands : ArrayRef<Term>(part)) {
@@ -36,7 +36,7 @@ std::optional<std::pair<Term, int64_t>> TermContext::takeRemainder(Term sum) {
       int64_t once = rest->coefficients[it - rest->operands.begin()];
       if (once == 0 || coefficient % once != 0)
         continue;
-      // All of its parts are there, and nothing of them is left.
+      // All parts of the remainder occur in the sum and cancel.
       Term left = combine(sum, rest, -(coefficient / once));
       SmallVector<std::pair<Term, int64_t>> parts;
       int64_t constant = 0;
@@ -47,7 +47,7 @@ std::optional<std::pair<Term, int64_t>> TermContext::takeRemainder(Term sum) {
   return std::nullopt;
 }
 
-/// The term with its remainders as such, for texts only.
+/// Rewrites x − m·⌊x/m⌋ to remainders, for texts only.
 Term TermContext::withRemainders(Term term) {
   if (auto it = readable.find(term); it != readable.end())
     return it->second;
@@ -78,7 +78,7 @@ std::string TermContext::nameOf(Term term) const {
   return term->value < 0 ? "j" + std::to_string(-term->value) : "i" + std::to_string(term->value);
 }
 
-/// Σ coefficient · operand + constant, what is negative last.
+/// Prints Σ coefficient · operand + constant, negative parts last.
 void TermContext::printSum(llvm::raw_ostream &os, const Parts &parts, int64_t constant,
                            unsigned depth) const {
   bool first = true;
@@ -104,7 +104,7 @@ void TermContext::printSum(llvm::raw_ostream &os, const Parts &parts, int64_t co
     os << 0;
 }
 
-/// e ≥ 0 or e = 0 with what is negative in e on the other side.
+/// Prints e ≥ 0 or e = 0, with the negative parts of e moved to the other side.
 void TermContext::printComparison(llvm::raw_ostream &os, Term term, unsigned depth) const {
   Parts parts, right, left;
   int64_t constant = 0;
@@ -125,7 +125,7 @@ void TermContext::printComparison(llvm::raw_ostream &os, Term term, unsigned dep
   printSum(os, left, constant > 0 ? constant : 0, depth);
 }
 
-/// The operator of the language that an operation on integers is, or none.
+/// Returns the operator of the language for an operation on integers, or an empty string.
 static StringRef infixOf(Term term) {
   if (!term->type.isIndex() || term->operands.size() != 2)
     return "";
@@ -210,7 +210,7 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
   case TermKind::Select:
     return list("select(", term->operands, ")");
   case TermKind::Scalar:
-    // The low bits of an unsigned element are the element of the specification.
+    // The low bits of an unsigned element print as the element itself.
     if (term->name == "and" && term->operands[0]->is(TermKind::Load) &&
         unsignedInputs.count(term->operands[0]->value) && term->operands[1]->is(TermKind::Number))
       return print(os, term->operands[0], least, depth);

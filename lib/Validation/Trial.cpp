@@ -14,9 +14,8 @@ using namespace moa::validation;
 
 using Sizes = std::map<std::string, int64_t>;
 
-/// Operations for one element of each output that take a few hundred microseconds, as many as a
-/// kernel with large extents may take, and as many with whole temporaries at all sizes around
-/// numbers.
+/// Work limits in operations: one element of each output in a few hundred microseconds; a kernel
+/// with large extents; all points around numbers, with whole temporaries.
 static constexpr double kLittleWork = 5e3, kMostWork = 3e5, kMostWholeWork = 3e6;
 
 //===----------------------------------------------------------------------===//
@@ -31,10 +30,10 @@ static std::optional<int64_t> valueOf(const SymExpr &expr, const Sizes &sizes) {
 }
 
 namespace {
-/// What one element of each output takes, in operations: their numbers by the folds around.
+/// The operations for one element of each output: operations are counted by their enclosing folds.
 class Cost {
 public:
-  /// With `isWhole`, of every temporary all elements, as the interpreter of loops makes them.
+  /// With `isWhole`, counts all elements of every temporary, as the interpreter computes them.
   explicit Cost(onf::KernelOp kernel, bool isWhole = false) {
     unsigned numCallers = kernel.getArgNames().size() + kernel.getResultNames().size();
     for (auto nest : kernel.getBody().front().getOps<onf::ForOp>()) {
@@ -49,7 +48,7 @@ public:
       add(nest.getBody(), around);
     }
   }
-  /// Whether the range of a fold depends on a symbol.
+  /// Returns true if the range of a fold depends on a symbol.
   bool isFolded(const std::string &symbol) const { return folded.count(symbol); }
   double of(const Sizes &sizes) const {
     double total = 0;
@@ -63,8 +62,8 @@ public:
   }
 
 private:
-  /// Whether elements of a state are read by a fold. Where only the loop of an output reads
-  /// them, one element of the output needs one of the state.
+  /// Returns true if a fold reads elements of a state. If only the loop of an output reads them,
+  /// one element of the output needs one element of the state.
   static bool isReadInFold(onf::AccOp acc) {
     auto fold = cast<onf::FoldOp>(acc->getParentOp());
     auto yield = cast<onf::YieldOp>(fold.getBody().front().back());
@@ -103,7 +102,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The extents of all arrays of a kernel, read once.
+/// The extents of all arrays of a kernel, parsed once.
 struct Extents {
   explicit Extents(const interp::Kernel &kernel) {
     for (const auto &types : {kernel.argTypes, kernel.resultTypes})
@@ -113,8 +112,8 @@ struct Extents {
           extents.push_back(type.getExtent(axis));
       }
   }
-  /// The shapes at these sizes, or nothing where an extent has no value; adds what it takes
-  /// to make the elements to `work`, in operations.
+  /// Returns the shapes at these sizes, or nothing if an extent has no value. Adds the operations
+  /// needed to make the elements to `work`.
   std::optional<std::vector<std::vector<int64_t>>> at(const Sizes &sizes, double &work) const {
     constexpr double perElement = 0.25;
     std::vector<std::vector<int64_t>> shapes;
@@ -136,7 +135,7 @@ struct Extents {
 } // namespace
 
 namespace {
-/// What constraints say of single symbols.
+/// Equalities and numbers in the constraints.
 struct Hints {
   explicit Hints(const interp::Kernel &kernel) {
     for (int64_t size : {1, 2, 4, 8, 16, 32})
@@ -157,15 +156,15 @@ struct Hints {
       }
     }
   }
-  /// What is said to be equal to something else becomes it.
+  /// Sets each symbol that a constraint equates with an expression to the expression's value.
   void apply(Sizes &chosen) const {
     for (const auto &[name, value] : equal)
       if (auto known = valueOf(value, chosen); known && *known >= 0)
         chosen[name] = *known;
   }
 
-  /// What divides one another more often than numbers in a row do, and the numbers of the
-  /// constraints.
+  /// Candidate sizes: powers of two, which divide one another more often than consecutive numbers
+  /// do, and numbers near those in constraints.
   SmallVector<int64_t> sizes;
 
 private:
@@ -183,7 +182,7 @@ private:
 };
 } // namespace
 
-/// How many sizes are no 1, and how many differ: what is said of one axis is then no other's.
+/// Counts the sizes above 1 and the distinct sizes. With high variety, mixing up two axes shows.
 static unsigned varietyOf(const Sizes &sizes) {
   std::set<int64_t> values;
   unsigned many = 0;
@@ -194,8 +193,9 @@ static unsigned varietyOf(const Sizes &sizes) {
   return many + values.size();
 }
 
-/// Of some sizes that satisfy the constraints the most various ones, of these those with the
-/// most work; of sizes that are much work those with the least. Later attempts are smaller.
+/// Among random sizes that satisfy the constraints, returns those with the highest variety, then
+/// the most work. If all take too much work, returns those with the least. Later attempts are
+/// smaller.
 std::optional<Sizes> Trial::pickSizes(uint64_t seed) {
   constexpr unsigned attempts = 150, enough = 12;
   auto description = llvm::cantFail(interp::Kernel::of(kernel));
@@ -231,7 +231,7 @@ std::optional<Sizes> Trial::pickSizes(uint64_t seed) {
   return best;
 }
 
-/// The least and one more than the largest value of an integer parameter.
+/// Returns the half-open range of values of an integer parameter.
 static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, Type element,
                                            const Sizes &sizes) {
   if (element.isInteger(1))
@@ -245,7 +245,7 @@ static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, T
       return {*from, *to};
     llvm::consumeError(llvm::joinErrors(from.takeError(), to.takeError()));
   }
-  int64_t most = 4; // offsets and lengths about the extents
+  int64_t most = 4; // offsets and lengths near the extents
   for (const auto &[name, size] : sizes)
     most = std::max(most, size + 2);
   return {0, most};
@@ -254,7 +254,7 @@ static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, T
 std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes) {
   auto description = llvm::cantFail(interp::Kernel::of(kernel));
   SplitMix64 random{seed};
-  // Of positive elements more functions have values; scalars are scales, bounds and the like.
+  // More functions are defined on positive elements. Scalars are always positive, as scales are.
   bool isPositive = seed % 2 == 1;
   KernelInputs inputs;
   inputs.symbols = sizes;
@@ -267,7 +267,7 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes)
     auto [low, high] = isFloat ? std::pair<int64_t, int64_t>() : rangeOf(kernel, k, element, sizes);
     if (!isFloat && low >= high && !array.data.empty())
       return std::nullopt; // no element has a value
-    // Large arrays repeat themselves, at a distance that divides no extent of interest.
+    // Large arrays repeat with a prime period, which divides no common extent.
     constexpr size_t period = 1021;
     for (size_t i = 0; i < array.data.size(); ++i)
       array.data[i] = i >= period ? array.data[i - period]
@@ -279,7 +279,7 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes)
   return inputs;
 }
 
-/// The values of a kernel at a point, per output.
+/// Returns the values of a kernel at a point, per output.
 static llvm::Expected<std::vector<std::vector<double>>>
 valuesAt(Operation *kernel, const Point &point, const InterpretOptions &options = {}) {
   std::vector<std::vector<double>> values;
@@ -294,7 +294,8 @@ valuesAt(Operation *kernel, const Point &point, const InterpretOptions &options 
   return values;
 }
 
-/// Elements of each output at random, or the last ones; nothing where they have no values.
+/// Returns a point with random elements of each output, or the last ones. Returns nothing if they
+/// have no values.
 std::optional<Point> Trial::makePoint(uint64_t seed, const Sizes &sizes, bool takesLast) {
   auto inputs = pickInputs(seed, sizes);
   if (!inputs) {
@@ -315,7 +316,7 @@ std::optional<Point> Trial::makePoint(uint64_t seed, const Sizes &sizes, bool ta
   next.inputs = std::move(*inputs);
   auto values = valuesAt(kernel, next);
   if (!values) {
-    // Elements at random may point outside of arrays, where the caller's do not.
+    // Random elements may index outside of arrays, where the caller's do not.
     reason = llvm::toString(values.takeError());
     return std::nullopt;
   }
@@ -335,7 +336,7 @@ bool Trial::tryPoint(uint64_t seed) {
   bool says = llvm::any_of(next->values, [](const std::vector<double> &output) {
     return llvm::any_of(output, [](double value) { return std::isfinite(value) && value != 0; });
   });
-  // A point where nothing is present says less, but something.
+  // A point where every value is 0 or not finite says less, but is better than none.
   if (says || !point)
     point = std::move(next);
   return says;
@@ -362,8 +363,8 @@ std::string Trial::getSizes() const { return point ? textOf(point->inputs.symbol
 // Sizes around numbers
 //===----------------------------------------------------------------------===//
 
-/// The numbers in the expressions and the code of a kernel: extents of axes and parts, bounds and
-/// constraints.
+/// Returns the numbers in the expressions and constants of a kernel: extents of axes and parts,
+/// bounds, constraints.
 static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> constraints) {
   constexpr int64_t most = 4096;
   std::set<int64_t> numbers;
@@ -373,7 +374,7 @@ static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> c
   };
   auto addText = [&](StringRef text) {
     while (!text.empty()) {
-      // Digits of a name are no number.
+      // Skip digits in a name.
       StringRef word =
           text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
       int64_t number;
@@ -403,9 +404,10 @@ static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> c
   return numbers;
 }
 
-/// Adds points with sizes 0 and 1 and around the numbers of the kernel: of one symbol, next to the
-/// sizes that were picked at random, and of all. Symbols of ranges of folds come first, then the
-/// cheapest, as many as take no longer than one large point.
+/// Adds points with edge sizes: 0, 1, and sizes around the numbers of the kernel. First one symbol
+/// at a time takes such a size and the others keep their random size, then all symbols take it.
+/// Symbols that are no range of a fold come last. Of each kind the cheapest come first, up to the
+/// work of one large point.
 void Trial::tryEdges() {
   constexpr size_t most = 24;
   auto description = llvm::cantFail(interp::Kernel::of(kernel));
@@ -461,8 +463,8 @@ void Trial::tryEdges() {
 // Comparison
 //===----------------------------------------------------------------------===//
 
-/// Whether a kernel asks computed floats whether they are equal. Values that are equal by a
-/// rule may be so on one level and differ by a rounding on the other.
+/// Returns true if a kernel compares floats for equality. Values that are equal by a rule may be
+/// equal on one level and differ by a rounding on the other.
 static bool comparesForEquality(Operation *kernel) {
   return kernel
       ->walk([](arith::CmpFOp op) {
@@ -479,9 +481,9 @@ static bool comparesForEquality(Operation *kernel) {
       .wasInterrupted();
 }
 
-/// Whether rounding explains a difference: one of the two kernels moves about as far when each
-/// of its operations is rounded at random, as it does where a problem is badly conditioned or
-/// the last bit decides a comparison.
+/// Returns true if rounding explains a difference. It does if one of the kernels moves about as far
+/// when each operation is rounded at random. This happens in ill-conditioned problems and where the
+/// last bit decides a comparison.
 bool Trial::isExplained(Operation *other, const Point &at, const Difference &difference) const {
   constexpr unsigned samples = 24;
   constexpr double margin = 16;
@@ -527,7 +529,7 @@ std::optional<Difference> Trial::compareAt(Operation *other, const Point &at) co
   std::string sizes = textOf(at.inputs.symbols);
   auto found = valuesAt(other, at);
   if (!found) {
-    // What is assumed of elements need not hold of these.
+    // The elements need not satisfy the kernel's assumptions.
     std::string error = llvm::toString(found.takeError());
     if (kernel->hasAttr(kAssumesAttr))
       return std::nullopt;
@@ -536,7 +538,7 @@ std::optional<Difference> Trial::compareAt(Operation *other, const Point &at) co
   for (unsigned output = 0; output < found->size(); ++output)
     for (size_t k = 0; k < (*found)[output].size(); ++k) {
       double want = at.values[output][k], got = (*found)[output][k];
-      // The rules say nothing of terms that are not finite, and assume that none becomes so.
+      // The rules guarantee nothing for values that are not finite.
       if (!std::isfinite(want) || !std::isfinite(got) ||
           std::fabs(got - want) <= tolerance * std::fabs(want))
         continue;

@@ -1,8 +1,8 @@
-//===- Trial.h - the values of two levels at some points ---------*- C++ -*-===//
+//===- Trial.h - the values of two levels at some points --------*- C++ -*-===//
 //
-// V6 of docs/Spec.md, section 10: sizes and elements are picked at random, then sizes
-// around the numbers of the kernel, and the interpreter gives the values that a kernel
-// has there at both levels.
+// V6 of docs/Spec.md, section 10. The interpreter runs a kernel at both levels and compares the
+// values. One point has random sizes and elements; further points have sizes around the numbers of
+// the kernel.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_TRIAL_H
@@ -15,38 +15,37 @@
 
 namespace moa::validation {
 
-/// Arguments of one call, elements of the outputs, and what they are.
+/// The arguments of one call, some elements of each output, and their expected values.
 struct Point {
   KernelInputs inputs;
   std::vector<std::vector<std::vector<int64_t>>> elements; ///< indices, per output
-  std::vector<std::vector<double>> values;                 ///< of these, per output
+  std::vector<std::vector<double>> values;                 ///< of these elements, per output
 };
 
-/// Two values of one element.
 struct Difference {
   unsigned output = 0;
   std::vector<int64_t> index;
   double expected = 0, found = 0;
-  std::string error; ///< why there is no value instead
-  std::string sizes; ///< as of Trial::getSizes
+  std::string error; ///< why it has no value
+  std::string sizes; ///< as by Trial::getSizes
 };
 
-/// A kernel at a level, and points where it has values.
+/// A kernel at one level, with points at which it has values.
 class Trial {
 public:
-  /// Looks for points of `kernel`, an onf.kernel or a dnf.kernel of which `loops` is the
-  /// operational form; what that costs decides how large they are.
+  /// Looks for points of `kernel`, an onf.kernel or a dnf.kernel. Its operational form `loops`
+  /// gives the cost, which limits the sizes.
   Trial(mlir::Operation *kernel, onf::KernelOp loops);
 
   const std::optional<Point> &getPoint() const { return point; }
-  /// "M = 5, N = 3" of the point picked at random, or nothing where there are no symbols.
+  /// Returns the sizes of the random point, such as "M = 5, N = 3". Empty if there are no symbols.
   std::string getSizes() const;
-  /// The points with sizes around numbers of the kernel.
+  /// Returns the number of points with sizes around numbers of the kernel.
   size_t countEdges() const { return edges.size(); }
-  /// Why there is no point.
+  /// Returns the reason why there is no point.
   const std::string &getReason() const { return reason; }
 
-  /// Where `other` has not the values of the kernel, up to what rounding explains.
+  /// Returns an element at which `other` differs from the kernel by more than rounding explains.
   std::optional<Difference> compare(mlir::Operation *other) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- Unknowns.cpp - what is known of the unknowns of a system -----------===//
+//===- Unknowns.cpp - constraints on the unknowns of a system -------------===//
 #include "lib/Validation/RealRange.h"
 #include "lib/Validation/Search.h"
 #include <cmath>
@@ -12,7 +12,7 @@ bool validation::isExtreme(Term term) {
          (term->name == "min" || term->name == "max");
 }
 
-/// Symbols, indices and divisors, which are at least 1, are not negative.
+/// Returns true for symbols, indices and divisors (which are at least 1), and by a known fact.
 bool Prover::Search::isNotNegative(Term factor) const {
   return factor->is(TermKind::Symbol) || factor->is(TermKind::Index) || divisors.contains(factor) ||
          held.contains(terms.notNegative(factor));
@@ -43,7 +43,7 @@ void Prover::Search::explain(Term unknown) {
   case TermKind::Load:
     return explainLoad(unknown);
   case TermKind::Reduce:
-    // What is narrower may have wrapped around.
+    // A narrower sum may have wrapped around.
     if (!unknown->type.isIndex())
       return;
     if (unknown->name == "add")
@@ -51,7 +51,7 @@ void Prover::Search::explain(Term unknown) {
     reductions.insert(unknown);
     return;
   case TermKind::Select: {
-    // As inequalities: that a selection is 0 says which side it picks, and no more.
+    // Use inequalities: an equality of a selection only says which side is picked.
     auto is = [&](Term p, Term value) -> SmallVector<Term, 2> {
       return {p, terms.atMost(unknown, value), terms.atMost(value, unknown)};
     };
@@ -64,10 +64,11 @@ void Prover::Search::explain(Term unknown) {
   }
 }
 
-/// Lemma 2: b·⌊e/b⌋ ≤ e < b·⌊e/b⌋ + b for b ≥ 1. A number b is Presburger's own.
+/// Adds b·⌊e/b⌋ ≤ e < b·⌊e/b⌋ + b for b ≥ 1 (Lemma 2). For a number b this is linear, and needs no
+/// lemma.
 void Prover::Search::explainQuotient(Term quotient) {
   Term e = quotient->operands[0], b = quotient->operands[1], one = terms.number(1);
-  // The indices that are divided are in their ranges, which are not empty.
+  // The indices in the dividend are in their ranges, so the ranges are not empty.
   llvm::SetVector<Term> indices;
   collectIndices(e, indices);
   if (b->is(TermKind::Number)) {
@@ -94,7 +95,7 @@ void Prover::Search::explainQuotient(Term quotient) {
   assume(terms.notNegative(terms.difference(terms.difference(b, one), rest)));
   if (harder && depth == 0 && !b->is(TermKind::Number))
     boundQuotient(quotient);
-  // Of e ≥ 0 the quotient is not negative: what products with it need to know.
+  // If e ≥ 0, the quotient is not negative. Products with it need this fact.
   if (depth < maxNesting && prover.attempt(e, condition, used, depth + 1).holds) {
     Term fact = terms.notNegative(quotient);
     held.insert(fact);
@@ -102,7 +103,7 @@ void Prover::Search::explainQuotient(Term quotient) {
   }
 }
 
-/// Lemma 2: an a among the factors of e with e < a·b has ⌊e/b⌋ < a.
+/// Adds ⌊e/b⌋ < a for a factor a in e with e < a·b (Lemma 2).
 void Prover::Search::boundQuotient(Term quotient) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
@@ -125,8 +126,8 @@ void Prover::Search::boundQuotient(Term quotient) {
   }
 }
 
-/// Lemma 12: of factors that are not negative, so is the product, and an index
-/// x ≤ n − 1 gives r·x ≤ r·(n − 1).
+/// Adds the constraints of Lemma 12. A product of factors ≥ 0 is ≥ 0, and an index x ≤ n − 1 gives
+/// r·x ≤ r·(n − 1).
 void Prover::Search::explainProduct(Term product) {
   for (Term factor : product->operands) {
     explain(factor);
@@ -178,7 +179,7 @@ void Prover::Search::explainScalar(Term scalar) {
     choices.push_back(std::move(cases));
   } else if (name == "and" && x[1]->is(TermKind::Number) && x[1]->value >= 0) {
     bounds(0, x[1]->value);
-    // What is assumed of an unsigned input is about the low bits of its elements.
+    // An assumption about an unsigned input is about the low bits of its elements.
     if (x[0]->is(TermKind::Load) && terms.unsignedInputs.count(x[0]->value))
       instantiate(x[0]);
   } else if ((name == "shr" || name == "shl") && x[1]->is(TermKind::Number) && x[1]->value >= 0 &&
@@ -199,7 +200,7 @@ void Prover::Search::explainScalar(Term scalar) {
   }
 }
 
-/// The range of the element type, and what is assumed of the input.
+/// Adds the range of the element type, and the assumptions about the input.
 void Prover::Search::explainLoad(Term load) {
   if (load->type.isIntOrIndex() && !load->type.isIndex() && !load->type.isInteger(1)) {
     int64_t high = (int64_t(1) << (load->type.getIntOrFloatBitWidth() - 1)) - 1;
@@ -213,7 +214,7 @@ void Prover::Search::explainLoad(Term load) {
 // Reductions (Lemma 17)
 //===----------------------------------------------------------------------===//
 
-/// The term and the condition of a reduction at an index.
+/// Returns the body and the presence of a reduction at an index.
 static std::pair<Term, Term> at(TermContext &terms, Term reduce, Term index) {
   DenseMap<Term, Term> with = {{reduce->operands[0], index}};
   Substitution substitution(terms, with);
@@ -234,7 +235,7 @@ void Prover::Search::explainReduce(Term reduce) {
   lemmas.insert("Lemma 17");
   Term witness = prover.witnessOf(reduce), extent = reduce->operands[1];
   auto [term, present] = at(terms, reduce, witness);
-  // Over nothing it is the identity, the least or the largest of 64 bits.
+  // The reduction may be empty. Then its value is the identity, an extreme 64-bit integer.
   Term far = terms.number(int64_t(1) << 62);
   Term isFar = reduce->name == "max" ? terms.atMost(reduce, terms.scaled(far, -1))
                                      : terms.atMost(far, reduce);
@@ -252,7 +253,7 @@ void Prover::Search::explainReduce(Term reduce) {
   extremes.insert(reduce);
 }
 
-/// What a term and its condition compare with: extremes that do not depend on the index.
+/// Adds the reductions in body and presence that do not depend on the index, for comparison.
 void Prover::Search::explainInner(Term reduce) {
   DenseMap<Term, bool> seen;
   std::function<bool(Term)> isFree = [&](Term part) {
@@ -271,7 +272,7 @@ void Prover::Search::explainInner(Term reduce) {
   isFree(reduce->operands[3]);
 }
 
-/// No term is larger than the maximum, or less than the minimum: at an index.
+/// Adds that the term at an index is at most the maximum, or at least the minimum.
 void Prover::Search::assumeExtreme(Term reduce, Term index) {
   auto [term, present] = at(terms, reduce, index);
   Term inRange = terms.both(terms.below(index, reduce->operands[1]), present);
@@ -279,7 +280,8 @@ void Prover::Search::assumeExtreme(Term reduce, Term index) {
   assume(terms.either(terms.negate(inRange), bound));
 }
 
-/// A sum of what is not negative is not; of what is at most c ≥ 0, it is at most c·n.
+/// Bounds a sum of n terms: it is ≥ 0 if its terms are, and ≤ c·n if its terms are ≤ c, for c = 0
+/// and 1.
 void Prover::Search::explainSum(Term reduce) {
   if (depth >= maxNesting)
     return;

@@ -7,8 +7,8 @@ using namespace moa;
 using namespace moa::validation;
 
 namespace {
-/// Both levels of one kernel. Where both name a shared array, it stands for itself and
-/// its own element is compared once.
+/// Both levels of one kernel. A shared array that both levels name is opaque, and its own element
+/// is compared once.
 class Comparison {
 public:
   Comparison(TermContext &terms, KernelOp moa, dnf::KernelOp dnf)
@@ -23,7 +23,7 @@ public:
   Element ofOutput(dnf::OutputOp output) { return normal.generic(output); }
 
 private:
-  /// A let that only renames another value would be found in many arrays.
+  /// A let that only renames another value would match many arrays.
   static bool isAlias(Term term) {
     return term->operands.empty() || term->is(TermKind::Apply) || term->is(TermKind::Load);
   }
@@ -36,8 +36,8 @@ private:
 };
 } // namespace
 
-/// A shared array of moa is the let whose element is the same term. Both are taken in
-/// order, so what they are computed from stands for itself already.
+/// Binds each shared array of moa to the let with the same term. Both are taken in order, so that
+/// the arrays they use are already opaque.
 void Comparison::bindShared() {
   DenseMap<Term, int64_t> known;
   for (auto let : dnf.getBody().getOps<dnf::LetOp>()) {
@@ -71,8 +71,7 @@ Element Comparison::ofArray(unsigned result, unsigned rank) {
   return reader.at(moa.getBody().front().getTerminator()->getOperand(result), index, 0);
 }
 
-/// The first place where two terms differ, as the smallest terms around it that say
-/// something: an operation, an element.
+/// Returns the first place where two terms differ: the smallest enclosing operations or elements.
 static std::pair<Term, Term> difference(Term a, Term b) {
   while (a->kind == b->kind && a->name == b->name && a->value == b->value &&
          a->operands.size() == b->operands.size() &&
@@ -109,7 +108,7 @@ LogicalResult Validator::compareUses(KernelOp moa, dnf::KernelOp dnf) {
       terms.nameIndex(terms.index(axis), index);
     Element before = shared->ofArray(k, type.getRank()), after = shared->ofOutput(output);
     bool same = after.value && before.value == after.value && before.presence == after.presence;
-    // A shared array may have been written otherwise: then nothing stands for itself.
+    // A shared array may have been rewritten. Then compare again with every let unfolded.
     if (!same) {
       if (!unfolded) {
         unfolded = std::make_unique<Comparison>(terms, moa, dnf);
@@ -120,7 +119,7 @@ LogicalResult Validator::compareUses(KernelOp moa, dnf::KernelOp dnf) {
       same = after.value && before.value == after.value && before.presence == after.presence;
     }
     if (!same) {
-      auto error = output.emitError("ψ-reduction has changed what ") << name << " means";
+      auto error = output.emitError("ψ-reduction has given ") << name << " another meaning";
       if (!after.value)
         return error << ": an operation of its normal form is unknown";
       bool value = before.value != after.value;

@@ -53,8 +53,8 @@ Validator::~Validator() = default;
 // Lifting
 //===----------------------------------------------------------------------===//
 
-/// The operations that say what is computed and where; the others, bounds of pieces
-/// among them, only serve these.
+/// Returns the operations that decide the computed values and their places. All others, such as
+/// bounds of pieces, only serve these.
 static SmallVector<Operation *> stepsOf(onf::KernelOp kernel) {
   SmallVector<Operation *> steps;
   kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -65,7 +65,7 @@ static SmallVector<Operation *> stepsOf(onf::KernelOp kernel) {
   return steps;
 }
 
-/// Equal but for what lifting adds.
+/// Compares two operations except for the attributes that lifting adds.
 static bool isSameStep(Operation *a, Operation *b) {
   if (a->getName() != b->getName() || a->getNumResults() != b->getNumResults())
     return false;
@@ -85,7 +85,7 @@ static LogicalResult checkBijection(std::map<std::vector<int64_t>, bool> &known,
                                     onf::AxisAttr axis, const Twine &what) {
   ArrayRef<int64_t> factors = axis.getSizes().drop_front();
   std::vector<int64_t> sizes(factors.begin(), factors.end());
-  llvm::erase(sizes, 1); // such a digit is 0
+  llvm::erase(sizes, 1); // a digit of size 1 is always 0
   auto [it, isNew] = known.try_emplace(sizes, true);
   if (isNew)
     if (llvm::Error error = verifyBijection(axis)) {
@@ -158,7 +158,7 @@ LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf:
     std::string with = difference->sizes.empty() ? "" : " with " + difference->sizes;
     auto error = lifted.emitError("the ")
                  << (isOfFolds ? "folds" : "lifted loops") << " of '" << lifted.getSymName()
-                 << "' do not compute what is specified: ";
+                 << "' do not compute the specified values: ";
     if (!difference->error.empty())
       error << names[difference->output] << with << " has no value: " << difference->error;
     else

@@ -145,7 +145,7 @@ CASES = [
     (CODE + ("--report=text", "--at", "Q=1"), "moa-codegen: error: no kernel has a symbol 'Q'"),
     (CODE + ("--set", "D"), "expects a setting NAME=VALUE, but got 'D'"),
     (CODE + ("--set", "D=3", "--set", "D=4"), "'D' is set twice"),
-    (CODE + ("--set", "E=3"), "unknown setting 'E'; what can be set is N, D"),
+    (CODE + ("--set", "E=3"), "unknown setting 'E'; set one of N, D"),
     # Tolerances
     (CODE + ("--within", "y"), "moa-codegen: error: expects a tolerance RESULT=NUMBER, with "
                                "',relative' and ',sampled' behind it where they are meant, but got 'y'"),

@@ -10,10 +10,10 @@
 // A phase less or more than the next block expects.
 // RUN: sed 's/device.barriers odd/device.barriers/' %s > %t-even.mlir
 // RUN: not moa-run %t-even.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=EVEN
-// EVEN: the block ends behind 1 phases of the barriers of {{.*}}[0], and the next one expects an even number
+// EVEN: the block ends after 1 phases of the barriers of {{.*}}[0], and the next one expects an even number
 // RUN: sed 's|// more:||' %s > %t-odd.mlir
 // RUN: not moa-run %t-odd.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=ODD
-// ODD: the block ends behind 0 phases of the barriers of {{.*}}[0], and the next one expects an odd number
+// ODD: the block ends after 0 phases of the barriers of {{.*}}[0], and the next one expects an odd number
 // A counter that does not start at 0, or has not been set; another number of blocks.
 // RUN: sed 's/arith.constant 0 : i32/arith.constant 3 : i32/' %s > %t-start.mlir
 // RUN: not moa-run %t-start.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=START

@@ -16,7 +16,7 @@
 // UNWRITTEN: element [1] of 'w' in the workspace has not been written
 // RUN: sed 's/members<300>/members<65000>/g' %s > %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=SHARED
-// SHARED: needs 260128 bytes of shared memory with what stands before it, but a block has 232448
+// SHARED: needs 260128 bytes of shared memory with all earlier declarations, but a block has 232448
 
 device.program @lists attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"],
     result_types = [!moa.array<[N], i64>], workspace_names = ["w"], workspace_types = [!moa.array<[2], i64>]} {

@@ -110,7 +110,7 @@
 // ROW: reads rows 128 to 191 of the ring of {{.*}}, which has 128 (block 1, warpgroup 0)
 // RUN: sed 's/!keys = !device.ring<2/!keys = !device.ring<30/' %s > %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=SHARED
-// SHARED: needs [[#]] bytes of shared memory with what stands before it, but a block has 232448
+// SHARED: needs [[#]] bytes of shared memory with all earlier declarations, but a block has 232448
 
 // Outputs: every element once, by one of the threads that hold it, inside.
 // RUN: sed 's/blocks "(N + 127)\/128"/blocks "N\/128"/' %s > %t.mlir

@@ -428,7 +428,7 @@ TEST(Compiler, ACallIsShownBeforeWhatItCalls) {
   std::string text = unit.renderDiagnostics();
   EXPECT_THAT(text,
               testing::StartsWith("caller.moa:3:4: error: expects kernels of moa, dnf or onf"));
-  EXPECT_THAT(text, HasSubstr("\ncalled.moa:1:2: note: in what is called here\n"));
+  EXPECT_THAT(text, HasSubstr("\ncalled.moa:1:2: note: in the function called here\n"));
 }
 
 // Messages without a place are the tool's.

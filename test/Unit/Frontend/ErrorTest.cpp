@@ -82,8 +82,7 @@ const ErrorCase syntax[] = {
      "3:10: error: it is not clear how far '+/' reaches; write '(+/ x) * y' or "
      "'+/ (x * y)'"},
     {"ReductionAsInfix", KERNEL("O = x +/ y"),
-     "3:7: error: '+/' is a reduction and stands in "
-     "front of its operand"},
+     "3:7: error: '+/' is a reduction; write it before its operand"},
     {"SplitReduction", KERNEL("O = max / x"),
      "3:5: error: a reduction is one token: write 'max/' without a space"},
     {"ReturnInKernel", KERNEL("return x"), "3:1: error: a kernel has no 'return'"},
@@ -161,13 +160,13 @@ const ErrorCase absent[] = {
     {"AssumeOfRank", "kernel k[N](t : i32[N]) -> y : i32[N] assume t < N { y = t }",
      "1:46: error: 't' has 1 axis, but 0 subscripts in the assumption"},
     {"AssumeInBody", KERNEL("assume N > 1\nO = x"),
-     "3:1: error: 'assume' stands in front of the body of a kernel"},
+     "3:1: error: 'assume' belongs before the body of a kernel"},
 };
 INSTANTIATE_TEST_SUITE_P(NotYet, ErrorTest, ::testing::ValuesIn(absent), nameOf);
 
 const ErrorCase tolerances[] = {
     {"InBody", KERNEL("O = x within 1e-3"),
-     "3:7: error: 'within' stands behind the type of a result, as in '-> y : f32[N] within 1e-2'"},
+     "3:7: error: 'within' belongs after the type of a result, as in '-> y : f32[N] within 1e-2'"},
     {"OfParameter", "kernel k(x : f32 within 1e-3) -> y : f32 { y = x }",
      "1:18: error: 'within' bounds the error of a result, and 'x' is a parameter"},
     {"OfIntegers", "kernel k(x : i32) -> y : i32 within 1e-3 { y = x }",
@@ -188,7 +187,7 @@ const ErrorCase tolerances[] = {
      "1:42: error: a sample estimates the error in the norm of a result: write 'relative "
      "sampled'"},
     {"Misspelt", "kernel k(x : f32) -> y : f32 within 1e-3 relativ { y = x }",
-     "1:42: error: behind the number of 'within' may stand 'relative' and 'sampled', but not "
+     "1:42: error: only 'relative' and 'sampled' may follow the number of 'within', but found "
      "'relativ'; did you mean 'relative'?"},
 };
 INSTANTIATE_TEST_SUITE_P(Tolerances, ErrorTest, ::testing::ValuesIn(tolerances), nameOf);
@@ -325,7 +324,7 @@ const ErrorCase shapes[] = {
     {"CellOfScalar", KERNEL("O = x * softmax(s)"),
      "3:17: error: 'softmax' works on cells of rank 1, but this is a scalar"},
     {"Frames", KERNEL("O = f(x, m)") "def f(x : [n], y : [k]) { return x }",
-     "3:5: error: 'f' lifts over the axes in front of its cells, but these are "
+     "3:5: error: 'f' lifts over the axes before its cells, but these are "
      "[B, N] and [B]"},
     {"Pattern", KERNEL("O = f(x)") "def f(x : [n, n]) { return x }",
      "3:7: error: 'f' expects 'x' to have extent N where this has 64",

@@ -194,7 +194,7 @@ TEST_F(Mutants, TransposeTheWrongWay) {
                   index.push_back(i[axis]);
                 return psi(b, loc, transpose.getInput(), index);
               });
-  EXPECT_THAT(text, HasSubstr("ψ-reduction has changed what y means"));
+  EXPECT_THAT(text, HasSubstr("ψ-reduction has given y another meaning"));
   EXPECT_THAT(text, HasSubstr("became x["));
 }
 
@@ -241,7 +241,7 @@ TEST_F(Mutants, RotateBackwards) {
         Value whole = arith::MulIOp::create(b, loc, q, n);
         return psi(b, loc, op->getOperand(0), {arith::SubIOp::create(b, loc, moved, whole)});
       });
-  EXPECT_THAT(text, HasSubstr("has changed what y means"));
+  EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
 TEST_F(Mutants, MaskForgotten) {
@@ -250,7 +250,7 @@ TEST_F(Mutants, MaskForgotten) {
               "psi-mask", "moa.mask", [](Operation *op, auto i, auto &b, auto loc) {
                 return psi(b, loc, cast<MaskOp>(op).getInput(), i);
               });
-  EXPECT_THAT(text, HasSubstr("has changed what y means"));
+  EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
 TEST_F(Mutants, SelectionTurned) {
@@ -262,7 +262,7 @@ TEST_F(Mutants, SelectionTurned) {
           v.push_back(psi(b, loc, input, i));
         return dnf::JoinOp::create(b, loc, v[0], v[2], v[1]).getResult();
       });
-  EXPECT_THAT(text, HasSubstr("has changed what y means"));
+  EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
 TEST_F(Mutants, ReshapeByColumns) {
@@ -286,7 +286,7 @@ TEST_F(Mutants, GatherOnTheWrongAxis) {
                 Value entry = psi(b, loc, gather.getIndices()[0], {i[0]});
                 return psi(b, loc, gather.getInput(), {i[1], entry});
               });
-  EXPECT_THAT(text, HasSubstr("has changed what y means"));
+  EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
 TEST_F(Mutants, AnotherDomain) {
@@ -303,8 +303,9 @@ TEST_F(Mutants, OperationOfNoLaw) {
   OpBuilder b(yield);
   Value value = yield->getOperand(0);
   yield->setOperand(0, math::AtanOp::create(b, yield.getLoc(), value));
-  EXPECT_THAT(compareUses(), HasSubstr("ψ-reduction has changed what y means: an operation of its "
-                                       "normal form is unknown"));
+  EXPECT_THAT(compareUses(),
+              HasSubstr("ψ-reduction has given y another meaning: an operation of its "
+                        "normal form is unknown"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -474,7 +475,7 @@ TEST_F(Mutants, RepairForgotten) {
   Type type = yield.getValues()[0].getType();
   yield->setOperand(0, arith::ConstantOp::create(b, yield.getLoc(), FloatAttr::get(type, 1.0)));
   std::string message = compareValues(lift());
-  EXPECT_THAT(message, HasSubstr("the folds of 'k' do not compute what is specified: o["));
+  EXPECT_THAT(message, HasSubstr("the folds of 'k' do not compute the specified values: o["));
   EXPECT_THAT(message, HasSubstr("with M = "));
   EXPECT_THAT(message, HasSubstr(", but they give "));
   EXPECT_THAT(message, HasSubstr("; this is an error of the compiler, not of the specification"));
