@@ -398,7 +398,7 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     // A running fold (scan) is sequential along its axis, and the other rows have a thread each.
     if (rows::findRunningFold(nest)) {
       if (plan)
-        result.why = "its fold goes on along an axis of the nest";
+        result.why = "its fold is a scan along an axis of the nest";
       nests.push_back(std::move(result));
       continue;
     }

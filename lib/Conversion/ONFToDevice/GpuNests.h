@@ -7,8 +7,8 @@
 
 namespace moa {
 
-/// Returns the kernel's nests in order: their axes and, if a nest can run with tiles, what a tile
-/// costs.
+/// Returns the kernel's nests in order: their axes and, if a nest can run with tiles, the
+/// resources of a tile.
 std::vector<GpuNest> gpuNests(onf::KernelOp kernel);
 
 /// Returns why a nest cannot run with tiles on a machine's tensor cores; empty if it can.

@@ -296,21 +296,21 @@ namespace {
 struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFToDevice> {
   LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
     if (!isLiftedToGpu(nest))
-      return nest.emitOpError("expects axes bound to blocks of a GPU, as onf-lift-gpu binds them");
+      return nest.emitOpError("expects axes bound to blocks of a GPU; run onf-lift-gpu first");
     if (isLiftedToLanes(nest)) {
       auto form = findRowLanes(nest);
       if (!form)
         return nest.emitOpError(
             "is bound to lanes along its rows, but does not run along the last axis of "
-            "what it reads or stores");
+            "the arrays it reads or stores");
       return lowerRowLanes(*form, program, number);
     }
     if (isLiftedToColumnRuns(nest)) {
       auto form = findColumnRuns(nest);
       if (!form)
         return nest.emitOpError(
-            "is bound to runs of columns, but does not store along its last axis what it reads "
-            "along another");
+            "is bound to runs of columns, but does not store along its last axis the elements that "
+            "it reads along another");
       return lowerColumnRuns(*form, program, number);
     }
     if (isLiftedToWarps(nest)) {

@@ -580,9 +580,9 @@ Value ScalarCode::stored(onf::StoreOp op) {
   if (written > kMostWritten && !failed) {
     mlir::emitError(loc)
         << "an element of this result takes more than " << kMostWritten
-        << " operations on a GPU: what several sides of selections read is written out in "
-           "each of them, at every level of a chain; make a definition in between a result "
-           "of a kernel of its own, which the next one takes as a parameter";
+        << " operations on a GPU: nested selections repeat shared operands on every side and "
+           "level; compute an inner definition in a kernel of its own, and pass its result as a "
+           "parameter";
     failed = true;
   }
   loc = outer;

@@ -60,7 +60,7 @@ private:
   std::string &why;
 };
 
-/// Refuses a nest that has `found` instead of a chain of contractions, and says what is needed.
+/// Refuses a nest that has `found` instead of a chain of contractions. Names the required form.
 bool Planner::refuseChain(const Twine &found) {
   return refuse(found +
                 "; tensor cores take a contraction, or a chain of two, f(A +.* B) +.* C, "
@@ -108,7 +108,7 @@ bool Planner::checkPriors() {
                         LoadOp(rows.load).getTerms().back());
     });
     return isOfRows ||
-           refuse("a fold in front of the one over tiles contracts other rows than this");
+           refuse("a fold before the one over tiles contracts other rows than that one");
   });
 }
 
@@ -197,10 +197,10 @@ bool Planner::findFold() {
     return refuseChain(over + "holds no contraction");
   for (AccOp acc : rows::getAccs(plan.fold)) {
     if (acc.getMonoid() == Monoid::user)
-      return refuse("the state '" + acc.getName() + "' has a monoid of the specification");
+      return refuse("the state '" + acc.getName() + "' has a user-defined monoid");
     if (!acc.getRefs().empty() && acc.getCombine() == ScalarFn::select)
       return refuse("the state '" + acc.getName() +
-                    "' starts again when what it refers to changes");
+                    "' restarts when a state that it refers to changes");
   }
   plan.folded = std::move(*folded);
   return true;
@@ -242,16 +242,16 @@ bool Planner::checkType(const rows::Factors &factors, Type &element) {
   LoadOp load = getElement(factors);
   if (!load && factors.narrow)
     return refuse("an operand of a contraction is computed from arrays without its axis of rows or "
-                  "keys, so that no tiles "
-                  "of it are stored; read these at its rows first, or make it a parameter");
+                  "keys, so that its tiles cannot be stored; gather these arrays along its rows "
+                  "first, or make it a parameter");
   if (!load)
-    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; "
-                  "rounded by a cast it is stored once, if it is one of rows or keys alone and all "
-                  "that it reads has their axes");
+    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; cast "
+                  "it, so that it is stored once; it must depend on rows or keys alone, and its "
+                  "arrays must have their axes");
   Type type = load.getResult().getType();
   std::string name = describeArray(load);
   if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))
-    return refuse("an operand of a contraction does not have 16 bits: " + name +
+    return refuse("an operand of a contraction does not have 16 or 8 bits: " + name +
                   " has elements of " + getTypeText(type));
   if (element && element != type)
     return refuse("the operands of a contraction have different types: " + name +
@@ -323,9 +323,9 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
     return refuse("an operand has no axis of rows: " + shown + " is not read along '" +
                   rows::getIndexName(index) + "' on one axis");
   if (!isPositive(step, plan.nest))
-    return refuse("rows of an operand may be the same one: " + shown + " is read along '" +
-                  rows::getIndexName(index) + "' at distances of " + step.str() +
-                  ", which nothing says is at least 1");
+    return refuse("rows of an operand may coincide: " + shown + " is read along '" +
+                  rows::getIndexName(index) + "' at distances of " + step.str() + "; require " +
+                  step.str() + " >= 1");
   operands.push_back(operand);
   return true;
 }
@@ -378,7 +378,8 @@ bool Planner::findTransposed(const rows::Factors &factors, Value inner, int64_t 
     return false;
   bool isWhole = SymExpr::mod(type.getExtent(type.getRank() - 1), SymExpr(16)).isZero();
   if (!kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber()) || !isWhole)
-    return refuse("a carried operand of 8 bits is no temporary with a multiple of 16 keys, but " +
+    return refuse("an 8-bit operand of a state with an axis must be a temporary with a multiple of "
+                  "16 keys, not " +
                   rows::getArrayName(load));
   plan.carried.back().isTransposed = true;
   return true;
@@ -442,7 +443,8 @@ void Planner::orderWeights() {
 /// Adds weights of the latest accumulator, each once.
 bool Planner::findWeights(const rows::Factors &factors, Type element, unsigned &number) {
   if (factors.narrow != element)
-    return refuse("a computed operand is not rounded to the other's type, as it is without a cast");
+    return refuse("a computed operand is not rounded to the other's type; cast it to that type, "
+                  "or not at all");
   auto &weights = plan.weights.back();
   number = llvm::find(weights, factors) - weights.begin();
   if (number == weights.size())
