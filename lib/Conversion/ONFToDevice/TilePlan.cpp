@@ -324,8 +324,8 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
                   rows::getIndexName(index) + "' on one axis");
   if (!isPositive(step, plan.nest))
     return refuse("rows of an operand may coincide: " + shown + " is read along '" +
-                  rows::getIndexName(index) + "' at distances of " + step.str() + "; require " +
-                  step.str() + " >= 1");
+                  rows::getIndexName(index) + "' at distances of " + step.str() +
+                  "; require that these are at least 1");
   operands.push_back(operand);
   return true;
 }
