@@ -32,7 +32,6 @@ static bool isTurnedAlong(Block &body, Value row, Value column) {
   return llvm::any_of(body.getOps<LoadOp>(), isTurned);
 }
 
-/// Returns the operations that a value is computed from.
 static SetVector<Operation *> sliceOf(Value value) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -42,7 +41,6 @@ static SetVector<Operation *> sliceOf(Value value) {
   return slice;
 }
 
-/// Returns whether a value is computed without reading memory.
 static bool readsNothing(Value value) {
   return llvm::none_of(sliceOf(value), [](Operation *op) { return isa<LoadOp>(op); });
 }

@@ -1,9 +1,11 @@
 //===- ColumnRuns.h - kernels that transpose their input --------*- C++ -*-===//
+//
 // A nest without folds is a transposition if it stores along its last axis, the columns, elements
 // that it loads along another axis, the rows. The lanes of a warp are neighbouring rows, so that
 // loads coalesce. Each lane has a run of columns, which it writes by accesses of 16 bytes. Two
 // lanes have the two runs of a row that fill a sector, if half as many rows still fill a sector of
 // the loads. Conditions of selections on the column alone are evaluated once per run.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_COLUMNRUNS_H
 #define MOA_CONVERSION_ONFTODEVICE_COLUMNRUNS_H
@@ -30,7 +32,6 @@ struct ColumnRuns {
 std::optional<ColumnRuns> findColumnRuns(onf::ForOp nest);
 /// Returns whether a nest is bound to runs of columns.
 bool isLiftedToColumnRuns(onf::ForOp nest);
-/// Emits the kernel.
 mlir::LogicalResult lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program,
                                     unsigned number);
 

@@ -1,6 +1,8 @@
 //===- Folds.cpp - folds, one index at a time -----------------------------===//
+//
 // For every index j that the fold's pieces leave to this row, each state takes the step t ← (c ⊗ t)
 // ⊕ F, as onf.acc defines it.
+//
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/OnDemand.h"
@@ -281,7 +283,6 @@ Value FoldWriter::product(AccOp acc, bool &isProduct, Value &x, Value &y) {
   return Value();
 }
 
-/// Returns x ⊕ y.
 Value FoldWriter::combined(AccOp acc, Value x, Value y) {
   MonoidOp monoid = lookupMonoid(acc);
   if (!monoid)

@@ -1,8 +1,10 @@
 //===- FuseNests.cpp - prologue fusion of contractions --------------------===//
+//
 // If a tile kernel has the only load of a temporary that an earlier nest computes for the same
 // rows, it computes the elements itself in its prologue. Nothing is stored, and rows that both
 // nests read are loaded once. For example, chunkwise linear attention adds Q·T, with the state T of
 // the chunks before, to the contractions of Q·Kᵀ within the chunk.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"

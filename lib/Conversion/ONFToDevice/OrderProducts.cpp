@@ -1,6 +1,8 @@
 //===- OrderProducts.cpp - pass onf-order-products ------------------------===//
+//
 // A product of warps needs its columns and rows as the last two axes of the nest. The iterations of
 // a nest are independent, so that its axes can be permuted.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"

@@ -1,7 +1,9 @@
 //===- ReadThroughCopies.cpp - propagation of copied arrays ---------------===//
+//
 // Index composition, the psi reduction of Mullin's Mathematics of Arrays (1988): if T[i] = A[f(i)],
 // then T[e] = A[f(e)]. Hence loads of a copy T read its source A. Along each axis f is an index or
 // a multiple of one, so that TMA can copy tiles of A as it does of T.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Launched.h"
 #include "lib/Analysis/Subscripts.h"

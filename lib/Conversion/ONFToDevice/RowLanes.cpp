@@ -758,8 +758,8 @@ static bool isContinuedPlainly(Value value) {
   return true;
 }
 
-/// Returns the f32 quotients by values of the row that only such operations, and results of 16
-/// bits, follow from.
+/// Returns the f32 quotients by values of the row from which, by such operations only, results of
+/// 16 bits follow.
 static llvm::DenseSet<Operation *> findQuotients(Block &scope, Value index) {
   llvm::DenseSet<Operation *> found;
   bool isRounded = llvm::all_of(scope.getOps<StoreOp>(), [](StoreOp store) {

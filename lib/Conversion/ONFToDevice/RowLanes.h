@@ -1,4 +1,5 @@
 //===- RowLanes.h - row kernels with a group of lanes per row ---*- C++ -*-===//
+//
 // A row kernel runs a nest whose folds and loops go along the last axis of the arrays they access.
 // For example: a row's maximum or norm, a normalization, an elementwise map, a gather of rows. Each
 // row has a group of lanes. A lane loads and stores runs of adjacent elements by accesses of 16
@@ -9,6 +10,7 @@
 // For example, it runs over keys, whose scores are folds over columns, and whose values are added
 // to states with an axis of columns. Each lane has its columns of inner folds and states. Every
 // lane computes the scalars.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
 #define MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
@@ -48,7 +50,6 @@ bool isLiftedToLanes(onf::ForOp nest);
 /// array's last axis and of no other.
 bool isAdjacentAlong(onf::LoadOp load, mlir::Value index);
 bool isAdjacentAlong(onf::StoreOp store, mlir::Value index);
-/// Emits the kernel.
 mlir::LogicalResult lowerRowLanes(const RowLanes &form, device::ProgramOp program, unsigned number);
 
 /// Emits the code of one lane.

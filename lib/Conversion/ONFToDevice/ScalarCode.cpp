@@ -147,7 +147,6 @@ Value ScalarCode::lookup(Value value) {
   return Value();
 }
 
-/// Returns the two factors that a value is bound to.
 std::optional<std::pair<Value, Value>> ScalarCode::lookupProduct(Value value) {
   for (auto &scope : llvm::reverse(scopes))
     if (auto found = scope.products.find(value); found != scope.products.end())
@@ -202,7 +201,6 @@ Value ScalarCode::choose(Value condition, Value yes, Value no) {
       c, {yes.getType()}, [&] { return Values{eval(yes)}; }, [&] { return Values{eval(no)}; })[0];
 }
 
-/// Returns whether the operation is a power by the constant 2.
 static bool isSquare(Operation *op) {
   llvm::APFloat exponent(0.0);
   return isa<math::PowFOp>(op) && matchPattern(op->getOperand(1), m_ConstantFloat(&exponent)) &&

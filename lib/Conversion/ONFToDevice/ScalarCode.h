@@ -1,6 +1,8 @@
 //===- ScalarCode.h - scalars of onf as code of one thread ------*- C++ -*-===//
+//
 // Values are emitted at their first use. Hence operands that a select or a short-circuiting `and`
 // does not need are not loaded. Scopes follow the regions of the emitted code.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_SCALARCODE_H
 #define MOA_CONVERSION_ONFTODEVICE_SCALARCODE_H

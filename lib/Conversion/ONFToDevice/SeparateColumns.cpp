@@ -1,8 +1,10 @@
 //===- SeparateColumns.cpp - pass onf-separate-columns --------------------===//
+//
 // A nest of rows may have a loop over columns that sums products for each of them. For example,
 // scores are computed again for a result that has all of them. A tile of rows has no room for
 // columns whose number is known at run time only. The loop becomes a nest of its own, and results
 // of the row's folds that it needs are stored.
+//
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"

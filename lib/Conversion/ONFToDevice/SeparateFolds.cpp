@@ -1,8 +1,10 @@
 //===- SeparateFolds.cpp - pass onf-separate-folds ------------------------===//
-// Tensor cores take a nest with one fold of functions of contractions of its rows, whose operands
-// are elements of arrays. A fold before it, such as the norm of a row, and a fold after it, such as
-// the norm of its result, cost little in comparison and move to nests of their own. So do values
-// that all rows would compute again for each key, and operands that are computed and rounded.
+//
+// Tensor cores take a nest with one fold over a function of contractions, whose operands are
+// elements of arrays. A fold before it, such as the norm of a row, and a fold after it, such as the
+// norm of its result, cost little in comparison and move to nests of their own. So do values that
+// all rows would compute again for each key, and operands that are computed and rounded.
+//
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
 #include "lib/Analysis/OnDemand.h"
@@ -471,7 +473,6 @@ static onf::KernelOp tryOperands(onf::KernelOp kernel, unsigned number) {
 namespace {
 struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
   using SeparateFoldsBase::SeparateFoldsBase;
-  /// Splits all nests of a kernel.
   static void separate(onf::KernelOp kernel, bool takesSums) {
     SmallVector<ForOp> open(kernel.getBody().getOps<ForOp>());
     while (!open.empty()) {
@@ -481,9 +482,9 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
     }
   }
 
-  /// Moves folds of contractions only if all of these then run by tiles. This must pay for storing
-  /// their results. Also, sums computed by tiles differ from others in their last bits, which later
-  /// comparisons may see.
+  /// Moves folds of contractions only if all of these then run by tiles. Only tiles make up for
+  /// storing their results. Also, sums computed by tiles differ from others in their last bits,
+  /// which later comparisons may see.
   onf::KernelOp separateFolds(onf::KernelOp kernel) {
     if (forTiles) {
       OpBuilder b(kernel);

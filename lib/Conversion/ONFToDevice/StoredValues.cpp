@@ -164,7 +164,7 @@ bool StoredValue::find() {
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   if (onDemand.mayDivideByZero(value) || !collect(value))
     return false;
-  // If the value depends on an index itself, quotients of this index are no indices.
+  // If the value also depends on an index directly, quotients of that index are not separate.
   rows::Dependence deps;
   auto isKnown = [&](const auto &quotient) {
     return llvm::any_of(deps.of(quotient.first),
@@ -203,7 +203,6 @@ bool StoredValue::isNumber() {
          !isa<ArrayType>(value.getType()) && storedType(value.getType()) && find() && !inner;
 }
 
-/// Returns the name and the extent of the last axis.
 std::pair<StringAttr, StringAttr> StoredValue::findInner() {
   if (!inner)
     return {};

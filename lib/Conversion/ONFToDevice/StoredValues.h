@@ -1,7 +1,9 @@
 //===- StoredValues.h - values of rows or keys alone, computed once -*- C++ -*-===//
+//
 // In a fold over keys, scores may need values of the row or of the key alone: rounded operands,
 // norms, reciprocals. These functions hoist such values into nests before that of the fold, which
 // store them.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_STOREDVALUES_H
 #define MOA_CONVERSION_ONFTODEVICE_STOREDVALUES_H

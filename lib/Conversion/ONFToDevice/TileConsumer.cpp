@@ -229,7 +229,7 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
 
 /// Starts O + P · G of the tile at a position, whose G has been awaited. If a sum has several
 /// products, or 8-bit operands, the products of one tile are summed separately. Tensor cores
-/// truncate each added product; products of 8-bit floats lose bits that are 13 below the sum so far.
+/// truncate each product that they add, those of 8-bit floats some 13 bits below the sum so far.
 /// Hence only few terms may share such a sum.
 void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;

@@ -1,4 +1,5 @@
 //===- TileKernel.h - emits a warp-specialized tile kernel ------*- C++ -*-===//
+//
 // A producer warpgroup copies tiles of the key operands by TMA into rings of stages. Each consumer
 // warpgroup computes, for its 64 rows and each tile of keys,
 //
@@ -16,6 +17,7 @@
 // this value need not be up to date. Hence rescaling is conditional: only if a factor c leaves a
 // bound, and once more after the last tile, the value is updated and the states that use it are
 // rescaled.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_TILEKERNEL_H
 #define MOA_CONVERSION_ONFTODEVICE_TILEKERNEL_H

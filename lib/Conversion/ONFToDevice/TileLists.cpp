@@ -1,10 +1,12 @@
 //===- TileLists.cpp - lists of the tiles that a block visits -------------===//
+//
 // If intervals do not tell which key tiles the rows of a block see, the guard is evaluated for
 // whole tiles in three-valued logic (lib/Analysis/TilePredicate.h). This gives block-sparse
 // attention. Terms of the guard that read memory enter by their ranges over tiles of rows and tiles
 // of keys. A kernel launched before reads the arrays once and stores two numbers per tile in the
 // workspace. The block then makes two lists: tiles that are or may be partially visible, and tiles
 // that all its rows see in full.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "lib/Schedule/GpuMachine.h"
@@ -77,7 +79,6 @@ void TileKernel::findPredicate() {
     predicate = readPredicate(plan);
 }
 
-/// Returns an unused name for an array of the workspace.
 std::string TileKernel::freshName(StringRef wish) {
   SmallVector<StringRef> taken = program.getAllNames();
   std::string name = wish.str();
@@ -409,7 +410,6 @@ void TileKernel::collectTiles(ScalarCode &code) {
       narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
 }
 
-/// Returns the tile at a position of the lists.
 Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<bool> masked) {
   Value most = code.index(listRoom - 1);
   auto member = [&](Value list, Value place) -> Value {

@@ -1,10 +1,12 @@
 //===- TilePivots.cpp - exponents of large references ---------------------===//
+//
 // The exponent of e^(x − m) is one fused multiply-add, x·log₂e − m·log₂e, whose second product is
 // rounded once per row. This scales all weights of a row by one factor, at most 2^(m·2⁻²⁴). It is
 // harmless if |m| is small, and may be infinite otherwise. In tiles with a row of large |m|, x − m
 // replaces x, and 0 replaces m. The same code then computes (x − m)·log₂e − 0. The branch of
 // conditional rescaling decides this, so that elements cost nothing if no row is large
 // (docs/Spec.md, Lemma 19).
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "mlir/Dialect/Math/IR/Math.h"

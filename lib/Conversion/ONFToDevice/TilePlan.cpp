@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-/// Products of 8-bit integers are at most 2^14, so that sums of so many have 22 bits: exact in i32,
-/// and as floats.
+/// The longest contraction, and the longest axis of a state. Sums of 256 products of 8-bit
+/// integers, at most 2^14 each, have 22 bits: exact in i32, and as floats.
 static constexpr int64_t kLongest = 256;
 static_assert(kLongest << 14 <= 1 << 22);
 
@@ -245,9 +245,9 @@ bool Planner::checkType(const rows::Factors &factors, Type &element) {
                   "keys, so that its tiles cannot be stored; gather these arrays along its rows "
                   "first, or make it a parameter");
   if (!load)
-    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; cast "
-                  "it, so that it is stored once; it must depend on rows or keys alone, and its "
-                  "arrays must have their axes");
+    return refuse(
+        "an operand of a contraction is computed, but tiles are copied from arrays; if it "
+        "depends on rows or keys alone and its arrays have their axes, round it by a cast");
   Type type = load.getResult().getType();
   std::string name = describeArray(load);
   if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))

@@ -1,8 +1,10 @@
 //===- TileProducts.cpp - products of two arrays, by tiles ----------------===//
+//
 // A fold Σ_j x(i, j) · y(j, d) over elements of arrays. If its guard excludes only elements outside
 // of both arrays, tiles have zeros there, and no product needs the guard. Otherwise the guard must
 // depend on the fold's index alone. It is then evaluated in tiles that it may cut, and clears the
 // rows that it excludes.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"

@@ -1,4 +1,5 @@
 //===- TileShares.cpp - stream-K split and persistent kernels -------------===//
+//
 // A grid of T blocks, one per multiprocessor, takes ⌈T/S⌉ waves on S of them, and in the last wave
 // only r = T mod S blocks run. If all blocks visit the same indices, a block can stop a fold at any
 // of them and hand over its states to another block. The operations and their order stay the same,
@@ -20,6 +21,7 @@
 // Splits inside of a tile are the idea of stream-K (Osama et al., PPoPP 2023), which adds partial
 // sums in the end. Here the second part continues from the states of the first, because bits must
 // not depend on the number of heads in a call.
+//
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Passes.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"

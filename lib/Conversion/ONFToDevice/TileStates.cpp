@@ -186,7 +186,6 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
   return names;
 }
 
-/// Returns the values before the first tile.
 TileKernel::Running TileKernel::initialise(ScalarCode &code) {
   Running running;
   auto fill = [&](Value value, FragmentType type, const Twine &name) -> Value {
@@ -667,8 +666,8 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
 }
 
 /// Returns whether references must move: some state, relative to the current references, may be off
-/// by more than the bound. Below it, terms are neither lost nor overflow. Rescaling is exact in the
-/// fold's meaning, whenever it happens. Piecewise linear powers of 2 are exact up to their error,
+/// by more than the bound. Within it, no terms are lost or overflow. Rescaling is exact in the
+/// fold's meaning, whenever it happens. Piecewise linear powers of 2 have an error of their own,
 /// which depends on the reference.
 Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news,
                              ArrayRef<Pivot> pivots) {
@@ -742,7 +741,7 @@ Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value facto
       [&](ValueRange in, ValueRange) { return Values{code.combine(combine, in[0], in[1])}; })[0];
 }
 
-/// Returns (state ⊗ factor) ⊕ part; for sums of products of floats, with one rounding.
+/// Returns (state ⊗ factor) ⊕ part, with one rounding if ⊗ and ⊕ are those of floats.
 Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor, Value part) {
   bool multiplies = factor && acc.getCombine() == ScalarFn::mul;
   bool fuses = multiplies && acc.getMonoid() == Monoid::add && isa<FloatType>(elementOf(state));

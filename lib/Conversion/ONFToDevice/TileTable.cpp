@@ -1,4 +1,5 @@
 //===- TileTable.cpp - a guard's tiles, from its pairs --------------------===//
+//
 // Ranges tell nothing about a guard that reads memory at every pair of a row and a key. For
 // example, a mask array, or the ancestors in a tree. A kernel launched before evaluates the guard
 // at the pairs of every tile that ranges leave open. It stores flags per 16 rows and tile of keys
@@ -7,6 +8,7 @@
 //
 // The table has the same number of columns for any number of keys, so that its size is proportional
 // to the rows alone. If there are more tiles, a column stands for several neighbours.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 
@@ -99,7 +101,6 @@ Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
   return seen;
 }
 
-/// Returns the disjunction of two sets of flags.
 Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
   Values inputs(x);
   llvm::append_range(inputs, y);

@@ -484,7 +484,7 @@ LogicalResult TileKernel::run() {
     if (isSameForBlock(load))
       readOnce.push_back(load);
     else if (code.isUniform(load.getResult()) && !plan.fold->isProperAncestor(load))
-      return; // before all tiles, at an address of the specification
+      return; // before all tiles, at its original address
     else {
       readsMemory = true;
       statesRead |=

@@ -88,7 +88,6 @@ std::pair<mlir::Value, SymExpr> takeApart(mlir::Value term);
 onf::ForOp getNest(mlir::Operation *op);
 /// Removes a temporary array that has no uses.
 void eraseTemporary(onf::KernelOp kernel, unsigned array);
-/// Returns whether two loads read the same element.
 bool isSameElement(onf::LoadOp x, onf::LoadOp y);
 /// Returns the fold as a product of tiles, or explains in `why`.
 std::optional<TileProduct> findTileProduct(onf::FoldOp fold, std::string &why);
@@ -121,7 +120,6 @@ mlir::Type getResultElement(const TilePlan &plan);
 int64_t getResultColumns(const TilePlan &plan);
 /// Returns the bytes of shared memory for tile lists; 0 if the kernel needs none.
 int64_t tileListBytes(const TilePlan &plan);
-/// Emits the kernel.
 mlir::LogicalResult lowerTiles(const TilePlan &plan, device::ProgramOp program, unsigned number);
 
 } // namespace moa

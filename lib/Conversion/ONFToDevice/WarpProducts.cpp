@@ -188,7 +188,6 @@ private:
     return cast<StringAttr>(product.nest.getExtents()[axis]).getValue();
   }
   bool hasColumns() const { return !product.stores; }
-  /// Returns the number of blocks along an axis.
   std::string blocks(unsigned axis) {
     int64_t size = axis + 1 == rank()                   ? kRows
                    : hasColumns() && axis + 2 == rank() ? product.columns

@@ -1,4 +1,5 @@
 //===- WarpProducts.h - matrix products by single warps ---------*- C++ -*-===//
+//
 // A nest whose one fold sums products x(i, j) · y(j, d) of 16-bit operands runs on mma.sync. i is
 // its last axis and d the axis of the state. A block has 64 rows, 16 per warp. The operands are
 // loaded or computed directly in the registers of mma.sync, so that any expressions and strides are
@@ -9,6 +10,7 @@
 // only: the axis before the last one. A block then has 64 columns, and the nest may store any
 // function of the sum at (i, c). Such sums may be long: each 1024 terms are summed separately, and
 // these partial sums are added with compensation.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_WARPPRODUCTS_H
 #define MOA_CONVERSION_ONFTODEVICE_WARPPRODUCTS_H
@@ -38,7 +40,6 @@ struct WarpProduct {
 std::optional<WarpProduct> findWarpProduct(onf::ForOp nest);
 /// Returns whether a nest is bound to warps without warpgroups.
 bool isLiftedToWarps(onf::ForOp nest);
-/// Emits the kernel.
 mlir::LogicalResult lowerWarpProduct(const WarpProduct &product, device::ProgramOp program,
                                      unsigned number);
 
