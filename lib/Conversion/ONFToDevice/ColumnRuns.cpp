@@ -1,4 +1,4 @@
-//===- ColumnRuns.cpp - a nest that turns what it reads -------------------===//
+//===- ColumnRuns.cpp - kernels that transpose their input ----------------===//
 #include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
@@ -13,16 +13,16 @@ using namespace moa;
 using namespace moa::onf;
 
 static constexpr int64_t kLanes = 32, kWarps = 4;
-/// Rows of a lane where all lanes have as many.
+/// Rows of a lane, if all lanes have as many.
 static constexpr int64_t kMostRows = 2;
-/// What memory moves at least: a run of 16 bytes is half of it.
+/// The smallest access of memory; a run of 16 bytes is half of it.
 static constexpr int64_t kSectorBits = 256;
 
 //===----------------------------------------------------------------------===//
 // The form
 //===----------------------------------------------------------------------===//
 
-/// Whether some load is adjacent along this index and reads other elements for other columns.
+/// Returns whether some load is adjacent along the row's index and depends on the column.
 static bool isTurnedAlong(Block &body, Value row, Value column) {
   rows::Dependence deps;
   auto isTurned = [&](LoadOp load) {
@@ -32,7 +32,6 @@ static bool isTurnedAlong(Block &body, Value row, Value column) {
   return llvm::any_of(body.getOps<LoadOp>(), isTurned);
 }
 
-/// What a value is computed from.
 static SetVector<Operation *> sliceOf(Value value) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -42,13 +41,12 @@ static SetVector<Operation *> sliceOf(Value value) {
   return slice;
 }
 
-/// Whether a value is computed without reading memory.
 static bool readsNothing(Value value) {
   return llvm::none_of(sliceOf(value), [](Operation *op) { return isa<LoadOp>(op); });
 }
 
-/// Whether an element is read wherever these conditions hold: selections by others have it in their
-/// condition too.
+/// Returns whether an element is loaded wherever these conditions hold. Other selections may use it
+/// only if their condition loads it, too.
 static bool isReadWhere(ArrayRef<Value> conditions, LoadOp load, Block &body) {
   return llvm::all_of(body.getOps<arith::SelectOp>(), [&](arith::SelectOp select) {
     bool isKnown = llvm::is_contained(conditions, select.getCondition());
@@ -88,7 +86,7 @@ std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
     return std::nullopt;
   if (size && *size % (kMostRows * kLanes) == 0)
     form.rows = kMostRows;
-  // A choice must be one of the whole block.
+  // The predicate of a versioned nest must be the same for a whole block.
   if (llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
                    [&](int64_t k) { return k == int64_t(*axis) || k == int64_t(rank) - 1; }))
     return std::nullopt;
@@ -136,7 +134,7 @@ private:
     SymExpr size(axis == form.rowAxis ? form.rows * kLanes : kWarps * form.width);
     return SymExpr::floorDiv(extent(axis) + size - SymExpr(1), size);
   }
-  /// Whether all runs are of columns that exist.
+  /// Returns whether all columns of all runs exist.
   bool isWhole() {
     SymExpr count = extent(form.columnAxis()), width(form.width);
     return SymExpr::floorDiv(count, width) * width == count;
@@ -168,15 +166,14 @@ private:
   unsigned number;
   OpBuilder b;
   Block &body;
-  Value column, first, inside; // the index, a lane's first column, whether it has any
+  Value column, first, inside; // index, a lane's first column, whether that exists
   Value firstRow;              // of a lane
-  SmallVector<LoadOp>
-      pairs; // whose elements of both rows of a lane, which are neighbours, are loaded at once
+  SmallVector<LoadOp> pairs;   // loads of both rows of a lane by one access
 };
 } // namespace
 
-/// How many runs neighbouring lanes have of a row: the two that fill a sector, if what lanes read
-/// along half as many rows still does.
+/// Returns how many runs of a row neighbouring lanes have: two, which fill a sector, if half as
+/// many rows still fill a sector of every load.
 int64_t ColumnKernel::runsOfWarp() {
   constexpr int64_t kRuns = 2;
   Value row = body.getArgument(form.rowAxis);
@@ -188,8 +185,8 @@ int64_t ColumnKernel::runsOfWarp() {
   return fills ? kRuns : 1;
 }
 
-/// block = ((i0 · n1 + i1) · … · column tiles + column tile) · row tiles + row tile. Binds a lane's
-/// first row.
+/// Binds the indices and a lane's first row: block = ((i0 · n1 + i1) · … · column tiles + column
+/// tile) · row tiles + row tile.
 void ColumnKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
   Value lane = arith::RemUIOp::create(b, code.named("lane"), thread, code.index(kLanes));
@@ -239,8 +236,8 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
     inside = code.both(less(code, firstRow, code.symbol(extent(rowAxis).str())), inside);
 }
 
-/// Whether a condition holds for all columns of a run: a bound of the column for the last, or
-/// the first of them.
+/// Returns whether a condition holds for all columns of a run. A bound of the column is evaluated
+/// for the last or the first of them only.
 Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
   using Predicate = arith::CmpIPredicate;
   auto evalAt = [&](Value index) {
@@ -268,7 +265,7 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
                    })[0];
 }
 
-/// Whether all columns of a run exist, and selections take their first side for all of them. Null:
+/// Returns whether all columns of a run exist and all selections take their first side; null:
 /// always.
 Value ColumnKernel::isPlain(ScalarCode &code) {
   Value result;
@@ -281,7 +278,7 @@ Value ColumnKernel::isPlain(ScalarCode &code) {
   return result;
 }
 
-/// The column that stands at a place of a run in memory: of interleaved ones place p3 p2 p1 p0 has
+/// Returns the column at a place of a run in memory. In interleaved arrays, place p3 p2 p1 p0 has
 /// column p1 p3 p2 p0.
 Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
   bool isTurned = llvm::any_of(body.getOps<StoreOp>(),
@@ -300,8 +297,8 @@ Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
   return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, sum);
 }
 
-/// Loads of 16 bits along the rows, if tiles of their arrays are copied elsewhere: hosts see then
-/// that neighbours of even number are aligned, so that one access has both.
+/// Finds loads of 16 bits along the rows from arrays that TMA copies elsewhere. Hosts check the
+/// alignment of such arrays, so that one access can load two adjacent rows.
 void ColumnKernel::findPairs() {
   if (form.rows != 2)
     return;
@@ -324,7 +321,7 @@ void ColumnKernel::findPairs() {
   }
 }
 
-/// The row of a lane, of those that are its own.
+/// Binds one of the lane's rows.
 void ColumnKernel::bindRow(ScalarCode &code, Value step) {
   Value offset = b.createOrFold<arith::MulIOp>(code.loc, step, code.index(stepOfRows()));
   code.bind(body.getArgument(form.rowAxis),
@@ -341,7 +338,7 @@ ColumnKernel::Buffers ColumnKernel::makeBuffers(ScalarCode &code) {
   return buffers;
 }
 
-/// The values of a run. Where it is plain, selections take their first side.
+/// Computes the values of a run. If it is plain, selections take their first side.
 void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
   if (plain)
     for (Value condition : form.conditions)
@@ -358,7 +355,7 @@ void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
   });
 }
 
-/// The same of two neighbouring rows, of plain runs.
+/// The same for plain runs of two neighbouring rows.
 void ColumnKernel::fillPairs(ScalarCode &code, ArrayRef<Buffers> rows) {
   for (Value condition : form.conditions)
     code.bind(condition, code.constant(b.getBoolAttr(true)));
@@ -411,7 +408,7 @@ void ColumnKernel::store(ScalarCode &code, const Buffers &buffers) {
   }
 }
 
-/// The runs of one row.
+/// Emits the runs of one row.
 void ColumnKernel::storeRuns(ScalarCode &code) {
   Buffers buffers = makeBuffers(code);
   Value plain = isPlain(code);
@@ -421,7 +418,7 @@ void ColumnKernel::storeRuns(ScalarCode &code) {
   store(code, buffers);
 }
 
-/// The runs of two neighbouring rows, which are loaded together where runs are plain.
+/// Emits the runs of two neighbouring rows, which are loaded together if they are plain.
 void ColumnKernel::storePairs(ScalarCode &code) {
   Value plain = isPlain(code);
   auto both = [&] {

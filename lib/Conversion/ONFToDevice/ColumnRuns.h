@@ -1,10 +1,10 @@
-//===- ColumnRuns.h - a nest that turns what it reads -----------*- C++ -*-===//
+//===- ColumnRuns.h - kernels that transpose their input --------*- C++ -*-===//
 //
-// A nest without folds that stores along its last axis, the columns, what it reads along
-// another one, the rows, as a transposition does. The lanes of a warp are neighbouring rows,
-// so that what they read is adjacent, and each has a run of columns, which it writes by
-// accesses of 16 bytes; two lanes have the runs of one row that fill a sector, where what is read
-// along half as many rows does. What selections ask of the column alone is asked once per run.
+// A nest without folds is a transposition if it stores along its last axis, the columns, elements
+// that it loads along another axis, the rows. The lanes of a warp are neighbouring rows, so that
+// loads coalesce. Each lane has a run of columns, which it writes by accesses of 16 bytes. Two
+// lanes have the two runs of a row that fill a sector, if half as many rows still fill a sector of
+// the loads. Conditions of selections on the column alone are evaluated once per run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_COLUMNRUNS_H
@@ -15,23 +15,23 @@
 
 namespace moa {
 
-/// How such a nest runs, 32 or 64 rows and four warps of `width` columns per block.
+/// The shape of such a kernel: a block has 32 or 64 rows and four runs of `width` columns.
 struct ColumnRuns {
   mutable onf::ForOp nest;
   unsigned rowAxis = 0;
   int64_t width = 8; ///< columns of a lane
-  int64_t rows = 1;  ///< rows of a lane, 32 apart or, where one access has both, neighbours: blocks
-                     ///< without work are fewer
-  /// Conditions of selections on the column, but not on the row, that read no memory.
+  /// Rows of a lane: 32 apart, or adjacent if one access loads both. With two, fewer blocks start
+  /// in vain.
+  int64_t rows = 1;
+  /// Conditions of selections that depend on the column, not on the row, and read no memory.
   llvm::SmallVector<mlir::Value> conditions = {};
   unsigned columnAxis() const { return nest.getExtents().size() - 1; }
 };
 
-/// The form of a nest, or nothing.
+/// Returns the shape of a nest, or nullopt if it is no transposition.
 std::optional<ColumnRuns> findColumnRuns(onf::ForOp nest);
-/// Whether a nest is lifted to runs of columns.
+/// Returns whether a nest is bound to runs of columns.
 bool isLiftedToColumnRuns(onf::ForOp nest);
-/// Writes the kernel.
 mlir::LogicalResult lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program,
                                     unsigned number);
 

@@ -1,7 +1,7 @@
 //===- Folds.cpp - folds, one index at a time -----------------------------===//
 //
-// For every index j that the pieces of the fold's domain leave to this row, each
-// state takes the step t ← (c ⊗ t) ⊕ F of the definition of onf.acc.
+// For every index j that the fold's pieces leave to this row, each state takes the step t ← (c ⊗ t)
+// ⊕ F, as onf.acc defines it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
@@ -39,7 +39,7 @@ private:
   struct State {
     Value memory;                 // of a state with axes
     int value = -1, started = -1; // positions among the loop's arguments
-    int rest = -1;                // what rounding took from a long sum
+    int rest = -1;                // compensation of a long sum
   };
   Values initialise();
   Value identity(AccOp acc, Type type) {
@@ -52,9 +52,9 @@ private:
   Values iterate(ValueRange args);
   Values joinLanes(ValueRange finals);
   Values joined(ValueRange left, ValueRange right);
-  /// What the states that one refers to have become.
+  /// The rescaling of a state because its references have changed.
   struct Change {
-    Value ok, apply, factor, added; // as of advance
+    Value ok, apply, factor, added; // as in `repaired` and `advance`
   };
   Change findChange(unsigned k, ValueRange next, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args);
@@ -72,19 +72,19 @@ private:
   ScalarCode &code;
   OpBuilder &b;
   FoldOp fold;
-  bool isShared; // lanes have its indices between them
+  bool isShared; // lanes share its indices
   GuardOp guard;
   OnDemand onDemand;
-  /// The guard is the same for all indices, and threads need not stay together: it is asked in
-  /// front of the loop, in which loads of several steps may be in flight together then.
+  /// The guard is the same for all indices, and threads need not stay together. It is then
+  /// evaluated before the loop, so that loads of several steps can be in flight together.
   bool isAskedOnce;
-  bool isAlwaysPresent; // at each index that the loop has
+  bool isAlwaysPresent; // at each index of the loop
   SmallVector<AccOp> accs;
   SmallVector<State> states;
-  std::vector<std::string> names; // of the index and the values carried
+  std::vector<std::string> names; // of the index and the carried values
 };
 
-/// True if the value is an element as memory holds it, widened at most.
+/// Returns whether the value is an element of an array, at most widened.
 bool isReadElement(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<LoadOp>(op))
@@ -199,13 +199,13 @@ std::pair<Value, Value> FoldWriter::interval(AffineMap lower, AffineMap upper) {
   return {low, high};
 }
 
-/// Whether the row sees each index of its range, which is one piece of those that it may see and of
-/// those that it does.
+/// Returns whether the row sees each index of its range: one piece, which is visited and full in
+/// the same interval.
 bool FoldWriter::visitsPresent() {
   if (!fold.getPieces() || !code.row || fold.getPieces()->size() != 1)
     return false;
   auto piece = cast<PieceAttr>((*fold.getPieces())[0]);
-  auto ofRow = [&](AffineMap map) { // its first and its last row are one
+  auto ofRow = [&](AffineMap map) { // its first and last row are the same
     return map.replace(b.getAffineDimExpr(1), b.getAffineDimExpr(0), map.getNumDims(),
                        map.getNumSymbols());
   };
@@ -213,7 +213,7 @@ bool FoldWriter::visitsPresent() {
          ofRow(piece.getFullUpper()) == ofRow(piece.getVisitUpper());
 }
 
-/// The hull of the pieces at this row, or the whole range.
+/// Returns the hull of the pieces at this row, or the whole range.
 std::pair<Value, Value> FoldWriter::range() {
   if (!fold.getPieces() || !code.row)
     return {code.index(0), code.symbol(fold.getExtent())};
@@ -230,7 +230,7 @@ std::pair<Value, Value> FoldWriter::range() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// The factor of a repair, and what it multiplies the others with.
+/// Returns the correction factor, then the coefficients of the `others`.
 Values FoldWriter::repairValues(AccOp acc, ValueRange olds, ValueRange news) {
   for (unsigned k = 0; k != olds.size(); ++k) {
     code.bind(acc.getRepair().getArgument(2 * k), olds[k]);
@@ -242,7 +242,7 @@ Values FoldWriter::repairValues(AccOp acc, ValueRange olds, ValueRange news) {
   return values;
 }
 
-/// A computed operand of a product rounds to the type of the other one.
+/// Rounds a computed operand of a product to the type of the other one.
 Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
   auto narrow = dyn_cast<FloatType>(*acc.getOperandType());
   Type type = operand.getType();
@@ -252,7 +252,7 @@ Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
   return code.convert(code.convert(operand, narrow), type);
 }
 
-/// Whether roundings of the sum would grow with the range beyond what is promised.
+/// Returns whether the rounding errors of a sum would exceed the promised bound.
 bool FoldWriter::isLongSum(AccOp acc) {
   auto extent = SymExpr::parse(fold.getExtent());
   auto count = extent ? extent->getConstant() : std::nullopt;
@@ -261,7 +261,7 @@ bool FoldWriter::isLongSum(AccOp acc) {
   return rows::isPureSum(acc) && acc.getExtents().empty() && (!count || *count > 256);
 }
 
-/// F, whose factors x and y are given instead where it is a product.
+/// Returns F or, if it is a product, its factors in x and y.
 Value FoldWriter::product(AccOp acc, bool &isProduct, Value &x, Value &y) {
   Value term = yielded(acc.getValue());
   auto product = term.getDefiningOp<arith::MulFOp>();
@@ -283,7 +283,6 @@ Value FoldWriter::product(AccOp acc, bool &isProduct, Value &x, Value &y) {
   return Value();
 }
 
-/// x ⊕ y.
 Value FoldWriter::combined(AccOp acc, Value x, Value y) {
   MonoidOp monoid = lookupMonoid(acc);
   if (!monoid)
@@ -296,7 +295,7 @@ Value FoldWriter::combined(AccOp acc, Value x, Value y) {
   return result;
 }
 
-/// state ⊕ F.
+/// Returns state ⊕ F.
 Value FoldWriter::append(AccOp acc, Value state) {
   Value term = yielded(acc.getValue());
   bool isSum = acc.getMonoid() == Monoid::add;
@@ -312,8 +311,8 @@ Value FoldWriter::append(AccOp acc, Value state) {
   return code.combine(acc.getMonoid(), state, arith::MulFOp::create(b, code.loc, x, y));
 }
 
-/// apply ? factor ⊗ old + added : old. Null conditions are true; a null factor is the
-/// identity, and nothing is added where `added` is null.
+/// Returns apply ? factor ⊗ old + added : old. Null conditions are true, a null factor is the
+/// identity, and nothing is added if `added` is null.
 Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
   if (!change.factor)
     return old;
@@ -331,14 +330,14 @@ Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
   return arith::SelectOp::create(b, code.loc, change.apply, moved, old);
 }
 
-/// The state as it is repaired, ⊕ F where ok.
+/// Returns the rescaled state, ⊕ F where ok.
 Value FoldWriter::advance(AccOp acc, Value old, const Change &change) {
   Value state = repaired(acc, old, change);
   Value next = append(acc, state);
   return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, next, state) : next;
 }
 
-/// As advance, of a long sum: what the addition rounds off is added up beside it.
+/// Does the same for a long sum, with compensation: rounding errors are summed separately.
 void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, ValueRange args,
                                 const Change &change) {
   auto select = [&](Value x, Value y) -> Value {
@@ -401,8 +400,8 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
     code.bind(acc.getResult(), next[state.value]);
     return;
   }
-  // What does not depend on the carried axes is computed once, unless a choice protects what it
-  // reads.
+  // Values that do not depend on the carried axes are computed once, unless a selection protects
+  // their loads.
   if (Operation *term = yielded(acc.getValue()).getDefiningOp())
     for (OpOperand &operand : term->getOpOperands()) {
       Value value = operand.get();
@@ -412,7 +411,7 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
         code.eval(value);
     }
   change.added = Value();
-  // A product with 1 is what it was, so that one choice does for all elements.
+  // Selecting a factor of 1 once avoids a selection per element.
   if (change.factor && change.apply && acc.getCombine() == ScalarFn::mul) {
     Value one = code.constant(cast<TypedAttr>(FloatAttr::get(change.factor.getType(), 1.0)));
     change.factor = arith::SelectOp::create(b, code.loc, change.apply, change.factor, one);
@@ -429,13 +428,13 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
 // Lanes
 //===----------------------------------------------------------------------===//
 
-/// What two parts of the range have left, as one: each state is repaired by what its references
-/// have become, as it would be if the other part's indices came behind, and the two are combined.
+/// Joins the states of two parts of the range. Each state is rescaled to the joined references, as
+/// if the right part's indices came after the left's, and both are combined.
 Values FoldWriter::joined(ValueRange left, ValueRange right) {
   Values next(left);
   for (unsigned k = 0; k != accs.size(); ++k) {
     const State &state = states[k];
-    // Each with references of its own, which scopes remember.
+    // Each side binds its own references, hence the scope.
     auto changeOf = [&](ValueRange side) {
       code.open();
       Change change = findChange(k, next, side);
@@ -464,8 +463,8 @@ Values FoldWriter::joined(ValueRange left, ValueRange right) {
   return next;
 }
 
-/// The states of all lanes of a row. Both lanes of a pair join the lower one's states with the
-/// other's, so that they have the same bits.
+/// Joins the states of all lanes of a row. Both lanes of a pair combine the lower one's states with
+/// the other's in this order, so that they get the same bits.
 Values FoldWriter::joinLanes(ValueRange finals) {
   Values own(finals);
   for (int64_t mask = 1; mask < code.lanes->getForm().lanes; mask *= 2) {
@@ -481,7 +480,7 @@ Values FoldWriter::joinLanes(ValueRange finals) {
   return own;
 }
 
-/// The steps of all states at the index that is bound.
+/// Emits the steps of all states at the bound index.
 Values FoldWriter::iterate(ValueRange args) {
   bool isSerial = code.lanes && !isShared;
   auto steps = [&] {

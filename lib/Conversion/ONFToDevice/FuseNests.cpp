@@ -1,8 +1,9 @@
-//===- FuseNests.cpp - what a row loads from a temporary, computed in it --===//
+//===- FuseNests.cpp - prologue fusion of contractions --------------------===//
 //
-// A temporary that one load reads has no other use than that load's rows. Where the nest of the
-// load can run by tiles with the folds of the other one in front of its own, it computes the
-// elements itself: nothing is stored, and the rows that both nests read are read once.
+// If a tile kernel has the only load of a temporary that an earlier nest computes for the same
+// rows, it computes the elements itself in its prologue. Nothing is stored, and rows that both
+// nests read are loaded once. For example, chunkwise linear attention adds Q·T, with the state T of
+// the chunks before, to the contractions of Q·Kᵀ within the chunk.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
@@ -22,12 +23,12 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
-/// Moves the folds of the nest that stores a temporary into the nest of the one load of it.
+/// Moves the folds of the nest that stores a temporary into the nest with its only load.
 class Fusion {
 public:
   Fusion(onf::KernelOp kernel, unsigned array)
       : kernel(kernel), array(array), b(kernel.getContext()) {}
-  /// The nest with both, or null where nothing has been done.
+  /// Returns the fused nest, or null if nothing has changed.
   ForOp run();
 
 private:
@@ -44,7 +45,7 @@ private:
   ForOp from, to, stores;
   FoldOp fold;                          // of `to`
   SmallVector<Subscript> subscripts;    // of the load
-  llvm::DenseMap<Value, unsigned> axes; // of the array, that indices of the store run along
+  llvm::DenseMap<Value, unsigned> axes; // array axes, by the store's indices
 };
 } // namespace
 
@@ -97,8 +98,8 @@ bool Fusion::findPlaces() {
   return true;
 }
 
-/// What each index of the store is where the element is loaded: all but that of the inner loop
-/// known in front of the fold.
+/// Finds the values of the store's indices at the load. All but that of the inner loop must be
+/// known before the fold.
 bool Fusion::findIndices() {
   auto found = getSubscripts(load);
   if (!found)
@@ -149,7 +150,7 @@ Value Fusion::build(const Subscript &subscript, Location loc) {
   return sum;
 }
 
-/// The nest that stored it, and the array.
+/// Removes the load, the nest that stored the array, and the array.
 void Fusion::remove() {
   load.erase();
   from.erase();
@@ -180,7 +181,7 @@ ForOp Fusion::run() {
 
 namespace {
 struct FuseNests final : moa::impl::FuseNestsBase<FuseNests> {
-  /// Tries it on a copy, which takes the kernel's place where its nest runs by tiles.
+  /// Fuses on a copy, which replaces the kernel if its nest runs by tiles.
   static onf::KernelOp fuse(onf::KernelOp kernel, unsigned array) {
     OpBuilder b(kernel);
     auto copy = cast<onf::KernelOp>(b.clone(*kernel));

@@ -1,4 +1,4 @@
-//===- GpuNests.cpp - what the cost model sees of a nest ------------------===//
+//===- GpuNests.cpp - nests of a kernel, for the cost model ---------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
@@ -18,8 +18,8 @@ using namespace moa::onf;
 
 namespace {
 
-/// Counts the different operations that a pair (row, key) takes. Equal operations
-/// on equal operands count once, those of the row alone not at all.
+/// Counts the distinct operations per pair (row, key). Equal operations on equal operands count
+/// once, those of the row alone not at all.
 class PairCounter {
 public:
   explicit PairCounter(const TilePlan &plan) : key(plan.fold.getBody().getArgument(0)) {
@@ -27,14 +27,14 @@ public:
       values[score.value] = {next++, true};
   }
 
-  /// Adds what a value takes beyond what has been counted.
+  /// Adds the operations of a value that have not been counted.
   void add(Value value) { visit(value); }
   OperationCounts take() { return std::exchange(counts, OperationCounts()); }
 
 private:
   struct Number {
     unsigned id;
-    bool varies; // from pair to pair of a row
+    bool varies; // between the pairs of a row
   };
   Number visit(Value value);
   Number visitOp(Operation *op);
@@ -54,7 +54,7 @@ PairCounter::Number PairCounter::visit(Value value) {
   Operation *op = value.getDefiningOp();
   Number number;
   if (value == key) {
-    counts.integer += 2; // the first of the tile and the column, in 64 bits
+    counts.integer += 2; // first key of the tile + column, in 64 bits
     number = {next++, true};
   } else if (!op || op->getNumRegions() != 0) {
     number = {next++, false}; // another index, a state, a fold of the row
@@ -91,12 +91,12 @@ void PairCounter::count(Operation *op) {
   if (isa<LoadOp>(op)) {
     ++counts.loads;
   } else if (isa<arith::DivFOp>(op)) {
-    ++counts.special; // a reciprocal and what makes it exact
+    ++counts.special; // a reciprocal and its correction
     counts.f32 += 8;
   } else if (isa<math::ExpOp, math::Exp2Op>(op)) {
-    ++counts.special; // its factor goes into a product before
+    ++counts.special; // its factor is part of an earlier product
   } else if (isa<PiecewiseExp2Op>(op)) {
-    ++counts.f32; // of two at once: rounded, shifted
+    ++counts.f32; // two at once: rounding and shift
   } else if (isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op)) {
     ++counts.f32;
   } else if (isa<math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp>(op)) {
@@ -106,10 +106,10 @@ void PairCounter::count(Operation *op) {
     counts.special += 2;
     counts.f32 += 16;
   } else if (isa<math::MathDialect>(op->getDialect())) {
-    counts.special += 2; // a function of the library, which branches
+    counts.special += 2; // a library function, with branches
     counts.f32 += 40;
   } else if (isa<FloatType>(from) != isa<FloatType>(to) && (isLong(from) || isLong(to))) {
-    ++counts.special; // conversions of 64-bit integers have the same throughput
+    ++counts.special; // 64-bit conversions have the same throughput
   } else if (isa<FloatType>(from) || isa<FloatType>(to)) {
     ++counts.f32;
   } else {
@@ -117,8 +117,8 @@ void PairCounter::count(Operation *op) {
   }
 }
 
-/// Whether references of states may fall behind: what they refer to is an extreme, so
-/// that merging a part twice changes nothing, and repairs are factors.
+/// Returns whether rescaling can be conditional: references are maxima or minima, so that merging a
+/// partial twice changes nothing, and corrections are factors.
 bool canLag(const TilePlan &plan) {
   bool any = false, can = true;
   auto visit = [&](AccOp acc) {
@@ -140,8 +140,8 @@ bool canLag(const TilePlan &plan) {
   return any && can;
 }
 
-/// Whether a value is at most 0 whatever the operands are: x − m, m the largest x, or the largest
-/// of these and others, or m − x, m the smallest.
+/// Returns whether a value is at most 0 for all operands: x − m with m the maximum of x, or of x
+/// and others, or m − x with m the minimum.
 bool isAtMostZero(Value value) {
   auto difference = value.getDefiningOp<arith::SubFOp>();
   if (!difference)
@@ -160,15 +160,15 @@ bool isAtMostZero(Value value) {
          isExtremeOf(difference.getLhs(), difference.getRhs(), Monoid::min);
 }
 
-/// The same of 1: an exponential of what is at most 0.
+/// Returns whether a value is at most 1: an exponential of a value that is at most 0.
 bool isAtMostOne(Value value) {
   Operation *exp = value.getDefiningOp();
   return isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp) && isAtMostZero(exp->getOperand(0));
 }
 
-/// Fragments beside scores and weights: terms of states that no carrier multiplies
-/// with, and what an extreme runs over if the score is needed behind it too. Extremes of
-/// scores and terms that tell only what is present take none.
+/// Returns the number of fragments other than scores and weights: terms of states that no
+/// accumulator has as weights, and operands of an extreme if the score is needed after it. Extremes
+/// of scores, and terms of the mask alone, take none.
 int64_t countTerms(const TilePlan &plan) {
   int64_t count = 0;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
@@ -187,7 +187,7 @@ int64_t countTerms(const TilePlan &plan) {
       if (!slice.contains(value.getDefiningOp()))
         continue;
       ofScores = true;
-      // A product with the same number for all pairs is the score itself.
+      // A product with a uniform number is the score itself.
       if (value.hasOneUse() && isa<arith::MulFOp>(*value.getUsers().begin()))
         value = value.getUsers().begin()->getResult(0);
       keepsScore |= value != term && !value.hasOneUse();
@@ -202,12 +202,12 @@ int64_t countTerms(const TilePlan &plan) {
   return count;
 }
 
-/// An exponent e for which a weight is at most 2^e, at least 0; 64 if none is known.
+/// Returns an e ≥ 0 such that a weight is at most 2^e; 64 if none is known.
 double getExponent(Value weight) {
   if (auto product = weight.getDefiningOp<arith::MulFOp>())
     return std::min(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64.0);
   if (auto piecewise = weight.getDefiningOp<PiecewiseExp2Op>()) {
-    // It must not grow faster than what states are repaired by, e^x.
+    // It must not grow faster than the correction factors, e^x.
     double times = piecewise.getTimes().convertToDouble(),
            plus = piecewise.getPlus().convertToDouble();
     bool isShare =
@@ -218,7 +218,7 @@ double getExponent(Value weight) {
   auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
   if (number && number.getValue().isFiniteNonZero())
     return std::log2(std::max(1.0, std::fabs(number.getValueAsDouble())));
-  // What rounding to f16 leaves is at most 2^-11 of what is rounded.
+  // The remainder of rounding to f16 is at most 2^-11 of the value.
   if (auto rest = weight.getDefiningOp<arith::SubFOp>()) {
     auto widened = rest.getRhs().getDefiningOp<arith::ExtFOp>();
     auto rounded = widened ? widened.getIn().getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
@@ -235,8 +235,8 @@ double getExponent(const rows::Factors &weights) {
   return exponent;
 }
 
-/// The most indices that 64 rows from a multiple of 64 on visit, found at samples of rows and
-/// symbols: none where they may be many. It decides about shapes, not about results.
+/// Returns the most indices that an aligned group of 64 rows visits, from samples of rows and
+/// symbols; nullopt if they may be many. It affects shapes, not results.
 std::optional<int64_t> countVisited(const TilePlan &plan) {
   auto pieces = onf::FoldOp(plan.fold).getPieces();
   bool isPlain = llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
@@ -247,7 +247,7 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   constexpr int64_t few = 512, rows = 64;
   auto piece = cast<PieceAttr>((*pieces)[0]);
   MLIRContext *context = piece.getContext();
-  // All symbols are the same, but for one, which is off.
+  // All symbols are equal, except for one with an offset.
   struct Sample {
     int64_t symbol, off = 0;
     unsigned which = 0;
@@ -287,7 +287,7 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   return most <= few ? std::optional(most) : std::nullopt;
 }
 
-/// Whether a block can leave a fold off and another one take it up (TileShares.cpp).
+/// Returns whether a block can hand over a fold to another one (TileShares.cpp).
 bool canShare(const TilePlan &plan) {
   bool isAlike =
       !plan.product && plan.priors.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
@@ -348,8 +348,8 @@ TileFold describe(TilePlan &plan) {
   for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
     fold.hasWorkspace |= kernel.isTemporary(array);
   if (canLag(plan)) {
-    // Weights are rounded while they are off by so much; f16 ends at 2^16, f8E4M3FN at 448, and
-    // sums in f32 at 2^128. In the former two only weights that are bounded themselves may be off.
+    // Weights are rounded while they are off by up to the bound. f16 ends at 2^16, f8E4M3FN at 448,
+    // and sums in f32 at 2^128. In the two narrow types, only bounded weights may be off.
     fold.mostRepairBound = 64;
     fold.repairBound = 8;
     for (const auto &weights : plan.weights)
@@ -358,7 +358,7 @@ TileFold describe(TilePlan &plan) {
         bool isByte = factors.narrow && isa<Float8E4M3FNType>(factors.narrow);
         if (!isHalf && !isByte)
           continue;
-        // A weight that is the largest number exactly fits.
+        // A weight may equal the largest number.
         double most = std::log2(isHalf ? 65504.0 : 448.0) - getExponent(factors);
         int64_t room = std::max<int64_t>(std::floor(most + 0x1p-20), 0);
         fold.mostRepairBound = std::min(fold.mostRepairBound, room);
@@ -370,7 +370,7 @@ TileFold describe(TilePlan &plan) {
   fold.counts.f32 += plan.folded.scalars.size();
   for (const rows::Score &score : plan.folded.scores)
     if (score.type.isIndex())
-      fold.counts.integer += 1; // a sum of integers becomes a float
+      fold.counts.integer += 1; // conversion of a sum to float
   if (GuardOp guard = rows::getGuard(plan.fold); guard && !fold.isProduct) {
     fold.guarded = true;
     fold.listBytes = tileListBytes(plan);
@@ -395,17 +395,16 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
       result.hasPieces |= bool(fold.getPieces());
     }
     auto plan = findTiles(nest, result.why);
-    // A fold that goes on along an axis has a thread for each of the other rows.
+    // A running fold (scan) is sequential along its axis, and the other rows have a thread each.
     if (rows::findRunningFold(nest)) {
       if (plan)
-        result.why = "its fold goes on along an axis of the nest";
+        result.why = "its fold is a scan along an axis of the nest";
       nests.push_back(std::move(result));
       continue;
     }
     if (plan)
       result.fold = describe(*plan);
-    if (!result.fold ||
-        result.fold->isProduct) // a product of warps does not ask whether it is chosen
+    if (!result.fold || result.fold->isProduct) // products of warps have no predicate
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
     if (auto turned = findColumnRuns(nest))
       result.columns = {turned->rowAxis, turned->width, turned->rows};

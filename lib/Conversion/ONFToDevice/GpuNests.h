@@ -1,4 +1,4 @@
-//===- GpuNests.h - what the cost model sees of a nest ----------*- C++ -*-===//
+//===- GpuNests.h - nests of a kernel, for the cost model -------*- C++ -*-===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_GPUNESTS_H
 #define MOA_CONVERSION_ONFTODEVICE_GPUNESTS_H
 
@@ -7,12 +7,11 @@
 
 namespace moa {
 
-/// The kernel's nests in order: their indices, and of those that can run with
-/// tiles what one takes.
+/// Returns the kernel's nests in order: their axes and, if a nest can run with tiles, the
+/// resources of a tile.
 std::vector<GpuNest> gpuNests(onf::KernelOp kernel);
 
-/// Why a nest of a kernel runs without tiles on a machine's tensor cores; empty where it runs with
-/// them.
+/// Returns why a nest cannot run with tiles on a machine's tensor cores; empty if it can.
 std::string whyNoTiles(const GpuNest &nest, const GpuMachine &machine);
 
 } // namespace moa

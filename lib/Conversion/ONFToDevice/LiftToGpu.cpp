@@ -1,4 +1,4 @@
-//===- LiftToGpu.cpp - nests bound to blocks, warpgroups and threads ------===//
+//===- LiftToGpu.cpp - binds nests to blocks, warpgroups and threads ------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
@@ -13,7 +13,7 @@ namespace moa {
 using namespace mlir;
 using namespace moa;
 
-/// Why the default schedule has one thread per row where tiles would be possible.
+/// Returns why the default schedule has one thread per row although the nest has a tile plan.
 static std::string whyNoShape(const GpuNest &nest, const GpuMachine &machine) {
   TileShape least;
   least.warpgroups = 1;
@@ -40,13 +40,13 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
   Schedule schedule = given ? *given : chooseGpuSchedule(kernel.getSymName(), nests, machine);
   auto ops = kernel.getBody().getOps<onf::ForOp>();
   for (auto [op, nest, lifted] : llvm::zip_equal(ops, nests, schedule.nests)) {
-    // What a schedule asks for needs no explanation.
+    // Choices of a given schedule need no explanation.
     bool isShared = runsWithLanes(lifted);
     if (tileShapeOf(lifted) || (isShared ? nest.lanes->serial.empty() : runsWithWarps(lifted)) ||
         (given && (nest.fold || nest.isProduct || nest.lanes || nest.columns)))
       continue;
     std::string why = whyNoTiles(nest, machine);
-    // A user of the default expects the tensor cores here.
+    // Users of the default schedule expect tensor cores here.
     std::string how = isShared ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
     if (!given && contractsNarrow(op))
       op.emitWarning("runs with ")
@@ -83,7 +83,7 @@ struct LiftGpu final : moa::impl::LiftGpuBase<LiftGpu> {
     SmallVector<onf::KernelOp> kernels(getOperation().getOps<onf::KernelOp>());
     bool used = kernels.empty();
     for (onf::KernelOp kernel : kernels) {
-      // Several kernels share a module: the file speaks of the one it names.
+      // A module may have several kernels. The file applies to the one that it names.
       bool named = given && (kernels.size() == 1 || given->kernel == kernel.getSymName());
       used |= named;
       auto result = liftToGpu(kernel, *target, named ? &*given : nullptr);

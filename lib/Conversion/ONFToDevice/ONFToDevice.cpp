@@ -1,4 +1,4 @@
-//===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
+//===- ONFToDevice.cpp - from scheduled loop nests to GPU programs --------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/Device/Transforms/Passes.h"
@@ -29,7 +29,7 @@ using namespace moa;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The kernel of one nest.
+/// Emits one nest as a kernel with a thread per row.
 class RowKernel {
 public:
   RowKernel(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads)
@@ -53,8 +53,8 @@ private:
   unsigned number;
   int64_t threads;
   OpBuilder b;
-  std::optional<rows::RunningFold> running; // along an axis that blocks do not share
-  Value inside;                             // whether this thread has a row; null: it has
+  std::optional<rows::RunningFold> running; // along an axis that no blocks divide
+  Value inside;                             // whether this thread has a row; null: always
 };
 } // namespace
 
@@ -69,8 +69,8 @@ std::string RowKernel::blocks() {
   return count.str();
 }
 
-/// block = ((i0 · n1 + i1) · … ) · tiles + tile; the last index is
-/// tile · threads + thread.
+/// Binds the indices: block = ((i0 · n1 + i1) · … ) · tiles + tile; the last index is tile ·
+/// threads + thread.
 void RowKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
   int64_t rank = nest.getExtents().size();
@@ -80,11 +80,11 @@ void RowKernel::bindIndices(ScalarCode &code) {
   }
   auto nameOf = [&](unsigned axis) { return cast<StringAttr>(nest.getNames()[axis]).getValue(); };
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  // What is left after the last division is the first index.
+  // The rest after the last division is the first index.
   auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
     if (left == 0)
       return rest;
-    // No more than the blocks of the grid: divisions of 32 bits.
+    // At most the number of blocks, so that divisions have 32 bits.
     radix = code.narrow(radix);
     Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
     rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest, radix);
@@ -104,7 +104,7 @@ void RowKernel::bindIndices(ScalarCode &code) {
                                  code.symbol(extent(rank - 1)));
 }
 
-/// Stores and loops in order; everything else is written where it is needed.
+/// Emits stores and loops in order. Everything else is emitted where it is needed.
 void RowKernel::statements(ScalarCode &code, Block &block) {
   for (Operation &op : block) {
     code.loc = op.getLoc();
@@ -129,7 +129,7 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
   }
 }
 
-/// Returns what a state of a running fold is one step further: of a sum it has two values.
+/// Adds a term to a state of a running fold. A sum has two values, the second for compensation.
 static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArrayRef<Value> state,
                     Value term) {
   if (!rows::isPureSum(acc)) {
@@ -141,8 +141,8 @@ static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArray
   state[1] = arith::AddFOp::create(b, code.loc, state[1], lost);
 }
 
-/// Runs the axis of a running fold in order, in steps of several indices whose terms are read
-/// together: what has been reduced so far is stored, then one index is added.
+/// Runs the axis of a running fold (scan) in order, in steps of several indices whose terms are
+/// loaded together. At each index, the states so far are stored, then the next term is added.
 void RowKernel::runFold(ScalarCode &code) {
   constexpr int64_t together = 16;
   onf::FoldOp fold = running->fold;
@@ -158,12 +158,12 @@ void RowKernel::runFold(ScalarCode &code) {
   for (onf::AccOp acc : accs) {
     firsts.push_back(inits.size());
     inits.append(rows::isPureSum(acc) ? 2 : 1,
-                 identityOf(acc)); // a sum, and what additions have rounded off
+                 identityOf(acc)); // a sum, and its rounding errors
     names.push_back(acc.getName().str());
     if (rows::isPureSum(acc))
       names.push_back(acc.getName().str() + "_rest");
   }
-  // What one step of the axis makes of all weights.
+  // The factor of each weight per step of the axis.
   SmallVector<ScalarCode::Values> steps(accs.size());
   code.open();
   code.bind(axis, code.index(2));
@@ -232,7 +232,7 @@ void RowKernel::runFold(ScalarCode &code) {
             MutableArrayRef<Value> state =
                 MutableArrayRef(states).slice(at, rows::isPureSum(acc) ? 2 : 1);
             for (Value factor : factors) {
-              if (k == 0) { // of nothing yet, whatever it is
+              if (k == 0) { // before the first term, whatever the factor is
                 Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step,
                                                       code.index(0));
                 Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
@@ -277,7 +277,7 @@ LogicalResult moa::lowerRows(onf::ForOp nest, device::ProgramOp program, unsigne
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Whether every axis is bound to blocks; a nest without axes is one of any.
+/// Returns whether every axis is bound to blocks, as is true for a nest without axes.
 static bool isLiftedToGpu(onf::ForOp nest) {
   auto lift = nest.getLift();
   return lift && llvm::all_of(lift->getAsRange<onf::AxisAttr>(), [](onf::AxisAttr axis) {
@@ -288,7 +288,7 @@ static bool isLiftedToGpu(onf::ForOp nest) {
 static int64_t getThreads(onf::ForOp nest) {
   auto lift = nest.getLift();
   if (lift->empty())
-    return 128; // one of which has an element
+    return 128; // one thread has the element
   return cast<onf::AxisAttr>(lift->getValue().back()).getTile();
 }
 
@@ -296,21 +296,21 @@ namespace {
 struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFToDevice> {
   LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
     if (!isLiftedToGpu(nest))
-      return nest.emitOpError("expects axes bound to blocks of a GPU, as onf-lift-gpu binds them");
+      return nest.emitOpError("expects axes bound to blocks of a GPU; run onf-lift-gpu first");
     if (isLiftedToLanes(nest)) {
       auto form = findRowLanes(nest);
       if (!form)
         return nest.emitOpError(
             "is bound to lanes along its rows, but does not run along the last axis of "
-            "what it reads or stores");
+            "the arrays it reads or stores");
       return lowerRowLanes(*form, program, number);
     }
     if (isLiftedToColumnRuns(nest)) {
       auto form = findColumnRuns(nest);
       if (!form)
         return nest.emitOpError(
-            "is bound to runs of columns, but does not store along its last axis what it reads "
-            "along another");
+            "is bound to runs of columns, but does not store along its last axis the elements that "
+            "it reads along another");
       return lowerColumnRuns(*form, program, number);
     }
     if (isLiftedToWarps(nest)) {
@@ -328,7 +328,7 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       return nest.emitOpError("is bound to warpgroups, but cannot run so: ") << why;
     return lowerTiles(*plan, program, number);
   }
-  /// What a nest with a choice is chosen by, for the contract of the device level.
+  /// Returns the predicate of a versioned nest, for the contract of the device level.
   static DictionaryAttr describeChoice(onf::KernelOp kernel, onf::ForOp nest) {
     if (!nest.getChoices())
       return {};
@@ -380,7 +380,8 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       }
     }
     kernel.erase();
-    // What results need comes first, as hosts launch the rest behind it, or not at all.
+    // Kernels of results come first. Hosts launch the others, which only compute error estimates,
+    // after them or not at all.
     for (device::KernelOp telling : device::findTelling(program))
       telling->moveBefore(&block, block.end());
     return success();
@@ -390,7 +391,7 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     for (onf::KernelOp kernel : kernels)
       if (failed(convert(kernel)))
         return signalPassFailure();
-    // The functions of monoids stand where states are combined.
+    // Monoid functions have been inlined where states are combined.
     for (MonoidOp monoid : llvm::make_early_inc_range(getOperation().getOps<MonoidOp>()))
       monoid.erase();
   }

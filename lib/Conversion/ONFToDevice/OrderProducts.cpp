@@ -1,7 +1,7 @@
 //===- OrderProducts.cpp - pass onf-order-products ------------------------===//
 //
-// A product of warps has its columns and rows along the last two axes of its nest. The
-// iterations of a nest are independent, so that any other order of its axes means the same.
+// A product of warps needs its columns and rows as the last two axes of the nest. The iterations of
+// a nest are independent, so that its axes can be permuted.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
@@ -16,8 +16,7 @@ namespace moa {
 #define GEN_PASS_DEF_ORDERPRODUCTS
 #include "lib/Conversion/ConversionPasses.h.inc"
 
-/// Moves an axis of the nest last if that makes it a product. The axes that are last already come
-/// first.
+/// Moves an axis of the nest last if that makes it a product. Later axes are tried first.
 static void orderProduct(onf::ForOp nest) {
   unsigned rank = nest.getExtents().size();
   if (rank < 3 || nest.getLift() || nest.getBody().getOps<onf::FoldOp>().empty())
@@ -33,7 +32,7 @@ static void orderProduct(onf::ForOp nest) {
   };
   if (isProduct({}))
     return;
-  // The other axis of the product is the last one, or that before it.
+  // The other axis of the product is the last or the second to last.
   for (unsigned axis = rank - 1; axis-- > 0;)
     if (isProduct({axis}))
       return rows::moveLast(nest, axis);

@@ -1,8 +1,8 @@
-//===- ReadThroughCopies.cpp - what is copied is read where it stands -----===//
+//===- ReadThroughCopies.cpp - propagation of copied arrays ---------------===//
 //
-// Index composition, the psi reduction of Mullin's Mathematics of Arrays (1988): where T[i] =
-// A[f(i)], T[e] = A[f(e)]. Along each axis f is an index or a multiple of one, so that the copy
-// engine takes tiles of A as it took them of T.
+// Index composition, the psi reduction of Mullin's Mathematics of Arrays (1988): if T[i] = A[f(i)],
+// then T[e] = A[f(e)]. Hence loads of a copy T read its source A. Along each axis f is an index or
+// a multiple of one, so that TMA can copy tiles of A as it does of T.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Launched.h"
@@ -22,19 +22,19 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
-/// A temporary that is a copy of another array, and what reads it.
+/// A temporary that is a copy of another array, and its readers.
 class CopiedArray {
 public:
   CopiedArray(onf::KernelOp kernel, unsigned array) : kernel(kernel), array(array) {}
-  /// Whether it is one, and each of its readers may read the other array.
+  /// Returns whether the array is a copy, and each of its readers may read the source.
   bool find();
-  /// The nests that load it, each once and in order.
+  /// Returns the nests that load the copy, each once and in order.
   SmallVector<ForOp> findReaders();
-  /// Reads the other array and removes this one.
+  /// Makes the readers load the source, and removes the copy.
   void remove();
 
 private:
-  /// Along an axis of the array that is copied: this axis' index so many times.
+  /// The subscript of one axis of the source: a multiple of the copy's index on `axis`.
   struct Place {
     unsigned axis = 0;
     SymExpr step;
@@ -68,7 +68,7 @@ bool CopiedArray::findUsers() {
 }
 
 bool CopiedArray::findPlaces() {
-  llvm::DenseMap<Value, unsigned> axes; // that indices run along
+  llvm::DenseMap<Value, unsigned> axes; // of the copy, by the store's indices
   ArrayType to = store.getArray().getType(), from = copied.getArray().getType();
   StringRef name = kernel.getArrayName(array);
   for (auto [term, text] :
@@ -87,8 +87,7 @@ bool CopiedArray::findPlaces() {
     if (found == axes.end())
       return false;
     Place place{found->second, times * subscript.terms[0].second};
-    // Behind the first indices of a longer axis a tile would have values where that of a copy has
-    // zeros.
+    // On a longer axis, a tile of the source would have values where a tile of the copy has zeros.
     if (place.step == SymExpr(1) && to.getExtent(place.axis) != from.getExtent(axis))
       return false;
     places.push_back(place);
@@ -96,7 +95,7 @@ bool CopiedArray::findPlaces() {
   return places.back().axis + 1 == to.getRank() && places.back().step == SymExpr(1);
 }
 
-/// Whether each reader runs only where the array is stored.
+/// Returns whether each reader runs only where the array is stored.
 bool CopiedArray::isReadable() {
   auto copies = getNest(store);
   return llvm::all_of(loads, [&](LoadOp load) {
@@ -113,7 +112,7 @@ SmallVector<ForOp> CopiedArray::findReaders() {
   });
 }
 
-/// A[…, step·e, …] for T[…, e, …].
+/// Rewrites T[…, e, …] to A[…, step·e, …].
 void CopiedArray::replace(LoadOp load) {
   OpBuilder b(load);
   auto from = cast<BlockArgument>(copied.getArray());
@@ -139,7 +138,7 @@ void CopiedArray::replace(LoadOp load) {
 void CopiedArray::remove() {
   for (LoadOp load : loads)
     replace(load);
-  // The loops around the store, with what only it has needed.
+  // Erases the loops around the store, and operations that only it needed.
   Operation *loop = store->getParentOp();
   store.erase();
   while (isa<ForOp>(loop)) {
@@ -161,7 +160,7 @@ struct ReadThroughCopies final : moa::impl::ReadThroughCopiesBase<ReadThroughCop
     std::string ignored;
     return findTiles(nest, ignored).has_value();
   }
-  /// Tries it on a copy of the kernel, which takes its place where no nest loses its tiles.
+  /// Rewrites a copy of the kernel, which replaces the kernel if no nest loses its tiles.
   static onf::KernelOp readThrough(onf::KernelOp kernel, unsigned array) {
     CopiedArray before(kernel, array);
     if (!before.find())

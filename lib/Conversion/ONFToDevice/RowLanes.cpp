@@ -1,4 +1,4 @@
-//===- RowLanes.cpp - a nest whose rows lanes share -----------------------===//
+//===- RowLanes.cpp - row kernels with a group of lanes per row -----------===//
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
@@ -12,12 +12,13 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-/// Columns below which one thread takes a row, and registers for what a lane keeps of it.
+/// Rows with fewer columns have one thread each. A lane keeps at most `kMostKept` elements of a row
+/// in registers.
 static constexpr int64_t kLeastColumns = 32, kMostKept = 32;
-/// Runs of a block where the columns are an axis of the nest.
+/// Runs of a block if the columns are an axis of the nest.
 static constexpr int64_t kMostRuns = 4;
-/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a
-/// load. Of so many rows or fewer, where their number is known, blocks are few anyway.
+/// Rows of a lane if blocks may have nothing to do, because starting and ending a block takes as
+/// long as a load. With at most `kFewRows` rows, if known, blocks are few anyway.
 static constexpr int64_t kTurns = 2, kFewRows = 1024;
 
 //===----------------------------------------------------------------------===//
@@ -34,8 +35,8 @@ static StringRef arrayName(Value array) {
       .getArrayName(argument.getArgNumber());
 }
 
-/// The number of the term that is `index` itself along the array's last axis; nothing where the
-/// address depends on the index otherwise.
+/// Returns the number of the term that is `index` itself on the array's last axis; nullopt if the
+/// address depends on the index in another way.
 template <typename OpT>
 static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
   ArrayType type = op.getArray().getType();
@@ -53,8 +54,8 @@ static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence 
   return column;
 }
 
-/// Whether every subscript is an index of a loop with the extent of the array's axis, so that the
-/// element exists whatever the conditions are under which it is needed.
+/// Returns whether every subscript is an index of a loop with the axis's extent. The element is
+/// then in bounds under any conditions.
 static bool isAlwaysThere(LoadOp load) {
   ArrayType type = load.getArray().getType();
   StringRef name = arrayName(load.getArray());
@@ -80,8 +81,7 @@ static bool isAlwaysThere(LoadOp load) {
   return true;
 }
 
-/// Whether a value is computed from what is there whatever the conditions are under which it is
-/// needed.
+/// Returns whether all loads of a value are in bounds under any conditions.
 static bool isThere(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<LoadOp>(op))
@@ -89,8 +89,8 @@ static bool isThere(Value value) {
   return !op || (op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), isThere));
 }
 
-/// The guard of a scope that is the same for all of its columns, and reads no memory: elements are
-/// there if it holds, so that a run has none elsewhere. Null: there is none.
+/// Returns the guard of a scope if it is the same for all columns; else null. Elements may be out
+/// of bounds where it fails, so that a run has none there.
 static GuardOp findRowGuard(Block &scope, Value index) {
   auto guards = llvm::to_vector(scope.getOps<GuardOp>());
   rows::Dependence deps;
@@ -99,7 +99,7 @@ static GuardOp findRowGuard(Block &scope, Value index) {
   return guards[0];
 }
 
-/// Whether an address is found without reading memory.
+/// Returns whether the address of a load is computed without reading memory.
 static bool isComputed(LoadOp load) {
   llvm::DenseSet<Value> seen;
   SmallVector<Value> open(load.getTerms());
@@ -116,9 +116,8 @@ static bool isComputed(LoadOp load) {
   return true;
 }
 
-/// The loads along the columns that every element of a scope takes, or may take because what they
-/// read is there: what only one side of a selection needs, or what a guard lets through, may not
-/// be.
+/// Returns the loads along the columns that every element of a scope needs, or whose elements are
+/// in bounds anyway. Loads of one side of a selection, or under a guard, may be out of bounds.
 static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
   SmallVector<LoadOp> runs;
   rows::Dependence deps;
@@ -165,8 +164,8 @@ bool moa::isAdjacentAlong(StoreOp store, Value index) {
   return findColumn(store, index, deps).has_value();
 }
 
-/// Whether the terms of a fold have operands of different rows, as those of a product of matrices
-/// do, or read anything across the columns.
+/// Returns whether a fold is a contraction: its operands are of different rows, as in a product of
+/// matrices, or it reads across the columns.
 static bool isContraction(FoldOp fold) {
   Block &scope = fold.getBody().front();
   Value index = scope.getArgument(0);
@@ -191,7 +190,7 @@ static bool isContraction(FoldOp fold) {
   });
 }
 
-/// Scopes of columns inside of a serial fold.
+/// Visits the scopes of columns inside of a serial fold.
 static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, StringRef)> body) {
   for (Operation &op : fold.getBody().front()) {
     if (auto inner = dyn_cast<FoldOp>(op))
@@ -201,8 +200,8 @@ static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, StringRef)> 
   }
 }
 
-/// Whether every step of a fold needs a fold inside of it, so that what this reads is there, and it
-/// can be computed in front of all columns.
+/// Returns whether every step of a fold needs an inner fold. The inner fold's loads are then in
+/// bounds, and it can be computed before all columns.
 static bool isNeeded(FoldOp fold, FoldOp inner) {
   llvm::DenseSet<Value> seen;
   SmallVector<Value> open;
@@ -229,7 +228,7 @@ static bool isNeeded(FoldOp fold, FoldOp inner) {
   return false;
 }
 
-/// Whether a value may be computed from a fold.
+/// Returns whether a value may be computed from a fold.
 static bool reaches(Value value, FoldOp fold) {
   llvm::DenseSet<Value> seen;
   SmallVector<Value> open{value};
@@ -251,9 +250,9 @@ static bool reaches(Value value, FoldOp fold) {
   return false;
 }
 
-/// Whether no fold inside of a serial one is computed for a column of another scope, where lanes
-/// are not together: each is needed in every step, or by no column but through factors that are
-/// computed in front of them.
+/// Returns whether all inner folds of a serial fold are computed outside of column loops, where
+/// lanes are not together. Each must be needed in every step, or be used by columns only through
+/// factors that are computed before them.
 static bool areInFront(FoldOp fold) {
   for (auto inner : fold.getBody().getOps<FoldOp>()) {
     if (isNeeded(fold, inner))
@@ -280,7 +279,7 @@ static bool areInFront(FoldOp fold) {
 }
 
 namespace {
-/// The scopes of a nest whose index runs over columns.
+/// Finds the scopes of a nest whose index runs over columns.
 class Finder {
 public:
   explicit Finder(ForOp nest) { form.nest = nest; }
@@ -301,7 +300,7 @@ private:
 };
 } // namespace
 
-/// Every scope has something to read or write along its columns.
+/// Adds a scope, which must load or store along its columns.
 bool Finder::add(Block &scope, Value index, StringRef extent) {
   bool found = false;
   auto visit = [&](Type element) {
@@ -310,7 +309,7 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
   };
   for (LoadOp load : findRuns(scope, index)) {
     visit(load.getResult().getType());
-    // An array that all rows read stays in caches, and does not decide how wide a lane reads.
+    // An array that all rows read stays in caches, and does not decide the width of loads.
     Block &body = form.nest.getBody().front();
     Value row = body.getArgument(body.getNumArguments() - (form.columnsInNest ? 2 : 1));
     if (rows::Dependence().on(load.getResult(), row))
@@ -326,7 +325,7 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
   return found && isFlat(scope);
 }
 
-/// A fold that is not over columns, but what is inside of it is: folds, and states with one axis.
+/// Adds a fold that is not over columns, but whose inner folds and states with one axis are.
 bool Finder::addSerial(FoldOp fold) {
   bool found = false;
   rows::Dependence deps;
@@ -359,7 +358,7 @@ bool Finder::addSerial(FoldOp fold) {
   return found && isKnown && areInFront(fold);
 }
 
-/// Whether elements of states with an axis are used where that runs over the columns.
+/// Returns whether elements of states with an axis are used only in scopes over the columns.
 bool Finder::hasColumns(FoldOp fold) {
   for (auto [result, acc] : llvm::zip_equal(fold.getResults(), rows::getAccs(fold))) {
     if (acc.getExtents().empty())
@@ -383,20 +382,20 @@ bool Finder::hasColumns(FoldOp fold) {
 }
 
 void Finder::choose() {
-  // 16 bytes of the smallest elements; but a lane that reads 32 of larger ones halves the rate of
-  // an H200's memory.
+  // 16 bytes of the smallest elements. However, a lane that loads 32 bytes of larger ones halves
+  // the memory throughput of an H200.
   form.width = 128 / (mostRead >= 32 ? mostRead : leastBits);
   form.lanes = 32;
-  // Of a serial fold a lane has as many columns as it has registers for: what all lanes of a row
-  // compute alike is computed by few.
+  // In a serial fold a lane has as many columns as registers allow, so that few lanes repeat the
+  // computations of a row.
   if (!form.serial.empty())
     form.lanes = std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(most, kMostKept)), 4, 32);
   else if (isKnown) {
-    // Two runs of a lane are in flight together where a row has them.
+    // Two runs of a lane are in flight together if a row has them.
     int64_t groups = llvm::PowerOf2Ceil(llvm::divideCeil(most, form.width));
     form.lanes = std::clamp<int64_t>(groups / 2, 1, 32);
   }
-  // A nest that writes nothing along its rows reads what others have made small.
+  // A nest that stores nothing along its rows has little work: it reads reduced arrays.
   Block &body = form.nest.getBody().front();
   auto rows = constantOf(cast<StringAttr>(form.nest.getExtents().getValue().back()).getValue());
   if (form.nest.getChoices() && rows.value_or(kFewRows + 1) > kFewRows && form.serial.empty() &&
@@ -450,7 +449,7 @@ std::optional<RowLanes> Finder::run() {
 
 std::optional<RowLanes> moa::findRowLanes(ForOp nest) {
   auto form = Finder(nest).run();
-  // A choice must be one of the whole block.
+  // The predicate of a versioned nest must be the same for a whole block.
   if (form && llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
                            [&](int64_t axis) { return axis >= int64_t(form->rowAxis()); }))
     return std::nullopt;
@@ -472,7 +471,7 @@ bool moa::isLiftedToLanes(ForOp nest) {
 // Runs
 //===----------------------------------------------------------------------===//
 
-/// What two loads of a nest have in common that read the same columns of the same row.
+/// Returns equal keys for loads of the same columns of the same row.
 static std::string keyOf(LoadOp load, Value index, StringRef extent) {
   std::string key;
   llvm::raw_string_ostream os(key);
@@ -530,14 +529,14 @@ MemRefType LaneCode::bufferType(Type element, std::optional<int64_t> runs) {
   return MemRefType::get(shape, element);
 }
 
-/// The first column of a run.
+/// Returns the first column of a run.
 Value LaneCode::firstOf(Value number) {
   Value first = b.createOrFold<arith::MulIOp>(code.loc, number, code.index(form.step()));
   return arith::AddIOp::create(b, code.named("first"), first, firstColumn ? firstColumn : lane);
 }
 
-/// How many columns there are from the first one of some runs on, at least those of the last one if
-/// that is certain.
+/// Returns the number of columns from the first of `runs` runs on. If runs divide the columns, a
+/// constant that covers these runs.
 Value LaneCode::countFrom(const Columns &columns, Value first, int64_t runs) {
   auto extent = constantOf(columns.extent);
   if (extent && *extent % form.step() == 0)
@@ -562,7 +561,8 @@ Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value b
   return buffer;
 }
 
-/// Reads the runs that other scopes read as well, if none has done so. Whether there are any.
+/// Loads the runs that several scopes read, unless that has been done. Returns whether there are
+/// any.
 bool LaneCode::keep(const Columns &columns) {
   bool any = false;
   SmallVector<std::pair<LoadOp, Value>> missing;
@@ -628,7 +628,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
           }
           return body(e, olds);
         };
-        // Where a guard is false nothing has been read.
+        // Nothing has been loaded where a guard is false.
         GuardOp guard = findRowGuard(columns.scope, columns.index);
         if (isFull && !guard)
           return step();
@@ -655,7 +655,7 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns,
   SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1),
                                    SymExpr(form.step()));
   Value first = code.index(0), end = code.symbol(runs.str());
-  // Registers have no addresses: what is kept is read by its number.
+  // Kept runs are in registers, which have no addresses: they need a constant range.
   if (range && !hasKept) {
     Value step = code.index(form.step());
     first = arith::FloorDivSIOp::create(b, code.loc, range->first, step);
@@ -668,7 +668,8 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns,
   });
 }
 
-/// Reads runs of a scope that are there in every step, which know the fold's index or do not.
+/// Loads the runs of a scope that are in bounds in every step: those that depend on the fold's
+/// index or those that do not.
 void LaneCode::keepOf(FoldOp fold, Block &scope, StringRef extent, bool isOfStep) {
   rows::Dependence deps;
   Value column = scope.getArgument(0), index = fold.getBody().getArgument(0);
@@ -706,8 +707,7 @@ void LaneCode::beginStep(FoldOp fold) {
   forScopes(fold, [&](Block &scope, StringRef extent) {
     keepOf(fold, scope, extent, /*isOfStep=*/true);
   });
-  // Lanes that exchange what they have folded must be together, which they are not for every
-  // column.
+  // Lanes must be together to exchange partial folds, which they are not in column loops.
   for (auto inner : fold.getBody().getOps<FoldOp>())
     if (isNeeded(fold, inner))
       code.eval(inner.getResult(0));
@@ -737,9 +737,8 @@ LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef e
   return overRuns({scope, scope.getArgument(0), name, extent}, range, inits, names, body, nullptr);
 }
 
-/// Whether what follows from a value in its block is a sum, a product, an extreme or the like of
-/// it: no pole is behind it, which a quotient of 1 may hit and its neighbour does not, and nothing
-/// that jumps.
+/// Returns whether only sums, products, extremes and the like follow from a value in its block. A
+/// pole or a jump might tell a quotient of 1 from its neighbour.
 static bool isContinuedPlainly(Value value) {
   SmallVector<Value> open{value};
   llvm::DenseSet<Operation *> seen;
@@ -759,8 +758,8 @@ static bool isContinuedPlainly(Value value) {
   return true;
 }
 
-/// The quotients of f32 by what the row decides that results of 16 bits, and no others of the
-/// scope, follow from plainly.
+/// Returns the f32 quotients by values of the row from which, by such operations only, results of
+/// 16 bits follow.
 static llvm::DenseSet<Operation *> findQuotients(Block &scope, Value index) {
   llvm::DenseSet<Operation *> found;
   bool isRounded = llvm::all_of(scope.getOps<StoreOp>(), [](StoreOp store) {
@@ -779,7 +778,7 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
                      int64_t numRuns, Value isStored) {
   Columns columns{scope, index, name, extent};
   rows::Dependence deps;
-  // What all elements have in common is computed in front of them.
+  // Values that all elements share are computed before the loop.
   for (Operation &op : scope)
     for (Value operand : op.getOperands())
       if (!deps.on(operand, index) && isa<FloatType, IntegerType, IndexType>(operand.getType()) &&
@@ -898,7 +897,7 @@ private:
 };
 } // namespace
 
-/// block = ((i0 · n1 + i1) · … · tiles + tile) · column tiles + column tile.
+/// Binds the indices: block = ((i0 · n1 + i1) · … · tiles + tile) · column tiles + column tile.
 void LaneKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
   lane = arith::RemUIOp::create(b, code.named("lane"), thread, code.index(form.lanes));
@@ -907,7 +906,7 @@ void LaneKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](Value radix, bool isFirst, StringRef name) -> Value {
     if (isFirst)
       return rest;
-    // No more than the blocks of the grid: divisions of 32 bits.
+    // At most the number of blocks, so that divisions have 32 bits.
     radix = code.narrow(radix);
     Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
     rest = arith::DivUIOp::create(b, code.loc, rest, radix);
@@ -933,8 +932,8 @@ void LaneKernel::bindIndices(ScalarCode &code) {
     code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis == 0, nameOf(axis)));
 }
 
-/// Behind the last row lanes compute it again and store nothing, so that all of a warp stay
-/// together.
+/// Binds the row of a turn. Lanes beyond the last row compute that row again and store nothing, so
+/// that all lanes of a warp stay together.
 void LaneKernel::bindRow(ScalarCode &code, Value turn) {
   unsigned rowAxis = form.rowAxis();
   Value row = firstRow;
@@ -964,7 +963,7 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
     if (auto fold = dyn_cast<FoldOp>(op)) {
       emitFold(code, fold);
     } else if (auto store = dyn_cast<StoreOp>(op)) {
-      // What is the same for all lanes is computed by all and written by one.
+      // All lanes compute a value of the row, and one stores it.
       if (!code.isCostly(store.getValue()))
         code.eval(store.getValue());
       Value isFirst =

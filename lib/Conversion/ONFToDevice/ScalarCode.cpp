@@ -1,4 +1,4 @@
-//===- ScalarCode.cpp - onf's scalars as one thread computes them ---------===//
+//===- ScalarCode.cpp - scalars of onf as code of one thread --------------===//
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/OnDemand.h"
@@ -147,7 +147,6 @@ Value ScalarCode::lookup(Value value) {
   return Value();
 }
 
-/// Returns the two factors that a value is bound to.
 std::optional<std::pair<Value, Value>> ScalarCode::lookupProduct(Value value) {
   for (auto &scope : llvm::reverse(scopes))
     if (auto found = scope.products.find(value); found != scope.products.end())
@@ -160,7 +159,7 @@ Value ScalarCode::eval(Value value) {
     return known;
   Operation *op = value.getDefiningOp();
   assert(op && "loop indices are bound by their loops");
-  // What is too large is refused where it is stored.
+  // Code that is too large is refused where its value is stored.
   if (++written > kMostWritten)
     if (TypedAttr zero = b.getZeroAttr(value.getType()))
       return constant(zero);
@@ -202,14 +201,13 @@ Value ScalarCode::choose(Value condition, Value yes, Value no) {
       c, {yes.getType()}, [&] { return Values{eval(yes)}; }, [&] { return Values{eval(no)}; })[0];
 }
 
-/// Whether the operation is a power by the constant 2.
 static bool isSquare(Operation *op) {
   llvm::APFloat exponent(0.0);
   return isa<math::PowFOp>(op) && matchPattern(op->getOperand(1), m_ConstantFloat(&exponent)) &&
          exponent.convertToDouble() == 2;
 }
 
-/// Whether the operation computes with 16-bit floats, which happens in f32.
+/// Returns whether the operation has floats of 16 bits, which are computed in f32.
 static bool isNarrow(Operation *op) {
   if (isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::BitcastOp>(op))
     return false;
@@ -219,8 +217,8 @@ static bool isNarrow(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), narrow) || llvm::any_of(op->getResultTypes(), narrow);
 }
 
-/// Returns whether a difference is a fused multiply-add where it is an exponent, and of which
-/// operand that is small.
+/// Returns whether an exponent can fuse a difference to a multiply-add because one operand is
+/// small: true if that is the second, nullopt if there is none.
 std::optional<bool> ScalarCode::isFused(arith::SubFOp difference) {
   if (auto found = fused.find(difference); found != fused.end())
     return found->second;
@@ -233,8 +231,8 @@ std::optional<bool> ScalarCode::isFused(arith::SubFOp difference) {
   return std::nullopt;
 }
 
-/// Emits (x − m)·times + plus as x·times − (m·times − plus), or (m − x)·times + plus likewise. A
-/// product x = y·z is not multiplied out: it is y·(z·times).
+/// Emits (x − m)·times + plus as x·times − (m·times − plus), and (m − x)·times + plus likewise. A
+/// product x = y·z is not multiplied out, but becomes y·(z·times).
 Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float times,
                                   float plus) {
   Value element = difference->getOperand(!isSecond);
@@ -257,8 +255,8 @@ Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float
   return math::FmaOp::create(b, loc, eval(element), factor, rest);
 }
 
-/// Emits a·times + plus. A difference is rounded before it is scaled, unless what it subtracts is
-/// known to be small: the scaled terms may be large, and the error of their difference with them.
+/// Emits a·times + plus. A difference is rounded before it is scaled, unless one operand is known
+/// to be small: scaled terms may be large, and so may the error of their difference.
 Value ScalarCode::scaledBy(Value argument, float times, float plus) {
   auto difference = argument.getDefiningOp<arith::SubFOp>();
   if (difference && !lookup(argument))
@@ -271,21 +269,21 @@ Value ScalarCode::scaledBy(Value argument, float times, float plus) {
              : arith::MulFOp::create(b, loc, exponent, factor).getResult();
 }
 
-/// e^a = 2^(a · log2 e).
+/// Emits e^a · 2^shift as 2^(a · log2 e + shift).
 Value ScalarCode::approximateExp(Value argument, int64_t shift) {
   return device::Exp2Op::create(b, loc, scaledBy(argument, 1.44269504088896341f, float(shift)));
 }
 
-/// What the device has 2^y by lines of: 2⁻²⁴·64·(y + 15).
+/// Returns the operand of the device's piecewise linear 2^y, which is 2⁻²⁴·64·(y + 15).
 Value ScalarCode::bitsOf(onf::PiecewiseExp2Op op) {
   constexpr double kUnit = 0x1p-18;
   return scaledBy(op.getOperand(), float(op.getTimes().convertToDouble() * kUnit),
                   float((op.getPlus().convertToDouble() + 15) * kUnit));
 }
 
-/// tanh x = sign(x)·(1 − e)/(1 + e) with e = 2^(−2·|x|·log2 e), and below 1/8, where
-/// 1 − e loses digits, its series x − x³/3 + 2x⁵/15 (the next term is 17x⁷/315, 2·10⁻⁷
-/// of x there). The relative error is below 4·10⁻⁶ everywhere.
+/// Emits tanh x = sign(x)·(1 − e)/(1 + e) with e = 2^(−2·|x|·log2 e). Below 1/8, where 1 − e loses
+/// digits, emits its series x − x³/3 + 2x⁵/15. The next term is 17x⁷/315, there 2·10⁻⁷ of x. The
+/// relative error is below 4·10⁻⁶ everywhere.
 Value ScalarCode::approximateTanh(Value argument) {
   auto number = [&](float value) { return constant(b.getF32FloatAttr(value)); };
   Value x = eval(argument), size = math::AbsFOp::create(b, loc, x), one = number(1.0f);
@@ -303,15 +301,15 @@ Value ScalarCode::approximateTanh(Value argument) {
                                  math::CopySignOp::create(b, loc, quotient, x));
 }
 
-/// b^n = ±2^(n · log2 |b|) for a whole number n, with an error of 2⁻²²·|n · log2 |b|| of itself and
-/// so below 2·10⁻⁵ where it is neither 0 nor infinite. The logarithm, the same for all n of a base,
-/// is as exact as log2 is.
+/// Emits b^n = ±2^(n · log2 |b|) for a whole number n. The relative error is 2⁻²²·|n · log2 |b||,
+/// which is below 2·10⁻⁵ if the result is neither 0 nor infinite. The logarithm is the same for all
+/// n of a base, and as exact as log2.
 Value ScalarCode::approximatePower(math::PowFOp op) {
   auto number = [&](float value) { return constant(b.getF32FloatAttr(value)); };
   Value whole = eval(op.getRhs().getDefiningOp<arith::SIToFPOp>().getIn());
   Value base = eval(op.getLhs()), exponent = eval(op.getRhs());
   Value log = math::Log2Op::create(b, loc, math::AbsFOp::create(b, loc, base));
-  // b^0 is 1 for b = 0 and ∞ too.
+  // b^0 is 1 also for b = 0 and ∞.
   log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)),
                                   number(-1e30f));
   Value power = device::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, exponent, log));
@@ -323,7 +321,7 @@ Value ScalarCode::approximatePower(math::PowFOp op) {
                                  arith::NegFOp::create(b, loc, power), power);
 }
 
-/// Whether it is one of a variable whole number.
+/// Returns whether the exponent is a variable whole number.
 static bool isWholePower(math::PowFOp op) {
   auto cast = op.getRhs().getDefiningOp<arith::SIToFPOp>();
   return cast && op.getType().isF32() && !matchPattern(cast.getIn(), m_Constant());
@@ -405,7 +403,7 @@ Value ScalarCode::evalOp(Operation *op) {
   if (isa<arith::TruncFOp, arith::ExtFOp, arith::IndexCastOp>(op))
     return convert(operands[0], op->getResult(0).getType());
   Value result;
-  if (isSquare(op)) { // in one rounding, where the function takes a hundred operations
+  if (isSquare(op)) { // one rounding, where the function takes a hundred operations
     result = arith::MulFOp::create(b, loc, operands[0], operands[0]);
   } else {
     Operation *clone = b.clone(*op);
@@ -419,8 +417,8 @@ Value ScalarCode::evalOp(Operation *op) {
   return convert(result, type);
 }
 
-/// The place of an index of an interleaved axis: the bits b₃ b₂ b₁ b₀ of its last four become
-/// b₂ b₁ b₃ b₀.
+/// Returns the place of an index on an interleaved axis: its last four bits b₃ b₂ b₁ b₀ become b₂
+/// b₁ b₃ b₀.
 Value ScalarCode::interleave(Value place) {
   auto bits = [&](int64_t mask) {
     return arith::AndIOp::create(b, loc, place, index(mask)).getResult();
@@ -431,7 +429,8 @@ Value ScalarCode::interleave(Value place) {
   return arith::AddIOp::create(b, loc, arith::AddIOp::create(b, loc, rest, middle), high);
 }
 
-/// Strides of temporaries follow from their extents; those of other arrays are the caller's.
+/// Replaces the strides of temporaries, which follow from their extents. Strides of other arrays
+/// are the caller's.
 static std::string withoutStrides(Operation *op, StringRef text) {
   auto kernel = op->getParentOfType<onf::KernelOp>();
   return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str()
@@ -452,7 +451,7 @@ template <typename OpT> Value ScalarCode::offset(OpT op) {
     std::set<std::string> symbols;
     factor.collectSymbols(symbols);
     if (isInterleaved(op.getArray()) &&
-        symbols.count(along)) { // the index of the last axis, of stride 1
+        symbols.count(along)) { // index of the last axis, of stride 1
       index = b.createOrFold<arith::MulIOp>(loc, index,
                                             symbol(kernel.withoutTemporaryStrides(factor).str()));
       last = last ? b.createOrFold<arith::AddIOp>(loc, last, index) : index;
@@ -551,11 +550,11 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
 }
 
 Value ScalarCode::evalAt(onf::AtOp at) {
-  // In a map over the state's elements the state is the element.
+  // In a map over the state's elements, the state is bound to the element.
   Value state = eval(at.getState());
   if (!isa<MemRefType>(state.getType()))
     return state;
-  if (lanes) // that have it by columns
+  if (lanes) // each lane has its columns
     return memref::LoadOp::create(b, loc, state, lanes->getPlace());
   Values indices;
   for (Value index : at.getIndices())
@@ -579,9 +578,9 @@ Value ScalarCode::stored(onf::StoreOp op) {
   if (written > kMostWritten && !failed) {
     mlir::emitError(loc)
         << "an element of this result takes more than " << kMostWritten
-        << " operations on a GPU: what several sides of selections read is written out in "
-           "each of them, at every level of a chain; make a definition in between a result "
-           "of a kernel of its own, which the next one takes as a parameter";
+        << " operations on a GPU: nested selections repeat shared operands on every side and "
+           "level; compute an inner definition in a kernel of its own, and pass its result as a "
+           "parameter";
     failed = true;
   }
   loc = outer;

@@ -1,8 +1,7 @@
-//===- ScalarCode.h - onf's scalars as one thread computes them -*- C++ -*-===//
+//===- ScalarCode.h - scalars of onf as code of one thread ------*- C++ -*-===//
 //
-// Values are written where they are first needed, so that what a select or a
-// short-circuiting `and` does not need is not read. Scopes follow the regions of
-// the code being written.
+// Values are emitted at their first use. Hence operands that a select or a short-circuiting `and`
+// does not need are not loaded. Scopes follow the regions of the emitted code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_SCALARCODE_H
@@ -27,27 +26,27 @@ public:
   ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays)
       : b(builder), arrays(std::move(arrays)), scopes(1) {}
 
-  /// The value of an onf scalar at the current place.
+  /// Returns the value of an onf scalar, emitting it here if it is not yet available.
   mlir::Value eval(mlir::Value value);
   void bind(mlir::Value value, mlir::Value code) { scopes.back().values[value] = code; }
-  /// Binds a product to two factors, which are multiplied where it is needed.
+  /// Binds a product to two factors, which are multiplied when it is needed.
   void bindProduct(mlir::Value value, mlir::Value left, mlir::Value right) {
     scopes.back().products[value] = {left, right};
   }
-  void store(onf::StoreOp op, bool inPairs = false); // of device.store
-  /// The value that is stored, in the array's element type.
+  void store(onf::StoreOp op, bool inPairs = false); // `inPairs` as in device.store
+  /// Returns the value to store, in the array's element type.
   mlir::Value stored(onf::StoreOp op);
-  /// Where an element stands in its array, and what one of its terms is multiplied with.
+  /// Return the offset of an element in its array, and the coefficient of one of its terms.
   mlir::Value addressOf(onf::LoadOp op);
   mlir::Value addressOf(onf::StoreOp op);
   mlir::Value coefficientOf(mlir::Operation *op, unsigned term);
-  /// The array of the program that stands for one of the kernel.
+  /// Returns the program's array for an array of the kernel.
   mlir::Value arrayOf(mlir::Value array) { return arrays.lookup(array); }
 
   //===--- Structure ------------------------------------------------------===//
   mlir::Value index(int64_t value);
   mlir::Value symbol(llvm::StringRef expr);
-  /// `names` are those of the index and of the values carried, for readers.
+  /// Emits a loop. `names` are those of the index and of the carried values, for readers.
   Values loop(mlir::Value lower, mlir::Value upper, mlir::ValueRange inits,
               llvm::ArrayRef<std::string> names, LoopBody body);
   void loop(mlir::Value lower, mlir::Value upper, llvm::StringRef name,
@@ -56,58 +55,58 @@ public:
   Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
-  /// A further scope for values bound and written until it is closed.
+  /// Opens a scope for values that are bound or emitted until `close`.
   void open() { scopes.emplace_back(); }
   void close() { scopes.pop_back(); }
 
   //===--- Arithmetic -----------------------------------------------------===//
-  /// `value` in another float or integer type, rounded once to nearest.
+  /// Converts `value` to another float or integer type, rounded to nearest; f64 to 16 bits by way
+  /// of f32.
   mlir::Value convert(mlir::Value value, mlir::Type type);
   mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y);
   mlir::Value constant(mlir::TypedAttr value);
   mlir::Value both(mlir::Value x, mlir::Value y); // null: true
   mlir::Value differs(mlir::Value x, mlir::Value y);
-  /// An index below 2^32, so that a compiler sees that it is one.
+  /// Returns an index below 2^32 in a form that shows a compiler its range.
   mlir::Value narrow(mlir::Value number);
 
   mlir::OpBuilder &b;
   mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
   bool failed = false;
-  /// Exponentials, hyperbolic tangents and powers by whole numbers of f32 by the hardware's
-  /// approximations: what they are made for is rounded to 16 bits.
+  /// Emit exponentials, hyperbolic tangents and integer powers of f32 by the hardware's
+  /// approximations, because their users round to 16 bits.
   bool approximate = false;
-  /// Quotients of f32 by a product with the divisor's reciprocal, for the same
-  /// reason.
+  /// Emit quotients of f32 as products with the approximate reciprocal, for the same reason.
   bool reciprocals = false;
-  /// If set, whether another quotient of f32 is a product with the divisor's correctly rounded
+  /// If set, returns whether another quotient of f32 is a product with the correctly rounded
   /// reciprocal.
   std::function<bool(mlir::arith::DivFOp)> takesReciprocal;
-  /// As exactly where a divisor or its reciprocal is subnormal: both sides are scaled by a power of
-  /// 2 then, as results of f32 need.
+  /// Scale both sides of such a quotient by a power of 2 if the divisor or its reciprocal is
+  /// subnormal, as results in f32 require.
   bool scalesDivisors = false;
-  /// If set, whether a value is the same for all that a loop over elements computes:
-  /// quotients by such values are products with the reciprocal as well.
+  /// If set, returns whether a value is the same for all elements of a loop. Quotients by such
+  /// values are products with the reciprocal, too.
   std::function<bool(mlir::Value)> isUniform;
-  /// Loads outside of their arrays read the nearest element, and 0 where an array has
-  /// none. These indices are not negative and below their extents.
+  /// Loads outside of an array read its nearest element, or 0 if it is empty. `indices` lists the
+  /// indices that are known to be in bounds, with their extents.
   bool clampsLoads = false;
-  /// Operands are evaluated whether they are needed or not; loads must be clamped.
+  /// Evaluate all operands, whether they are needed or not. Requires `clampsLoads`.
   bool eager = false;
   llvm::DenseMap<mlir::Value, SymExpr> indices;
-  /// The last index of the nest, along which the pieces of folds are stated.
+  /// The last index of the nest, which the pieces of folds refer to.
   mlir::Value row;
 
-  /// Differences that exponents may take as a fused multiply-add, as what is subtracted is small;
-  /// true if that is the second operand, else the first one is, of which the second is subtracted.
+  /// Differences that exponents may fuse to a multiply-add because one operand is small: true if
+  /// that is the second operand.
   llvm::DenseMap<mlir::Value, bool> fused;
 
-  /// What shares the columns of a row, if they are shared (RowLanes.h).
+  /// The lanes that share the columns of a row, if any (RowLanes.h).
   LaneCode *lanes = nullptr;
 
-  /// The operand of `device.half_from_bits` for a power of 2 by lines.
+  /// Returns the operand of `device.half_from_bits` for a piecewise linear power of 2.
   mlir::Value bitsOf(onf::PiecewiseExp2Op op);
 
-  /// Whether evaluating the value here would read memory or run a fold.
+  /// Returns whether evaluating the value here would read memory or run a fold.
   bool isCostly(mlir::Value value);
 
 private:
@@ -128,8 +127,8 @@ private:
   template <typename OpT> mlir::Value offset(OpT op);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
 
-  /// Operations that were written; what a side of a branch needs is written in it, so that
-  /// chains of selections grow with the power of their length.
+  /// The number of emitted operations. Each side of a branch emits its own operands, so that nested
+  /// selections grow exponentially.
   size_t written = 0;
   mlir::IRMapping arrays;
   struct Scope {
@@ -139,11 +138,10 @@ private:
   std::vector<Scope> scopes;
 };
 
-/// Writes a fold and binds its results: scalars to their values, states with
-/// axes to private arrays.
+/// Emits a fold and binds its results: scalars to their values, states with axes to private arrays.
 void emitFold(ScalarCode &code, onf::FoldOp fold);
-/// x + y as it is rounded, and what rounding took, exactly; what is not finite loses nothing
-/// (D. E. Knuth, The Art of Computer Programming 2, 4.2.2).
+/// Returns x + y as rounded, and the exact rounding error, which is 0 if it is not a number
+/// (TwoSum: D. E. Knuth, The Art of Computer Programming 2, 4.2.2).
 std::pair<mlir::Value, mlir::Value> sumAndRest(ScalarCode &code, mlir::Value x, mlir::Value y);
 
 } // namespace moa

@@ -1,9 +1,9 @@
 //===- SeparateColumns.cpp - pass onf-separate-columns --------------------===//
 //
-// A nest of rows may have a loop over columns that sums up products for each of them, as scores
-// that are computed again for a result that has all of them. A tile of rows has no room for columns
-// whose number only the run knows: the loop becomes a nest of its own, and what it needs of the
-// row's folds is stored.
+// A nest of rows may have a loop over columns that sums products for each of them. For example,
+// scores are computed again for a result that has all of them. A tile of rows has no room for
+// columns whose number is known at run time only. The loop becomes a nest of its own, and results
+// of the row's folds that it needs are stored.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
@@ -30,8 +30,8 @@ public:
   ColumnLoop(ForOp nest, ForOp loop)
       : nest(nest), loop(loop), kernel(nest->getParentOfType<onf::KernelOp>()),
         b(nest.getContext()) {}
-  /// Makes a nest of the loop. Returns whether that is a product of warps; otherwise the kernel is
-  /// of no use any more.
+  /// Makes a nest of the loop. Returns whether that is a product of warps; otherwise the kernel
+  /// must be discarded.
   bool move();
 
 private:
@@ -48,7 +48,7 @@ private:
 };
 } // namespace
 
-/// Returns whether a value of the row follows from a fold.
+/// Returns whether a value of the row depends on a fold.
 bool ColumnLoop::isOfFold(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getBlock() != &nest.getBody().front())
@@ -61,8 +61,8 @@ bool ColumnLoop::isOfFold(Value value) {
   return known[value] = is;
 }
 
-/// Returns whether last bits of the loop's sums may decide something, as in comparisons, √(m − x)
-/// or 1/(m − x): those of another nest may differ in them.
+/// Returns whether the last bits of the loop's sums may decide anything, as in comparisons, √(m −
+/// x) or 1/(m − x). Sums of another nest may differ in these bits.
 bool ColumnLoop::comparesSums() {
   llvm::SmallPtrSet<Operation *, 16> follows;
   for (Operation &op : loop.getBody().front()) {
@@ -84,8 +84,8 @@ bool ColumnLoop::comparesSums() {
   return false;
 }
 
-/// Stores a value of the row at the end of its nest. Returns its load in the new one, or null if
-/// there is no type for it.
+/// Stores a value of the row at the end of its nest. Returns its load in the new nest, or null if
+/// its type cannot be stored.
 Value ColumnLoop::store(Value value) {
   Type type = storedType(value.getType());
   if (!type)
@@ -110,7 +110,7 @@ Value ColumnLoop::store(Value value) {
   return loadValue(b, value.getLoc(), kernel, value.getType(), array, at);
 }
 
-/// Returns what a value of the row is in the new nest, or null.
+/// Returns a value of the row in the new nest, or null if it cannot be stored.
 Value ColumnLoop::valueFor(Value value) {
   if (Value there = map.lookupOrNull(value))
     return there;
@@ -168,8 +168,8 @@ struct SeparateColumns final : impl::SeparateColumnsBase<SeparateColumns> {
     return *std::next(kernel.getBody().getOps<ForOp>().begin(), number);
   }
 
-  /// Moves a loop of the nest with this number in a copy of the kernel. Returns the copy, or
-  /// nothing if none has the form.
+  /// Moves a loop of the nest with this number in a copy of the kernel. Returns the copy, or null
+  /// if no loop has the form.
   static onf::KernelOp moveOne(onf::KernelOp kernel, unsigned number) {
     ForOp nest = nestOf(kernel, number);
     if (nest.getChoices() || nest.getLift() || nest.getExtents().empty())

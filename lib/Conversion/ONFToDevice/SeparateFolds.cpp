@@ -1,9 +1,9 @@
-//===- SeparateFolds.cpp - folds in nests of their own ---------------------===//
+//===- SeparateFolds.cpp - pass onf-separate-folds ------------------------===//
 //
-// Tensor cores take a nest with one fold, of sums of products of its rows, whose elements stand in
-// arrays. A fold in front of it, as the norm of a row, and one behind it, as the norm of what it
-// gives, is little work beside that, and moves to a nest of its own. So does what all rows would
-// compute again for each key, and elements that are computed and rounded.
+// Tensor cores take a nest with one fold over a function of contractions, whose operands are
+// elements of arrays. A fold before it, such as the norm of a row, and a fold after it, such as the
+// norm of its result, cost little in comparison and move to nests of their own. So do values that
+// all rows would compute again for each key, and operands that are computed and rounded.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
@@ -26,14 +26,13 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
-/// A reader of an element of a state, and what is computed of that and of elements of arrays beside
-/// it.
+/// A reader of an element of a state, and the value that it computes from the element and from
+/// elements of arrays.
 class Reader {
 public:
   Reader(AtOp at, ForOp nest) : at(at), value(at.getResult()), nest(nest) {}
 
-  /// Whether it reads at the indices of loops or folds of the nest that run over all of the state's
-  /// elements.
+  /// Returns whether the element's indices are those of loops or folds over the whole state.
   bool isOfLoops(AccOp acc) {
     llvm::SmallDenseSet<Value> seen;
     return llvm::all_of(
@@ -49,7 +48,7 @@ public:
           return extent == std::get<1>(pair) && seen.insert(index).second;
         });
   }
-  /// Whether no guard lets only some rows take this user, or some elements be taken.
+  /// Returns whether no guard restricts the rows or the elements at which `user` runs.
   bool isUnguarded(Operation *user) {
     for (Operation *op = user->getParentOp(); op != nest; op = op->getParentOp())
       if (auto fold = dyn_cast<FoldOp>(op);
@@ -57,8 +56,8 @@ public:
         return false;
     return true;
   }
-  /// The one operation that takes the value, with what is known of the row and of elements of
-  /// arrays at the same indices; null where it is none.
+  /// Returns the only operation that uses the value, if its other operands are known for the row,
+  /// or are elements of arrays at the same indices; else null.
   Operation *findUser() {
     Operation *user = value.hasOneUse() ? *value.getUsers().begin() : nullptr;
     bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 &&
@@ -69,7 +68,7 @@ public:
                ? user
                : nullptr;
   }
-  /// Whether this user takes elements along the state's axis.
+  /// Returns whether `user` reads elements of arrays along the state's axis.
   bool readsBeside(Operation *user) {
     return llvm::any_of(user->getOperands(), [&](Value v) { return v != value && readsAlong(v); });
   }
@@ -112,7 +111,7 @@ private:
   llvm::DenseMap<Value, bool> known, along;
 };
 
-/// Whether two readers compute the same of their elements and indices.
+/// Compares the values that two readers compute from their elements and indices.
 class Comparison {
 public:
   Comparison(Reader &left, Reader &right) : left(left), right(right) {}
@@ -128,7 +127,7 @@ public:
     if (!a || !b)
       return false;
     if (!seen.insert({x, y}).second)
-      return true; // or another pair is not
+      return true; // or another pair differs
     return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() &&
            a->getNumRegions() == 0 && b->getNumRegions() == 0 &&
            a->getResultTypes() == b->getResultTypes() &&
@@ -142,14 +141,15 @@ private:
   llvm::DenseSet<std::pair<Value, Value>> seen;
 };
 
-/// One nest with several folds.
+/// Splits one nest with several folds.
 class Separation {
 public:
-  /// With `takesSums` the fold with sums of products moves too, where others wait for it.
+  /// With `takesSums` the fold of contractions moves too, if all others depend on it.
   Separation(ForOp nest, bool takesSums)
       : takesSums(takesSums), nest(nest), body(nest.getBody().front()),
         kernel(nest->getParentOfType<onf::KernelOp>()), b(nest) {}
-  /// Moves some of its folds to a nest in front of it; that one, or null where all stay.
+  /// Moves some of the folds to a new nest before this one. Returns the new nest, or null if all
+  /// stay.
   ForOp run();
 
 private:
@@ -158,8 +158,8 @@ private:
   bool follows(Operation *op, FoldOp fold);
   bool canMove(const Ops &folds);
   Ops findSources(const Ops &folds);
-  /// A state that moves and is read, its readers where it has axes, and whether what they make of
-  /// it is stored.
+  /// A state that moves and is still read, its readers if it has axes, and whether a value that
+  /// they share is stored in its place.
   struct Moved {
     AccOp acc;
     Value state;
@@ -180,13 +180,13 @@ private:
 };
 } // namespace
 
-/// How many folds of a nest hold others, as sums of products.
+/// Returns the number of folds that hold other folds, such as contractions.
 static unsigned countSums(ForOp nest) {
   return llvm::count_if(nest.getBody().getOps<FoldOp>(),
                         [](FoldOp fold) { return !fold.getBody().getOps<FoldOp>().empty(); });
 }
 
-/// The first fold over keys of a function of sums of products.
+/// Returns the first fold over keys of functions of contractions, or null.
 static FoldOp findScored(ForOp nest) {
   Block &body = nest.getBody().front();
   rows::Dependence deps;
@@ -200,8 +200,8 @@ static FoldOp findScored(ForOp nest) {
   return FoldOp();
 }
 
-/// Whether it may be taken apart: it has rows, is not chosen or bound to a machine, and tensor
-/// cores do not take it as it is.
+/// Returns whether a nest may be split: it has rows, no predicate, no schedule, and no tile plan
+/// yet.
 static bool isOpen(ForOp nest) {
   std::string ignored;
   return nest.getBody().getNumArguments() && !nest.getChoices() && !nest.getLift() &&
@@ -212,10 +212,10 @@ static bool isOpen(ForOp nest) {
 // Folds
 //===----------------------------------------------------------------------===//
 
-/// The operation of the body that holds this one.
+/// Returns the operation of the body that holds `op`.
 Operation *Separation::getOpOfBody(Operation *op) { return body.findAncestorOpInBlock(*op); }
 
-/// Whether an operation of the body reads a state of the fold, or what follows from it.
+/// Returns whether an operation of the body depends on a state of the fold.
 bool Separation::follows(Operation *op, FoldOp fold) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   SmallVector<Operation *> open{fold};
@@ -226,7 +226,7 @@ bool Separation::follows(Operation *op, FoldOp fold) {
   return seen.contains(op);
 }
 
-/// Whether temporaries hold all of their states, which are read element by element.
+/// Returns whether all states fit into temporaries and are read element by element.
 bool Separation::canMove(const Ops &folds) {
   return llvm::all_of(folds, [](Operation *op) {
     for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
@@ -240,7 +240,7 @@ bool Separation::canMove(const Ops &folds) {
   });
 }
 
-/// What of the body these folds are computed from, with themselves.
+/// Returns the operations of the body that these folds depend on, with the folds themselves.
 Separation::Ops Separation::findSources(const Ops &folds) {
   llvm::SmallPtrSet<Operation *, 16> needed;
   SmallVector<Operation *> open(folds.begin(), folds.end());
@@ -261,9 +261,9 @@ Separation::Ops Separation::findSources(const Ops &folds) {
   return sources;
 }
 
-/// Takes the readers of a state to the last value that all of them make of its elements with
-/// elements of arrays beside them, as a[i, d] + o[d]. Where there is one, it is stored in place of
-/// the state: the nest that has the state may have a[i, d] too.
+/// Advances the readers of a state to the last value that all of them compute from its elements and
+/// elements of arrays. For example, a[i, d] + o[d]. That value, if there is one, is stored in place
+/// of the state: the nest of the state may hold a[i, d], too.
 bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
   if (readers.empty() ||
       !llvm::all_of(readers, [&](Reader &reader) { return reader.isOfLoops(acc); }))
@@ -276,7 +276,7 @@ bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
       users.push_back(reader.findUser());
     if (llvm::is_contained(users, nullptr) || !readers[0].readsBeside(users[0]))
       return found;
-    // It is computed for all elements then, whatever conditions readers stand behind.
+    // The value is then computed for all elements, whatever conditions the readers have.
     bool isThere = false;
     for (auto [reader, user] : llvm::zip_equal(readers, users)) {
       if (!Comparison(readers[0], reader).isSame(users[0]->getResult(0), user->getResult(0)))
@@ -291,7 +291,7 @@ bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
   }
 }
 
-/// Removes an operation that nothing reads, and what nothing else has read.
+/// Removes an unused operation, and operands that are unused then.
 static void eraseUnread(Operation *first) {
   llvm::SmallSetVector<Operation *, 8> open;
   open.insert(first);
@@ -308,8 +308,8 @@ static void eraseUnread(Operation *first) {
   }
 }
 
-/// A copy of a value of a nest where these values have others; what stands in the nest's own body
-/// is copied by `ofRow`.
+/// Copies a value of a nest with some values replaced. `ofRow` copies operations of the nest's own
+/// body.
 static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map, ForOp nest) {
   if (Value known = map.lookupOrNull(value))
     return known;
@@ -321,9 +321,8 @@ static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map
   return (op->getParentOp() == nest ? ofRow : b).clone(*op, map)->getResult(0);
 }
 
-/// The states of folds that move which something else reads, and what of them is stored. All
-/// readers are looked at before any of them reads a temporary, whose elements may not stand in the
-/// nest that stores them.
+/// Finds the states that move and are still read, and the values to store. All readers are examined
+/// before any of them loads a temporary, because the nest that stores it may not load it.
 std::vector<Separation::Moved> Separation::findMoved(const Ops &folds,
                                                      llvm::function_ref<bool(Operation *)> isGone) {
   std::vector<Moved> moved;
@@ -346,8 +345,8 @@ std::vector<Separation::Moved> Separation::findMoved(const Ops &folds,
   return moved;
 }
 
-/// Stores a state, or what its readers make of it, at the end of the block of the nest in front,
-/// and loads it where it is read.
+/// Stores a state, or the value that its readers share, at the end of the new nest, and loads it
+/// where it is read.
 void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map,
                             llvm::function_ref<bool(Operation *)> isGone) {
   AccOp acc = moved.acc;
@@ -398,8 +397,8 @@ void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map,
   }
 }
 
-/// Moves these folds, with copies of what they are computed from, to a nest in front of this one,
-/// which stores the states that this one reads.
+/// Moves these folds, with copies of the operations they depend on, to a new nest before this one.
+/// It stores the states that this nest reads.
 ForOp Separation::move(const Ops &folds) {
   Ops sources = findSources(folds);
   auto made = ForOp::create(b, nest.getLoc(), nest.getNames(), nest.getExtents());
@@ -410,7 +409,7 @@ ForOp Separation::move(const Ops &folds) {
   map.map(body.getArguments(), block->getArguments());
   for (Operation *op : sources)
     b.clone(*op, map);
-  // What nothing but moved folds reads is no longer needed here.
+  // Operations that only moved folds read are no longer needed here.
   llvm::SmallPtrSet<Operation *, 16> gone(folds.begin(), folds.end());
   auto isGone = [&](Operation *op) { return gone.contains(op); };
   for (Operation *op : llvm::reverse(sources)) {
@@ -437,7 +436,7 @@ ForOp Separation::run() {
   FoldOp scored = findScored(nest);
   if (!scored)
     return ForOp();
-  // Those that do not wait for it, or where all do, itself.
+  // Folds that do not depend on it or, if all do, itself.
   Ops moved;
   for (FoldOp fold : folds)
     if (fold != scored && !follows(fold, scored))
@@ -451,8 +450,8 @@ ForOp Separation::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Operands in arrays of their own, tried on a copy, which takes the kernel's place where the nest
-/// of this number runs by tiles then.
+/// Stores operands in arrays of their own, on a copy of the kernel. The copy replaces the kernel if
+/// the nest of this number then runs by tiles.
 static onf::KernelOp tryOperands(onf::KernelOp kernel, unsigned number) {
   auto nestOf = [&](onf::KernelOp each) {
     return *std::next(each.getBody().getOps<ForOp>().begin(), number);
@@ -474,7 +473,6 @@ static onf::KernelOp tryOperands(onf::KernelOp kernel, unsigned number) {
 namespace {
 struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
   using SeparateFoldsBase::SeparateFoldsBase;
-  /// All nests of a kernel.
   static void separate(onf::KernelOp kernel, bool takesSums) {
     SmallVector<ForOp> open(kernel.getBody().getOps<ForOp>());
     while (!open.empty()) {
@@ -484,9 +482,9 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
     }
   }
 
-  /// Folds with sums of products move only if all of these run by tiles then: that is what pays for
-  /// storing what they give, and the same sums computed by tiles and otherwise differ in their last
-  /// bits, which comparisons of what follows may see.
+  /// Moves folds of contractions only if all of these then run by tiles. Only tiles make up for
+  /// storing their results. Also, sums computed by tiles differ from others in their last bits,
+  /// which later comparisons may see.
   onf::KernelOp separateFolds(onf::KernelOp kernel) {
     if (forTiles) {
       OpBuilder b(kernel);
@@ -509,7 +507,7 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
   void runOnOperation() final {
     for (onf::KernelOp kernel : llvm::to_vector(getOperation().getOps<onf::KernelOp>())) {
       kernel = separateFolds(kernel);
-      // Nests in front of one are added behind those that are still to come.
+      // New nests are inserted after the nests that are still to come.
       for (unsigned number = llvm::range_size(kernel.getBody().getOps<ForOp>()); number-- > 0;)
         kernel = tryOperands(kernel, number);
       for (ForOp nest : llvm::to_vector(kernel.getBody().getOps<ForOp>())) {

@@ -1,4 +1,4 @@
-//===- StoredValues.cpp - values of rows or keys alone, stored once --------===//
+//===- StoredValues.cpp - values of rows or keys alone, computed once -----===//
 #include "lib/Conversion/ONFToDevice/StoredValues.h"
 #include "dialects/ONF/Transforms/Temporaries.h"
 #include "lib/Analysis/Jumps.h"
@@ -14,17 +14,16 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
-/// A value of the rows or of the keys alone in a fold over keys: what it is computed from and its
-/// indices.
+/// A value of the row or of the key alone in a fold over keys, with its sources and indices.
 class StoredValue {
 public:
   StoredValue(FoldOp fold, Value value)
       : fold(fold), value(value), nest(cast<ForOp>(fold->getParentOp())), b(nest) {}
-  /// Whether it is an element that a contraction rounds.
+  /// Returns whether it is a rounded operand of a contraction.
   bool isOperand();
-  /// Whether it is a number for each key, or for each row.
+  /// Returns whether it is a number per key, or per row.
   bool isNumber();
-  /// Stores it in front of the nest, for all indices, and loads it where it was computed.
+  /// Stores it before the nest, for all indices, and loads it where it was computed.
   void store();
 
 private:
@@ -42,14 +41,13 @@ private:
   llvm::SetVector<Operation *> sources; // operands first
   llvm::SmallPtrSet<Value, 8> indices;
   llvm::MapVector<Value, StringAttr>
-      quotients; // of indices in front of the rows, with extents: heads of keys, …
-  Value inner;   // the last axis of what is stored
+      quotients; // of outer indices, with extents; for example heads of keys
+  Value inner;   // the last axis of the stored array
   bool takesQuotients = true;
 };
 } // namespace
 
-/// The extent of the axis that one index of a load runs along by itself, or null where it is not
-/// along one.
+/// Returns the extent of the axis that one index of a load runs along by itself; else null.
 static StringAttr findExtent(LoadOp load, unsigned number) {
   auto texts = load.getCoefficients().getAsValueRange<StringAttr>();
   StringRef text = *std::next(texts.begin(), number);
@@ -65,8 +63,8 @@ static StringAttr findExtent(LoadOp load, unsigned number) {
   return StringAttr();
 }
 
-/// An index of a load. A quotient of those in front of the rows, as the number of a group of heads,
-/// is one itself, along all of the array's axis.
+/// Collects an index of a load. A quotient of outer indices, such as the number of a group of
+/// heads, is an index itself, along all of the array's axis.
 bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   Value term = load.getTerms()[number], row = nest.getBody().getArguments().back();
   Operation *op = term.getDefiningOp();
@@ -78,9 +76,9 @@ bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   return collect(term);
 }
 
-/// Whether only conditions on indices inside of the value keep a load in its array, which are
-/// computed with it: along axes of the nest and of the keys an index has all of it, and along
-/// others numbers alone decide.
+/// Returns whether a load is in bounds by conditions on indices inside of the value, which are
+/// computed with it. On axes of the nest and of the keys, an index must cover the whole axis; on
+/// others, bounds must be numbers.
 bool StoredValue::isWithinBounds(LoadOp load) {
   rows::Dependence deps;
   auto rangeOf = [&](Value index) -> std::pair<Attribute, bool> {
@@ -97,7 +95,7 @@ bool StoredValue::isWithinBounds(LoadOp load) {
     auto text = dyn_cast_or_null<StringAttr>(extent);
     return text && SymExpr::parse(text.getValue())->getConstant();
   };
-  // Numbers and what is computed of such indices.
+  // Returns whether a value is computed from numbers and such indices.
   std::function<bool(Value)> isOfNumbers = [&](Value x) {
     Operation *op = x.getDefiningOp();
     if (!op)
@@ -135,7 +133,7 @@ bool StoredValue::isWithinBounds(LoadOp load) {
   return true;
 }
 
-/// What a value is computed from: loads, folds, and what has no effects.
+/// Collects the sources of a value: loads, folds, and operations without effects.
 bool StoredValue::collect(Value from) {
   Operation *op = from.getDefiningOp();
   if (!op) {
@@ -149,7 +147,7 @@ bool StoredValue::collect(Value from) {
   bool isKnown = true;
   op->walk([&](Operation *inside) {
     auto load = dyn_cast<LoadOp>(inside);
-    unsigned first = load ? 1 : 0; // the array
+    unsigned first = load ? 1 : 0; // skips the array
     for (OpOperand &operand : inside->getOpOperands().drop_front(first)) {
       Operation *source = operand.get().getParentBlock()->getParentOp();
       if (isKnown && !op->isAncestor(source))
@@ -162,11 +160,11 @@ bool StoredValue::collect(Value from) {
 }
 
 bool StoredValue::find() {
-  // It is computed at all indices then, whatever conditions it stands behind.
+  // The value is then computed at all indices, whatever conditions it is under.
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   if (onDemand.mayDivideByZero(value) || !collect(value))
     return false;
-  // Where it depends on an index itself, quotients of that are none.
+  // If the value also depends on an index directly, quotients of that index are not separate.
   rows::Dependence deps;
   auto isKnown = [&](const auto &quotient) {
     return llvm::any_of(deps.of(quotient.first),
@@ -205,7 +203,6 @@ bool StoredValue::isNumber() {
          !isa<ArrayType>(value.getType()) && storedType(value.getType()) && find() && !inner;
 }
 
-/// The name and the extent of the last axis.
 std::pair<StringAttr, StringAttr> StoredValue::findInner() {
   if (!inner)
     return {};
@@ -217,7 +214,7 @@ std::pair<StringAttr, StringAttr> StoredValue::findInner() {
   return {cast<StringAttr>(acc.getNames()[axis]), cast<StringAttr>(acc.getExtents()[axis])};
 }
 
-/// After the state of a fold, or the first array that the value is computed from.
+/// Returns a name after the state of a fold, or the first array that the value depends on.
 std::string StoredValue::makeName() {
   std::string behind = inner                                             ? "_rounded"
                        : indices.contains(fold.getBody().getArgument(0)) ? "_of_key"
@@ -305,8 +302,8 @@ void moa::storeFoldsOfKeys(FoldOp fold) {
       value.store();
 }
 
-/// Whether what follows from a value may jump, as far as a kernel's nest tells, or is what other
-/// nests read.
+/// Returns whether a discontinuous function may follow from a value, as far as the kernel shows, or
+/// another nest reads it.
 static bool mayJump(Value value) {
   if (findJump(value))
     return true;
@@ -325,7 +322,7 @@ void moa::takeReciprocals(ForOp nest, FoldOp fold) {
     bool isOfBoth = deps.on(quotient, row) && deps.on(quotient, key);
     if (!quotient.getType().isF32() || ofRow == ofKey || !isOfBoth || mayJump(quotient))
       continue;
-    // A divisor of the row stands in front of the fold.
+    // A divisor of the row is before the fold.
     OpBuilder b(quotient);
     if (Operation *op = y.getDefiningOp(); ofRow && op && op->getParentOp() == nest)
       b.setInsertionPointAfter(op);

@@ -1,8 +1,8 @@
-//===- StoredValues.h - values of rows or keys alone, stored once -*- C++ -*-===//
+//===- StoredValues.h - values of rows or keys alone, computed once -*- C++ -*-===//
 //
-// In a fold over keys each score may need what the row or the key alone decides: computed and
-// rounded operands, norms, reciprocals. In nests of their own, in front of the fold's, they are
-// computed once.
+// In a fold over keys, scores may need values of the row or of the key alone: rounded operands,
+// norms, reciprocals. These functions hoist such values into nests before that of the fold, which
+// store them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_STOREDVALUES_H
@@ -12,16 +12,16 @@
 
 namespace moa {
 
-/// Stores elements of the rows or of the keys that are computed and rounded in the fold, as by a
-/// cast, and loads them there.
+/// Stores operands of rows or keys that the fold computes and rounds, for example by a cast, and
+/// loads them in the fold.
 void storeOperands(onf::FoldOp fold);
 
-/// Stores what folds give for each key, which all rows read.
+/// Stores the results of inner folds for each key, which all rows read.
 void storeFoldsOfKeys(onf::FoldOp fold);
 
-/// Quotients by what the row or the key alone decides become products with the reciprocal, one for
-/// each row and key, where nothing that follows may jump. Where tensor cores take the nest its
-/// numbers have few bits.
+/// Rewrites quotients by a value of the row or the key alone to products with its reciprocal, which
+/// is computed once per row or key. Skips quotients that a discontinuous function may follow. For
+/// nests of tensor cores only, whose operands have few bits.
 void takeReciprocals(onf::ForOp nest, onf::FoldOp fold);
 
 } // namespace moa

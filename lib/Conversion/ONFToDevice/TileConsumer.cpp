@@ -1,4 +1,4 @@
-//===- TileConsumer.cpp - what a consumer warpgroup does -------------------===//
+//===- TileConsumer.cpp - consumer warpgroups of tile kernels -------------===//
 #include "dialects/Device/IR/LayoutMaps.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "llvm/ADT/BitVector.h"
@@ -10,8 +10,8 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Rows of bytes are often shorter than a ring's, which are whole pieces of 128: instructions
-/// take 32 bytes of each.
+/// Returns the depth of a contraction of 8-bit operands: a multiple of 32 bytes, the step of an
+/// instruction, which is often less than a ring's row. Null: the whole row.
 static IntegerAttr depthOf(const TileOperand &operand) {
   LoadOp load = operand.load;
   int64_t bytes = operand.getBytes(), depth = llvm::alignTo(operand.columns, 32 / bytes);
@@ -19,9 +19,9 @@ static IntegerAttr depthOf(const TileOperand &operand) {
   return isWhole ? IntegerAttr() : Builder(load.getContext()).getI64IntegerAttr(depth);
 }
 
-/// Turn n of a warpgroup comes when the one before it has passed its turn n, and that of the first
-/// one when the last one has passed turn n - 1: the phase n or n - 1 of its barrier, of which the
-/// latter is complete from the start where n is 0.
+/// Waits for turn n of a warpgroup (ping-pong). It comes when the previous warpgroup has passed its
+/// turn n; for the first warpgroup, when the last one has passed turn n − 1. These are the phases n
+/// and n − 1 of the warpgroup's barrier. Phase −1 counts as complete.
 void TileKernel::awaitTurn(ScalarCode &code, Value n) {
   if (!turns)
     return;
@@ -43,8 +43,8 @@ void TileKernel::passTurn(ScalarCode &code) {
                                                   code.index(plan.shape.warpgroups)));
 }
 
-/// The same of a product, whose weights are read in front of the contraction of those before:
-/// nothing defines the registers of one while it is in flight.
+/// Emits an iteration of `plan.product`. The weights are loaded before the previous tile is
+/// contracted, because nothing may define registers of a contraction in flight.
 TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const Running &olds,
                                                std::optional<bool> known) {
   bool isFirst = !known, isMasked = plan.product->isMasked && known.value_or(true);
@@ -80,7 +80,7 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
   return next;
 }
 
-/// The folds in front of the tiles, each of which is one contraction of the rows.
+/// Emits the prologue contractions, each of which is one contraction of the rows.
 void TileKernel::contractPriors(ScalarCode &code) {
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)),
         zero = code.index(0);
@@ -115,11 +115,11 @@ void TileKernel::contractPriors(ScalarCode &code) {
   }
 }
 
-/// The states after the tile at a position, and its weights. Those of the tile before
-/// are multiplied with their operand here, where `overlapped` while this tile's states
-/// are computed; the first tile has none before. A schedule without overlap multiplies each tile's
-/// at its own end, so that neither scores nor weights need registers beside the other or from tile
-/// to tile. It may be masked or not.
+/// Emits the iteration of the tile at position n. Returns the states after it, and its weights. The
+/// weights of the previous tile are multiplied here; if `overlapped`, while the states of this tile
+/// are computed. Schedules without overlap multiply each tile's weights at its own end, so that
+/// scores and weights never occupy registers together or across tiles. `known` tells whether the
+/// tile is masked; without it, the tile is the first one, which may be.
 TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds,
                                         std::optional<bool> known, bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
@@ -130,8 +130,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
                                       tileAt(code, n, known), code.index(plan.shape.keys));
   Values scores;
-  SmallVector<unsigned> lastReader(
-      keyRings.size()); // the score behind which a ring's stage is free
+  SmallVector<unsigned> lastReader(keyRings.size()); // score after which a ring's stage is free
   llvm::BitVector awaited(keyRings.size());
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
     Value sum;
@@ -180,18 +179,16 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   Tile tile{{}, first, masked ? &presence : nullptr};
   addScores(code, scores, tile);
   Step step = passes(code, tile, current);
-  // What the next products read. The loop of this wait also ends the stretch of code
-  // that ptxas orders freely: the wait for the products in flight stays behind the
-  // states.
+  // The next products read these rings. The loop of this wait also ends the region that ptxas
+  // schedules freely, so that the wait for products in flight stays after the states.
   for (const Ring &ring : carriedRings)
     device::WaitOp::create(b, code.loc, ring.full, stage, parity);
   if (overlapped)
     finishCarriers(code, last, step.next);
   if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBehind()))
     clearUnseen(code, presence, first, stage, ringsOfCarried());
-  // What has been added is repaired, then the weights are rounded. In front of the
-  // first tile no state has started, so that all factors are the identity, but where another block
-  // has.
+  // Rescales the sums, before the weights are rounded. Before the first tile no state has started
+  // and all factors are the identity, unless another block has handed over its states.
   if (!isFirst || share.states)
     repairSums(code, step);
   packWeights(code, step.next);
@@ -202,7 +199,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   return step.next;
 }
 
-/// The products of all sums from a number on.
+/// Returns the number of products of all sums from `from` on.
 int64_t TileKernel::countProducts(ArrayRef<SmallVector<ProductTerm, 1>> terms, unsigned from) {
   int64_t count = 0;
   for (const auto &products : terms.drop_front(from))
@@ -210,8 +207,7 @@ int64_t TileKernel::countProducts(ArrayRef<SmallVector<ProductTerm, 1>> terms, u
   return count;
 }
 
-/// Rounds the weights of each carrier; others than the first are computed from what that is, which
-/// is at hand.
+/// Rounds the weights of each accumulator. Missing ones are computed from the first ones.
 void TileKernel::packWeights(ScalarCode &code, Running &running) {
   for (auto [factors, sum] : llvm::zip_equal(plan.weights, running.sums)) {
     Value whole = sum.weights[0];
@@ -231,10 +227,10 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
   }
 }
 
-/// Starts O + P · G of the tile at a position, whose G has been awaited. Where a term is a sum of
-/// products, or one of 8-bit floats, what they add up of one tile is apart: tensor cores cut off
-/// what they add, each product of 8-bit floats at some 13 bits below the sum so far, so that only
-/// few terms go into a sum of theirs.
+/// Starts O + P · G of the tile at a position, whose G has been awaited. If a sum has several
+/// products, or 8-bit operands, the products of one tile are summed separately. Tensor cores
+/// truncate each product that they add, those of 8-bit floats some 13 bits below the sum so far.
+/// Hence only few terms may share such a sum.
 void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
   for (auto [terms, sum] : llvm::zip_equal(plan.carrierTerms, running.sums)) {
@@ -271,12 +267,13 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
                   })[0];
     sum.part = Value();
   }
-  // An arrival does not await that a fragment is in its registers; products that have read them do.
+  // An arrival alone does not wait until a fragment is in its registers; products that have read
+  // them do.
   if (plan.product)
     device::ArriveOp::create(b, code.loc, weightRing.empty, stage);
 }
 
-/// Whether a value reads memory beside what the fold does.
+/// Returns whether a value loads memory other than through the fold.
 static bool readsOutside(const TilePlan &plan, Value value) {
   SmallVector<Value> open{value};
   llvm::DenseSet<Value> seen;
@@ -294,7 +291,8 @@ static bool readsOutside(const TilePlan &plan, Value value) {
   return false;
 }
 
-/// Whether something in front of the fold reads memory, beside what says that the nest runs.
+/// Returns whether anything before the fold loads memory, apart from the nest's predicate and from
+/// prologue contractions.
 static bool readsInFront(const TilePlan &plan) {
   Value choices = onf::ForOp(plan.nest).getChoices();
   return plan.nest.getBody()
@@ -309,8 +307,8 @@ static bool readsInFront(const TilePlan &plan) {
       .wasInterrupted();
 }
 
-/// The row of an output stands along this axis, if a carrier's loop writes it axis by
-/// axis, its last axis last.
+/// Returns the axis of an output along which the rows run, if TMA can store its tiles: an
+/// accumulator's loop writes it axis by axis, its last axis last.
 std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, unsigned carrier) {
   Type element = store.getArray().getType().getElementType();
   unsigned rank = store.getArray().getType().getRank();
@@ -324,7 +322,7 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, 
     return std::nullopt;
   auto kernel = store->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
-  if (kernel.isTemporary(number)) // a launcher describes outputs to the copy engine
+  if (kernel.isTemporary(number)) // launchers have TMA descriptors of outputs only
     return std::nullopt;
   StringRef name = kernel.getArrayName(number);
   std::optional<unsigned> rowAxis;
@@ -339,15 +337,14 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, 
     else if (axis + 1 != rank && (deps.on(term, row) || deps.on(term, loopIndex)))
       return std::nullopt;
   }
-  // What the terms of the fold read takes the registers that a copy needs (ALiBi in PTX would
-  // spill).
+  // Loads before the fold that only its terms use take the registers that a TMA store needs. For
+  // example, ALiBi would spill in PTX.
   if (readsInFront(plan) && !readsOutside(plan, store.getValue()))
     return std::nullopt;
   return rowAxis;
 }
 
-/// Binds the row and the fold's results: the states without axes to the first of
-/// `in`.
+/// Binds the row and the fold's results: the states without axes to the first of `in`.
 void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
   code.bind(plan.nest.getBody().getArguments().back(),
             arith::AddIOp::create(b, code.loc, rowBase, at[0]));
@@ -355,7 +352,8 @@ void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
     code.bind(resultOf(scalar.acc), value);
 }
 
-/// An element of a carrier, which is what a fold in front has been joined with, or of such a fold.
+/// Binds an element of a prologue contraction or an accumulator. The latter is also the result of a
+/// contraction joined with it.
 void TileKernel::bindSum(ScalarCode &code, unsigned number, Value value) {
   code.bind(sumOf(number), value);
   for (const TileProduct &prior : plan.priors)
@@ -363,7 +361,7 @@ void TileKernel::bindSum(ScalarCode &code, unsigned number, Value value) {
       code.bind(prior.joined, value);
 }
 
-/// The states without axes, then these carriers.
+/// Returns the states without axes, then these accumulators.
 Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
   unsigned count = plan.folded.scalars.size();
   Values inputs(finals.take_front(count));
@@ -372,9 +370,9 @@ Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
   return inputs;
 }
 
-/// What a store of a loop over the columns of a tile has for each of its elements. Elements that
-/// the output does not have may compute anything but not read. Quotients are products with the
-/// reciprocal, of which a row has one where the divisor is the row's.
+/// Returns the values of a store in a loop over a tile's columns. Elements outside of the output
+/// may compute anything, but must not read memory. Quotients are products with the reciprocal,
+/// which is computed once per row if the divisor is the row's.
 Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store,
                             ArrayRef<unsigned> carriers, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
@@ -414,7 +412,7 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store,
   return values;
 }
 
-/// Whether there is a row, which is bound, and a column below the extent.
+/// Returns whether the bound row exists, and the column is below the extent.
 Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
   BlockArgument row = plan.nest.getBody().getArguments().back();
   Value inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(row),
@@ -425,8 +423,8 @@ Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
   return inside;
 }
 
-/// Whether elements of even columns have even offsets in the array, and the next columns' stand
-/// next to them: those of a temporary with an even number of columns, which have one address.
+/// Returns whether pairs of columns can be stored at once: even columns have even offsets, and the
+/// next column is adjacent. This holds for temporaries with an even number of columns.
 bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
   auto kernel = store->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(),
@@ -446,7 +444,7 @@ bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
   return true;
 }
 
-/// Stores of a block for each row, or for each element of a carrier.
+/// Emits the stores of a block for each row, or for each element of an accumulator.
 void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block,
                                ArrayRef<unsigned> carriers, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
@@ -454,8 +452,8 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
   Over over = carriers.empty() ? Over::rows() : Over::tile(padded(extent));
   SmallVector<StoreOp> rest;
   for (auto store : block.getOps<StoreOp>()) {
-    // All values first: a branch around each would let neither loads nor quotients of two elements
-    // overlap.
+    // All values are computed first. With a branch around each, neither loads nor quotients of two
+    // elements could overlap.
     Value value = store.getValue();
     bool isSum = isa_and_nonnull<AtOp>(value.getDefiningOp());
     if (carriers.empty() || isSum || !value.getType().isF32() ||
@@ -494,8 +492,8 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
   });
 }
 
-/// A ring that tiles of an output pass through: that of the rows, which are read then, or
-/// one of the outputs' own.
+/// Returns the ring that stages tiles of an output: that of the rows, which have been read by then,
+/// or the ring for results.
 Value TileKernel::ringFor(Type element) {
   for (const Ring &ring : rowRings)
     if (cast<RingType>(ring.tiles.getType()).getElementType() == element)
@@ -504,7 +502,8 @@ Value TileKernel::ringFor(Type element) {
                                                                                         : Value();
 }
 
-/// Returns the carriers that a loop reads, or one over whose axis it runs.
+/// Returns the accumulators and prologue contractions that a loop reads, or else an accumulator
+/// over whose axis it runs.
 SmallVector<unsigned> TileKernel::carriersOf(ForOp loop) {
   SmallVector<unsigned> which;
   loop.walk([&](AtOp at) {
@@ -523,9 +522,9 @@ SmallVector<unsigned> TileKernel::carriersOf(ForOp loop) {
   return which;
 }
 
-/// Finds the results that leave in tiles, and gives each a ring of its own where the block has
-/// room, so that no result waits until the one before has left. The first of each type uses the
-/// ring that is there in any case.
+/// Finds the results that are stored by tiles. Each gets a ring of its own if the block has room,
+/// so that no result waits for the store of the one before. The first of each type uses the ring of
+/// `ringFor`.
 void TileKernel::planResults(ScalarCode &code) {
   for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
     SmallVector<unsigned> carriers = carriersOf(loop);
@@ -549,9 +548,9 @@ void TileKernel::planResults(ScalarCode &code) {
   }
 }
 
-/// Stages the whole tile of an output in a ring, from which a bulk store takes it. Only the warp
-/// that awaits a store knows that it has read the ring: a barrier tells the others before they
-/// write the next tile there.
+/// Stages a whole tile of an output in a ring and starts its bulk store. Only the warp that awaits
+/// a store knows that the ring has been read. A barrier tells the other warps before they write the
+/// next tile there.
 void TileKernel::writeTile(ScalarCode &code, ValueRange finals, const TileResult &result) {
   int64_t columns = padded(columnsOf(result.carriers[0]));
   StoreOp store = result.store;
@@ -576,7 +575,7 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, const TileResult
     device::AwaitStoresOp::create(b, code.loc);
 }
 
-/// What stands behind the fold, for each row or each element of a carrier.
+/// Emits the epilogue, for each row or each element of an accumulator.
 void TileKernel::finish(ScalarCode &code, ValueRange finals) {
   recallBlock(code);
   Block &body = plan.nest.getBody().front();
@@ -644,7 +643,7 @@ void TileKernel::consume(ScalarCode &code) {
             sum.weights.push_back(device::FillOp::create(b, code.named(name), type, zero));
           }
         auto run = [&](Value from, Value to, std::optional<bool> masked) {
-          // Code that branches must not run beside products that are in flight.
+          // Divergent code must not overlap with products in flight.
           bool overlapped = masked && plan.shape.overlap && !(*masked && readsMemory);
           Values results = code.loop(
               from, to, running.values(), namesOf(running), [&](Value n, ValueRange args) {
@@ -652,7 +651,7 @@ void TileKernel::consume(ScalarCode &code) {
               });
           running = running.with(results);
         };
-        // The first tile is a loop too: texts may then have the three as one.
+        // The first tile is a loop, too, so that emitters may merge the three loops.
         run(start, second, std::nullopt);
         run(second, begin, true);
         run(begin, share.end, false);

@@ -1,22 +1,22 @@
-//===- TileKernel.h - a kernel of tiles while it is written -----*- C++ -*-===//
+//===- TileKernel.h - emits a warp-specialized tile kernel ------*- C++ -*-===//
 //
-// A producer copies tiles of the keys' operands into rings. Every consumer
-// warpgroup runs, for its 64 rows and each tile of keys,
+// A producer warpgroup copies tiles of the key operands by TMA into rings of stages. Each consumer
+// warpgroup computes, for its 64 rows and each tile of keys,
 //
-//   scores    S = rows · keysᵀ                              contract
-//   passes    states without axes: ⊕ over the tile's keys   map, reduce
-//   carriers  O = c · O + P · G                             map, contract
+//   scores        S = rows · keysᵀ                              contract
+//   passes        states without axes: ⊕ over the tile's keys   map, reduce
+//   accumulators  O = c · O + P · G                             map, contract
 //
-// where the states of one tile are merged into the running ones with the
-// repairs of their definition. There are two versions of the code for a tile:
-// one for keys that every row of the block sees, and one that evaluates the
-// guard.
+// The states of a tile are merged into the running ones with correction factors c. For softmax this
+// gives the online softmax. The code for a tile exists twice: without a mask, for tiles that all
+// rows of the block see in full, and with the guard evaluated per element.
 //
-// A state is kept in parts, one per lane of a row, which are joined behind the last
-// tile. A state that others refer to, as a maximum, also has a value per row that
-// they refer to. (d, t) and (d', c(d, d') ⊗ t) are the same state, so that this
-// reference need not be what has been seen last: it moves, and what refers to it is
-// repaired, when a factor c leaves a bound, and once more behind the last tile.
+// A state is kept as partials, one per lane of a row, which are reduced once after the last tile. A
+// state that others refer to is a *reference*; in softmax it is the running maximum. It also has a
+// value per row, which the other states use. (d, t) and (d', c(d, d') ⊗ t) are the same state, so
+// this value need not be up to date. Hence rescaling is conditional: only if a factor c leaves a
+// bound, and once more after the last tile, the value is updated and the states that use it are
+// rescaled.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_TILEKERNEL_H
@@ -37,17 +37,18 @@ using device::FragmentType;
 using device::LayoutAttr;
 using device::RingType;
 
-/// Columns of a ring, in pieces of 128 bytes, and of sums of 16-bit operands.
+/// Rounds columns up to whole pieces of 128 bytes, as in rings. Accumulators use the default of 2
+/// bytes.
 inline int64_t padded(int64_t columns, int64_t bytes = 2) { return paddedColumns(columns, bytes); }
 
-/// A ring, with the barriers that say when a stage is full and when empty.
+/// A ring of stages, with the barriers for full and for empty stages.
 struct Ring {
   mlir::Value tiles, full, empty;
 };
 
-/// ⌈extent / size⌉.
+/// Returns ⌈extent / size⌉.
 SymExpr tilesOf(const SymExpr &extent, int64_t size);
-/// The axes of a nest, but the last, that some of the values are functions of.
+/// Returns the axes of a nest, except the last, that any of the values depends on.
 llvm::SmallVector<unsigned> axesOf(llvm::ArrayRef<mlir::Value> values, onf::ForOp nest);
 
 class TileKernel {
@@ -84,15 +85,16 @@ private:
   void produce(ScalarCode &code);
 
   //===--- Blocks in two parts (TileShares.cpp) ---------------------------===//
-  /// Which part of a fold this block does; without `states`, all of it.
+  /// The part of the fold that this block does in a stream-K split. Without `states`, it does all
+  /// of it.
   struct Share {
-    mlir::Value states, done; // arrays of the workspace: f32, and a counter, by slot
-    int64_t elements = 0;     // of a slot
+    mlir::Value states, done; // of the workspace, by slot: states in f32, counters
+    int64_t elements = 0;     // per slot
     mlir::Value others, isFormer, isLatter, slot;
     mlir::Value begin, end,
-        leaves; // positions of tiles; whether states are left for another block, as 0 or 1
+        leaves; // positions of tiles; 1 if it hands over its states
   };
-  /// Whether a block goes on with further ones, so that few of them stand for all.
+  /// Returns whether the kernel is persistent: few blocks take the numbers of all from a counter.
   bool goesOn() const;
   int64_t launchRegisters() const;
   std::pair<int64_t, int64_t> registersOfRoles() const;
@@ -106,8 +108,8 @@ private:
   mlir::Value firstOfShare(ScalarCode &code);
 
   //===--- Lists of tiles (TileLists.cpp) ---------------------------------===//
-  /// The numbers of one term of the guard: an array of the workspace over these axes of
-  /// the nest and the tiles.
+  /// The ranges of one term of the guard: an array of the workspace over these axes of the nest and
+  /// the tiles.
   struct Range {
     mlir::Value array;
     llvm::SmallVector<unsigned> axes;
@@ -140,8 +142,7 @@ private:
   void emitTable(const mlir::IRMapping &arrays);
 
   //===--- A consumer -----------------------------------------------------===//
-  /// The elements of a fragment: a value per row, per row and lane that holds a
-  /// part of it, or per row and column.
+  /// The index space of a fragment: rows, rows and lanes (partials), or rows and columns.
   struct Over {
     enum Kind { Rows, Parts, Tile } kind;
     int64_t columns = 0;
@@ -149,28 +150,28 @@ private:
     static Over parts() { return {Parts}; }
     static Over tile(int64_t columns) { return {Tile, columns}; }
   };
-  /// A function that moves states from references to others, as one or several
-  /// states of the fold have it.
+  /// A correction factor c(d, d'), which rescales states from old references to new ones. States
+  /// with equal factors share it.
   struct Repair {
-    mutable onf::AccOp acc; // one of them
+    mutable onf::AccOp acc; // one of the states
     llvm::SmallVector<unsigned> refs;
-    unsigned pass;     // behind which its references are known
-    bool needsStarted; // the references do not tell whether they were regular
+    unsigned pass;     // after which the references are known
+    bool needsStarted; // the references do not record whether they were regular
   };
-  /// What is carried from tile to tile. Values that are not needed are null.
+  /// The values carried from tile to tile. Values that are not needed are null.
   struct Running {
     struct Scalar {
-      mlir::Value reference; // what other states refer to
-      mlir::Value partial;   // of the keys that each lane holds
-      mlir::Value terms;     // of the tile that has been merged last; not carried
+      mlir::Value reference; // value per row that other states use
+      mlir::Value partial;   // over the keys of each lane
+      mlir::Value terms;     // of the last merged tile; not carried
     };
     struct Sum {
       mlir::Value sum;
-      Values weights;   // different ones, of which products of the sum take one each
-      mlir::Value part; // of a tile, in flight where it is added in f32; not carried
+      Values weights;   // distinct ones; each product of the sum takes one
+      mlir::Value part; // of a tile in flight, if added in f32; not carried
     };
     llvm::SmallVector<Scalar> scalars;
-    llvm::SmallVector<mlir::Value> started; // of each repair
+    llvm::SmallVector<mlir::Value> started; // per repair
     llvm::SmallVector<Sum> sums;
     template <typename F> void forEach(F visit) {
       auto known = [&](mlir::Value &value) {
@@ -192,7 +193,7 @@ private:
       forEach([&](mlir::Value value) { list.push_back(value); });
       return list;
     }
-    /// The same with other values.
+    /// Returns the same structure with other values.
     Running with(mlir::ValueRange list) const {
       Running result = *this;
       result.forEach([&](mlir::Value &value) {
@@ -202,36 +203,37 @@ private:
       return result;
     }
   };
-  /// One tile: the states behind it, the factors to its references, and the warps
-  /// whose references and sums must move (null: all).
+  /// The result of one tile: the states, the correction factors, and the warps that must update
+  /// their references (`must`) and rescale their sums (`mustSums`); null: all warps.
   struct Step {
     Running next;
     Values factors;
-    /// Of each repair, what it multiplies the others of its state with.
+    /// Per repair: the coefficients of the `others` of its state.
     llvm::SmallVector<Values> coefficients;
     mlir::Value must, mustSums;
   };
-  /// A product s·u of a score.
+  /// A product s·u of a score s with a factor u.
   struct Product {
     mlir::Value value, factor;
   };
-  /// A value of rows and keys that a tile holds: the fragment's element, times `rest`
-  /// if that is not null.
+  /// A value per row and key that a tile holds: the fragment's element, times `rest` if that is not
+  /// null.
   struct Element {
-    mlir::Value value, rest, fragment; // of integers, which are read as floats, or floats
-    std::optional<double> absent;      // what stands where elements are absent, if known
+    mlir::Value value, rest, fragment; // the fragment has floats, or integers read as floats
+    std::optional<double> absent;      // value of masked-out elements, if known
   };
   struct Presence;
   struct Tile {
     llvm::SmallVector<Element> elements;
     mlir::Value first;
-    const Presence *presence; // null: every row sees every key
-    /// What exponents subtract in place of values of the row (TilePivots.cpp).
+    const Presence *presence; // null: nothing is masked
+    /// Values that exponents subtract instead of a value of the row (TilePivots.cpp).
     llvm::MapVector<mlir::Value, mlir::Value> pivots{};
   };
-  /// A value of the row that exponents of some elements subtract, or are subtracted from.
+  /// A value of the row that the exponents of some elements subtract, or that they are subtracted
+  /// from.
   struct Pivot {
-    mlir::Value value, reference; // of onf, and the fragment that has it
+    mlir::Value value, reference; // onf value, and the fragment that holds it
     llvm::SmallVector<unsigned, 2> elements;
   };
   void consume(ScalarCode &code);
@@ -251,8 +253,8 @@ private:
                   bool overlapped);
   void awaitTurn(ScalarCode &code, mlir::Value n);
   void passTurn(ScalarCode &code);
-  /// Whether a tile's weights are multiplied behind its states; else beside or in front of those of
-  /// the next tile.
+  /// Returns whether a tile's weights are multiplied right after its own states. Otherwise their
+  /// products overlap with, or precede, the states of the next tile.
   bool multipliesAtOnce() const { return !plan.shape.overlap && !plan.product; }
   int64_t countProducts(llvm::ArrayRef<llvm::SmallVector<ProductTerm, 1>> terms, unsigned from);
   void packWeights(ScalarCode &code, Running &running);
@@ -321,14 +323,14 @@ private:
   void repairSums(ScalarCode &code, Step &step);
   Values conclude(ScalarCode &code, const Running &running);
   void finish(ScalarCode &code, mlir::ValueRange finals);
-  /// A result whose tiles are staged in a ring and leave from there by bulk stores.
+  /// A result that is staged in a ring and written by TMA bulk stores.
   struct TileResult {
     mutable onf::ForOp loop;
     mutable onf::StoreOp store;
     llvm::SmallVector<unsigned> carriers;
     unsigned rowAxis;
     mlir::Value ring;
-    bool isReused; // an earlier result has been staged in the ring
+    bool isReused; // an earlier result was staged in the ring
   };
   int64_t findFreeBytes();
   void planResults(ScalarCode &code);
@@ -344,7 +346,7 @@ private:
   bool storesPairs(onf::StoreOp store, mlir::Value loopIndex, unsigned carrier);
   mlir::Value isInside(ScalarCode &code, mlir::ValueRange at, int64_t extent);
   void writeTile(ScalarCode &code, mlir::ValueRange finals, const TileResult &result);
-  /// Of a carrier or, behind these, of a fold in front of the tiles.
+  /// Returns the columns of an accumulator or, for higher numbers, of a prologue contraction.
   int64_t columnsOf(unsigned number) {
     size_t carriers = plan.folded.carriers.size();
     return number < carriers ? plan.folded.carriers[number].extents[0]
@@ -375,8 +377,8 @@ private:
     LayoutAttr parts = tile.getThreadPart(1);
     return FragmentType::get(b.getContext(), {64, parts.getExtent(1)}, element, parts);
   }
-  /// A map with a name for readers. The body gets the inputs' elements and the
-  /// element's indices.
+  /// Emits a map with a name for readers. The body gets the inputs' elements and the element's
+  /// indices.
   Values map(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
              llvm::ArrayRef<mlir::Type> elements,
              llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
@@ -387,12 +389,11 @@ private:
   Values ifAny(ScalarCode &code, mlir::Value condition, mlir::ValueRange otherwise,
                llvm::function_ref<Values()> body);
   void bindElement(ScalarCode &code, mlir::ValueRange at, mlir::Value first);
-  /// Which keys of a tile a row sees: of positions, counted from a thread's first
-  /// element, from the second of `bounds`, if there is one, to before the first those
-  /// where `rest` holds. If `isWord`, `bounds` is one word per thread and row instead,
-  /// with a bit for each element.
+  /// The mask of a tile. A row sees the positions from the second of `bounds`, if there is one, to
+  /// before the first, where `rest` holds; positions count from the thread's first element. If
+  /// `isWord`, `bounds` is instead one word per thread and row, with a bit per element.
   struct Presence {
-    Values bounds; // a fragment of the threads' parts each
+    Values bounds; // fragments over partials
     Values rest;
     bool isWord = false;
   };
@@ -400,7 +401,7 @@ private:
   Presence findPresence(ScalarCode &code, mlir::Value first, mlir::ValueRange scores = {});
   llvm::SmallVector<unsigned> findScoresRead(llvm::ArrayRef<mlir::Value> conditions);
   bool canClamp(mlir::Value condition);
-  llvm::DenseMap<mlir::Operation *, bool> clampable; // what it has found
+  llvm::DenseMap<mlir::Operation *, bool> clampable; // results of `canClamp`
   int64_t columnsAtOnce(const Presence &presence);
   void bindNearest(ScalarCode &code, mlir::ValueRange at, mlir::Value first, mlir::Value start);
   Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first,
@@ -434,39 +435,41 @@ private:
   unsigned number;
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings, priorRings;
-  Ring weightRing; // of a product
+  Ring weightRing; // of `plan.product`
   Values priorSums;
-  mlir::Value resultRing; // for tiles of outputs of a type that no ring of rows has
+  mlir::Value resultRing; // for outputs of a type that no row ring has
   llvm::SmallVector<TileResult> tileResults;
-  mlir::Value choice; // whether the nest runs, null where it always does; an onf value
-  mlir::Value chosen; // the same of the block
-  mlir::Value turns;  // barriers, one per warpgroup: it may start the scores of its next tile
-  Values heldRows;    // the rows' operands in registers, if the schedule holds them
-  llvm::SmallVector<Product> products; // of each score; null: none
-  Values starts; // of each state with a bound, what a row has that sees a key; null: the identity
-  Values bounds; // of each state, those that a tile's terms must meet, as rows may see no key;
-                 // null: none
+  mlir::Value choice; // onf predicate of a versioned nest; null: it always runs
+  mlir::Value chosen; // the predicate's value in the block
+  mlir::Value turns;  // ping-pong: one barrier per warpgroup, to start the next scores
+  Values heldRows;    // row operands in registers, if the schedule keeps them there
+  llvm::SmallVector<Product> products; // per score; null: none
+  // Per state with a bound: its start, which is the bound for rows that see a key; null: the
+  // identity.
+  Values starts;
+  // Per state: the bound to combine each tile's terms with, as rows may see no key; null: none.
+  Values bounds;
   llvm::SmallVector<Repair> repairs;
   llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
-  llvm::SmallVector<bool> isReference;                    // of the scalars
-  bool lazy = false;                          // references may lag behind what has been seen
-  bool readsMemory = false;                   // the states or the guard, beside the operands
-  bool statesRead = false;                    // the states
-  llvm::SmallVector<device::KeptOp> recalled; // by what stands behind the tiles
-  llvm::SmallVector<onf::LoadOp> readOnce;    // what is the same for a whole block
+  llvm::SmallVector<bool> isReference;                    // per scalar
+  bool lazy = false;                                      // rescaling is conditional
+  bool readsMemory = false;                   // the states or the guard load more than the operands
+  bool statesRead = false;                    // the states do
+  llvm::SmallVector<device::KeptOp> recalled; // by the epilogue
+  llvm::SmallVector<onf::LoadOp> readOnce;    // loads with one address per block
   mlir::Value firstRow, lastRow,
       rowBase;                                        // of the block, clamped; of the warpgroup
   mlir::Value firstTile, endTile, firstFull, endFull; // tiles of keys
   mlir::Value numTiles, numMasked, warpgroup;
   Share share;
-  // Where lists say which tiles are visited.
+  // For kernels with tile lists.
   std::optional<TilePredicate> predicate;
-  std::vector<Range> ranges; // of the predicate's terms
+  std::vector<Range> ranges; // per term of the predicate
   llvm::SmallVector<unsigned> rangeAxes;
-  bool hasFewValues = false; // the kernel being written has registers for addresses
-  Range table;               // a number per 16 rows and column; without array if there is none
+  bool hasFewValues = false; // the kernel being emitted has registers for addresses
+  Range table;               // flags per 16 rows and column; no array: no table
   mlir::Value partialTiles, fullTiles, numListed, listedEnd;
-  int64_t listRoom = 0; // of each list
+  int64_t listRoom = 0; // capacity of each list
 };
 
 } // namespace moa::tiles

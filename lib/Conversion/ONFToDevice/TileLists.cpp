@@ -1,11 +1,11 @@
-//===- TileLists.cpp - which tiles a block visits, from the guard ----------===//
+//===- TileLists.cpp - lists of the tiles that a block visits -------------===//
 //
-// Where intervals do not tell which tiles of keys the rows of a block see, the guard is
-// evaluated for whole tiles, in three values (lib/Analysis/TilePredicate.h). What it
-// asks of memory are ranges of terms per tile of rows and per tile of keys: a kernel of
-// its own, launched before, reads the arrays once and leaves two numbers per tile in
-// the workspace. The block then makes two lists of tiles: those of which something is
-// or may be seen, and those that all its rows see whole.
+// If intervals do not tell which key tiles the rows of a block see, the guard is evaluated for
+// whole tiles in three-valued logic (lib/Analysis/TilePredicate.h). This gives block-sparse
+// attention. Terms of the guard that read memory enter by their ranges over tiles of rows and tiles
+// of keys. A kernel launched before reads the arrays once and stores two numbers per tile in the
+// workspace. The block then makes two lists: tiles that are or may be partially visible, and tiles
+// that all its rows see in full.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
@@ -18,18 +18,19 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Tiles that a list of a block holds at least, which schedules count with, and at most; those
-/// behind are all visited.
+/// The least capacity of a list, which schedules assume, and the largest. All tiles beyond the
+/// capacity are visited.
 static constexpr int64_t kRoom = 2048, kMostRoom = 4096;
-/// Threads per block of the kernel of ranges.
+/// Threads per block of the range kernel.
 static constexpr int64_t kRangeThreads = 32;
 
 SymExpr tilesOf(const SymExpr &extent, int64_t size) {
   return SymExpr::floorDiv(extent + SymExpr(size - 1), SymExpr(size));
 }
 
-/// Whether one interval that is known to be full, of indices alone, is all that a guard says: each
-/// of its conditions bounds it, also those that are not affine, as that of a row's block.
+/// Returns whether a guard is exactly one interval of indices alone with a known full part. Each of
+/// its conditions bounds the interval, also those that are not affine. For example, the bound may
+/// depend on the row's block.
 static bool isOneInterval(const TilePlan &plan) {
   auto pieces = plan.fold.getPieces();
   if (!pieces || pieces->size() != 1 || !cast<PieceAttr>((*pieces)[0]).getFull())
@@ -51,7 +52,7 @@ static bool isOneInterval(const TilePlan &plan) {
   return true;
 }
 
-/// What a fold's guard says of tiles, if it tells more than the intervals of the fold do.
+/// Returns the guard as a tile predicate, if that tells more than the intervals of the fold.
 static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
   TilePredicate predicate(plan.nest, plan.fold);
   auto pieces = plan.fold.getPieces();
@@ -78,7 +79,6 @@ void TileKernel::findPredicate() {
     predicate = readPredicate(plan);
 }
 
-/// A name for an array of the workspace that nothing else has.
 std::string TileKernel::freshName(StringRef wish) {
   SmallVector<StringRef> taken = program.getAllNames();
   std::string name = wish.str();
@@ -87,7 +87,7 @@ std::string TileKernel::freshName(StringRef wish) {
   return name;
 }
 
-/// An array of the workspace for each term: two numbers per tile.
+/// Creates an array of the workspace for each term: two numbers per tile.
 void TileKernel::makeRanges() {
   for (const TileTerm &term : predicate->getTerms()) {
     Range range;
@@ -109,7 +109,7 @@ void TileKernel::makeRanges() {
   }
 }
 
-/// Where a tile stands in an array over these axes and the tiles.
+/// Returns the place of a tile in an array over these axes and the tiles.
 Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
   Value flat;
   for (unsigned axis : range.axes) {
@@ -127,7 +127,7 @@ Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
   return flat ? flat : tile;
 }
 
-/// Where the lower number of a tile stands in a term's array.
+/// Returns the place of a tile's lower number in a term's array.
 Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
   return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, range, tile), code.index(2));
 }
@@ -142,7 +142,7 @@ TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile
     Value low = load(place, "least");
     return Values{low, load(b.createOrFold<arith::AddIOp>(code.loc, place, code.index(1)), "most")};
   };
-  // Nobody has written it for a nest that is not chosen.
+  // The array has not been written if the nest is not selected.
   auto none = [&] { return Values{code.index(0), code.index(0)}; };
   Type type = b.getIndexType();
   Values bounds = chosen ? code.branch(chosen, {type, type}, both, none) : both();
@@ -150,10 +150,10 @@ TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile
 }
 
 //===----------------------------------------------------------------------===//
-// The kernel of ranges
+// The range kernel
 //===----------------------------------------------------------------------===//
 
-/// Σ factor · value, booleans as 0 and 1.
+/// Returns Σ factor · value, with booleans as 0 and 1.
 static Value evaluateTerm(ScalarCode &code, const TileTerm &term) {
   OpBuilder &b = code.b;
   Value sum;
@@ -170,7 +170,7 @@ static Value evaluateTerm(ScalarCode &code, const TileTerm &term) {
   return sum;
 }
 
-/// The ranges of all terms of one side over one tile.
+/// Stores the ranges of all terms of one side over one tile.
 void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   unsigned last = plan.nest.getExtents().size() - 1;
   int64_t size = ofRow ? plan.shape.rows() : plan.shape.keys;
@@ -206,7 +206,7 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   for (auto [k, number] : llvm::enumerate(numbers)) {
     const Range &range = ranges[number];
     TileRange limited = TilePredicate::limit(b, code.loc, {bounds[2 * k], bounds[2 * k + 1]});
-    // Of the axes that others depend on, the first index writes.
+    // If a term does not depend on an axis, only index 0 of that axis stores its range.
     Value writes;
     for (unsigned axis : rangeAxes)
       if (!llvm::is_contained(range.axes, axis))
@@ -229,20 +229,20 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   }
 }
 
-/// What a nest reads may be there only where it runs, which a choice over axes that terms are
-/// functions of says.
+/// Emits `body` where the condition holds and, if the nest's predicate is over axes of terms, where
+/// that holds too: the nest's loads may be in bounds only if it is selected.
 void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
   bool isKnown = choice && llvm::all_of(*plan.nest.getChoiceAxes(), [&](int64_t axis) {
                    return llvm::is_contained(rangeAxes, unsigned(axis));
                  });
-  bool clamps = std::exchange(code.clampsLoads, false); // one element, which is there
+  bool clamps = std::exchange(code.clampsLoads, false); // one element, which is in bounds
   Value both = isKnown ? code.both(code.eval(choice), condition) : condition;
   code.clampsLoads = clamps;
   both ? code.when(both, body) : body();
 }
 
-/// A thread per tile of rows and per tile of keys, for every index of the axes that
-/// terms are functions of.
+/// Emits a kernel with a thread per tile of rows and per tile of keys, for every index of the axes
+/// that terms depend on.
 void TileKernel::emitRanges(const IRMapping &arrays) {
   bool ofRows = false, ofKeys = false;
   for (auto [term, range] : llvm::zip_equal(predicate->getTerms(), ranges)) {
@@ -301,8 +301,8 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
   });
 }
 
-/// Whatever a guard asks of memory in places that others of its conditions exclude, the
-/// nearest element is read there: it may widen a range.
+/// Makes loads of the guard read the nearest element where its other conditions exclude them. This
+/// can only widen a range.
 void TileKernel::clampLoads(ScalarCode &code) {
   code.clampsLoads = true;
   for (auto [index, size] : llvm::zip(plan.nest.getBody().getArguments(),
@@ -315,24 +315,23 @@ void TileKernel::clampLoads(ScalarCode &code) {
 // The lists of a block
 //===----------------------------------------------------------------------===//
 
-/// Returns the bytes of shared memory that the block has left and that no other block of its
-/// multiprocessor could use: next to the rings so far, and the longest lists that follow.
+/// Returns the bytes of shared memory that the block has left, after the rings so far and the
+/// longest lists that follow. No other block of the multiprocessor could use them.
 int64_t TileKernel::findFreeBytes() {
   static const GpuMachine machine = llvm::cantFail(loadGpuMachine("sm_90a"));
-  constexpr int64_t others =
-      2048; // numbers that the block keeps, bits and counts, and what a machine takes for itself
+  constexpr int64_t others = 2048; // kept numbers, bits, counts, and the machine's own use
   int64_t bytes = others, residents = residentBlocks(plan.shape, machine);
   b.getBlock()->getParentOp()->walk([&](Operation *op) {
     if (auto ring = dyn_cast<device::SharedOp>(op))
       bytes += llvm::alignTo(ring.getType().getStages() * ring.getType().getStageBytes(), 1024);
     else if (isa<device::BarriersOp>(op))
-      bytes += 1024; // to where the next ring starts
+      bytes += 1024; // up to the alignment of the next ring
   });
   int64_t lists = predicate && !listRoom ? 2 * 2 * kMostRoom : 0;
   return std::min(machine.shared / residents, machine.sharedPerBlock) - bytes - lists;
 }
 
-/// Tiles that a list holds: more than the least where the block has room.
+/// Returns the capacity of a list: more than the least if the block has room.
 int64_t TileKernel::findListRoom() {
   int64_t room = listRoom = kRoom, free = findFreeBytes();
   while (room < kMostRoom && 2 * 2 * 2 * room <= free)
@@ -340,8 +339,8 @@ int64_t TileKernel::findListRoom() {
   return room;
 }
 
-/// The tiles to visit: first those of which something may be seen, in `partialTiles` and
-/// from `listedEnd` on, then those in `fullTiles`.
+/// Lists the tiles to visit: first those that may be partially visible, in `partialTiles` and from
+/// `listedEnd` on, then those in `fullTiles`.
 void TileKernel::collectTiles(ScalarCode &code) {
   Value size = code.index(plan.shape.keys), keys = code.symbol(plan.fold.getExtent());
   std::optional<int64_t> extent = getConstantIntValue(keys);
@@ -411,7 +410,6 @@ void TileKernel::collectTiles(ScalarCode &code) {
       narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
 }
 
-/// The tile at a position of the lists.
 Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<bool> masked) {
   Value most = code.index(listRoom - 1);
   auto member = [&](Value list, Value place) -> Value {
@@ -429,7 +427,7 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
   if (!masked || *masked) {
     partial = member(partialTiles, position);
     if (listedEnd != endTile) {
-      // Seldom needed, so that both stay out of the registers.
+      // Rarely needed, so that both stay out of the registers.
       Value count = device::KeptOp::create(b, numListed.getLoc(), numListed);
       Value rest = arith::SubIOp::create(b, code.loc, position, count);
       Value behind = arith::AddIOp::create(

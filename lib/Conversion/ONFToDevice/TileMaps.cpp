@@ -8,7 +8,7 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Removes what no result of a map needs.
+/// Removes operations and inputs that no result of a map needs.
 static void eraseUnused(device::MapOp op) {
   Block &block = op.getBody().front();
   for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(block)))
@@ -51,7 +51,7 @@ Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over
   return Values(op.getResults());
 }
 
-/// What a value of a map's body is computed from inside of it, in order.
+/// Returns the operations of a map's body that a value is computed from, in order.
 static SetVector<Operation *> stepsInside(device::MapOp op, Value value) {
   SetVector<Operation *> steps;
   BackwardSliceOptions options;
@@ -61,7 +61,7 @@ static SetVector<Operation *> stepsInside(device::MapOp op, Value value) {
   return steps;
 }
 
-/// Whether a value of a map's body depends on the element.
+/// Returns whether a value of a map's body depends on the element.
 static bool isOfElement(device::MapOp op, Value value) {
   auto isArgument = [&](Value operand) {
     return is_contained(op.getBody().getArguments(), operand);
@@ -71,9 +71,8 @@ static bool isOfElement(device::MapOp op, Value value) {
          });
 }
 
-/// Where a map over a tile reads memory, an address per element would follow from few
-/// strides and be kept in registers from tile to tile: what is multiplied with an index
-/// becomes opaque in front of the map.
+/// Makes factors of indices opaque before a map over a tile that loads memory. Otherwise a compiler
+/// derives an address per element from few strides and keeps all of them in registers across tiles.
 void TileKernel::hideStrides(ScalarCode &code, device::MapOp op) {
   if (!op.walk([](device::LoadOp) { return WalkResult::interrupt(); }).wasInterrupted())
     return;
@@ -93,9 +92,8 @@ void TileKernel::hideStrides(ScalarCode &code, device::MapOp op) {
   eraseUnused(op);
 }
 
-/// A condition that is the same for a whole tile becomes one per row that a compiler
-/// cannot see to be the same: with a branch around all elements, the registers of both
-/// sides would be live.
+/// Replaces conditions that are the same for a whole tile with opaque conditions per row. Otherwise
+/// a compiler branches around all elements, and the registers of both sides are live.
 void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
   Block &block = op.getBody().front();
   llvm::MapVector<Value, SmallVector<OpOperand *>> uses;
@@ -129,9 +127,8 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
 }
 
 namespace {
-/// What values of a map over a tile depend on: its row, the whole tile, or its element. Of
-/// operations with regions only branches, whose blocks have no arguments, are of anything but the
-/// element.
+/// Classifies the values of a map over a tile: uniform, of the row, or of the element. Operations
+/// with regions count as of the element, except branches whose blocks have no arguments.
 class RowDependence {
 public:
   enum Kind { Uniform, Row, Element };
@@ -155,7 +152,7 @@ public:
     return op->isProperAncestor(def) ? of(def) : Uniform;
   }
 
-  /// Of what an operation has: what may not be computed once for a row is of the element.
+  /// Classifies an operation. If it may not be computed once for a row, it is of the element.
   Kind of(Operation *step) {
     if (auto known = kinds.find(step); known != kinds.end())
       return known->second;
@@ -165,7 +162,7 @@ public:
         kind = std::max(kind, of(operand));
     };
     join(step->getOperands());
-    // Inputs do not change, so that what is read anyway may be read once for all.
+    // Inputs do not change, so that one load may serve all elements.
     if (!isa<scf::IfOp, scf::YieldOp>(step) &&
         (step->getNumRegions() != 0 || !(isPure(step) || isa<device::LoadOp>(step))))
       kind = Element;
@@ -181,12 +178,12 @@ private:
 };
 } // namespace
 
-/// Whether registers of a map may have a value.
+/// Returns whether a map's registers can hold a value.
 static bool isNumber(Value value) { return isa<IntegerType, FloatType>(value.getType()); }
 
-/// Splits branches whose condition is not of the element: what they compute of the row
-/// alone goes to a branch of the same condition in front of them, where a load is as safe
-/// as it was, so that it may be computed once for the row.
+/// Splits branches whose condition is not of the element. Their row-only operations move to a
+/// branch with the same condition before them, where loads are as safe, so that they may be
+/// computed once per row.
 void TileKernel::splitBranches(device::MapOp op) {
   SmallVector<scf::IfOp> branches;
   op.walk([&](scf::IfOp branch) { branches.push_back(branch); }); // inner ones first
@@ -237,8 +234,7 @@ void TileKernel::splitBranches(device::MapOp op) {
   }
 }
 
-/// Moves what a map over a tile computes of its row alone, numbers and conditions, to a
-/// map over the rows in front of it.
+/// Hoists row-only numbers and conditions of a map over a tile to a map over rows before it.
 void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
   splitBranches(op);
   Block &block = op.getBody().front();

@@ -1,4 +1,4 @@
-//===- TileMasks.cpp - which keys of a tile the rows see -------------------===//
+//===- TileMasks.cpp - masks: the keys of a tile that rows see ------------===//
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 
@@ -11,8 +11,8 @@ using namespace moa::onf;
 namespace moa::tiles {
 
 namespace {
-/// What a guard says, as a conjunction: comparisons that bound the key, conditions
-/// of the row alone, and the rest.
+/// A guard as a conjunction: comparisons that bound the key, conditions on the row alone, and the
+/// rest.
 struct Guard {
   struct Bound {
     Value left, right;              // left − right is the key plus a term of the row
@@ -76,7 +76,7 @@ private:
     return slope == 1 || slope == -1;
   }
 
-  /// c of a value c·key + (a term without the key); nothing if it has another form.
+  /// Returns c of a value c·key + (a term without the key), or nullopt for another form.
   std::optional<int64_t> coefficient(Value value) {
     if (value == key)
       return 1;
@@ -97,7 +97,8 @@ private:
 };
 } // namespace
 
-/// Sums of values below 2^48, and multiples of theirs by literals.
+/// Returns whether a value consists of sums of values below 2^48, and literal multiples of such
+/// sums.
 static bool isSmallSum(Value value) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
@@ -107,7 +108,7 @@ static bool isSmallSum(Value value) {
   return TilePredicate::isSmall(value);
 }
 
-/// What the guards of a fold say.
+/// Returns the guards of a fold as one conjunction.
 static Guard readGuards(const TilePlan &plan, ScalarCode &code) {
   Guard guard;
   for (GuardOp op : plan.fold.getBody().front().getOps<GuardOp>())
@@ -116,15 +117,13 @@ static Guard readGuards(const TilePlan &plan, ScalarCode &code) {
 }
 
 namespace {
-/// Keys that a row sees as far as comparisons say so, from `lower` to before `upper`, counted from
-/// some key on.
+/// The keys that comparisons let a row see, from `lower` to before `upper`, relative to some key.
 struct Interval {
   Value lower, upper;
 };
 } // namespace
 
-/// Those of `size` keys from the one on that the fold's index is bound to, of the row that is
-/// bound.
+/// Returns the interval of the bound row, relative to the bound key and limited to `size` keys.
 static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard, Value size) {
   using Predicate = arith::CmpIPredicate;
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
@@ -132,7 +131,7 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
   auto most = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(code.loc, x, y); };
   Value one = code.index(1);
   Interval keys{code.index(0), size};
-  // What may be as large as 64 bits hold ends far outside of every tile, not behind them.
+  // Values that may need all 64 bits are clamped to ends far outside of every tile.
   auto limited = [&](Value side) {
     Value value = code.eval(side);
     if (isSmallSum(side))
@@ -156,7 +155,7 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
   return keys;
 }
 
-/// Whether there is a row, which is bound, and what guards ask of it alone holds.
+/// Returns whether the bound row exists and satisfies these conditions on the row alone.
 Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
   unsigned last = plan.nest.getExtents().size() - 1;
   Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
@@ -167,8 +166,7 @@ Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
   return sees;
 }
 
-/// Whether the row that is bound sees any key of the fold; null where elements must be asked for
-/// that.
+/// Returns whether the bound row sees any key of the fold; null if only its elements tell.
 Value TileKernel::seesSome(ScalarCode &code) {
   Guard guard = readGuards(plan, code);
   if (!guard.rest.empty())
@@ -180,10 +178,9 @@ Value TileKernel::seesSome(ScalarCode &code) {
   return code.both(seesAtAll(code, guard.ofRow), some);
 }
 
-/// The keys of the tile from `first` on that each row sees. Where comparisons bound
-/// the key, this is an interval of positions in the tile, found once per row and
-/// counted from the thread's first element; what is left of the guard is evaluated at
-/// every element, with the tile's scores where it reads some.
+/// Returns the mask of the tile from `first` on. Comparisons that bound the key give an interval of
+/// positions, which is computed once per row and counts from the thread's first element. The rest
+/// of the guard is evaluated at every element, with the tile's scores if it reads any.
 TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, ValueRange scores) {
   Guard guard = readGuards(plan, code);
   bool hasLower = llvm::any_of(guard.bounds, [](const Guard::Bound &bound) {
@@ -215,8 +212,8 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
   return guard.rest.empty() ? presence : readPresence(code, presence, first, scores);
 }
 
-/// Whether a condition can be evaluated where the guard does not ask for it, or a value of the
-/// fold's results where there is no row, with loads of the nearest elements.
+/// Returns whether clamped loads allow a condition to be evaluated where the guard does not need
+/// it, or a value of the epilogue for rows that do not exist.
 bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
   bool isOfTiles =
@@ -236,8 +233,8 @@ bool TileKernel::canClamp(Value condition) {
   return clampable[op] = result;
 }
 
-/// Binds the row and the key of an element of the columns from `start` on; those behind
-/// the last to the last.
+/// Binds the row and the key of an element of the columns from `start` on, both clamped to the
+/// last.
 void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value start) {
   if (start)
     first = arith::AddIOp::create(b, code.loc, first, start);
@@ -258,9 +255,9 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
   code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, place));
 }
 
-/// How many columns' conditions a thread evaluates at once, where nothing has to protect
-/// their loads: as registers are left beside the sums and the scores. The bounds are what
-/// ptxas 13.0 keeps without spilling. 0: one behind the other.
+/// Returns the number of columns whose conditions a thread evaluates at once. 0: one after the
+/// other, because loads need protection, or few registers are left after the sums and scores. The
+/// bounds are those at which ptxas 13.0 does not spill.
 int64_t TileKernel::columnsAtOnce(const Presence &presence) {
   if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))
     return 0;
@@ -290,10 +287,9 @@ SmallVector<unsigned> TileKernel::findScoresRead(ArrayRef<Value> conditions) {
   return numbers;
 }
 
-/// The bits of what a guard says of elements one by one, which may read memory: it is
-/// evaluated once per element, and what is known of it does not stay in a register of its
-/// own. Where no load needs the protection of other conditions, those of all columns, or
-/// of a few, are in flight at once, as many as there are registers for.
+/// Evaluates the rest of the guard once per element and returns the mask as words of bits, so that
+/// no result occupies a register of its own. If no load needs the protection of other conditions,
+/// as many columns are evaluated at once as registers allow.
 TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence,
                                               Value first, ValueRange scores) {
   SmallVector<unsigned> read = findScoresRead(presence.rest);
@@ -321,7 +317,7 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
                                     MonoidAttr::get(b.getContext(), Monoid::add), bits);
   };
   int64_t columns = columnsAtOnce(presence);
-  if (!read.empty() && columns != plan.shape.keys) // scores are there for a whole tile
+  if (!read.empty() && columns != plan.shape.keys) // scores exist for whole tiles
     columns = 0;
   auto bitsAtOnce = [&](Value start) {
     bool clamped = code.clampsLoads;
@@ -362,7 +358,7 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
   return {{words}, {}, /*isWord=*/true};
 }
 
-/// The number of a column among those that its thread holds of a row.
+/// Returns the number of a column among the columns that its thread holds of a row.
 Value TileKernel::numberInThread(ScalarCode &code, Value column) {
   Value offset = device::ThreadOffsetOp::create(b, code.loc, column), sum;
   int64_t place = 1;
@@ -380,7 +376,7 @@ Value TileKernel::numberInThread(ScalarCode &code, Value column) {
   return sum;
 }
 
-/// Columns of a tile between the first elements of neighbouring lanes.
+/// Returns the distance in columns between the first elements of neighbouring lanes.
 int64_t TileKernel::laneStride() {
   for (const LayoutAttr::Digit &digit :
        typeOver(Over::tile(plan.shape.keys), b.getF32Type()).getLayout().getDigits(1))
@@ -389,8 +385,8 @@ int64_t TileKernel::laneStride() {
   return 0;
 }
 
-/// Whether the row sees the key, from what `findPresence` has found for the row. Columns
-/// count from `start` on, if that is given.
+/// Returns whether the row sees the key, by the bounds from `findPresence`. Columns count from
+/// `start`, if given.
 Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRange bounds,
                             Value column, Value start) {
   if (presence.isWord) {
@@ -424,8 +420,8 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
   return present;
 }
 
-/// `value` where the element is present and `keep` holds, else `none`; what `value`
-/// reads is read only there. Null for both: everywhere.
+/// Returns `value` where the element is present and `keep` holds, else `none`. Null conditions are
+/// true. If `reads` loads memory, `value` is evaluated in a branch.
 Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value none, ValueRange reads,
                           llvm::function_ref<Value()> value) {
   bool reading = present && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
@@ -439,8 +435,8 @@ Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value non
   return arith::SelectOp::create(b, code.loc, keep, result, none);
 }
 
-/// Whether the last tile may have rows of a carried operand that are apart and behind the fold's
-/// range: steps need not divide what an axis has.
+/// Returns whether the last tile may have rows of an accumulator's operand beyond the fold's range.
+/// For example, the operand may be longer, or a step may not divide its axis.
 bool TileKernel::hasRowsBehind() {
   SymExpr range = *SymExpr::parse(plan.fold.getExtent());
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
@@ -451,8 +447,8 @@ bool TileKernel::hasRowsBehind() {
          });
 }
 
-/// The rings of operands that weights meet, rows of keys or columns of them where elements have 8
-/// bits.
+/// Returns the rings of the accumulators' operands. Keys are rows or, if elements have 8 bits
+/// (true), columns.
 SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
   SmallVector<std::pair<Value, bool>> rings;
   for (auto [operand, ring] : llvm::zip(plan.carried, carriedRings))
@@ -460,8 +456,8 @@ SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
   return rings;
 }
 
-/// Elements of operands that no row of the block sees must not meet the weights, not even with
-/// weight 0.
+/// Clears elements of operands that no row of the block sees. They must not meet the weights, not
+/// even with weight 0: they may be infinite or NaN.
 void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first, Value stage,
                              ArrayRef<std::pair<Value, bool>> rings) {
   Value seen = map(code, "seen", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},

@@ -1,11 +1,10 @@
-//===- TilePivots.cpp - exponents of large references ----------------------===//
+//===- TilePivots.cpp - exponents of large references ---------------------===//
 //
-// The exponent of e^(x − m) is one fused multiply-add, x·log₂e − m·log₂e, whose
-// second product is rounded once per row. That moves all weights of a row by one
-// factor, 2^(m·2⁻²⁴) at most, which is harmless where |m| is small and infinite where
-// it is not. In tiles with a row whose |m| is large, x − m takes the place of x and 0
-// that of m: the same code then computes (x − m)·log₂e − 0. The branch that moves
-// references decides it, so that elements cost nothing where no row is large
+// The exponent of e^(x − m) is one fused multiply-add, x·log₂e − m·log₂e, whose second product is
+// rounded once per row. This scales all weights of a row by one factor, at most 2^(m·2⁻²⁴). It is
+// harmless if |m| is small, and may be infinite otherwise. In tiles with a row of large |m|, x − m
+// replaces x, and 0 replaces m. The same code then computes (x − m)·log₂e − 0. The branch of
+// conditional rescaling decides this, so that elements cost nothing if no row is large
 // (docs/Spec.md, Lemma 19).
 //
 //===----------------------------------------------------------------------===//
@@ -19,25 +18,25 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Beyond this magnitude of a row's reference, differences are computed before they are scaled.
+/// If a row's reference has a larger magnitude, differences are computed before they are scaled.
 static constexpr float kLargeReference = 1024;
 
-/// Returns whether all uses of a difference are powers with it as their exponent.
+/// Returns whether all uses of a difference are exponentials of it.
 static bool isExponent(Value difference) {
   return difference.getType().isF32() && !difference.use_empty() &&
          llvm::all_of(difference.getUsers(),
                       [](Operation *user) { return isa<math::ExpOp, PiecewiseExp2Op>(user); });
 }
 
-/// Returns whether only guards need an operation. They have been asked before a tile's elements are
+/// Returns whether only guards need an operation. Guards are evaluated before a tile's elements are
 /// shifted.
 static bool isOfGuard(Operation *op) {
   return isa<GuardOp>(op) || (op->getNumRegions() == 0 && !isa<YieldOp>(op) && !op->use_empty() &&
                               llvm::all_of(op->getUsers(), isOfGuard));
 }
 
-/// Returns whether states without references take the value, or its maximum or minimum with another
-/// one: these have been reduced before a tile's elements are shifted.
+/// Returns whether `user` reduces a value into states without references, directly or after a
+/// maximum or minimum with another value. These are reduced before a tile's elements are shifted.
 static bool isReducedBefore(Operation *user) {
   if (isa<YieldOp>(user)) {
     auto acc = dyn_cast<AccOp>(user->getParentOp());
@@ -48,14 +47,14 @@ static bool isReducedBefore(Operation *user) {
                       [](Operation *next) { return isa<YieldOp>(next) && isReducedBefore(next); });
 }
 
-/// Returns whether differences that are exponents have all uses of a value.
+/// Returns whether all uses of a value are differences that are exponents.
 bool TileKernel::isOfExponents(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
     return isa<arith::SubFOp>(user) && isExponent(user->getResult(0));
   });
 }
 
-/// Returns whether a value is computed from the row alone and can be read for the nearest row.
+/// Returns whether a value depends on the row alone, and can be evaluated with clamped loads.
 bool TileKernel::isOfRowAlone(Value value) {
   rows::Dependence deps;
   SmallVector<Value> open{value};
@@ -74,8 +73,8 @@ bool TileKernel::isOfRowAlone(Value value) {
          canClamp(value);
 }
 
-/// Returns the value that every exponent of an element subtracts from it, or it from. Null if the
-/// element has another use, so that nothing may take its place.
+/// Returns the other operand of the exponents in which an element occurs. Null if there are
+/// several, or if the element has another use, so that it cannot be replaced.
 Value TileKernel::pivotOf(const Element &element) {
   Value pivot;
   for (Operation *user : element.value.getUsers()) {
@@ -92,8 +91,8 @@ Value TileKernel::pivotOf(const Element &element) {
   return pivot;
 }
 
-/// Returns the pivots of a tile's elements. Each has all its uses in exponents of elements, so that
-/// another value may stand in its place there. `isKnown` says which values may be pivots now.
+/// Returns the pivots of a tile's elements among the values that `isKnown` accepts. All uses of a
+/// pivot in the fold are exponents of its elements, so that it can be replaced there.
 SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile,
                                                       llvm::function_ref<bool(Value)> isKnown) {
   SmallVector<Pivot> pivots;
@@ -138,9 +137,8 @@ Value TileKernel::isLarge(ScalarCode &code, Value value, bool finite) {
   return finite ? code.both(large, less(size, code.constant(b.getF32FloatAttr(INFINITY)))) : large;
 }
 
-/// Returns an element x of rows with a large reference m such that x·rest − 0 is what the scaled
-/// element was from m: (x·rest − m)/rest. Of integers it is x − n, with n the integer next to
-/// m/rest.
+/// Returns an element x shifted by a large reference m: (x·rest − m)/rest, such that x·rest − 0 is
+/// the difference from m. For integers it is x − n, with n the integer next to m/rest.
 Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value reference) {
   Over over = Over::tile(plan.shape.keys);
   Type type = elementOf(element.fragment);
@@ -169,8 +167,8 @@ Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value r
              })[0];
 }
 
-/// Returns the integer next to m/rest for a large reference m, as a float, and 0 for others. Beyond
-/// 2^24, twice the magnitude of a score of integers, all weights are 0 with any such number.
+/// Returns the integer next to m/rest for a large reference m, as a float, and 0 for others. It is
+/// clamped to ±2^24: integer scores are smaller, so that all weights are 0 with any such number.
 Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inverse) {
   Value quotient = inverse ? code.combine(Monoid::mul, reference, inverse) : reference;
   auto number = [&](float value) { return code.constant(b.getF32FloatAttr(value)); };
@@ -180,8 +178,8 @@ Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inver
   return arith::SelectOp::create(b, code.loc, isLarge(code, reference, true), quotient, number(0));
 }
 
-/// Returns what stands in the place of a large reference m whose element has been shifted: 0, or m
-/// − n·rest of integers.
+/// Returns the replacement of a large reference m whose element was shifted: 0 or, for integers, m
+/// − n·rest.
 Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value reference) {
   bool isInteger = elementOf(element.fragment).isInteger(32);
   Value inverse;
@@ -213,8 +211,8 @@ Values TileKernel::valuesOf(ArrayRef<Pivot> pivots, const Tile &tile) {
   return values;
 }
 
-/// Emits a branch for warps that have rows with large references: there the elements are shifted,
-/// and the pivots with them. Returns the pivots, then the elements.
+/// Emits a branch for warps that have rows with large references, which shifts elements and pivots.
+/// Returns the pivots, then the elements.
 Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot> pivots) {
   Values references;
   for (const Pivot &pivot : pivots)
@@ -241,7 +239,7 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
   });
 }
 
-/// Makes a tile hold what `shiftLarge` has returned.
+/// Replaces the pivots and elements of a tile with the results of `shiftLarge`.
 void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivots,
                              ValueRange values) {
   for (auto [k, pivot] : llvm::enumerate(pivots)) {
@@ -258,8 +256,8 @@ void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivot
     }
 }
 
-/// Shifts elements whose exponents are from values of the row that no tile changes, as a
-/// log-sum-exp that is read.
+/// Shifts elements whose exponents subtract a value of the row that no tile changes. For example, a
+/// log-sum-exp that a backward pass loads.
 void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
   SmallVector<Pivot> pivots = findPivots(tile, [&](Value value) {
     return isOfRowAlone(value) && !value.getDefiningOp<arith::ConstantOp>();
@@ -292,7 +290,7 @@ SmallVector<TileKernel::Pivot> TileKernel::findReferences(const Tile &tile, unsi
   });
 }
 
-/// Updates the references of a pass, and shifts elements of rows where they are large.
+/// Updates the references of a pass, and shifts elements of rows with large references.
 void TileKernel::moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile) {
   updateReferences(code, pass, news);
   SmallVector<Pivot> pivots = findReferences(tile, pass);

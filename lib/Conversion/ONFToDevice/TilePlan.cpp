@@ -1,4 +1,4 @@
-//===- TilePlan.cpp - which nests run on tensor cores ---------------------===//
+//===- TilePlan.cpp - which nests can run on tensor cores -----------------===//
 #include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/Launched.h"
 #include "lib/Analysis/OnDemand.h"
@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-/// Products of integers are at most 2^14, so that sums of as many have 22 bits: exact in
-/// i32, and as floats.
+/// The longest contraction, and the longest axis of a state. Sums of 256 products of 8-bit
+/// integers, at most 2^14 each, have 22 bits: exact in i32, and as floats.
 static constexpr int64_t kLongest = 256;
 static_assert(kLongest << 14 <= 1 << 22);
 
@@ -60,7 +60,7 @@ private:
   std::string &why;
 };
 
-/// What there is in place of a chain of contractions, and what is needed.
+/// Refuses a nest that has `found` instead of a chain of contractions. Names the required form.
 bool Planner::refuseChain(const Twine &found) {
   return refuse(found +
                 "; tensor cores take a contraction, or a chain of two, f(A +.* B) +.* C, "
@@ -68,7 +68,7 @@ bool Planner::refuseChain(const Twine &found) {
                 rows::getIndexName(plan.nest.getBody().getArguments().back()) + "'");
 }
 
-/// What each of several passes computes, up to four: of 'x' over 'm', of 'y' over 'm'.
+/// Describes the results of up to four passes: of 'x' over 'm', of 'y' over 'm'.
 static std::string describe(ArrayRef<FoldOp> folds) {
   constexpr size_t kShown = 4;
   std::string text;
@@ -86,7 +86,8 @@ static std::string describe(ArrayRef<FoldOp> folds) {
   return folds.size() > kShown ? text + " …" : text;
 }
 
-/// Folds in front of the one over tiles: products, all of which one tile holds.
+/// Finds the prologue contractions: all folds before the main one must be products whose range fits
+/// into one tile.
 bool Planner::findPriors(ArrayRef<FoldOp> folds) {
   for (FoldOp fold : folds) {
     std::string ignored;
@@ -98,7 +99,7 @@ bool Planner::findPriors(ArrayRef<FoldOp> folds) {
   return true;
 }
 
-/// They contract the rows that the scores do, over all columns of these.
+/// Checks that prologue contractions use the rows of the scores, over all of their columns.
 bool Planner::checkPriors() {
   return llvm::all_of(plan.priors, [&](const TileProduct &prior) {
     bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &rows) {
@@ -107,12 +108,12 @@ bool Planner::checkPriors() {
                         LoadOp(rows.load).getTerms().back());
     });
     return isOfRows ||
-           refuse("a fold in front of the one over tiles contracts other rows than this");
+           refuse("a fold before the one over tiles contracts other rows than that one");
   });
 }
 
-/// x, or x where a condition holds and else 0, is added to an element of a carrier and used for
-/// nothing else.
+/// Finds prologue contractions whose element x, or x where a condition holds and else 0, is only
+/// added to an element of an accumulator.
 void Planner::joinPriors() {
   for (TileProduct &prior : plan.priors) {
     Value sum = prior.fold.getResult(0);
@@ -152,7 +153,7 @@ void Planner::joinPriors() {
   }
 }
 
-/// A nest that is one product and nothing else.
+/// Returns the plan of a nest that is a single product and nothing else.
 std::optional<TilePlan> Planner::findProduct() {
   Block &body = plan.nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
@@ -196,10 +197,10 @@ bool Planner::findFold() {
     return refuseChain(over + "holds no contraction");
   for (AccOp acc : rows::getAccs(plan.fold)) {
     if (acc.getMonoid() == Monoid::user)
-      return refuse("the state '" + acc.getName() + "' has a monoid of the specification");
+      return refuse("the state '" + acc.getName() + "' has a user-defined monoid");
     if (!acc.getRefs().empty() && acc.getCombine() == ScalarFn::select)
       return refuse("the state '" + acc.getName() +
-                    "' starts again when what it refers to changes");
+                    "' restarts when a state that it refers to changes");
   }
   plan.folded = std::move(*folded);
   return true;
@@ -211,14 +212,14 @@ static std::string getTypeText(Type type) {
   return text;
 }
 
-/// The element of an array that an operand is.
+/// Returns the load if an operand is an element of an array; else null.
 static LoadOp getElement(const rows::Factors &factors) {
   bool isOne = factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow;
   return isOne ? rows::getReadElement(factors.values[0]) : LoadOp();
 }
 
-/// The name of an array in messages. What the compiler stores is told by the expression of the
-/// specification that it holds, as its name stands nowhere there.
+/// Returns the name of an array for messages. A temporary is described by the expression that it
+/// stores, because its own name does not occur in the specification.
 static std::string describeArray(LoadOp load) {
   std::string name = rows::getArrayName(load).str();
   auto kernel = load->getParentOfType<onf::KernelOp>();
@@ -234,23 +235,23 @@ static std::string describeArray(LoadOp load) {
   return text.empty() ? name : name + ", which stores '" + text.str() + "',";
 }
 
-/// Operands of one contraction have one type: tensor cores multiply floats of 16 and 8 bits into
-/// f32, and i8, which is all that sums of integers are planned for, into i32. `element` is the
-/// type, if another operand has told.
+/// Checks that the operands of a contraction have one type. Tensor cores multiply floats of 16 and
+/// 8 bits into f32, and i8 into i32; sums of integers are planned for i8 only. `element` is the
+/// type of the operands so far, if any.
 bool Planner::checkType(const rows::Factors &factors, Type &element) {
   LoadOp load = getElement(factors);
   if (!load && factors.narrow)
     return refuse("an operand of a contraction is computed from arrays without its axis of rows or "
-                  "keys, so that no tiles "
-                  "of it are stored; read these at its rows first, or make it a parameter");
+                  "keys, so that its tiles cannot be stored; gather these arrays along its rows "
+                  "first, or make it a parameter");
   if (!load)
-    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; "
-                  "rounded by a cast it is stored once, if it is one of rows or keys alone and all "
-                  "that it reads has their axes");
+    return refuse(
+        "an operand of a contraction is computed, but tiles are copied from arrays; if it "
+        "depends on rows or keys alone and its arrays have their axes, round it by a cast");
   Type type = load.getResult().getType();
   std::string name = describeArray(load);
   if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))
-    return refuse("an operand of a contraction does not have 16 bits: " + name +
+    return refuse("an operand of a contraction does not have 16 or 8 bits: " + name +
                   " has elements of " + getTypeText(type));
   if (element && element != type)
     return refuse("the operands of a contraction have different types: " + name +
@@ -259,7 +260,7 @@ bool Planner::checkType(const rows::Factors &factors, Type &element) {
   return true;
 }
 
-/// Whether tiles may have so many columns; `what` begins the sentence that says why not.
+/// Checks that tiles can have this many columns. `what` begins the message.
 bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef what) {
   std::string has =
       ": '" + rows::getIndexName(inner).str() + "' has " + std::to_string(length) + " indices";
@@ -270,8 +271,8 @@ bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef w
   return true;
 }
 
-/// X[…] with one term per axis, `inner` the last and `index`, or as many times of it, one of the
-/// others; the rest are the same for the whole block.
+/// Finds an operand X[…] with one term per axis: `inner` on the last, `index` or a multiple of it
+/// on one other. The remaining terms must be the same for the whole block.
 bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                           SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
@@ -322,14 +323,14 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
     return refuse("an operand has no axis of rows: " + shown + " is not read along '" +
                   rows::getIndexName(index) + "' on one axis");
   if (!isPositive(step, plan.nest))
-    return refuse("rows of an operand may be the same one: " + shown + " is read along '" +
+    return refuse("rows of an operand may coincide: " + shown + " is read along '" +
                   rows::getIndexName(index) + "' at distances of " + step.str() +
-                  ", which nothing says is at least 1");
+                  "; require that these are at least 1");
   operands.push_back(operand);
   return true;
 }
 
-/// The operand of another product of a sum, whose operands are those from `first` on.
+/// Returns the number of an equal operand of the same sum, whose operands start at `first`.
 std::optional<unsigned> Planner::findKnown(const rows::Factors &factors,
                                            ArrayRef<TileOperand> operands, unsigned first) {
   LoadOp load = getElement(factors);
@@ -367,8 +368,8 @@ bool Planner::findScore(const rows::Score &score) {
                       [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); });
 }
 
-/// A carried operand of 8 bits, which instructions read along the keys: X[…, d, …, j], a temporary,
-/// as its keys are interleaved in memory.
+/// Finds an 8-bit operand of an accumulator, X[…, d, …, j], which instructions read along the keys.
+/// It must be a temporary, because its keys are interleaved in memory.
 bool Planner::findTransposed(const rows::Factors &factors, Value inner, int64_t columns) {
   LoadOp load = getElement(factors);
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
@@ -377,7 +378,8 @@ bool Planner::findTransposed(const rows::Factors &factors, Value inner, int64_t 
     return false;
   bool isWhole = SymExpr::mod(type.getExtent(type.getRank() - 1), SymExpr(16)).isZero();
   if (!kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber()) || !isWhole)
-    return refuse("a carried operand of 8 bits is no temporary with a multiple of 16 keys, but " +
+    return refuse("an 8-bit operand of a state with an axis must be a temporary with a multiple of "
+                  "16 keys, not " +
                   rows::getArrayName(load));
   plan.carried.back().isTransposed = true;
   return true;
@@ -418,7 +420,7 @@ bool Planner::findCarrier(const rows::Carrier &carrier) {
   return true;
 }
 
-/// Those weights first that the others are computed from, if there are such.
+/// Puts those weights first from which all others are computed, if there are any.
 void Planner::orderWeights() {
   auto &weights = plan.weights.back();
   auto isOf = [&](const rows::Factors &whole, const rows::Factors &other) {
@@ -438,10 +440,11 @@ void Planner::orderWeights() {
     }
 }
 
-/// Weights of the carrier that was found last, each once.
+/// Adds weights of the latest accumulator, each once.
 bool Planner::findWeights(const rows::Factors &factors, Type element, unsigned &number) {
   if (factors.narrow != element)
-    return refuse("a computed operand is not rounded to the other's type, as it is without a cast");
+    return refuse("a computed operand is not rounded to the other's type; cast it to that type, "
+                  "or not at all");
   auto &weights = plan.weights.back();
   number = llvm::find(weights, factors) - weights.begin();
   if (number == weights.size())
@@ -456,7 +459,7 @@ bool Planner::findOperands() {
                       [&](const rows::Carrier &carrier) { return findCarrier(carrier); });
 }
 
-/// Loops behind the fold run over the axis of one carrier.
+/// Checks that loops after the fold run over the axis of one accumulator.
 bool Planner::checkEpilogue() {
   auto isColumns = [](StringRef extent) {
     return [=](const auto &product) { return extent == std::to_string(product.right.columns); };

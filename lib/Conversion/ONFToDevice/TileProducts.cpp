@@ -1,9 +1,9 @@
 //===- TileProducts.cpp - products of two arrays, by tiles ----------------===//
 //
-// A fold Σ_j x(i, j) · y(j, d) of elements as memory holds them. Where all that the guard of the
-// fold keeps out is outside of both arrays, tiles have zeros there and no product needs the guard.
-// Otherwise it is asked of tiles in which it may keep something out, whose rows it clears: it must
-// be of the fold's index alone.
+// A fold Σ_j x(i, j) · y(j, d) over elements of arrays. If its guard excludes only elements outside
+// of both arrays, tiles have zeros there, and no product needs the guard. Otherwise the guard must
+// depend on the fold's index alone. It is then evaluated in tiles that it may cut, and clears the
+// rows that it excludes.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
@@ -17,9 +17,9 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-/// Terms that are added up without compensation.
+/// Terms that are summed without compensation.
 static constexpr int64_t kMostTerms = 1024;
-/// Columns whose sums a thread has registers for.
+/// Columns whose sums fit into a thread's registers.
 static constexpr int64_t kMostColumns = 256;
 /// Rows of a block.
 static constexpr int64_t kRows = 64;
@@ -78,7 +78,7 @@ static std::optional<std::vector<LinearIndex>> linearSubscripts(LoadOp load) {
   return indices;
 }
 
-/// How many adjacent rows, from a multiple of as many on, have the same value: 0 for all.
+/// Returns how many consecutive rows have the same value, in aligned groups; 0: all.
 static int64_t rowsTogether(Value value, Value row) {
   if (value == row)
     return 1;
@@ -179,8 +179,8 @@ bool ProductFinder::findFactors() {
   return true;
 }
 
-/// The last axis is that of `columns`, one other that of `along`, and what else subscripts have is
-/// the same for a block.
+/// Places an operand: its last axis runs along `columns`, one other along `along`. All other terms
+/// must be the same for a block.
 bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
   unsigned rank = operand.subscripts.size(), found = 0;
   if (!isIndex(operand.subscripts.back(), columns))
@@ -207,7 +207,7 @@ bool ProductFinder::placeLeft() {
   return left.isTransposed ? place(left, key, row) : place(left, row, key);
 }
 
-/// Whether an array ends where the index does along one of its axes.
+/// Returns whether the array ends where `index` does, on an axis with that subscript.
 bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex &index,
                                   const SymExpr &end) {
   ArrayType type = onf::LoadOp(operand.load).getArray().getType();
@@ -217,7 +217,7 @@ bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex 
   return false;
 }
 
-/// Whether a condition keeps out only what is outside of both arrays.
+/// Returns whether a condition excludes only elements outside of both arrays, or of the nest.
 bool ProductFinder::isEnd(Value condition) {
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
   bool isBelow = compare && compare.getPredicate() == arith::CmpIPredicate::slt;
@@ -233,8 +233,8 @@ bool ProductFinder::isEnd(Value condition) {
          isZeroOutside(product.right, index, *end);
 }
 
-/// Whether a condition knows the fold's index, not the row, without reading elements there or
-/// folding anything.
+/// Returns whether a condition depends on the fold's index, not on the row, and neither loads
+/// elements at that index nor folds.
 bool ProductFinder::isOfIndexAlone(Value condition) {
   rows::Dependence deps;
   if (deps.on(condition, row))
@@ -254,7 +254,7 @@ bool ProductFinder::isOfIndexAlone(Value condition) {
   return true;
 }
 
-/// Finds what has to be asked in tiles.
+/// Finds the conditions that must be evaluated in tiles.
 bool ProductFinder::checkGuard() {
   GuardOp guard = rows::getGuard(product.fold);
   SmallVector<Value> open;
@@ -283,7 +283,7 @@ std::optional<TileProduct> ProductFinder::run() {
   if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) ||
       !checkGuard())
     return std::nullopt;
-  // Tiles that reach behind the range must find zeros there.
+  // Tiles that reach beyond the range must find zeros there.
   LinearIndex index;
   add(index, key, SymExpr(1));
   SymExpr end(product.length);

@@ -1,26 +1,26 @@
-//===- TileShares.cpp - blocks of a last round, in two parts ---------------===//
+//===- TileShares.cpp - stream-K split and persistent kernels -------------===//
 //
-// A grid of T blocks, each of which has a multiprocessor for itself, takes ⌈T/S⌉ rounds on S of
-// them, and in the last one T mod S = r blocks run while the others wait. Where all blocks visit
-// the same indices, a fold can be left off at any of them and taken up by another block, which gets
-// its states: the same operations in the same order, so that results have the same bits. So each of
-// the r last blocks is done in two parts of f and 1 − f of its range. The former start the grid, r
-// of them beside the first of all other blocks; the latter end it. With n = ⌈r/(S − r)⌉ and
-// f = n/(n + 1) the r multiprocessors that had a former part have done ⌊T/S⌋ + f rounds when the
-// other S − r have done n latter parts each, which take n·(1 − f) = f: the end of all.
+// A grid of T blocks, one per multiprocessor, takes ⌈T/S⌉ waves on S of them, and in the last wave
+// only r = T mod S blocks run. If all blocks visit the same indices, a block can stop a fold at any
+// of them and hand over its states to another block. The operations and their order stay the same,
+// so that results have the same bits. Hence each of the last r blocks is split into two parts, f
+// and 1 − f of its range. The first parts (`isFormer`) start the grid, next to the first of all
+// other blocks; the second parts (`isLatter`) end it. With n = ⌈r/(S − r)⌉ and f = n/(n + 1), the r
+// multiprocessors with a first part have done ⌊T/S⌋ + f waves when the other S − r have done n
+// second parts each. These take n·(1 − f) = f, so that all end together.
 //
-// A latter part waits for nothing: where its former part is not done (blocks usually start in the
-// order of their numbers, which nobody promises), it does all of the range itself.
+// A second part never waits. If its first part is not done, it does the whole range itself. Blocks
+// usually start in the order of their numbers, but nobody promises that.
 //
-// Where an array chooses whether the nest runs at an index, which is known on the device alone, a
-// grid of all blocks costs what starting them takes even if none has anything to do: 4 to 7 µs of
-// 2,100 blocks that have a multiprocessor each. A block per multiprocessor does them one behind the
-// other then, and takes the number of the next from a counter behind the last tile of the one
-// before, not sooner: whoever has two numbers keeps others from the last blocks.
+// If an array, known on the device alone, decides whether a nest runs at an index, starting all
+// blocks takes long even if none has work. Such a kernel is persistent: each multiprocessor has one
+// block, which takes further numbers from a counter (dynamic tile scheduler). It takes the next
+// number after its last tile, not sooner, because a block with two numbers would keep others from
+// the last blocks.
 //
-// That a processor's share of the work may begin and end inside of a tile is an idea of Stream-K
-// (Osama et al., PPoPP 2023), whose parts add up their sums in the end; here one part goes on from
-// what the other left, as bits must not depend on how many heads a call has.
+// Splits inside of a tile are the idea of stream-K (Osama et al., PPoPP 2023), which adds partial
+// sums in the end. Here the second part continues from the states of the first, because bits must
+// not depend on the number of heads in a call.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Passes.h"
@@ -33,12 +33,12 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Of ⌊T/S⌋ + 1 rounds 1 − f of one is saved: one part in (⌊T/S⌋ + 1)·(n + 1) of the time, which
-/// must not be less than one in so many, with n the number (S − 1)/(S − r) that is not rounded,
-/// which a block has without a quotient.
+/// The least gain of a split is 1/kMostParts of the time. A split saves 1 − f of ⌊T/S⌋ + 1 waves,
+/// which is 1/((⌊T/S⌋ + 1)·(n + 1)). Here n is (S − 1)/(S − r), not rounded, which needs no
+/// division in a block.
 static constexpr int64_t kMostParts = 100;
-/// Registers of a thread that finds the numbers of further blocks beside copying tiles; with 24 it
-/// may spill.
+/// Registers of a thread that takes further block numbers while it copies tiles; with 24 it may
+/// spill.
 static constexpr int64_t kFindsRegisters = 32;
 /// Threads of the kernel that clears the counters.
 static constexpr int64_t kClearThreads = 128;
@@ -55,14 +55,14 @@ bool TileKernel::goesOn() const {
          registersOfRoles().first >= launchRegisters();
 }
 
-/// Of a thread, before roles have theirs.
+/// Returns the registers per thread at launch, before the roles set theirs.
 int64_t TileKernel::launchRegisters() const {
   static const GpuMachine machine = llvm::cantFail(loadGpuMachine("sm_90a"));
   return machine.getLaunchRegisters(plan.shape.threads());
 }
 
-/// Of a consumer and of the producer, which gets what nobody has or, in units of 8, what consumers
-/// do without then.
+/// Returns the registers of a consumer and of the producer. The producer gets unused registers or,
+/// in units of 8, registers of consumers.
 std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
   int64_t consumer = plan.shape.consumerRegisters, producer = plan.shape.producerRegisters,
           groups = plan.shape.warpgroups;
@@ -72,13 +72,13 @@ std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
   return {consumer - less, producer + std::max(lacks, less * groups)};
 }
 
-/// Brings all phases of the rings back, behind the last tile of a block: stages without a tile.
+/// Completes all phases of the rings after the last tile of a block, by stages without a tile.
 void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
   Value unit = code.index(2 * plan.shape.stages), more = code.index(2 * plan.shape.stages - 1);
   Value units = arith::DivUIOp::create(b, code.loc,
                                        arith::AddIOp::create(b, code.loc, share.end, more), unit);
   Value whole = arith::MulIOp::create(b, code.named("whole"), units, unit);
-  if (isProducer) // consumers know that there is a tile
+  if (isProducer) // consumers call this only if there is a tile
     whole = arith::SelectOp::create(
         b, code.loc,
         arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start), whole,
@@ -95,14 +95,14 @@ void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
   });
 }
 
-/// The columns of what is carried, as it is stored.
+/// Returns the stored columns of a carried value.
 int64_t TileKernel::columnsOfShare(Over over) {
   if (over.kind == Over::Tile)
     return over.columns;
   return typeOver(Over::parts(), b.getF32Type()).getShape()[1];
 }
 
-/// Of each value that is carried from tile to tile, what it is over.
+/// Returns the index space of each carried value.
 SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
   SmallVector<Over> overs;
   for (const Running::Scalar &scalar : running.scalars) {
@@ -118,7 +118,8 @@ SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
   return overs;
 }
 
-/// The arrays of the workspace: what former parts leave, and how many of their warps have.
+/// Creates the workspace arrays: the states of first parts, and the number of warps that have
+/// stored theirs.
 void TileKernel::makeShares() {
   if (plan.shape.shares == 0)
     return;
@@ -134,29 +135,28 @@ void TileKernel::makeShares() {
   share.states = program.addWorkspace(
       freshName("left_off"),
       ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
-  // The last counter is that of blocks which others have gone on with.
+  // The last counter is the tile scheduler's.
   SymExpr counters(plan.shape.shares + (goesOn() ? 1 : 0));
   share.done = program.addWorkspace(freshName("left_off_by"),
                                     ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
 }
 
-/// Of a last round that is shared, the blocks; else none. For hosts, which evaluate expressions
-/// alone: findBlock says the same with comparisons, which a block has done before three more
-/// quotients of 64 bits.
+/// Returns the number of blocks to split, or 0, as an expression for hosts. `findBlock` computes
+/// the same with comparisons, which take a block less time than three more 64-bit divisions.
 SymExpr TileKernel::countSharedBlocks() {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
-  // A range may be empty by a negative extent, whose quotient by what no extent reaches is −1.
+  // A negative extent is an empty range. Divided by a number that no extent reaches, it gives −1.
   SymExpr extent = *SymExpr::parse(plan.fold.getExtent());
   SymExpr keys = extent * (SymExpr::floorDiv(extent, SymExpr(int64_t(1) << 48)) + one);
-  // Not 0 where there are a full round, keys enough and enough to save; ⌊2x/(x + 1)⌋ is 1 then.
+  // Not 0 if there are a full wave, enough keys and enough to gain. ⌊2x/(x + 1)⌋ is then 1.
   SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSharedTiles * plan.shape.keys)) *
                  SymExpr::floorDiv(SymExpr(kMostParts) * (slots - rest),
                                    (rounds + one) * (slots + slots - one - rest));
   return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
 }
 
-/// Counters start at 0 with every call.
+/// Emits a kernel that sets the counters to 0 in every call.
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
   std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
@@ -180,8 +180,8 @@ void TileKernel::emitClear(const IRMapping &arrays) {
   });
 }
 
-/// The number of this block's tile of rows, of all blocks without parts. The host's grid is that of
-/// countSharedBlocks.
+/// Returns the number of this block's tile of rows among all blocks without splits. Must agree with
+/// `countSharedBlocks`, which determines the grid.
 Value TileKernel::findBlock(ScalarCode &code) {
   Value block;
   if (!goesOn())
@@ -194,7 +194,7 @@ Value TileKernel::findBlock(ScalarCode &code) {
   auto minus = [&](Value x, Value y, StringRef name) -> Value {
     return arith::SubIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
-  // A grid has fewer than 2^31 blocks: quotients of 32 bits.
+  // A grid has fewer than 2^31 blocks, so that divisions have 32 bits.
   Value all = narrow(code, code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
@@ -226,8 +226,8 @@ Value TileKernel::findBlock(ScalarCode &code) {
                                               minus(block, shared, "")));
 }
 
-/// Where this block begins and ends. Rings and turns count tiles from the first on, so that a part
-/// is a multiple of what brings all of their phases back, or all there is.
+/// Finds where this block begins and ends. Rings and ping-pong barriers count tiles from the first
+/// one on. Hence a first part is a multiple of the period of their phases, or the whole range.
 void TileKernel::findShare(ScalarCode &code) {
   share.begin = code.index(0);
   share.end = numTiles;
@@ -238,8 +238,8 @@ void TileKernel::findShare(ScalarCode &code) {
     return arith::DivUIOp::create(b, code.loc, x, y);
   };
   auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
-  // Rounded up, as a latter part that is too long takes n times as much of a multiprocessor. Few
-  // blocks have a part.
+  // Rounded up, because a longer second part costs n times as much of a multiprocessor. Only few
+  // blocks are split, hence the branch.
   Value isPart = arith::OrIOp::create(b, code.loc, share.isFormer, share.isLatter);
   Value cut = code.branch(
       isPart, {b.getIndexType()},
@@ -273,13 +273,13 @@ void TileKernel::findShare(ScalarCode &code) {
   share.leaves = arith::SelectOp::create(b, code.named("leaves"), share.isFormer, one, zero);
 }
 
-/// What one thread has read is the same for all.
+/// Returns the first tile of this block, as one thread has read it, so that all threads agree.
 Value TileKernel::firstOfShare(ScalarCode &code) {
   return share.states ? device::KeptOp::create(b, code.named("begin"), share.begin).getResult()
                       : share.begin;
 }
 
-/// Where an element of what is carried stands among the states of a part.
+/// Returns the place of an element of a carried value among the states of a part.
 Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t before, Over over,
                                ValueRange at) {
   int64_t columns = columnsOfShare(over);
@@ -292,7 +292,7 @@ Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t 
   return at.size() > 1 ? plus(place, at[1]) : place;
 }
 
-/// The states that a former part has left, or those from which all folds start.
+/// Returns the states that the first part has handed over, or else the initial ones.
 TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, Value begin) {
   if (!share.states)
     return inits;
@@ -309,7 +309,8 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
         Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
         Values found;
         int64_t before = 0;
-        SmallVector<std::string> names = namesOf(running); // that of the loop's index first
+        SmallVector<std::string> names =
+            namesOf(running); // the first name is that of the loop index
         for (auto [type, over, name] :
              llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
           Type element = cast<FragmentType>(type).getElementType();
@@ -329,7 +330,7 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
   return inits.with(values);
 }
 
-/// Leaves states for a latter part.
+/// Hands over the states to the second part.
 void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
   Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
   Value number =
@@ -338,7 +339,7 @@ void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
   int64_t before = 0;
   Running states = running;
   for (auto [value, over] : llvm::zip_equal(states.values(), oversOf(running))) {
-    // All lanes of a row have its reference; each keeps its own.
+    // All lanes of a row have its reference; each stores its own copy.
     Over each = over.kind == Over::Rows ? Over::parts() : over;
     map(code, "", {value}, each, {}, [&](ValueRange in, ValueRange at) {
       Value stored = in[0];

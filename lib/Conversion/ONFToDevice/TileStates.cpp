@@ -1,4 +1,4 @@
-//===- TileStates.cpp - the states of a fold over one tile -----------------===//
+//===- TileStates.cpp - states of a fold over one tile --------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -10,7 +10,7 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Where a state has references, each must have a value that its definition is for.
+/// Returns whether all references have values for which the state is defined; null: always.
 Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
   Value ok;
   for (auto [ref, singular] : llvm::zip_equal(refs, acc.getSingular())) {
@@ -21,16 +21,17 @@ Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
   return ok;
 }
 
-/// Whether a row's reference may have met an element: one with an infinite identity,
-/// as a maximum, stands there until it has, and a factor from there says nothing.
+/// Returns whether a row's reference may have seen an element: it differs from its identity, if
+/// that is infinite. For example, a maximum of −∞ has seen none, and a factor from there means
+/// nothing. Null if the identity is finite.
 Value TileKernel::hasSeen(ScalarCode &code, AccOp reference, Value value) {
   auto start = dyn_cast<FloatAttr>(getIdentity(reference.getMonoid(), value.getType()));
   return start && start.getValue().isInfinity() ? code.differs(value, code.constant(start))
                                                 : Value();
 }
 
-/// The value of an expression where some leaves are known; nothing if it depends on
-/// the others.
+/// Returns the value of an expression in which some leaves are known; nullopt if it depends on
+/// others.
 static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, double> &known) {
   auto found = known.find(value);
   if (found != known.end())
@@ -79,11 +80,10 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
   return isa<math::ExpOp>(op) ? std::exp(operands[0]) : std::exp2(operands[0]);
 }
 
-/// Binds the references of a state's term and returns where the term counts, null
-/// for everywhere. A maximum that is still −∞ is one of terms x that are all −∞. If
-/// the term is the identity for x = −∞ and any finite reference in place of the
-/// maximum, then 0 takes its place and nothing has to be left out: for exp(x − m),
-/// exp(−∞ − 0) = 0. The same holds for minima and +∞, and where terms have a bound.
+/// Binds the references of a state's term. Returns where the term counts; null: everywhere. A
+/// maximum that is still −∞ has seen only terms x = −∞. If the term is the identity for x = −∞ and
+/// any finite reference, 0 replaces the maximum, and no term must be left out. For example, exp(x −
+/// m) becomes exp(−∞ − 0) = 0. The same holds for minima and +∞, and for terms with a bound.
 Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> refs,
                                  ArrayRef<Value> factors) {
   Value keep = regular(code, acc, refs);
@@ -108,12 +108,11 @@ Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> re
 }
 
 //===----------------------------------------------------------------------===//
-// What is carried from tile to tile
+// Loop-carried values
 //===----------------------------------------------------------------------===//
 
-/// A maximum that starts at −∞ where −∞ is the value its users' terms are not
-/// defined for, or so with other extremes: it never goes back there, so that it says
-/// itself whether it has been regular.
+/// Returns whether a reference records by itself that it has been regular. A maximum or minimum
+/// does, if its identity is the value for which its users are undefined: it never goes back there.
 static bool remembers(AccOp acc, unsigned ref) {
   auto extreme = acc.getRefs()[ref].getDefiningOp<AccOp>();
   Monoid monoid = extreme.getMonoid();
@@ -128,7 +127,7 @@ static bool haveSameRepair(AccOp x, AccOp y) {
                                                     OperationEquivalence::IgnoreLocations);
 }
 
-/// Finds the different repairs, what refers to what, and whether repairs may wait.
+/// Finds the distinct rescalings and the references, and whether rescaling can be conditional.
 void TileKernel::planRepairs() {
   auto add = [&](AccOp acc) -> int {
     if (acc.getRefs().empty())
@@ -158,14 +157,14 @@ void TileKernel::planRepairs() {
     for (unsigned ref : repair.refs) {
       isReference[ref] = true;
       AccOp acc = plan.folded.scalars[ref].acc;
-      // Merging a part twice must change nothing.
+      // Merging a partial twice must change nothing.
       lazy &= acc.getRefs().empty() &&
               (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min);
     }
   }
 }
 
-/// Of the loop's index, then of what it carries.
+/// Returns names for the loop index and the carried values.
 SmallVector<std::string> TileKernel::namesOf(const Running &running) {
   SmallVector<std::string> names{"n"};
   for (auto [k, scalar] : llvm::enumerate(running.scalars)) {
@@ -187,7 +186,6 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
   return names;
 }
 
-/// Before the first tile.
 TileKernel::Running TileKernel::initialise(ScalarCode &code) {
   Running running;
   auto fill = [&](Value value, FragmentType type, const Twine &name) -> Value {
@@ -224,7 +222,7 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
 // States
 //===----------------------------------------------------------------------===//
 
-/// Whether a value is computed from what a block reads once, numbers and other such values.
+/// Returns whether a value is computed from loads with one address per block and constants.
 bool TileKernel::isReadOnce(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<LoadOp>(op))
@@ -233,8 +231,8 @@ bool TileKernel::isReadOnce(Value value) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isReadOnce(operand); });
 }
 
-/// The terms of a state as tiles reduce them: bounds are found once for a row, also for rows that
-/// see no key.
+/// Returns the terms of a state as tiles reduce them. A bound is separate if it can be evaluated
+/// once per row, also for rows that see no key.
 rows::Terms TileKernel::termsOf(AccOp acc) {
   rows::Terms terms = rows::getTerms(acc, plan.fold.getBody().getArgument(0));
   if (terms.bound && canClamp(terms.bound))
@@ -242,8 +240,7 @@ rows::Terms TileKernel::termsOf(AccOp acc) {
   return {rows::getYielded(acc.getValue()), Value()};
 }
 
-/// Binds a row, or the last one in place of those behind it, and reads of arrays what is nearest to
-/// it.
+/// Binds a row, clamped to the last one. Loads that follow read the nearest elements.
 void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
   BlockArgument row = plan.nest.getBody().getArguments().back();
   Value last =
@@ -254,9 +251,8 @@ void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
   code.eager = true;
 }
 
-/// Evaluates the bounds of terms in front of all tiles, each row's from the elements nearest to it.
-/// Where it is known which rows see any key, their states start there; else every tile's terms meet
-/// them.
+/// Evaluates the bounds of terms before all tiles, with clamped loads. If it is known which rows
+/// see any key, their states start at the bound. Otherwise every tile's terms are combined with it.
 void TileKernel::findBounds(ScalarCode &code) {
   bounds.assign(plan.folded.scalars.size(), Value());
   starts = bounds;
@@ -289,10 +285,9 @@ void TileKernel::findBounds(ScalarCode &code) {
   }
 }
 
-/// Loads of which the fold needs nothing but bounds of terms. What stands behind it reads for
-/// itself.
+/// Returns the loads that the fold needs only for bounds of terms. The epilogue loads them again.
 llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
-  // Maxima and minima of two that are terms of states with this bound and nothing else.
+  // Maxima and minima of two operands that are only used as terms of states with this bound.
   llvm::DenseMap<Operation *, Value> boundOf;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
     Value bound = termsOf(scalar.acc).bound;
@@ -323,9 +318,9 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
   return loads;
 }
 
-/// Finds scores s whose only use is a product s·u, u the same for the whole block,
-/// over which some maximum or minimum runs, or which only exponents read. That of integers may be
-/// read from memory, as their steps are.
+/// Finds scores s whose only use is a product s·u with u uniform in the block. The product must be
+/// reduced by a maximum or minimum, or be used in exponents only. For integer scores u may be
+/// loaded from memory, as quantization steps are.
 void TileKernel::findProducts(ScalarCode &code) {
   Value row = plan.nest.getBody().getArguments().back();
   Value key = plan.fold.getBody().getArgument(0);
@@ -350,7 +345,7 @@ void TileKernel::findProducts(ScalarCode &code) {
   }
 }
 
-/// Whether 0 < u < 2¹²⁷, so that u·log₂e is finite.
+/// Returns whether 0 < u < 2¹²⁷, so that u·log₂e is finite.
 Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
   Value zero = code.constant(b.getF32FloatAttr(0)),
         limit = code.constant(b.getF32FloatAttr(0x1p127f));
@@ -360,19 +355,20 @@ Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
   return code.both(less(zero, u), less(u, limit));
 }
 
-/// An element of a score: a sum of integers as the float it is read as, which is exact.
+/// Returns an element of a score as a float. This is exact for sums of integers.
 Value TileKernel::asFloat(ScalarCode &code, Value element) {
   return element.getType().isInteger(32)
              ? arith::SIToFPOp::create(b, code.loc, b.getF32Type(), element).getResult()
              : element;
 }
 
-/// For 0 < u < ∞ rounding keeps the order, so that max_j (s_j·u) is (max_j s_j)·u
-/// exactly. For another u the scores are multiplied at once, and what is left of the
-/// factor is 1.
+/// Adds the scores to a tile, with their factors u kept apart. For 0 < u < ∞ rounding keeps the
+/// order, so that max_j (s_j·u) is exactly (max_j s_j)·u. For any other u the scores are multiplied
+/// at once, and the remaining factor is 1.
 void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
   for (auto [planned, product, sums] : llvm::zip(plan.folded.scores, products, scores)) {
-    // Where some elements are absent a float says so. Else a factor is known to keep the order.
+    // A float can mark masked-out elements. If nothing is masked, the factor is known to keep the
+    // order.
     Value fragment = sums;
     bool isInteger = planned.type.isIndex();
     if (isInteger && !tile.presence && !predicate) {
@@ -389,8 +385,8 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
       continue;
     }
     Value u = code.eval(product.factor);
-    // Where elements read memory besides, registers are too few for conditions that are
-    // the same for all tiles.
+    // If elements also load memory, registers are too few for conditions that are the same for all
+    // tiles.
     if (readsMemory)
       u = device::OpaqueOp::create(b, code.named("multiplier"), u);
     Value positive = keepsOrder(code, u), one = code.constant(b.getF32FloatAttr(1));
@@ -423,8 +419,8 @@ void TileKernel::bindTile(ScalarCode &code, const Tile &tile, ValueRange in, Val
       code.bind(element.value, asFloat(code, value));
 }
 
-/// Whether values that depend on a tile are `none` by themselves where elements are
-/// absent, because of what the tile holds there.
+/// Returns whether values are `none` for masked-out elements by themselves, because of the elements
+/// that the tile holds there.
 bool TileKernel::isNoneWhereAbsent(const Tile &tile, AccOp acc, ValueRange values, double none) {
   llvm::DenseMap<Value, double> known;
   for (const Element &element : tile.elements)
@@ -435,7 +431,7 @@ bool TileKernel::isNoneWhereAbsent(const Tile &tile, AccOp acc, ValueRange value
   return llvm::all_of(values, [&](Value value) { return valueWhere(value, known) == none; });
 }
 
-/// A value of rows and keys, and `none` where it is absent.
+/// Returns the product of factors over divisors for each row and key, and `none` where masked out.
 Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, ValueRange divisors,
                            TypedAttr none, const Tile &tile, const Running &news) {
   Values inputs = fragmentsOf(tile);
@@ -445,7 +441,7 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
     inputs.push_back(pivot ? pivot : news.scalars[numberOf(ref)].reference);
   }
   unsigned count = inputs.size();
-  SmallVector<std::pair<Value, Value>> ofRows; // pivots that are no references
+  SmallVector<std::pair<Value, Value>> ofRows; // pivots that are not references
   for (auto [value, pivot] : tile.pivots)
     if (!value.getDefiningOp<AccOp>())
       ofRows.push_back({value, pivot});
@@ -455,8 +451,7 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
   if (tile.presence)
     llvm::append_range(inputs, tile.presence->bounds);
   auto number = dyn_cast<FloatAttr>(none);
-  // Powers of 2 by lines are left as the floats of 16 bits that they are, two in a register; the
-  // bits of 0 are 0.
+  // Piecewise linear powers of 2 stay f16, two per register. The bits of 0 are 0.
   auto piecewise = factors.size() == 1 && divisors.empty()
                        ? factors[0].getDefiningOp<PiecewiseExp2Op>()
                        : PiecewiseExp2Op();
@@ -500,7 +495,7 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
   })[0];
 }
 
-/// The same fragment with `none` where elements are absent.
+/// Replaces masked-out elements of a fragment with `none`.
 void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none, const Tile &tile) {
   Values inputs{element.fragment};
   llvm::append_range(inputs, tile.presence->bounds);
@@ -514,14 +509,14 @@ void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none,
   element.absent = none.getValueAsDouble();
 }
 
-/// ⊕ over the keys of a tile that each thread holds. What an extreme runs over is kept
-/// for the states behind it, in place of what it was computed from.
+/// Reduces the terms of a tile over each thread's keys. For later states, the operand of a maximum
+/// or minimum replaces the values that it was computed from.
 Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &tile, Running &news,
                               unsigned k) {
   Type type = acc.getResult().getType();
   auto reduce = [&](Value terms) -> Value {
     Type element = elementOf(terms);
-    if (element.isF16()) // of f32 but for a thread's own pairs
+    if (element.isF16()) // summed in f32, except for a thread's own pairs
       element = type;
     return device::ReduceOp::create(b, code.named("of_tile"), typeOver(Over::parts(), element),
                                     MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
@@ -535,8 +530,7 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
       continue;
     if (tile.presence)
       maskElement(code, element, number, tile);
-    // The float that an integer is read as grows with it, so that an extreme of integers is read
-    // as the extreme of the floats.
+    // Conversion to a float keeps the order of integers, so that only their extreme is converted.
     Value reduced = reduce(element.fragment);
     if (!element.rest && elementOf(reduced) == type)
       return reduced;
@@ -554,7 +548,7 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
   return reduce(terms);
 }
 
-/// The same with the terms' bound, where a thread holds any term.
+/// The same, combined with the terms' bound if a thread holds any term.
 Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &news, unsigned k) {
   Value reduced = reduceTerms(code, acc, termsOf(acc).value, tile, news, k);
   if (!bounds[k])
@@ -580,8 +574,8 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
              })[0];
 }
 
-/// Binds a repair's arguments to references before and after, and says whether one
-/// has changed.
+/// Binds the arguments of a rescaling to the references before and after. Returns whether one has
+/// changed.
 Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange before,
                              ValueRange after) {
   Value changed;
@@ -595,8 +589,8 @@ Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange 
   return changed;
 }
 
-/// c(d, d′) where the state has started and a reference has changed, else the
-/// identity of ⊗; then likewise the coefficients of the others, else 0.
+/// Returns the correction factor c(d, d′) if the state has started and a reference has changed,
+/// else the identity of ⊗. The coefficients of the `others` follow, likewise or 0.
 Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
                           const Running &news) {
   const Repair &repair = repairs[number];
@@ -634,8 +628,8 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
   return factors;
 }
 
-/// Whether the factor of a repair whose arguments are bound lies within the bound of 1.
-/// Of an exponential the exponent tells.
+/// Returns whether the correction factor, for the bound arguments, is within the schedule's bound
+/// of 1. Exponentials are compared by their exponents.
 Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
   Value factor = rows::getYielded(acc.getRepair());
   Operation *op = factor.getDefiningOp();
@@ -654,8 +648,8 @@ Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
                    compare(arith::CmpFPredicate::OLE, value, std::exp2(bound)));
 }
 
-/// Whether a repair from values a state's definition is not for is never near one: its
-/// factor is 0, infinite or NaN.
+/// Returns whether a rescaling from singular references is never near 1: its factor is 0, infinite
+/// or NaN.
 bool TileKernel::isFarFromSingular(const Repair &repair) {
   AccOp acc = repair.acc;
   llvm::DenseMap<Value, double> known;
@@ -671,10 +665,10 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
   return factor && (*factor == 0 || !std::isfinite(*factor));
 }
 
-/// Whether references must move: some state, referred to what they are now, may be off
-/// by more than the bound. Terms so far away from their references' values are neither
-/// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens (of powers of
-/// 2 by lines up to their own error, which is another one for another reference).
+/// Returns whether references must move: some state, relative to the current references, may be off
+/// by more than the bound. Within it, no terms are lost or overflow. Rescaling is exact in the
+/// fold's meaning, whenever it happens. Piecewise linear powers of 2 have an error of their own,
+/// which depends on the reference.
 Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news,
                              ArrayRef<Pivot> pivots) {
   Value must;
@@ -694,9 +688,8 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
                  Values before(in.take_front(count)), after;
                  for (auto [k, ref] : llvm::enumerate(repair.refs)) {
                    Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
-                   // A row with a large reference moves in every tile, as one that has seen
-                   // nothing. nvcc makes no branch of a selection, but one of a further `or`, which
-                   // costs 3 to 12 % of the loop.
+                   // A row with a large reference moves in every tile, like one that has seen
+                   // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
                    if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) {
                          return numberOf(pivot.value) == ref;
                        }))
@@ -709,7 +702,8 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
                  Value near = isNearOne(code, repair.acc);
                  if (!isFarFromSingular(repair)) {
                    near = code.both(near, regular(code, repair.acc, before));
-                   // What has seen nothing has not started: terms must not be added to it.
+                   // A row that has seen nothing has not started: no terms may be added to its
+                   // states.
                    for (auto [ref, value] : llvm::zip(repair.refs, before))
                      near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
                  }
@@ -726,7 +720,7 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
   return must;
 }
 
-/// The reference of a row from what its lanes have seen.
+/// Updates the references of a pass from the partials of a row's lanes.
 void TileKernel::updateReferences(ScalarCode &code, unsigned pass, Running &news) {
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
     if (isReference[k] && scalar.pass == pass)
@@ -739,7 +733,7 @@ Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial) {
                                   MonoidAttr::get(b.getContext(), acc.getMonoid()), partial);
 }
 
-/// A state moved to new references.
+/// Returns a state rescaled by a factor.
 Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
   return map(
@@ -747,7 +741,7 @@ Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value facto
       [&](ValueRange in, ValueRange) { return Values{code.combine(combine, in[0], in[1])}; })[0];
 }
 
-/// (state ⊗ factor) ⊕ part, with one rounding where ⊗ and ⊕ are those of f32 or f64.
+/// Returns (state ⊗ factor) ⊕ part, with one rounding if ⊗ and ⊕ are those of floats.
 Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor, Value part) {
   bool multiplies = factor && acc.getCombine() == ScalarFn::mul;
   bool fuses = multiplies && acc.getMonoid() == Monoid::add && isa<FloatType>(elementOf(state));
@@ -764,8 +758,8 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
              })[0];
 }
 
-/// Σ cₖ·uₖ, which moves a sum of powers of differences with what the differences are from. Each
-/// lane adds its own parts of the uₖ: the repair is linear.
+/// Adds Σ cₖ·uₖ, which moves a sum of powers of differences to another center, as for a variance.
+/// The update is linear, so that each lane adds its own partials of the uₖ.
 void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients,
                            const Running &olds, Value &partial) {
   for (auto [other, coefficient] : llvm::zip(acc.getOthers(), coefficients))
@@ -776,7 +770,8 @@ void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients,
             })[0];
 }
 
-/// A state without axes that adds what this carrier multiplies with.
+/// Returns the state without axes that sums the weights of this accumulator, whose terms can be
+/// reused; nullopt if there is none. For example, the row sum of softmax.
 std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &factors,
                                               const Running &news) {
   if (factors.values.size() != 1 || !factors.divisors.empty())
@@ -791,7 +786,7 @@ std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &fa
   return std::nullopt;
 }
 
-/// A row operand P of a carrier before it is rounded; 0 where absent.
+/// Returns a row operand P of an accumulator before rounding; 0 where masked out.
 Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors,
                           const Tile &tile, const Running &news) {
   if (auto k = findTerms(carrier.acc, factors, news))
@@ -800,15 +795,15 @@ Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::
                   cast<TypedAttr>(getIdentity(Monoid::add, carrier.type)), tile, news);
 }
 
-/// Whether a value is a function of another one alone, which is 0 where that is.
+/// Returns whether a value depends on `of` alone, and is 0 if that is 0.
 bool TileKernel::isNoneWhereNone(Value value, Value of) {
   llvm::DenseMap<Value, double> known{{of, 0.0}};
   auto at = valueWhere(value, known);
   return at && *at == 0;
 }
 
-/// The states of a pass, those first that tell only which elements are present: what
-/// differs between masked and full tiles stands together.
+/// Returns the states of a pass. Those that depend on the mask alone come first, so that code that
+/// differs between masked and full tiles is contiguous.
 SmallVector<unsigned> TileKernel::statesOf(unsigned pass, const Tile &tile) {
   SmallVector<unsigned> states;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
@@ -826,7 +821,7 @@ SmallVector<unsigned> TileKernel::statesOf(unsigned pass, const Tile &tile) {
   return states;
 }
 
-/// Whether a state's terms are a constant t with t ⊕ x = t.
+/// Returns whether a state's terms are a constant t with t ⊕ x = t.
 static bool isAbsorbing(AccOp acc) {
   auto constant = rows::getYielded(acc.getValue()).getDefiningOp<arith::ConstantOp>();
   auto truth = constant ? dyn_cast<BoolAttr>(constant.getValue()) : BoolAttr();
@@ -834,8 +829,8 @@ static bool isAbsorbing(AccOp acc) {
          acc.getMonoid() == (truth.getValue() ? Monoid::or_ : Monoid::and_);
 }
 
-/// The states behind one tile and the weights of the carriers. The carriers' sums are
-/// not moved to the new references here, but by `repairSums`.
+/// Computes the states after a tile and the weights of the accumulators. The sums of the
+/// accumulators are not rescaled here, but by `repairSums`.
 TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds) {
   Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
   Running &news = step.next;
@@ -899,8 +894,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
   return step;
 }
 
-/// New references and the factors to them, for the warps that must move; the identity
-/// of ⊗ for the others. Where references are large, the tile's elements are shifted.
+/// Emits conditional rescaling: new references and correction factors for the warps that must move,
+/// the identity of ⊗ for the others. Elements of rows with large references are shifted.
 void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
   SmallVector<Pivot> pivots = findReferences(tile, 0);
   step.must =
@@ -943,9 +938,9 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
   takeShifted(code, tile, pivots, ValueRange(results).drop_front(next));
 }
 
-/// Who must move, or has a state that is NaN, which changes nothing: a factor of 1. A
-/// vote that needs the states keeps them in front of it. Without it ptxas moves their
-/// sums behind the wait for the products, where nothing runs beside them.
+/// Returns the vote of warps that must move or have a state that is NaN. For the latter the factor
+/// is 1, which changes nothing. A vote that needs the states keeps their sums before it. Without it
+/// ptxas moves the sums after the wait for the products, where nothing overlaps with them.
 Value TileKernel::withStates(ScalarCode &code, const Step &step) {
   Values inputs{step.must};
   for (auto [k, scalar] : llvm::enumerate(step.next.scalars))
@@ -965,7 +960,7 @@ Value TileKernel::withStates(ScalarCode &code, const Step &step) {
   return device::AnyOp::create(b, code.named("any"), either);
 }
 
-/// The carriers' sums, referred to what the step's references are.
+/// Rescales the sums of the accumulators to the references of the step.
 void TileKernel::repairSums(ScalarCode &code, Step &step) {
   Values sums;
   SmallVector<unsigned> which;
@@ -987,7 +982,7 @@ void TileKernel::repairSums(ScalarCode &code, Step &step) {
     step.next.sums[k].sum = sum;
 }
 
-/// The fold's results: states without axes, a value per row, then the carriers' sums.
+/// Returns the fold's results: states without axes, a value per row, then the accumulators' sums.
 Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
   Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
   if (lazy) {

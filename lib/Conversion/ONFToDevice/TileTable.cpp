@@ -1,14 +1,13 @@
-//===- TileTable.cpp - what a guard says of tiles, from its pairs ----------===//
+//===- TileTable.cpp - a guard's tiles, from its pairs --------------------===//
 //
-// Of a guard that reads memory at every pair of a row and a key, as an array of truths
-// or the ancestors in a tree, ranges tell nothing. A kernel of its own, launched before,
-// evaluates it at the pairs of every tile of which ranges leave it open, and leaves a
-// number per 16 rows and tile of keys in the workspace: whether it holds somewhere
-// there, and whether it fails somewhere. So the block's lists of tiles are exact.
+// Ranges tell nothing about a guard that reads memory at every pair of a row and a key. For
+// example, a mask array, or the ancestors in a tree. A kernel launched before evaluates the guard
+// at the pairs of every tile that ranges leave open. It stores flags per 16 rows and tile of keys
+// in the workspace: whether the guard holds anywhere, and whether it fails anywhere. So the block's
+// lists of tiles are exact.
 //
-// The table has the same number of columns for any number of keys, so that it is
-// proportional to the rows alone; where there are more tiles, a column stands for
-// several neighbours.
+// The table has the same number of columns for any number of keys, so that its size is proportional
+// to the rows alone. If there are more tiles, a column stands for several neighbours.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
@@ -19,15 +18,15 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Columns of the table: 65,536 keys in tiles of 128 have one each.
+/// Columns of the table. Up to 65,536 keys, each tile of 128 keys has its own.
 static constexpr int64_t kColumns = 520;
-/// Rows of one number: what a warp holds of a fragment.
+/// Rows of an entry: those of a warp in a fragment.
 static constexpr int64_t kStrip = 16;
-/// Rows and threads of a block: a warpgroup's.
+/// Rows and threads of a block: one warpgroup.
 static constexpr int64_t kRows = 64, kThreads = 128;
-/// Columns that a warp evaluates at once.
+/// Columns that a warp evaluates at a time.
 static constexpr int64_t kStep = 16;
-/// Bits of a number.
+/// Bits of an entry.
 static constexpr int64_t kHolds = 1, kFails = 2;
 
 SymExpr TileKernel::tilesPerColumn() {
@@ -47,13 +46,14 @@ void TileKernel::makeTable() {
   table.array = program.addWorkspace(freshName("seen_tiles"), type);
 }
 
-/// The place of a strip's first column.
+/// Returns the place of a strip's first column.
 Value TileKernel::tablePlace(ScalarCode &code, Value strip) {
   return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, table, strip),
                                        code.index(kColumns));
 }
 
-/// Whether the guard holds nowhere, and everywhere, in the block's rows and a tile.
+/// Returns whether the guard holds nowhere, and whether it holds everywhere, in the block's rows
+/// and a tile.
 TileTruth TileKernel::readTable(ScalarCode &code, Value tile) {
   Value column =
       arith::DivUIOp::create(b, code.named("column"), tile, code.symbol(tilesPerColumn().str()));
@@ -77,8 +77,8 @@ TileTruth TileKernel::readTable(ScalarCode &code, Value tile) {
   return {lacks(kHolds), lacks(kFails)};
 }
 
-/// For each row and lane, whether the guard holds, and fails, at some of the keys from
-/// `first` on. Rows and keys behind the last stand for the last.
+/// Returns, per row and lane, whether the guard holds, and whether it fails, at some key from
+/// `first` on. Rows and keys are clamped to the last ones.
 Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
   Type truth = b.getI1Type();
   Values seen =
@@ -101,7 +101,6 @@ Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
   return seen;
 }
 
-/// x ∨ y of what is seen.
 Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
   Values inputs(x);
   llvm::append_range(inputs, y);
@@ -114,8 +113,8 @@ Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
              });
 }
 
-/// The pairs of a tile, a few columns at a time; a warp that has seen the guard hold and
-/// fail knows all that it is to know.
+/// Adds the pairs of a tile, a few columns at a time. A warp that has seen the guard both hold and
+/// fail skips the rest.
 Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
   Value steps = code.index(plan.shape.keys / kStep);
   return code.loop(
@@ -138,13 +137,13 @@ Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
       });
 }
 
-/// What the rows of the block see of one tile, added to what they see of those before.
+/// Adds one tile to the flags of the tiles before it.
 Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
   Value keys = code.symbol(plan.fold.getExtent());
   Value first = arith::MulIOp::create(b, code.named("first"), tile, code.index(plan.shape.keys));
   if (!predicate->tells())
     return addPairs(code, first, olds);
-  // What ranges say of the tile needs none of its pairs.
+  // If ranges decide the tile, none of its pairs is needed.
   clampLoads(code);
   Value end = arith::MinSIOp::create(
       b, code.loc, arith::AddIOp::create(b, code.loc, first, code.index(plan.shape.keys)), keys);
@@ -174,7 +173,7 @@ Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
       [&] { return addPairs(code, first, olds); });
 }
 
-/// Writes what each warp has seen of its rows.
+/// Stores each warp's flags for its rows.
 void TileKernel::storeSeen(ScalarCode &code, Values seen, Value column) {
   Value rowsEnd = code.symbol(extent(plan.nest.getExtents().size() - 1));
   for (Value &side : seen)
@@ -205,8 +204,8 @@ void TileKernel::storeSeen(ScalarCode &code, Values seen, Value column) {
   });
 }
 
-/// A warpgroup per 64 rows and column of the table, for every index of the axes that the
-/// guard is a function of.
+/// Emits a kernel with a warpgroup per 64 rows and column of the table, for every index of the axes
+/// that the guard depends on.
 void TileKernel::emitTable(const IRMapping &arrays) {
   hasFewValues = true;
   unsigned last = plan.nest.getExtents().size() - 1;

@@ -1,4 +1,4 @@
-//===- Tiles.cpp - the block of a kernel of tiles, and its producer --------===//
+//===- Tiles.cpp - block setup and producer of tile kernels ---------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -29,7 +29,7 @@ Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int6
   ring.tiles = device::SharedOp::create(b, named("_ring"), type);
   ring.full =
       device::BarriersOp::create(b, named("_full"), BarriersType::get(context, stages, 1), isOdd);
-  // One arrival per consuming warp.
+  // One arrival per consumer warp.
   if (withEmpty)
     ring.empty = device::BarriersOp::create(
         b, named("_empty"), BarriersType::get(context, stages, 4 * plan.shape.warpgroups));
@@ -43,7 +43,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
     return cast<StringAttr>(plan.nest.getNames()[axis]).getValue();
   };
   Value block = findBlock(code);
-  // No more than the blocks of the grid: divisions of 32 bits.
+  // At most the number of blocks, so that divisions have 32 bits.
   Value count = narrow(code, code.symbol(tiles())), tile, rest;
   auto divide = [&](Value x, Value y, StringRef name) -> Value {
     return arith::DivUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
@@ -57,8 +57,8 @@ void TileKernel::bindBlock(ScalarCode &code) {
     tile = place(rank == 1 ? block : remainder(block, count, descending ? "" : "tile"));
     rest = rank == 1 ? Value() : divide(block, count, rank == 2 ? nameOf(0) : "");
   } else {
-    // A group of outer indices, as many as have their keys' operands in so many bytes,
-    // goes through the tiles of rows together.
+    // Outer indices go through the tiles of rows in groups whose key operands fit into
+    // `groupBytes`, so that the L2 cache holds them.
     SymExpr outer(1);
     for (int64_t axis = 0; axis + 1 < rank; ++axis)
       outer = outer * *SymExpr::parse(extent(axis));
@@ -89,7 +89,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
   for (int64_t axis = rank - 2; axis > 0; --axis) {
     Value radix = code.symbol(extent(axis));
-    if (!predicate) // registers are few where lists follow
+    if (!predicate) // tile lists leave few registers
       radix = narrow(code, radix);
     code.bind(body.getArgument(axis), narrow(code, remainder(rest, radix, nameOf(axis))));
     rest = divide(rest, radix, axis == 1 ? nameOf(0) : "");
@@ -98,13 +98,13 @@ void TileKernel::bindBlock(ScalarCode &code) {
     code.bind(body.getArgument(0), narrow(code, rest));
 }
 
-/// What stands in front of the roles, numbers of tiles and indices of the block, is below
-/// 2^32: a grid has fewer blocks, and the copy engine takes no longer axis of rows or keys.
-/// A compiler that sees it keeps one register of each instead of two.
+/// Narrows tile numbers and block indices that are computed before the roles. They are below 2^32:
+/// a grid has fewer blocks, and TMA takes no longer axis of rows or keys. A compiler that knows
+/// this keeps one register of each instead of two.
 Value TileKernel::narrow(ScalarCode &code, Value number) { return code.narrow(number); }
 
-/// What is behind the tiles finds the numbers of the block in shared memory and its
-/// warpgroup's again, so that none of them takes a register while the tiles run.
+/// Rebinds the block's numbers for the epilogue: they are reread from shared memory, and the
+/// warpgroup's number is computed again. Hence none of them takes a register while the tiles run.
 void TileKernel::recallBlock(ScalarCode &code) {
   auto recall = [&](Value number) -> Value {
     Operation *op = number.getDefiningOp();
@@ -128,7 +128,7 @@ Value TileKernel::fromLast(ScalarCode &code, Value number) {
 
 static bool isZero(Value value) { return matchPattern(value, m_Zero()); }
 
-/// The larger or the smaller of two indices, one of them if they are the same symbol.
+/// Returns the larger or the smaller of two indices, without an op if they are the same symbol.
 template <typename Op> static Value extreme(ScalarCode &code, Value x, Value y) {
   auto s = x.getDefiningOp<device::SymbolOp>(), t = y.getDefiningOp<device::SymbolOp>();
   return s && t && s.getExpr() == t.getExpr() ? x : code.b.createOrFold<Op>(code.loc, x, y);
@@ -148,7 +148,7 @@ std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower, 
   return {low, high};
 }
 
-/// The tiles of keys that some row of the block needs.
+/// Finds the tiles of keys that some row of the block needs.
 void TileKernel::findRange(ScalarCode &code) {
   Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
   if (plan.fold.getPieces()) {
@@ -170,7 +170,7 @@ void TileKernel::findRange(ScalarCode &code) {
     endTile = narrow(code, arith::DivUIOp::create(b, code.named("end_tile"), up, size));
     return;
   }
-  // A tile range of no tile is empty whatever its ends are.
+  // If there are no keys, the range of tiles must be empty, wherever its ends are.
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, low, high);
   firstTile = arith::DivUIOp::create(b, code.named("first_tile"),
                                      arith::SelectOp::create(b, code.loc, some, low, zero), size);
@@ -181,9 +181,9 @@ void TileKernel::findRange(ScalarCode &code) {
   endTile = narrow(code, arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
 }
 
-/// The tiles of keys that every row of the block sees, a stretch of the others.
+/// Finds the tiles of keys that every row of the block sees, a contiguous part of the others.
 void TileKernel::findFullRange(ScalarCode &code) {
-  // Most products have zeros where a guard keeps something out.
+  // The tiles of most products have zeros where the guard excludes elements.
   if (plan.product && !plan.product->isMasked) {
     firstFull = firstTile;
     endFull = endTile;
@@ -194,7 +194,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
   bool isGuarded = !plan.fold.getBody().front().getOps<GuardOp>().empty();
   Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
   if (isGuarded) {
-    high = low; // none is known to be
+    high = low; // no tile is known to be full
     auto pieces = plan.fold.getPieces();
     if (pieces && pieces->size() == 1)
       if (auto piece = cast<PieceAttr>((*pieces)[0]); piece.getFull())
@@ -208,14 +208,14 @@ void TileKernel::findFullRange(ScalarCode &code) {
     Value sum = b.createOrFold<arith::AddIOp>(code.loc, positive, code.index(add));
     return arith::DivUIOp::create(b, code.named(name), sum, size);
   };
-  // All of them are at least 0.
+  // All operands are at least 0.
   auto between = [&](Value value, Value least, Value most, StringRef name) -> Value {
     Value up = isZero(least) ? value : b.createOrFold<arith::MaxSIOp>(code.loc, value, least);
     return isZero(up) ? up : arith::MinSIOp::create(b, code.named(name), up, most).getResult();
   };
   firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
-  // Integers have no tiles that are full unless their factor keeps the order.
+  // Scores of integers have no full tiles unless their factor keeps the order.
   auto isRead = [&](auto pair) {
     return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value;
   };
@@ -227,7 +227,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
         ordered = code.both(ordered, keepsOrder(code, code.eval(product.factor)));
       return Values{ordered};
     };
-    // What a factor is read from may be there only where the nest is chosen.
+    // The factor's loads may be in bounds only if the nest is selected.
     auto none = [&] { return Values{code.constant(b.getBoolAttr(false))}; };
     Value ordered = chosen ? code.branch(chosen, {b.getI1Type()}, all, none)[0] : all()[0];
     firstFull = arith::SelectOp::create(b, code.named("first_full"), ordered, firstFull, endTile);
@@ -246,8 +246,8 @@ void TileKernel::findFullRange(ScalarCode &code) {
       narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
 }
 
-/// The tile at a position: first those in front of the full ones and behind them,
-/// then the full ones. `masked` says which, if that is known.
+/// Returns the tile at a position: first the masked tiles, before and after the full ones, then the
+/// full tiles. `masked` tells which kind it is, if that is known.
 Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> masked) {
   if (predicate)
     return listedTile(code, position, masked);
@@ -269,14 +269,15 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
                                  add(endFull, sub(position, front)));
 }
 
-/// Rows beyond the last may compute anything but not read.
+/// Returns whether all rows of the block exist. Rows beyond the last may compute anything, but must
+/// not read memory.
 Value TileKernel::hasAllRows(ScalarCode &code) {
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
   return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end,
                                code.symbol(extent(plan.nest.getExtents().size() - 1)));
 }
 
-/// Stage and parity of the n-th tile of the block.
+/// Returns the stage and the parity of the block's n-th tile.
 std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
   Value stages = code.index(plan.shape.stages);
   Value stage = arith::RemUIOp::create(b, code.named("stage"), n, stages);
@@ -285,11 +286,10 @@ std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
   return {stage, parity};
 }
 
-/// A tile of an operand of a product: from `first` on along its rows, and from `column`, if there
-/// is one.
+/// Copies a tile of a product's operand, from `first` along its rows and from `column`, if given.
 void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value first, Value column,
                         const Ring &ring, Value stage) {
-  // What depends on the row is the same for all rows of the block.
+  // Terms of the row are the same for all rows of the block.
   code.open();
   code.bind(plan.nest.getBody().getArguments().back(), firstRow);
   Values coordinates;
@@ -330,7 +330,7 @@ void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
                          ring.tiles, stage, ring.full, stage);
 }
 
-/// Rings of what products read beside the carried operand.
+/// Creates the rings of prologue contractions, and that of the weights of `plan.product`.
 void TileKernel::makeProductRings(ScalarCode &code) {
   auto nameOf = [&](LoadOp load) {
     return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()];
@@ -368,7 +368,8 @@ void TileKernel::produce(ScalarCode &code) {
       copy(code, operand, at.first, ring, at.stage);
     }
   };
-  // The keys of the first tile come while consumers end the block before.
+  // In a persistent kernel, the keys of the first tile arrive while consumers end the previous
+  // block.
   Value start;
   if (goesOn()) {
     start = firstOfShare(code);
@@ -405,8 +406,8 @@ void TileKernel::produce(ScalarCode &code) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-/// Whether a block reads one element, which is in the array whatever else holds: along
-/// each axis the index is one of the nest's other axes, of the same extent.
+/// Returns whether a load reads one element per block that is always in bounds: the subscript of
+/// each axis is one of the nest's outer indices, with the axis's extent.
 bool TileKernel::isSameForBlock(LoadOp load) {
   auto type = load.getArray().getType();
   if (load.getTerms().size() != type.getRank() || load.getConstant() != "0")
@@ -459,12 +460,12 @@ LogicalResult TileKernel::run() {
            !deps.on(value, plan.fold.getBody().getArgument(0));
   };
   code.loc = plan.nest.getLoc();
-  // What the fold reads, also through values in front of it.
+  // Operations that the fold depends on, also outside of it.
   SetVector<Operation *> used;
   BackwardSliceOptions options;
   options.omitUsesFromAbove = false;
   (void)getBackwardSlice(plan.fold.getOperation(), &used, options);
-  // What the states read, not the guard alone.
+  // Those that the states depend on, not the guard alone.
   SetVector<Operation *> ofStates;
   options.omitBlockArguments = true;
   for (AccOp acc : rows::getAccs(plan.fold))
@@ -483,7 +484,7 @@ LogicalResult TileKernel::run() {
     if (isSameForBlock(load))
       readOnce.push_back(load);
     else if (code.isUniform(load.getResult()) && !plan.fold->isProperAncestor(load))
-      return; // in front of all tiles, at an address that the specification gives
+      return; // before all tiles, at its original address
     else {
       readsMemory = true;
       statesRead |=
@@ -523,13 +524,12 @@ LogicalResult TileKernel::run() {
   if (choice)
     chosen = code.eval(choice);
   findRange(code);
-  if (chosen && predicate) // no tile is asked for where nobody has written about it
+  if (chosen && predicate) // not selected: nobody has written the ranges
     endTile = arith::SelectOp::create(b, code.named("end_tile"), chosen, endTile, firstTile);
   predicate ? collectTiles(code) : findFullRange(code);
   findShare(code);
-  // A block whose nest is not chosen ends before it has copied anything, but for warpgroups that
-  // take turns: ptxas orders what they do between two barriers in another way then, which takes a
-  // fifth longer.
+  // A block whose nest is not selected ends before it copies anything. Ping-pong kernels are an
+  // exception: ptxas would order the code between two barriers in another way, which is slower.
   bool ends = chosen && !plan.shape.takesTurns;
   auto [consumer, producer] =
       goesOn() ? registersOfRoles()

@@ -1,4 +1,4 @@
-//===- WarpProducts.cpp - a nest as one product per warp ------------------===//
+//===- WarpProducts.cpp - matrix products by single warps -----------------===//
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
@@ -10,12 +10,12 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-/// Rows of a block, and indices of the fold that one instruction takes.
+/// Rows of a block, and the depth of one mma.sync.
 static constexpr int64_t kRows = 64, kDepth = 16;
-/// Terms that are added up without compensation.
+/// Terms that are summed without compensation.
 static constexpr int64_t kMostTerms = 1024;
-/// Columns whose sums a thread has registers for, and those of an axis of the nest, whose sums may
-/// be long: a thread then has three numbers for each.
+/// Columns whose sums fit into a thread's registers. For an axis of the nest they are fewer,
+/// because long sums take three numbers each.
 static constexpr int64_t kMostColumns = 128, kNestColumns = 64;
 
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ static constexpr int64_t kMostColumns = 128, kNestColumns = 64;
 
 static bool isHalf(Type type) { return type && (type.isBF16() || type.isF16()); }
 
-/// The one fold, its one state and the loop that stores it, if there is one.
+/// Finds the only fold, its only state and the loop that stores it, if there is one.
 static bool findFold(WarpProduct &product) {
   Block &body = product.nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
@@ -50,7 +50,7 @@ static bool findFold(WarpProduct &product) {
          rows::getYielded(acc.getValue()).getType().isF32();
 }
 
-/// An axis that the state carries, and the loop that stores it.
+/// Finds the axis of the state, which a loop stores.
 static bool findCarried(WarpProduct &product) {
   AccOp acc = product.acc;
   bool storesRow = !product.nest.getBody().getOps<StoreOp>().empty();
@@ -66,14 +66,14 @@ static bool findCarried(WarpProduct &product) {
   return true;
 }
 
-/// An axis of the nest, before that of the rows.
+/// Finds the columns as an axis of the nest, before that of the rows.
 static bool findColumns(WarpProduct &product) {
   auto indices = product.nest.getBody().getArguments();
   bool isShort = product.length && *product.length < kDepth;
   if (indices.size() < 2 || !product.acc.getExtents().empty() || isShort ||
       product.nest.getChoices())
     return false;
-  // Of a few rows or columns most of a block would be padding.
+  // With few rows or columns, most of a block would be padding.
   constexpr int64_t fewest = 8;
   for (StringRef extent : llvm::drop_begin(product.nest.getExtents().getAsValueRange<StringAttr>(),
                                            indices.size() - 2))
@@ -88,7 +88,7 @@ static bool findParts(WarpProduct &product) {
   return findFold(product) && (product.stores ? findCarried(product) : findColumns(product));
 }
 
-/// The type that a product of factors has where it is read as it is; null where it is computed.
+/// Returns the type of a factor that is a plain load; null if it is computed.
 static Type readType(ArrayRef<Value> factors) {
   LoadOp load = factors.size() == 1 ? rows::getReadElement(factors[0]) : LoadOp();
   return load ? load.getResult().getType() : Type();
@@ -107,22 +107,21 @@ static bool findOperands(WarpProduct &product, rows::Dependence &deps) {
     bool ofRow = deps.on(factor, row), ofColumn = deps.on(factor, column);
     if (ofRow && ofColumn)
       return false;
-    // What is of neither is multiplied where a thread has fewer elements: every warp has all
-    // columns.
+    // Factors of neither side go where a thread has fewer elements: every warp has all columns.
     bool isWithRow = ofRow || (!ofColumn && product.columns > kRows / 4);
     (isWithRow ? product.rowFactors : product.keyFactors).push_back(factor);
   }
   if (product.rowFactors.empty() || product.keyFactors.empty())
     return false;
-  // What is computed is rounded once to the type of the other operand, or to the one that is
-  // written.
+  // Computed operands are rounded once, to the type of the other operand or to the one in the
+  // specification.
   Type left = readType(product.rowFactors), right = readType(product.keyFactors);
   Type rounds = rows::roundsOperands(product.acc) ? *product.acc.getOperandType() : Type();
   if (!isHalf(left))
     left = rounds;
   if (!isHalf(right))
     right = rounds;
-  // Integers of i8 are exact in 16 bits, and so are sums of 1024 of their products in f32.
+  // Integers of i8 are exact in 16 bits, and sums of 1024 of their products are exact in f32.
   auto isInteger = [](ArrayRef<Value> factors) {
     return factors.size() == 1 && rows::getIntegerOf(factors[0]);
   };
@@ -189,7 +188,6 @@ private:
     return cast<StringAttr>(product.nest.getExtents()[axis]).getValue();
   }
   bool hasColumns() const { return !product.stores; }
-  /// Blocks along an axis.
   std::string blocks(unsigned axis) {
     int64_t size = axis + 1 == rank()                   ? kRows
                    : hasColumns() && axis + 2 == rank() ? product.columns
@@ -226,7 +224,7 @@ private:
 };
 } // namespace
 
-/// The operand b of mma.sync with all columns in every warp.
+/// Returns the layout of operand b of mma.sync, with all columns in every warp.
 device::LayoutAttr ProductKernel::keyLayout() {
   auto place = [](device::Place p) { return static_cast<int64_t>(p); };
   int64_t warp = place(device::Place::warp), lane = place(device::Place::lane),
@@ -281,7 +279,7 @@ Value ProductKernel::map(ScalarCode &code, StringRef name, ValueRange inputs,
   return element ? op.getResult(0) : Value();
 }
 
-/// Whether an index of an axis, whose blocks have so many, exists; null where each does.
+/// Returns whether an index of an axis exists, for blocks of `block` indices; null: always.
 Value ProductKernel::isBelow(ScalarCode &code, Value index, unsigned axis, int64_t block) {
   auto size = constantOf(extent(axis));
   if (size && *size % block == 0)
@@ -290,7 +288,7 @@ Value ProductKernel::isBelow(ScalarCode &code, Value index, unsigned axis, int64
                                code.symbol(extent(axis)));
 }
 
-/// Binds the column of a block with this number. Returns whether it exists; null where each does.
+/// Binds the column of a block with this number. Returns whether it exists; null: always.
 Value ProductKernel::bindColumn(ScalarCode &code, Value number) {
   if (!hasColumns()) {
     code.bind(product.column, number);
@@ -308,7 +306,8 @@ Value ProductKernel::inRange(ScalarCode &code, Value index) {
                                code.symbol(product.fold.getExtent()));
 }
 
-/// `inside` and the conditions, each evaluated only where those before it hold.
+/// Returns the conjunction of `inside` and the conditions, each evaluated only where those before
+/// it hold.
 Value ProductKernel::all(ScalarCode &code, ArrayRef<Value> conditions, Value inside) {
   for (Value condition : conditions)
     inside = inside ? code.branch(
@@ -318,7 +317,7 @@ Value ProductKernel::all(ScalarCode &code, ArrayRef<Value> conditions, Value ins
   return inside;
 }
 
-/// The product of factors, and 0 outside.
+/// Returns the product of factors, or 0 outside.
 Value ProductKernel::operand(ScalarCode &code, StringRef name, ArrayRef<Value> factors,
                              Value inside) {
   Type type = b.getF32Type();
@@ -337,7 +336,7 @@ Value ProductKernel::operand(ScalarCode &code, StringRef name, ArrayRef<Value> f
       [&] { return Values{code.constant(b.getFloatAttr(type, 0))}; })[0];
 }
 
-/// Operands in their 16 bits, which loses nothing of what was read.
+/// Rounds operands to 16 bits, which is exact for loaded ones.
 Value ProductKernel::rounded(ScalarCode &code, Value fragment) {
   auto layout = cast<device::FragmentType>(fragment.getType()).getLayout();
   return map(code, "packed", fragment, layout, product.element,
@@ -379,7 +378,7 @@ Value ProductKernel::steps(ScalarCode &code, Value sum, Value from, Value to) {
       })[0];
 }
 
-/// sum + part as it is rounded, and the rest with what rounding took.
+/// Returns sum + part as rounded, and `rest` plus the rounding error.
 std::pair<Value, Value> ProductKernel::addPart(ScalarCode &code, Value sum, Value rest,
                                                Value part) {
   auto layout = cast<device::FragmentType>(sum.getType()).getLayout();
