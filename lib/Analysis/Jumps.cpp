@@ -189,7 +189,7 @@ static bool isContinuous(arith::CmpFOp comparison) {
 }
 
 //===----------------------------------------------------------------------===//
-// What follows from values
+// Forward dependences
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> getMade(Operation *user) {

@@ -189,7 +189,7 @@ bool OnDemand::isInBounds(LoadOp load) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is needed
+// Needed operations
 //===----------------------------------------------------------------------===//
 
 bool OnDemand::mayFault(Value value) {
