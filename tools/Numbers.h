@@ -9,7 +9,7 @@
 
 namespace moa {
 
-/// The number that an option is given, within low to high.
+/// Reads the number of an option, from low to high.
 inline llvm::Expected<uint64_t> readNumber(const llvm::Twine &option, llvm::StringRef text,
                                            uint64_t low, uint64_t high) {
   uint64_t value = 0;
