@@ -187,9 +187,9 @@ class Kernel {
 public:
   const KernelInfo &info() const;
 
-  /// Status code of a call with a result that is not proved to be within its tolerance; the baseline
-  /// kernel computed it. `run` returns it if tolerances hold for every input or if no proof is
-  /// possible; `shown` also returns it for sampled tolerances.
+  /// Status code of a call with a result that is not proved to be within its tolerance; the
+  /// baseline kernel computed it. `run` returns it if tolerances hold for every input or if no
+  /// proof is possible; `shown` also returns it for sampled tolerances.
   static constexpr int32_t kNotShown = 15;
 
   /// Runs the kernel and then `shown`. `arrays` are the descriptors of the array parameters, inputs
@@ -337,8 +337,8 @@ public:
       unsigned output, const std::vector<std::vector<int64_t>> &indices,
       const Roundings &roundings = {}, const std::map<std::string, int64_t> &symbols = {});
   /// Returns the magnitudes of elements of one output, the denominators of the component-wise
-  /// error: the values, with absolute values taken of the terms of the outermost sums and of the
-  /// operations around them (docs/Spec.md, Def 24).
+  /// error. They are the values with absolute values taken of the terms of the outermost sums and
+  /// of the operations around them (docs/Spec.md, Def 24).
   std::optional<std::vector<double>>
   evaluateMagnitudes(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
                      unsigned output, const std::vector<std::vector<int64_t>> &indices,
