@@ -1,4 +1,4 @@
-// ===- CommandLine.cpp - checks of the command line -----------------------===//
+//===- CommandLine.cpp - checks of the command line -----------------------===//
 #include "tools/CommandLine.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"

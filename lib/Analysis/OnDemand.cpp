@@ -1,4 +1,4 @@
-// ===- OnDemand.cpp - on-demand evaluation and bounds of loads ------------===//
+//===- OnDemand.cpp - on-demand evaluation and bounds of loads ------------===//
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Analysis/Launched.h"
 #include "lib/Analysis/Subscripts.h"

@@ -1,4 +1,4 @@
-// ===- Recomputation.cpp - reductions computed more than once -------------===//
+//===- Recomputation.cpp - reductions computed more than once -------------===//
 #include "lib/Analysis/Recomputation.h"
 #include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/Passes.h"

@@ -1,4 +1,4 @@
-// ===- Recomputation.h - reductions computed more than once -*- C++ -*-===//
+//===- Recomputation.h - reductions computed more than once --- -*- C++ -*-===//
 //
 // Only outputs, temporaries and the states of a tile of rows are stored. A reduction that is
 // invariant in an enclosing loop is therefore recomputed in every iteration. A reduction that is

@@ -1,4 +1,4 @@
-// ===- RoundingErrorBounds.cpp - error bounds for passes ------------------===//
+//===- RoundingErrorBounds.cpp - error bounds for passes ------------------===//
 #include "lib/Analysis/RoundingErrorBounds.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "lib/Analysis/Passes.h"

@@ -1,4 +1,4 @@
-// ===- RoundingErrorFormats.h - formats of contraction operands -*- C++ -*-===//
+//===- RoundingErrorFormats.h - formats of contraction operands -*- C++ -*-===//
 //
 // The rounding errors of formats for contraction operands, and the error model of the operations of
 // every lowering [Def 26, Def 27 of docs/Errors.md].

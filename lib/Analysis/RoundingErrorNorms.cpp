@@ -1,4 +1,4 @@
-// ===- RoundingErrorNorms.cpp - norms of terms over an index --------------===//
+//===- RoundingErrorNorms.cpp - norms of terms over an index --------------===//
 #include "lib/Analysis/RoundingErrorWalk.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

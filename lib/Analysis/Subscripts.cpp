@@ -1,4 +1,4 @@
-// ===- Subscripts.cpp - subscripts of a flat address ----------------------===//
+//===- Subscripts.cpp - subscripts of a flat address ----------------------===//
 #include "lib/Analysis/Subscripts.h"
 
 using namespace mlir;

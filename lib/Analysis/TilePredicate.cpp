@@ -1,4 +1,4 @@
-// ===- TilePredicate.cpp - guards evaluated per tile ----------------------===//
+//===- TilePredicate.cpp - guards evaluated per tile ----------------------===//
 #include "lib/Analysis/TilePredicate.h"
 #include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

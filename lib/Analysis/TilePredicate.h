@@ -1,4 +1,4 @@
-// ===- TilePredicate.h - guards evaluated per tile -*- C++ -*-===//
+//===- TilePredicate.h - guards evaluated per tile ------------ -*- C++ -*-===//
 //
 // Consider a fold over j in a nest whose last index is i. Its guard p(i, j) is evaluated for a tile
 // of rows and a tile of fold indices at once, to one of three values: never true in the tile,

@@ -1,4 +1,4 @@
-// ===- GpuMachine.h - descriptions of GPUs for schedules -*- C++ -*-===//
+//===- GpuMachine.h - descriptions of GPUs for schedules ------ -*- C++ -*-===//
 //
 // A description is a JSON file; those in lib/Schedule/machines are compiled in. Every quantity has
 // a value, a unit and a source:

@@ -1,4 +1,4 @@
-// ===- GpuSchedule.cpp - resources of GPU schedules, checks and text ------===//
+//===- GpuSchedule.cpp - resources of GPU schedules, checks and text ------===//
 #include "lib/Schedule/GpuSchedule.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

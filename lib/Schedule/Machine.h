@@ -1,4 +1,4 @@
-// ===- Machine.h - descriptions of processors for schedules -*- C++ -*-===//
+//===- Machine.h - descriptions of processors for schedules --- -*- C++ -*-===//
 //
 // A machine description is a JSON file; those in lib/Schedule/machines are
 // compiled in. All keys are required:

@@ -1,4 +1,4 @@
-// ===- NestShape.cpp - shape of a nest for the cost model -----------------===//
+//===- NestShape.cpp - shape of a nest for the cost model -----------------===//
 #include "lib/Schedule/NestShape.h"
 #include "dialects/ONF/IR/ColumnsHint.h"
 #include "dialects/ONF/IR/Hints.h"

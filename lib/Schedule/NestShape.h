@@ -1,4 +1,4 @@
-// ===- NestShape.h - shape of a nest for the cost model -*- C++ -*-===//
+//===- NestShape.h - shape of a nest for the cost model ------- -*- C++ -*-===//
 #ifndef MOA_SCHEDULE_NESTSHAPE_H
 #define MOA_SCHEDULE_NESTSHAPE_H
 

@@ -1,4 +1,4 @@
-// ===- Nominal.cpp - counts with nominal sizes ----------------------------===//
+//===- Nominal.cpp - counts with nominal sizes ----------------------------===//
 #include "lib/Support/Nominal.h"
 
 using namespace moa;

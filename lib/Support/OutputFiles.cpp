@@ -1,4 +1,4 @@
-// ===- OutputFiles.cpp - atomic output of several files -------------------===//
+//===- OutputFiles.cpp - atomic output of several files -------------------===//
 
 #include "lib/Support/OutputFiles.h"
 #include "llvm/ADT/SmallString.h"

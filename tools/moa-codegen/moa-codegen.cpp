@@ -1,4 +1,4 @@
-// ===- moa-codegen.cpp - compiles a specification -------------------------===//
+//===- moa-codegen.cpp - compiles a specification -------------------------===//
 //
 // Turns flags into the options of moa::Compiler and writes the results. All outputs are generated
 // before the first one is written, so an error leaves no files.

@@ -1,4 +1,4 @@
-// ===- moa-opt.cpp - runs passes on .mlir and .moa files ------------------===//
+//===- moa-opt.cpp - runs passes on .mlir and .moa files ------------------===//
 //
 // Registers the project's dialects and passes with MLIR's optimiser driver. A file whose name ends
 // in `.moa` is a specification: the front end converts it to a module first.

@@ -1,4 +1,4 @@
-// ===- Arguments.cpp - arguments from the command line --------------------===//
+//===- Arguments.cpp - arguments from the command line --------------------===//
 
 #include "Arguments.h"
 #include "lib/Support/MathTerm.h"

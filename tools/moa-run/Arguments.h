@@ -1,4 +1,4 @@
-// ===- Arguments.h - arguments from the command line -*- C++ -*-===//
+//===- Arguments.h - arguments from the command line ---------- -*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_ARGUMENTS_H
 #define MOA_TOOLS_MOA_RUN_ARGUMENTS_H
 

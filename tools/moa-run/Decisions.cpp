@@ -1,4 +1,4 @@
-// ===- Decisions.cpp - decisions of a run ---------------------------------===//
+//===- Decisions.cpp - decisions of a run ---------------------------------===//
 #include "Decisions.h"
 #include "lib/Support/Tolerance.h"
 #include "llvm/ADT/StringExtras.h"

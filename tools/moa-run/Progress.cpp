@@ -1,4 +1,4 @@
-// ===- Progress.cpp - progress of long tasks ------------------------------===//
+//===- Progress.cpp - progress of long tasks ------------------------------===//
 
 #include "Progress.h"
 #include "llvm/Support/raw_ostream.h"

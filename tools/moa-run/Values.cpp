@@ -1,4 +1,4 @@
-// ===- Values.cpp - arguments and results of a kernel ---------------------===//
+//===- Values.cpp - arguments and results of a kernel ---------------------===//
 
 #include "Values.h"
 #include "lib/Support/HalfFloat.h"

@@ -1,4 +1,4 @@
-// ===- Values.h - arguments and results of a kernel -*- C++ -*-===//
+//===- Values.h - arguments and results of a kernel ----------- -*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_VALUES_H
 #define MOA_TOOLS_MOA_RUN_VALUES_H
 

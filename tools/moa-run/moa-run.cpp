@@ -1,4 +1,4 @@
-// ===- moa-run.cpp - runs a specification on arrays -----------------------===//
+//===- moa-run.cpp - runs a specification on arrays -----------------------===//
 //
 // Compiles for this CPU, runs, and compares with the reference interpreter.
 //
