@@ -1,4 +1,4 @@
-//===- Accuracy.h - options for sizes and errors -------------- -*- C++ -*-===//
+//===- Accuracy.h - options for sizes and errors ----------------*- C++ -*-===//
 #ifndef MOA_TOOLS_ACCURACY_H
 #define MOA_TOOLS_ACCURACY_H
 

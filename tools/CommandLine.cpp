@@ -30,7 +30,6 @@ static std::string nearest(StringRef name) {
   return found;
 }
 
-/// Returns the error of a flag whose value is missing or invalid.
 static std::optional<std::string> checkValue(const cl::Option &option, StringRef name,
                                              std::optional<StringRef> value, bool isLast) {
   if (option.getValueExpectedFlag() == cl::ValueRequired) {

@@ -1,4 +1,4 @@
-//===- CommandLine.h - checks of the command line ------------- -*- C++ -*-===//
+//===- CommandLine.h - checks of the command line ---------------*- C++ -*-===//
 #ifndef MOA_TOOLS_COMMANDLINE_H
 #define MOA_TOOLS_COMMANDLINE_H
 

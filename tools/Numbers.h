@@ -9,7 +9,6 @@
 
 namespace moa {
 
-/// Reads the number of an option, from low to high.
 inline llvm::Expected<uint64_t> readNumber(const llvm::Twine &option, llvm::StringRef text,
                                            uint64_t low, uint64_t high) {
   uint64_t value = 0;

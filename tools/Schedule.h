@@ -1,4 +1,4 @@
-//===- Schedule.h - reading a schedule ------------------------ -*- C++ -*-===//
+//===- Schedule.h - reading a schedule --------------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_SCHEDULE_H
 #define MOA_TOOLS_SCHEDULE_H
 

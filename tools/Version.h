@@ -1,4 +1,4 @@
-//===- Version.h - output of --version ------------------------ -*- C++ -*-===//
+//===- Version.h - output of --version --------------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_VERSION_H
 #define MOA_TOOLS_VERSION_H
 

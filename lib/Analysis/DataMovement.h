@@ -25,7 +25,6 @@
 
 namespace moa {
 
-/// Values of the user's symbols.
 using SymbolValues = std::map<std::string, int64_t>;
 
 /// Distinct elements of one input or output array. Inputs of rank 0 are passed by value and not
@@ -39,9 +38,7 @@ struct ArrayCount {
   std::string note;
 };
 
-/// One intermediate array of the classical evaluation.
 struct IntermediateArray {
-  /// The user's name, if the specification gives one.
   std::string name;
   /// "contraction", "reduction" or "point-wise".
   std::string kind;
@@ -49,7 +46,6 @@ struct IntermediateArray {
   SymExpr elements;
 };
 
-/// The counts of one kernel.
 struct DataMovementReport {
   std::string kernel;
   std::vector<ArrayCount> inputs, outputs;
@@ -81,11 +77,9 @@ struct DataMovementReport {
 DataMovementReport analyzeDataMovement(KernelOp kernel);
 
 namespace detail {
-/// Returns the intermediates of the classical evaluation.
 std::vector<IntermediateArray> countIntermediates(KernelOp kernel);
 /// Counts the distinct elements read of every input of rank 1 or more.
 std::vector<ArrayCount> countReads(KernelOp kernel);
-/// Returns the number of elements of an array type.
 SymExpr elementsOf(ArrayType type);
 } // namespace detail
 

@@ -20,7 +20,6 @@ class GuardReader {
 public:
   GuardReader(onf::ForOp nest, onf::FoldOp fold);
 
-  /// Returns the predicate of the guard and the ranges of its indices.
   IntervalProblem read(onf::GuardOp guard);
 
   /// Returns the value of a symbol of the problem, of type index, available before the fold: an
@@ -52,7 +51,6 @@ private:
   std::optional<llvm::SmallVector<Choice, 2>> placesOf(mlir::Value value);
   PredicateRef leafPredicate(mlir::Value value);
   PredicateRef comparison(mlir::arith::CmpIOp op);
-  /// A sum of terms with signs.
   using Sum = llvm::SmallVector<std::pair<mlir::Value, int64_t>>;
   std::optional<PredicateRef> nonNegativeSum(Sum terms, mlir::AffineExpr rest, unsigned splits);
   std::optional<Cases> integer(mlir::Value value);

@@ -1,4 +1,4 @@
-//===- Jumps.h - discontinuities of results ------------------- -*- C++ -*-===//
+//===- Jumps.h - discontinuities of results ---------------------*- C++ -*-===//
 //
 // Rounding errors of sums usually change the results that depend on them continuously, by a similar
 // amount in each row. If an error moves a value across a discontinuity, a few rows are far off, and
@@ -29,7 +29,6 @@ std::optional<Jump> findJump(llvm::ArrayRef<mlir::Value> values);
 /// operation.
 llvm::SmallVector<mlir::Value> getMade(mlir::Operation *user);
 
-/// Returns the stores that depend on an operation.
 llvm::SmallVector<onf::StoreOp> findStores(mlir::Operation *op);
 
 /// Describes the operation, its place and the remedy.

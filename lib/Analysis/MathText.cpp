@@ -169,7 +169,6 @@ std::string MathPrinter::address(ValueRange terms, ArrayAttr coefficients, Strin
   return llvm::join(parts, " + ");
 }
 
-/// Prints an operation of arith or math.
 MathTerm MathPrinter::ofScalar(Operation *op) {
   SmallVector<MathTerm> operands;
   for (Value operand : op->getOperands())
@@ -492,7 +491,6 @@ std::string MathPrinter::intervals(onf::KernelOp kernel) {
   return buffer;
 }
 
-/// Explains the notation that the text above uses.
 void MathPrinter::printLegend() {
   static const std::pair<StringRef, StringRef> notes[] = {
       {"@(", "A@(e): the element of A at offset e; A.s0, A.s1, … are its strides"},

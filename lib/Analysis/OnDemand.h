@@ -1,4 +1,4 @@
-//===- OnDemand.h - on-demand evaluation and bounds of loads -- -*- C++ -*-===//
+//===- OnDemand.h - on-demand evaluation and bounds of loads ----*- C++ -*-===//
 //
 // An element is read only if its value is needed. `select` needs only the chosen operand; `and` and
 // `or` need the right operand only if the left one does not decide. Most loads are inside their

@@ -1,4 +1,4 @@
-//===- Recomputation.h - reductions computed more than once --- -*- C++ -*-===//
+//===- Recomputation.h - reductions computed more than once -----*- C++ -*-===//
 //
 // Only outputs, temporaries and the states of a tile of rows are stored. A reduction that is
 // invariant in an enclosing loop is therefore recomputed in every iteration. A reduction that is
@@ -25,7 +25,6 @@ llvm::SetVector<mlir::BlockArgument> getTermIndices(onf::AccOp acc);
 /// function of indices over the same extents, wherever the states are.
 std::string describeTerms(onf::AccOp acc);
 
-/// A reduction whose elements are computed more than once.
 struct Recomputed {
   mlir::Location loc;
   std::string name;  ///< the user's definition, or the text of the reduction

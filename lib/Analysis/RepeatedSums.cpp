@@ -1,4 +1,4 @@
-//===- RepeatedSums.cpp - sums of products computed more than once --------===//
+//===- RepeatedSums.cpp - repeated sums of products -----------------------===//
 #include "lib/Analysis/RepeatedSums.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

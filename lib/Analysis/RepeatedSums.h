@@ -1,4 +1,4 @@
-//===- RepeatedSums.h - sums of products computed more than once -*- C++ -*-===//
+//===- RepeatedSums.h - repeated sums of products ---------------*- C++ -*-===//
 //
 // If a sum of products is computed at several places, all copies must have the same bits. Only a
 // sum that is computed once may use instructions other than ordered multiply-adds, such as bf16 dot

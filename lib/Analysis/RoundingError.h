@@ -27,7 +27,6 @@
 
 namespace moa {
 
-/// A factor of the terms of a contraction.
 struct ContractionOperand {
   std::string name; ///< "S.lhs": the definition of the contraction, and its side
   mlir::Location place;
@@ -57,7 +56,6 @@ struct ErrorBound {
   std::vector<std::string> reasons;
 };
 
-/// The values of a bound.
 struct ErrorNumbers {
   double relative, absolute, deepRelative, deepAbsolute;
   std::vector<double> contributions; ///< to `relative`; empty if the bound is ∞
@@ -71,14 +69,12 @@ public:
   ~RoundingErrorAnalysis();
 
   llvm::ArrayRef<ContractionOperand> operands() const;
-  /// Returns the names of the results.
   std::vector<std::string> results() const;
   /// Returns the numbers of the indices of the result that statistics may keep.
   std::vector<std::string> freeIndices(unsigned result) const;
   /// Returns an error if an operand of the assignment does not exist.
   llvm::Error check(const FormatAssignment &formats) const;
   ErrorBound bound(unsigned result, const FormatAssignment &formats = {}) const;
-  /// Returns the statistics that the bound needs.
   std::vector<MagnitudeStatistic> statistics(const ErrorBound &bound) const;
   /// Returns ∞ for all bounds if a condition does not hold.
   ErrorNumbers evaluate(const ErrorBound &bound, const ErrorBindings &bindings) const;

@@ -1,4 +1,4 @@
-//===- RoundingErrorBounds.h - error bounds for passes -------- -*- C++ -*-===//
+//===- RoundingErrorBounds.h - error bounds for passes ----------*- C++ -*-===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORBOUNDS_H
 #define MOA_ANALYSIS_ROUNDINGERRORBOUNDS_H
 

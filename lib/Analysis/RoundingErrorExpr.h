@@ -52,7 +52,6 @@ public:
   };
   using Terms = std::map<Factors, double, FactorsLess>;
 
-  /// Zero.
   ErrorExpr() = default;
   /// A constant, which must not be negative.
   ErrorExpr(double value);
@@ -106,7 +105,6 @@ struct ErrorExpr::Atom {
   std::vector<ErrorExpr> operands;
 };
 
-/// The values of the atoms of an expression.
 struct ErrorBindings {
   llvm::function_ref<std::optional<double>(const MagnitudeStatistic &)> statistic;
   llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> symbol;

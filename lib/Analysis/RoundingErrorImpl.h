@@ -1,4 +1,4 @@
-//===- RoundingErrorImpl.h - state of the error analysis ------ -*- C++ -*-===//
+//===- RoundingErrorImpl.h - state of the error analysis --------*- C++ -*-===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORIMPL_H
 #define MOA_ANALYSIS_ROUNDINGERRORIMPL_H
 

@@ -97,7 +97,6 @@ public:
   ErrorValue toAbsolute(ErrorValue x);
   /// Converts the shared errors to relative or absolute ones.
   ErrorValue collapse(ErrorValue x);
-  /// Adds an absolute error to x.
   void addAbsolute(ErrorValue &x, const ErrorExpr &amount);
   /// Returns x / least, where x is an absolute error.
   ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,

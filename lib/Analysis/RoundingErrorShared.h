@@ -1,4 +1,4 @@
-//===- RoundingErrorShared.h - errors shared by several values  -*- C++ -*-===//
+//===- RoundingErrorShared.h - errors shared by several values --*- C++ -*-===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORSHARED_H
 #define MOA_ANALYSIS_ROUNDINGERRORSHARED_H
 

@@ -1,4 +1,4 @@
-//===- Subscripts.h - subscripts of a flat address ------------ -*- C++ -*-===//
+//===- Subscripts.h - subscripts of a flat address --------------*- C++ -*-===//
 //
 // The address of a load is linear in the stride symbols of its array. The coefficient of an axis's
 // stride is the index along that axis, so the subscripts can be recovered.

@@ -1,4 +1,4 @@
-//===- TilePredicate.h - guards evaluated per tile ------------ -*- C++ -*-===//
+//===- TilePredicate.h - guards evaluated per tile --------------*- C++ -*-===//
 //
 // Consider a fold over j in a nest whose last index is i. Its guard p(i, j) is evaluated for a tile
 // of rows and a tile of fold indices at once, to one of three values: never true in the tile,
@@ -61,7 +61,6 @@ public:
   /// evaluated anywhere.
   bool needsPairs() const { return readsPairs; }
   mlir::Value getGuard() const { return guard; }
-  /// Returns the terms whose ranges `emit` needs.
   llvm::ArrayRef<TileTerm> getTerms() const { return terms; }
   /// Returns true if a value is the same for all rows and fold indices.
   bool isUniform(mlir::Value value) { return sidesOf(value) == 0; }

@@ -60,7 +60,6 @@ private:
   std::vector<std::pair<SymExpr, SymExpr>> multiples;
 };
 
-/// Returns the expression with variables replaced by their values.
 SymExpr replaced(const SymExpr &expr, const Variables &values);
 Condition replaced(const Condition &condition, const Variables &values);
 

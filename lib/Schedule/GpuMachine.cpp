@@ -89,7 +89,6 @@ static llvm::Error readQuantity(const json::Object &all, const Quantity &quantit
   return llvm::Error::success();
 }
 
-/// Checks the relations between quantities.
 static llvm::Error checkSense(const GpuMachine &m) {
   if (m.threadsPerBlock > m.threads)
     return refuse("expects no more threads per block than per SM, but got " +

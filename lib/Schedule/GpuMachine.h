@@ -1,4 +1,4 @@
-//===- GpuMachine.h - descriptions of GPUs for schedules ------ -*- C++ -*-===//
+//===- GpuMachine.h - descriptions of GPUs for schedules --------*- C++ -*-===//
 //
 // A description is a JSON file; those in lib/Schedule/machines are compiled in. Every quantity has
 // a value, a unit and a source:
@@ -46,7 +46,6 @@ struct GpuMachine {
   /// floats.
   int64_t workPerByte8 = 0, workPerByte16 = 0, workPerByteSplit = 0;
 
-  /// The source of each quantity.
   std::map<std::string, std::string> sources;
 
   /// Returns the registers per thread at the launch of a block of this many threads, if one block
@@ -60,7 +59,6 @@ std::string printGpuMachine(const GpuMachine &machine);
 /// Loads a compiled-in description by its name or architecture, or a file by its path.
 llvm::Expected<GpuMachine> loadGpuMachine(llvm::StringRef nameOrPath);
 
-/// Returns the compiled-in descriptions.
 std::vector<GpuMachine> knownGpuMachines();
 const llvm::ArrayRef<const char *> gpuMachineTexts();
 

@@ -280,7 +280,6 @@ static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string>
                 llvm::join(found, " ") + ">");
 }
 
-/// Checks the threads of a nest with one thread per row.
 static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
                              const GpuMachine &machine, const std::string &where) {
   if (schedule.pipeline)
@@ -346,7 +345,6 @@ static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
   return llvm::Error::success();
 }
 
-/// Prints the factors of an axis as in a schedule.
 static std::string printFactors(const AxisSchedule &axis) {
   std::string text;
   for (auto [resource, size] : axis.factors)
@@ -355,7 +353,6 @@ static std::string printFactors(const AxisSchedule &axis) {
   return text;
 }
 
-/// Checks a nest with lanes along its rows.
 static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
                               const std::string &where) {
   if (!nest.lanes)
@@ -378,7 +375,6 @@ static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
   return check(schedule.folds, expected.folds);
 }
 
-/// Checks a nest with vectors of columns.
 static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule,
                                 const std::string &where) {
   if (!nest.columns)

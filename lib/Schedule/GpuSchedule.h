@@ -67,7 +67,6 @@ struct TileColumns {
   bool isApart() const { return products > 1 || bytes == 1; }
 };
 
-/// A fold that can run with tiles.
 struct TileFold {
   std::optional<int64_t> extent;
   /// Lengths of the contractions that compute scores, and of the axes of the states. Rings store
@@ -77,7 +76,6 @@ struct TileFold {
   int64_t repaired = 0;
   /// Number of different computed operands of the states with axes.
   int64_t weights = 1;
-  /// States without axes.
   int64_t states = 0;
   /// Accumulator fragments of a tile other than its scores and weights.
   int64_t terms = 0;
@@ -93,7 +91,6 @@ struct TileFold {
   std::optional<int64_t> visited;
   /// Bytes of shared memory other than rings and barriers.
   int64_t listBytes = 0;
-  /// True if there are outer indices to group.
   bool canGroup = false;
   /// True if a block may stop at any tile and another block continue it (stream-K split). All
   /// blocks must visit the same indices. The fold must not be a product of arrays or have a
@@ -128,14 +125,12 @@ struct ColumnShape {
 
 struct GpuNest {
   std::vector<std::string> axes, folds;
-  /// Extents of the axes, if constant.
   std::vector<std::optional<int64_t>> extents;
   /// True if a fold has index intervals.
   bool hasPieces = false;
   /// The fold, if the nest can run with tiles; otherwise `why` gives the reason.
   std::optional<TileFold> fold;
   std::string why;
-  /// True if the nest can run with warps.
   bool isProduct = false;
   /// The distribution, if the nest can run with lanes along its rows.
   std::optional<LaneShape> lanes;
@@ -143,7 +138,6 @@ struct GpuNest {
   std::optional<ColumnShape> columns;
 };
 
-/// The resources of a tile kernel.
 struct TileNeeds {
   // Bytes of a block's shared memory.
   int64_t rowBytes = 0, stageBytes = 0, stages = 0, otherBytes = 0;

@@ -54,7 +54,6 @@ public:
   SmallVector<int64_t> row() const { return SmallVector<int64_t>(width + 1, 0); }
   unsigned column(unsigned point, unsigned digit) const { return 1 + point * digits + digit; }
 
-  /// Adds `sign` times the index of a point to a row.
   void addIndex(SmallVectorImpl<int64_t> &row, unsigned point, int64_t sign) const {
     int64_t weight = sign;
     for (unsigned k = digits; k > 0; --k) {

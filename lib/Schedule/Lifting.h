@@ -16,7 +16,6 @@ namespace moa {
 /// Returns the digits (c, d₁, …, d_k) of an index.
 llvm::SmallVector<int64_t> liftedDigits(llvm::ArrayRef<int64_t> innerSizes, int64_t index);
 
-/// Returns the index of digits.
 int64_t liftedIndex(llvm::ArrayRef<int64_t> innerSizes, llvm::ArrayRef<int64_t> digits);
 
 /// Returns ⌈n / (s₁·…·s_k)⌉, the size of the outermost factor.

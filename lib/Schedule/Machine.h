@@ -1,4 +1,4 @@
-//===- Machine.h - descriptions of processors for schedules --- -*- C++ -*-===//
+//===- Machine.h - descriptions of processors for schedules -----*- C++ -*-===//
 //
 // A machine description is a JSON file; those in lib/Schedule/machines are
 // compiled in. All keys are required:
@@ -27,7 +27,6 @@ struct Machine {
   std::vector<std::string> cpus, features;
   /// Widths of the vector registers, in bits, ascending.
   std::vector<int64_t> vectorBits;
-  /// Number of architectural vector registers.
   int64_t registers = 16;
   /// Vector multiply-adds per cycle at the largest width.
   int64_t fmaPerCycle = 1;
@@ -50,7 +49,6 @@ Machine hostMachine();
 /// Loads "host", a compiled-in description by its name, or a file by its path.
 llvm::Expected<Machine> loadMachine(llvm::StringRef nameOrPath);
 
-/// Returns the compiled-in descriptions.
 std::vector<Machine> knownMachines();
 const llvm::ArrayRef<const char *> machineTexts();
 

@@ -1,4 +1,4 @@
-//===- NestShape.h - shape of a nest for the cost model ------- -*- C++ -*-===//
+//===- NestShape.h - shape of a nest for the cost model ---------*- C++ -*-===//
 #ifndef MOA_SCHEDULE_NESTSHAPE_H
 #define MOA_SCHEDULE_NESTSHAPE_H
 
@@ -10,10 +10,8 @@
 
 namespace moa {
 
-/// A fold directly inside a nest.
 struct FoldShape {
   std::string name;
-  /// The extent if it is a compile-time constant.
   std::optional<int64_t> extent;
   /// Elements per index and per row: the sum of the extents of inner reductions, and the sum over
   /// states of the products of their extents.

@@ -1,4 +1,4 @@
-//===- Schedule.h - mapping of a kernel's axes to a machine --- -*- C++ -*-===//
+//===- Schedule.h - mapping of a kernel's axes to a machine -----*- C++ -*-===//
 //
 // A schedule is data: for every top-level nest the factors of each index, and for every fold of the
 // nest the factors of its range. It can be printed as JSON, edited and read back:

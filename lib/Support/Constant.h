@@ -1,4 +1,4 @@
-//===- Constant.h - values of expressions without symbols ----- -*- C++ -*-===//
+//===- Constant.h - values of expressions without symbols -------*- C++ -*-===//
 #ifndef MOA_SUPPORT_CONSTANT_H
 #define MOA_SUPPORT_CONSTANT_H
 

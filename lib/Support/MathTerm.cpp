@@ -9,7 +9,6 @@ using namespace moa;
 using llvm::StringRef;
 
 namespace {
-/// An infix operation.
 struct Infix {
   StringRef operation, symbol;
   MathTerm::Strength strength;

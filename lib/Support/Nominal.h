@@ -1,4 +1,4 @@
-//===- Nominal.h - counts with nominal sizes ------------------ -*- C++ -*-===//
+//===- Nominal.h - counts with nominal sizes --------------------*- C++ -*-===//
 #ifndef MOA_SUPPORT_NOMINAL_H
 #define MOA_SUPPORT_NOMINAL_H
 

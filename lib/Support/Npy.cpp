@@ -25,7 +25,6 @@ int64_t NpyArray::getNumElements() const {
 }
 
 namespace {
-/// Parses the dictionary of a header.
 class HeaderParser {
 public:
   explicit HeaderParser(StringRef text) : rest(text) {}

@@ -27,7 +27,6 @@ struct NpyArray {
 /// and truncated or too long files are errors that name the file.
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 
-/// Returns the contents of a .npy file.
 std::string writeNpy(llvm::StringRef type, llvm::ArrayRef<int64_t> shape,
                      llvm::ArrayRef<char> bytes);
 

@@ -1,4 +1,4 @@
-//===- OutputFiles.h - atomic output of several files --------- -*- C++ -*-===//
+//===- OutputFiles.h - atomic output of several files -----------*- C++ -*-===//
 #ifndef MOA_SUPPORT_OUTPUTFILES_H
 #define MOA_SUPPORT_OUTPUTFILES_H
 

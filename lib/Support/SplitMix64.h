@@ -1,4 +1,4 @@
-//===- SplitMix64.h - reproducible random numbers ------------- -*- C++ -*-===//
+//===- SplitMix64.h - reproducible random numbers ---------------*- C++ -*-===//
 #ifndef MOA_SUPPORT_SPLITMIX64_H
 #define MOA_SUPPORT_SPLITMIX64_H
 

@@ -34,7 +34,6 @@ public:
   };
   using Terms = std::map<Monomial, int64_t, MonomialLess>;
 
-  /// Zero.
   SymExpr() = default;
   SymExpr(int64_t value);
   static SymExpr symbol(llvm::StringRef name);

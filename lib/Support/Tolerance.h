@@ -16,7 +16,6 @@ namespace moa {
 /// The words after the number of a tolerance, in this order. They are not reserved.
 inline constexpr llvm::StringLiteral kRelativeWord = "relative", kSampledWord = "sampled";
 
-/// Returns true if an epsilon is positive and finite.
 inline bool isEpsilon(double value) { return std::isfinite(value) && value > 0; }
 
 /// Prints a positive number with the fewest digits that round-trip, but at most `digits`. For

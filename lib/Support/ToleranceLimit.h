@@ -1,4 +1,4 @@
-//===- ToleranceLimit.h - tolerances below the rounding of a type -*- C++ -*-===//
+//===- ToleranceLimit.h - tolerances below a type's rounding ----*- C++ -*-===//
 #ifndef MOA_SUPPORT_TOLERANCELIMIT_H
 #define MOA_SUPPORT_TOLERANCELIMIT_H
 

@@ -87,7 +87,6 @@ static int fail(const Twine &message) {
   return 1;
 }
 
-/// Returns an error for flags that are invalid or contradict each other.
 static std::optional<std::string> checkFlags() {
   if (inputs.size() != 1)
     return inputs.empty() ? std::string("there is no specification to compile; see moa-codegen "
@@ -151,7 +150,6 @@ static bool readSymbols(std::map<std::string, int64_t> &symbols) {
   return true;
 }
 
-/// An output, text or bytes, and its path.
 struct Artefact {
   std::string path;
   std::string contents;

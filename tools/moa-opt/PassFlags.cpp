@@ -1,4 +1,4 @@
-//===- PassFlags.cpp - passes and their options on the command line -------===//
+//===- PassFlags.cpp - checks of passes and their options -----------------===//
 #include "tools/moa-opt/PassFlags.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -1,4 +1,4 @@
-//===- PassFlags.h - passes and their options on the command line -*- C++ -*-===//
+//===- PassFlags.h - checks of passes and their options ---------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_OPT_PASSFLAGS_H
 #define MOA_TOOLS_MOA_OPT_PASSFLAGS_H
 

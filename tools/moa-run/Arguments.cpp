@@ -76,7 +76,6 @@ Expected<Words> splitWords(const std::vector<std::string> &words, const Twine &e
 }
 
 namespace {
-/// Converts the words to arguments.
 class ArgumentReader {
 public:
   ArgumentReader(Compilation &unit, const KernelInfo &info, const Words &words,

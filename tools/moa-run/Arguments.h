@@ -1,4 +1,4 @@
-//===- Arguments.h - arguments from the command line ---------- -*- C++ -*-===//
+//===- Arguments.h - arguments from the command line ------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_ARGUMENTS_H
 #define MOA_TOOLS_MOA_RUN_ARGUMENTS_H
 
@@ -7,7 +7,6 @@
 
 namespace moa {
 
-/// The arguments of one call of the kernel.
 struct Arguments {
   std::vector<Value> arrays; ///< inputs, in order
   std::vector<Value> outputs;

@@ -68,7 +68,6 @@ static double getRoundoff(const KernelInfo &info) {
   return kSingle;
 }
 
-/// Returns the rows to compare, in ascending order.
 static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows, std::mt19937_64 &generator) {
   std::set<int64_t> chosen;
   if (rows >= allRows) {
@@ -333,7 +332,6 @@ bool OutputCheck::explainMismatch() {
   return true;
 }
 
-/// Measures the error in the measure of the tolerance.
 bool OutputCheck::measureDelivered() {
   if (!error.allowed)
     return true;

@@ -14,7 +14,6 @@ using SymbolValues = std::map<std::string, int64_t>;
 /// Number of roundings of the machine per rounding of the interpreter.
 constexpr double kRoundings = 4;
 
-/// The error of one output against the interpreter.
 struct OutputError {
   std::string name;
   int64_t rows = 0, allRows = 0; ///< compared rows, and all rows

@@ -1,4 +1,4 @@
-//===- Decisions.h - decisions of a run ----------------------- -*- C++ -*-===//
+//===- Decisions.h - decisions of a run -------------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_DECISIONS_H
 #define MOA_TOOLS_MOA_RUN_DECISIONS_H
 

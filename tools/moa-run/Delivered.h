@@ -6,7 +6,6 @@
 
 namespace moa {
 
-/// The compared elements of a result.
 struct ComparedElements {
   std::vector<std::vector<int64_t>> indices;
   std::vector<double> found, expected;
@@ -34,7 +33,6 @@ DeliveredError getRelativeError(const ComparedElements &elements, double least);
 DeliveredError getComponentwiseError(const ComparedElements &elements,
                                      const std::vector<double> &magnitudes, double least);
 
-/// Returns the least positive number of an element type.
 double getLeastPositive(const std::string &elementType);
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- Progress.h - progress of long tasks -------------------- -*- C++ -*-===//
+//===- Progress.h - progress of long tasks ----------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_PROGRESS_H
 #define MOA_TOOLS_MOA_RUN_PROGRESS_H
 

@@ -139,7 +139,6 @@ std::string formatBytes(double bytes) {
 
 void Value::Free::operator()(char *memory) const { std::free(memory); }
 
-/// Returns the bytes of memory of this machine.
 static double getPhysicalMemory() {
   return double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
 }

@@ -1,4 +1,4 @@
-//===- Values.h - arguments and results of a kernel ----------- -*- C++ -*-===//
+//===- Values.h - arguments and results of a kernel -------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_VALUES_H
 #define MOA_TOOLS_MOA_RUN_VALUES_H
 
@@ -30,7 +30,6 @@ public:
 
   /// Returns a value rounded to the element type.
   double getRounded(double value) const;
-  /// Returns the multi-index of an element.
   std::vector<int64_t> getIndex(int64_t element) const;
 
   /// Returns a descriptor that borrows from this value.
@@ -70,7 +69,6 @@ void fillUniform(Value &value, uint64_t seed, double low, double high);
 /// Returns true for integer types, for example "i8" and "u8".
 bool isInteger(llvm::StringRef type);
 
-/// Parses the value of a scalar parameter.
 llvm::Expected<Scalar> parseScalar(const ParameterInfo &info, llvm::StringRef text);
 /// Returns a scalar rounded to the parameter's type.
 double getRounded(const ParameterInfo &info, const Scalar &scalar);

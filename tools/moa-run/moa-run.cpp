@@ -109,7 +109,6 @@ Expected<int64_t> getCheckedRows() {
   return rows;
 }
 
-/// The numeric values of flags.
 struct Numbers {
   int64_t checkedRows = 0;
   uint64_t seed = 0, repeat = 1, interleaving = 0;
