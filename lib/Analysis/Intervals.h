@@ -5,8 +5,8 @@
 // as pieces with symbolic bounds. A causal mask, for example, has one piece: tiles right of the
 // diagonal are skipped, and those left of it need no mask. The union of the pieces counts:
 //
-//     { j | ∃ i ∈ [d0, d1]: p(i, j) }  ⊆  ∪ [max visitLower, min visitUpper)
-//     [max fullLower, min fullUpper)   ⊆  { j | ∀ i ∈ [d0, d1]: p(i, j) }
+//    { j | ∃ i ∈ [d0, d1]: p(i, j) }  ⊆  ∪ [max visitLower, min visitUpper)
+//    [max fullLower, min fullUpper)   ⊆  { j | ∀ i ∈ [d0, d1]: p(i, j) }
 //
 // Visit bounds are the intersection of two sound projections:
 // - the rational shadow of the conjunct (Fourier–Motzkin elimination, MLIR's Presburger library);

@@ -20,7 +20,7 @@ def DeriveIntervalsPass : Pass<"onf-derive-intervals"> {
           full true … to (d0 + s1 − s2 + 1, …)>] of (…) { onf.guard %p … }
 
     **Requires** the onf contract. **Establishes** pieces whose union covers every
-    index that is not masked out, and whose full part is masked out for no row. The guard stays:
+    index that is not masked out, with full parts in which nothing is masked out. The guard stays:
     only blocks inside a full part may drop it. Pieces may overlap, so a lowering
     visits the union once. A remark names a fold whose guard bounds nothing.
     **Numerics**: exact. **Cost**: below a millisecond per fold.
@@ -84,7 +84,7 @@ def BoundErrorsPass : Pass<"dnf-bound-errors"> {
 
     - with the kernel's own formats;
     - with products of inputs in fp16p (f16 times a power of 2) and weighted sums in bf16;
-    - with the same in sums of two floats, fp16x2 and bf16x2;
+    - likewise with sums of two floats, in fp16x2 and bf16x2;
     - with all contractions in bf16, and in bf16x2.
 
     onf-adapt-precision reads the attribute.

@@ -134,7 +134,8 @@ std::string moa::describeTerms(onf::AccOp acc) { return Identity().of(acc); }
 //===----------------------------------------------------------------------===//
 
 /// Returns the indices of loops, folds and axes around the state's fold in which the state is
-/// invariant, outermost first. Counting (a constant term) is excluded: it is as cheap as a load.
+/// invariant, outermost first. Returns none for a constant term: counting costs no more than the
+/// loop.
 static SmallVector<BlockArgument> getRepeats(onf::AccOp acc) {
   Value term = acc.getValue().front().getTerminator()->getOperand(0);
   if (term.getDefiningOp<arith::ConstantOp>())

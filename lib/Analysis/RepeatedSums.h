@@ -21,7 +21,7 @@ public:
   /// Returns true if the sum may be computed a second time, by
   /// - another fold, not nested with its fold, over products of the same arrays; if the sum has one
   ///   array and a computed factor, the other one must have a computed factor too;
-  /// - the guard of its own fold, which is evaluated separately.
+  /// - the condition of a guard, which is evaluated separately.
   ///
   /// The attribute onf::kAloneAttr of the sum, if present, takes precedence.
   bool contains(onf::AccOp sum) const;

@@ -9,9 +9,9 @@ namespace moa {
 /// Attribute of a dnf kernel, and of the onf kernel lowered from it, with a result whose tolerance
 /// is component-wise and holds for every input. It is JSON with the bounds of such results:
 ///
-///     { "scores": [Q, K], "sums": [V], "atoms": […],
-///       "results": [{ "result": O, "indices": [b, h, n, k], "written": bound, "halves": bound,
-///                     "split": bound, "bf16": bound, "bf16x2": bound }] }
+///    { "scores": [Q, K], "sums": [V], "atoms": […],
+///      "results": [{ "result": O, "indices": [b, h, n, k], "written": bound, "halves": bound,
+///                    "split": bound, "bf16": bound, "bf16x2": bound }] }
 ///
 /// - "written": the kernel with its own formats;
 /// - "halves": contractions of two inputs in fp16p, all others in bf16;

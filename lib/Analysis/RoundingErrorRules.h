@@ -25,7 +25,7 @@ struct SharedError {
 /// The abstract value of a scalar x and of the computed x̂. Let x° be the majorant of x: x with
 /// absolute values pushed through sums and products. Then
 ///
-///     |x̂ − x| ≤ e^relative·(x° + absolute) − x°, and |x̂ − x| ≤ distance if that is set.
+///    |x̂ − x| ≤ e^relative·(x° + absolute) − x°, and |x̂ − x| ≤ distance if that is set.
 ///
 /// If `tight`, x° is |x|, and x̂ = r·x + β with |ln r| ≤ relative, |β| ≤ e^relative·absolute. Both
 /// hold after removing the shared errors: factors e^(Σ c·ε) if `exponential`, otherwise a sum Σ

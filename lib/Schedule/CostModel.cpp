@@ -4,16 +4,16 @@
 // counts elements of inner reductions, C elements of states. An element has w bytes, and the
 // second-level cache delivers B bytes per cycle.
 //
-//     shared   3·(I + C)·w / (rows·B)       data shared by all rows is staged per tile:
-//                                           read, written, read again
-//     states   (I + 2C)·w / (BN·B)          rows and states are swept once per block
-//     panel    C/u·w·(1 − ⅗L1/panel) / B    the values of one register panel of rows
-//                                           are read for every u elements of states
-//     values   4·w·(1 − L1/tile) / B        written, read, rewritten, read
-//     overhead 200 / (rows·BN)              per block and tile
-//     waste    rows/4096 · (I + C)/(L·fma)  with a guard and 4096 indices per row, half a
-//                                           tile's height is masked out; without a guard
-//                                           a sixteenth, for the cores of the last tile
+//    shared   3·(I + C)·w / (rows·B)       data shared by all rows is staged per tile:
+//                                          read, written, read again
+//    states   (I + 2C)·w / (BN·B)          rows and states are swept once per block
+//    panel    C/u·w·(1 − ⅗L1/panel) / B    the values of one register panel of rows
+//                                          are read for every u elements of states
+//    values   4·w·(1 − L1/tile) / B        written, read, rewritten, read
+//    overhead 200 / (rows·BN)              per block and tile
+//    waste    rows/4096 · (I + C)/(L·fma)  with a guard and 4096 indices per row, half a
+//                                          tile's height is masked out; without a guard
+//                                          a sixteenth, for the cores of the last tile
 //
 // A negative factor (1 − a/b) counts as 0. Register blocking u × v keeps u·v accumulators, v
 // operands and one broadcast in registers.

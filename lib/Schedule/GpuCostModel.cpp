@@ -3,17 +3,17 @@
 // Cycles of a multiprocessor for one tile: W consumers of 64 rows, BN keys, E = 64·W·BN pairs.
 // Rates come from the machine description:
 //
-//     tensor   Σ W·(2·64·BN·columns / tensor_16 + 20), columns padded as in the rings; for 8 bits
-//              padded to 32, with tensor_8; 20 cycles start a contraction
-//   special  E · special functions per pair / special
-//     issue    (E · operations per pair + 64·W · rescaled columns + W·128·100) / issue;
-//              an integer operation counts issue / integer; a tile costs about 100
-//              instructions of each thread in addition to its pairs
-//     shared   (rows that are not in registers, keys and operands of states, as read by the
-//              contractions of each consumer, and one write of a stage) / shared_bandwidth
-//     copy     bytes of a stage / (l2_bandwidth / multiprocessors)
-//     chain    the dependence chain of one consumer: its scores, its states and, without
-//              overlap, its sums, and 500 cycles of waiting
+//    tensor   Σ W·(2·64·BN·columns / tensor_16 + 20), columns padded as in the rings; for 8 bits
+//             padded to 32, with tensor_8; 20 cycles start a contraction
+//    special  E · special functions per pair / special
+//    issue    (E · operations per pair + 64·W · rescaled columns + W·128·100) / issue;
+//             an integer operation counts issue / integer; a tile costs about 100
+//             instructions of each thread in addition to its pairs
+//    shared   (rows that are not in registers, keys and operands of states, as read by the
+//             contractions of each consumer, and one write of a stage) / shared_bandwidth
+//    copy     bytes of a stage / (l2_bandwidth / multiprocessors)
+//    chain    the dependence chain of one consumer: its scores, its states and, without
+//             overlap, its sums, and 500 cycles of waiting
 //
 // A block takes all registers of a multiprocessor, so one is resident. Consumers overlap, but not
 // perfectly: the period of a tile is the 4-norm of tensor, special, issue, shared and chain, or the

@@ -91,7 +91,7 @@ public:
 } // namespace
 
 /// Proves that no index has two digit vectors that differ in digit k. Their difference e would have
-/// e_m| < s_m for all inner digits, e_k ≥ 1, and index 0.
+/// |e_m| < s_m for all inner digits, e_k ≥ 1, and index 0.
 static bool isInjective(ArrayRef<int64_t> sizes) {
   unsigned digits = sizes.size() + 1;
   for (unsigned k = 0; k < digits; ++k) {
