@@ -95,9 +95,9 @@ struct CompilerOptions {
   std::string plansFile;
   /// Also estimate the errors of the plans, and replace plans whose errors are too large.
   bool checksPlans = false;
-  /// Entry points return Kernel::kNotShown if results may exceed their tolerances: on a CPU for the
-  /// given inputs, on a GPU for some inputs. The compiler warns if a GPU needs `decisions` to check
-  /// its inputs.
+  /// Entry points return Kernel::kNotShown if results are not proved to be within their tolerances:
+  /// on a CPU for the given inputs, on a GPU if no proof is possible for any inputs. The compiler
+  /// warns if a GPU needs `decisions` to check its inputs.
   bool checksTolerances = true;
   /// Disabled laws of ψ-reduction and rules of the fold derivation, for tests. `intervals` disables
   /// the analysis of masks, `precision` and `low-rank` the passes that use tolerances.

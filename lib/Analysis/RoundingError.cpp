@@ -257,8 +257,8 @@ std::vector<double> RoundingErrorAnalysis::Impl::values(const FormatAssignment &
     // A value computed in the type of the format is already rounded to it.
     bool isAsComputed =
         format && (format->name == "f64" || (format->name == "f32" && !context.isDouble));
-    // Kernels in f64 do not flush operands. An element of bf16 may be multiplied as bf16 even if its
-    // operand has a wider format.
+    // Kernels in f64 do not flush operands. An element of bf16 may be multiplied as bf16 even if
+    // its operand has a wider format.
     const OperandFormat *read =
         !operand.isComputed && operand.type.isBF16() ? getFormatOf(operand.type) : format;
     if (read && !context.isDouble)
