@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace moa;
 
-/// The place of a value in a block `outer` around it: the op in that block, or null for an argument
-/// of the block; true if the value is inside that op; and the number of the value or of its region.
+/// The place of a value in a block `outer` that contains it: the op in that block, or null for an
+/// argument of the block; true if the value is inside that op; the number of the value or region.
 using Place = std::tuple<Operation *, bool, unsigned>;
 
 static Place getPlace(Value value, Block *outer) {
