@@ -1,4 +1,4 @@
-//===- Accuracy.h - what a tool is told of sizes and errors -----*- C++ -*-===//
+//===- Accuracy.h - options for sizes and errors ----------------*- C++ -*-===//
 #ifndef MOA_TOOLS_ACCURACY_H
 #define MOA_TOOLS_ACCURACY_H
 
@@ -9,11 +9,11 @@
 
 namespace moa {
 
-/// Options of both tools: what a specification is compiled for, and what results may lose.
+/// Options of both tools: sizes and targets of a specification, and tolerances of its results.
 struct CompilationFlags {
   explicit CompilationFlags(llvm::cl::OptionCategory &category)
       : optimization("O", llvm::cl::Prefix, llvm::cl::init(1), llvm::cl::value_desc("level"),
-                     llvm::cl::desc("How hard LLVM works on code for a CPU, 0 to 3 (default 1)"),
+                     llvm::cl::desc("LLVM's optimisation level for CPU code, 0 to 3 (default 1)"),
                      llvm::cl::cat(category)),
         settings("set", llvm::cl::value_desc("name=value"),
                  llvm::cl::desc("Set a size or an element type of the specification"),
@@ -21,50 +21,46 @@ struct CompilationFlags {
         tolerances(
             "within", llvm::cl::value_desc("result=number[,relative][,sampled]"),
             llvm::cl::desc(
-                "Let the compiler spend accuracy on a result, up to this error, whatever the "
-                "specification says"),
+                "Allow this error in a result, so that mixed precision may be used; overrides the "
+                "specification"),
             llvm::cl::cat(category)),
         spend("spend", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
               llvm::cl::desc(
-                  "Compute in fewer bits where results allow the error (within), from so many rows "
-                  "and keys "
-                  "on (default: where it pays); otherwise that is done where --decisions or "
-                  "--plans is given"),
+                  "Use mixed precision where results allow the error (within), from this number of "
+                  "rows and keys on (default: where it pays); without --spend, only with "
+                  "--decisions or --plans"),
               llvm::cl::cat(category)),
         pilot("pilot", llvm::cl::ValueOptional, llvm::cl::value_desc("multiply-adds"),
-              llvm::cl::desc("With --spend on a GPU, look at few rows and keys of a head first "
-                             "where it has more "
-                             "multiply-adds than that (default: 0; without the option, where "
-                             "--spend has no number and "
-                             "it pays)"),
+              llvm::cl::desc(
+                  "With --spend on a GPU, first sample few rows and keys of heads with more "
+                  "multiply-adds than this (default 0; without --pilot, where it pays, "
+                  "unless --spend has a number)"),
               llvm::cl::cat(category)),
         lowRank(
             "low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
             llvm::cl::desc(
-                "Let few keys stand for many where results allow the error (within), from so many "
-                "rows and keys on (default 32768); with --spend, fewer bits at indices where they "
-                "do not"),
+                "Approximate many keys by few where results allow the error (within), from this "
+                "number of rows and keys on (default 32768); with --spend, mixed precision at all "
+                "other indices"),
             llvm::cl::cat(category)),
         plans("plans", llvm::cl::value_desc("file"),
               llvm::cl::desc("Compile with the decisions of a file, as moa-run --calibrate writes "
-                             "it; nothing is "
-                             "estimated"),
+                             "it, and without estimates"),
               llvm::cl::cat(category)),
         checkPlans(
             "check-plans",
             llvm::cl::desc(
-                "Estimate with --plans too, and take more accurate plans where theirs are too far "
-                "off"),
+                "Estimate errors with --plans too, and take more accurate plans where an error is "
+                "too large"),
             llvm::cl::cat(category)),
         noToleranceCheck(
             "no-tolerance-check",
-            llvm::cl::desc("Leave out what tells whether results are shown to be within their "
-                           "tolerances: bounds "
-                           "that each call evaluates, what it returns of them, and warnings"),
+            llvm::cl::desc("Do not check tolerances: calls evaluate no bounds and return no code "
+                           "for results that may exceed them, and there are no warnings"),
             llvm::cl::cat(category)) {}
 
-  /// Tells the compiler. To it an empty text of plans is that there are none; an empty file is a
-  /// mistake.
+  /// Copies the options to the compiler's. The compiler takes an empty text of plans for none, so
+  /// an empty file is an error here.
   llvm::Error apply(CompilerOptions &compiler) const {
     compiler.optimization = optimization;
     compiler.settings.assign(settings.begin(), settings.end());
@@ -96,8 +92,8 @@ struct CompilationFlags {
     return plans.empty() ? llvm::Error::success() : readPlans(options);
   }
 
-  /// What a number that stands alone among these words was meant for, with what separates it from a
-  /// message, or nothing.
+  /// Explains a stray number among `words` that was meant as the value of an option, as the end of
+  /// a message. Returns an empty string if there is none.
   std::string explainNumber(const std::vector<std::string> &words) const {
     for (const std::string &word : words)
       for (const llvm::cl::opt<std::string> *option : {&spend, &pilot, &lowRank})
@@ -115,7 +111,7 @@ struct CompilationFlags {
   llvm::cl::opt<bool> checkPlans, noToleranceCheck;
 
 private:
-  /// From how many keys on an option applies, if it is given.
+  /// Reads the number of keys of an option, if it is given.
   static llvm::Error readKeys(const llvm::cl::opt<std::string> &option, int64_t otherwise,
                               int64_t &keys) {
     llvm::StringRef text = option.getValue();

@@ -1,4 +1,4 @@
-//===- CommandLine.cpp - the words of a command line, checked -------------===//
+//===- CommandLine.cpp - checks of the command line -----------------------===//
 #include "tools/CommandLine.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -12,7 +12,7 @@ namespace moa {
 
 static std::string dashed(StringRef name) { return (name.size() == 1 ? "-" : "--") + name.str(); }
 
-/// The flag whose name is nearest, if it is near enough to be meant.
+/// Returns the flag with the nearest name, if it is similar enough.
 static std::string nearest(StringRef name) {
   unsigned best = 1 + name.size() / 3;
   std::string found;
@@ -30,7 +30,6 @@ static std::string nearest(StringRef name) {
   return found;
 }
 
-/// Of a flag of ours: a value that it lacks or does not take.
 static std::optional<std::string> checkValue(const cl::Option &option, StringRef name,
                                              std::optional<StringRef> value, bool isLast) {
   if (option.getValueExpectedFlag() == cl::ValueRequired) {
@@ -40,7 +39,7 @@ static std::optional<std::string> checkValue(const cl::Option &option, StringRef
       return dashed(name) + " takes a value: " + form;
     return std::nullopt;
   }
-  // A pass, which may be given repeatedly, has options of its own.
+  // A pass may be given repeatedly and has options of its own.
   bool isSwitch = option.ValueStr.empty() && option.getValueExpectedFlag() == cl::ValueOptional &&
                   option.getNumOccurrencesFlag() == cl::Optional;
   static const std::set<StringRef> truths = {"true",  "TRUE",  "True",  "1",
@@ -66,7 +65,7 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
     if (equals != StringRef::npos)
       value = body.drop_front(equals + 1);
     auto found = options.find(name);
-    // A letter with its value behind it.
+    // A one-letter flag with its value attached, as -O2.
     if (auto letter = options.find(name.take_front(1));
         found == options.end() && body.size() > 1 && llvm::isDigit(body[1]) &&
         letter != options.end() && letter->second->getFormattingFlag() == cl::Prefix) {
@@ -74,7 +73,7 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
       value = body.drop_front(1);
       name = name.take_front(1);
     }
-    // MLIR's driver declares its -o when it parses.
+    // MLIR's driver declares -o only when it parses.
     if (found == options.end() && name == "o") {
       if (value || k + 1 < argc) {
         k += !value;

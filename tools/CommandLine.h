@@ -1,4 +1,4 @@
-//===- CommandLine.h - the words of a command line, checked -----*- C++ -*-===//
+//===- CommandLine.h - checks of the command line ---------------*- C++ -*-===//
 #ifndef MOA_TOOLS_COMMANDLINE_H
 #define MOA_TOOLS_COMMANDLINE_H
 
@@ -8,12 +8,12 @@
 
 namespace moa {
 
-/// What is wrong with the flags among the words of a command line, before they are
-/// parsed: a flag that there is not, with the nearest one that there is; one without its
-/// value, with a value that it does not take, or given twice.
+/// Returns the first error in the flags of a command line, before they are parsed. Errors are
+/// unknown flags (with the nearest known one), missing or invalid values, and flags given twice.
 std::optional<std::string> findWrongFlag(int argc, char **argv);
 
-/// findWrongFlag, written to standard error in the name of the tool.
+/// Prints the error of findWrongFlag to standard error, prefixed by the tool; returns false without
+/// one.
 bool refuseWrongFlag(int argc, char **argv, llvm::StringRef tool);
 
 } // namespace moa

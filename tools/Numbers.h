@@ -9,7 +9,6 @@
 
 namespace moa {
 
-/// The number that an option is given, within low to high.
 inline llvm::Expected<uint64_t> readNumber(const llvm::Twine &option, llvm::StringRef text,
                                            uint64_t low, uint64_t high) {
   uint64_t value = 0;

@@ -1,4 +1,4 @@
-//===- Schedule.h - the schedule a tool is given ----------------*- C++ -*-===//
+//===- Schedule.h - reading a schedule --------------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_SCHEDULE_H
 #define MOA_TOOLS_SCHEDULE_H
 
@@ -9,8 +9,8 @@
 
 namespace moa {
 
-/// Takes the schedule from a file. To the library an empty text is the cost
-/// model's schedule; an empty file is a mistake.
+/// Reads the schedule from a file. The library takes an empty text for the cost model's schedule,
+/// so an empty file is an error here.
 inline llvm::Error readSchedule(llvm::StringRef path, CompilerOptions &options) {
   auto text = llvm::MemoryBuffer::getFile(path);
   if (!text)

@@ -1,4 +1,4 @@
-//===- Version.h - what --version prints ------------------------*- C++ -*-===//
+//===- Version.h - output of --version --------------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_VERSION_H
 #define MOA_TOOLS_VERSION_H
 
@@ -8,8 +8,8 @@
 
 namespace moa {
 
-/// Makes --version print the project's version and that of LLVM. Called before
-/// the command line is parsed.
+/// Makes --version print the versions of the project and of LLVM. Must be called before the command
+/// line is parsed.
 inline void setVersionPrinter() {
   llvm::cl::SetVersionPrinter(
       [](llvm::raw_ostream &os) { os << "MoA " MOA_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });

@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace moa;
 
-/// The operation of arith that a function is on floats, if it is written between its
-/// operands; comparisons also have a predicate.
+/// Returns the float operation of arith that stands for a function with an infix sign, and the
+/// predicate of a comparison. Returns an empty name for functions in call syntax.
 static std::pair<StringRef, int64_t> infixOf(ScalarFn fn) {
   switch (fn) {
   case ScalarFn::add:
@@ -44,7 +44,7 @@ static std::pair<StringRef, int64_t> infixOf(ScalarFn fn) {
   }
 }
 
-/// The sign of a function in `+.*` and `+/`.
+/// Returns the sign of a function in `+.*` and `+/`.
 static StringRef signOf(StringRef function) {
   return llvm::StringSwitch<StringRef>(function)
       .Case("add", "+")
@@ -69,7 +69,7 @@ static MathTerm extentTerm(StringRef text) {
   return {text.str(), atom ? MathTerm::Atom : MathTerm::Sum};
 }
 
-/// Axis 0 is the one that is meant if none is given.
+/// Returns ", axis", or nothing for axis 0, the default.
 static std::string axisArgument(int64_t axis) { return axis ? ", " + std::to_string(axis) : ""; }
 
 ArrayText::ArrayText(Block &body, ArrayAttr inputs) {
@@ -80,7 +80,7 @@ ArrayText::ArrayText(Block &body, ArrayAttr inputs) {
     auto named = dyn_cast<NameLoc>(op.getLoc());
     if (!named || op.getNumResults() != 1 || !isa<ArrayType>(op.getResult(0).getType()))
       continue;
-    // A conversion that the language inserted is no definition of its own.
+    // A conversion inserted by the front end is not a definition of the user's.
     if (auto conversion = dyn_cast<CastOp>(op); conversion && conversion.getImplicit())
       continue;
     std::string name = named.getName().str();
@@ -123,7 +123,7 @@ MathTerm ArrayText::map(MapOp op) const {
   return call(stringifyScalarFn(op.getFn()), arguments);
 }
 
-/// K[I, _, J]: an axis that passes through is _; those behind the last index are left out.
+/// Prints K[I, _, J]. An axis without an index is _; axes after the last index are left out.
 MathTerm ArrayText::psi(PsiOp op) const {
   SmallVector<std::string> entries;
   for (auto [axis, index] : llvm::zip(op.getDims(), op.getIndices())) {
@@ -133,7 +133,7 @@ MathTerm ArrayText::psi(PsiOp op) const {
   return {of(op.getInput()).at(MathTerm::Atom) + "[" + llvm::join(entries, ", ") + "]"};
 }
 
-/// take(A, n), drop(A, k), or both; with the axis if it is not the first.
+/// Prints take(A, n), drop(A, k), or both, with the axis if it is not the first.
 MathTerm ArrayText::slice(SliceOp op) const {
   std::string text = of(op.getInput()).text;
   std::string axis = axisArgument(op.getAxis());

@@ -9,20 +9,20 @@
 
 namespace moa {
 
-/// Writes whole arrays as expressions in the operators of the language, with the
-/// user's names: `exp(S − max/ S)`. Conversions that change no value are left out. A
-/// name that is defined several times gets a prime for each later definition: of
-/// `S = …; S = mask(p, S)` the first is S′.
+/// Prints whole arrays as expressions in the operators of the language, with the user's names, for
+/// example `exp(S − max/ S)`. Conversions that change no value are left out. If a name is defined
+/// several times, every definition but the last gets one prime for each later one. For example, in
+/// `S = …; S = mask(p, S)` the first definition is S′.
 class ArrayText {
 public:
-  /// `body` holds the operators, its arguments are the inputs.
+  /// `body` holds the operators; its arguments are the inputs.
   ArrayText(mlir::Block &body, mlir::ArrayAttr inputs);
 
-  /// The array by its name if it has one, else by what it computes.
+  /// Returns the name of the array if it has one, and its definition otherwise.
   MathTerm of(mlir::Value array) const;
-  /// What the array computes, its operands by name where they have one.
+  /// Returns the expression that defines the array. Operands with a name are printed by name.
   MathTerm definition(mlir::Value array) const;
-  /// The user's name, or nothing.
+  /// Returns the user's name, or an empty string.
   llvm::StringRef name(mlir::Value array) const;
 
 private:

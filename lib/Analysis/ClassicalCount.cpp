@@ -1,12 +1,11 @@
 //===- ClassicalCount.cpp - intermediates of operator-by-operator evaluation ===//
 //
-// [Def 18]. The operators of a kernel are views, generators, contractions,
-// reductions and point-wise operators. Point-wise operators that are connected
-// form groups as large as a single loop can be: a group never needs a value
-// that is computed from its own results outside of it. Every contraction and
-// reduction writes an array, and so does every group for each of its values
-// that is used outside. A group overwrites a contraction or reduction of the
-// same size that nothing else reads. An output is no intermediate.
+// [Def 18]. The operators of a kernel are views, generators, contractions, reductions and
+// point-wise operators. Connected point-wise operators are fused into maximal groups, one loop
+// each. A group must be convex: it may not depend on a value outside that depends on the group.
+// Every contraction and reduction writes an array. A group writes one array for each of its values
+// that is used outside. It reuses the array of a contraction or reduction of the same size that
+// only the group reads. Outputs are not intermediates.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/DataMovement.h"
@@ -29,7 +28,7 @@ private:
 
   static bool isView(Operation *op);
   static bool isPointwise(Operation *op) { return isa<MapOp, CastOp, MaskOp>(op); }
-  /// The op a value is a view of; none for inputs and generated arrays.
+  /// Returns the operator whose result the value views; null for inputs and generated arrays.
   Operation *producerOf(Value value) const;
   void classify();
   void makeGroups();
@@ -41,7 +40,7 @@ private:
 
   Block &body;
   llvm::SmallPtrSet<Operation *, 32> generated;
-  /// Operators that compute an array, in order, and who uses each, views skipped.
+  /// The operators that compute an array, in order, and the users of each, looking through views.
   std::vector<Operation *> nodes;
   llvm::DenseMap<Operation *, llvm::SetVector<Operation *>> users;
   llvm::SmallPtrSet<Operation *, 8> outputs;
@@ -61,7 +60,8 @@ Operation *ClassicalCount::producerOf(Value value) const {
   return op && !generated.contains(op) ? op : nullptr;
 }
 
-/// Arrays made of indices and scalars alone are computed where they are used.
+/// Classifies the operators. Arrays that depend on indices and scalars alone are generated: they
+/// are computed where they are used and have no memory.
 void ClassicalCount::classify() {
   auto isFree = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -89,7 +89,7 @@ void ClassicalCount::classify() {
   }
 }
 
-/// No path leaves the group and comes back.
+/// Returns true if no path leaves the group and comes back.
 bool ClassicalCount::isConvex(const Group &group) const {
   llvm::SetVector<Operation *> outside;
   auto visit = [&](Operation *op, bool fromOutside) {
@@ -143,7 +143,7 @@ bool ClassicalCount::isUsedOutside(Operation *op) const {
          llvm::any_of(it->second, [&](Operation *user) { return !group.contains(user); });
 }
 
-/// The group's value that takes the place of a contraction or reduction.
+/// Returns the value of a group that reuses the array of a contraction or reduction.
 Operation *ClassicalCount::absorberOf(Operation *op) const {
   auto it = users.find(op);
   if (it == users.end() || outputs.contains(op))

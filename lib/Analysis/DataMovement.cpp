@@ -1,4 +1,4 @@
-//===- DataMovement.cpp - the report and its two texts --------------------===//
+//===- DataMovement.cpp - report as text and as JSON ----------------------===//
 #include "lib/Analysis/DataMovement.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -16,7 +16,7 @@ SymExpr moa::detail::elementsOf(ArrayType type) {
 }
 
 DataMovementReport moa::analyzeDataMovement(KernelOp kernel) {
-  // Equal arrays are one array: the counts are those of the merged copy.
+  // Count on a copy after CSE, so that equal arrays are one array.
   OwningOpRef<KernelOp> copy = kernel.clone();
   IRRewriter rewriter(kernel.getContext());
   DominanceInfo dominance(*copy);
@@ -63,7 +63,7 @@ static std::optional<int64_t> valueOf(const SymExpr &expr, const SymbolValues &s
   });
 }
 
-/// Bytes of one element in memory; booleans take one.
+/// Returns the bytes of one element in memory; booleans take one.
 static int64_t bytesOf(Type type) {
   return isa<IndexType>(type) ? 8 : (type.getIntOrFloatBitWidth() + 7) / 8;
 }

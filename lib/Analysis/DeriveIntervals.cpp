@@ -24,7 +24,7 @@ static void markUsed(ArrayRef<AffineExpr> expressions, llvm::BitVector &used) {
     });
 }
 
-/// The pieces with symbols renumbered to the used ones, in order.
+/// Builds the pieces, with the used symbols renumbered from 0 in order.
 static ArrayAttr makePieces(ArrayRef<Interval> intervals, const llvm::BitVector &used,
                             MLIRContext *context) {
   SmallVector<AffineExpr> renumbered(used.size(), getAffineConstantExpr(0, context));
@@ -44,7 +44,7 @@ static ArrayAttr makePieces(ArrayRef<Interval> intervals, const llvm::BitVector 
   return ArrayAttr::get(context, pieces);
 }
 
-/// A predicate that holds nowhere: one piece that is never entered.
+/// Returns an empty piece, for a predicate that is false everywhere.
 static Interval nothing(MLIRContext *context) {
   Interval result;
   AffineExpr zero = getAffineConstantExpr(0, context);
@@ -84,7 +84,7 @@ llvm::Error moa::deriveFoldIntervals(onf::FoldOp fold) {
   return llvm::Error::success();
 }
 
-/// The largest of the lower bounds, or the smallest of the upper ones, of a piece for one row.
+/// Returns the largest lower bound or the smallest upper bound of a piece for one row.
 static std::optional<int64_t> boundOf(AffineMap map, int64_t row, ArrayRef<int64_t> bounds,
                                       bool isLower) {
   Builder b(map.getContext());

@@ -1,10 +1,9 @@
-//===- DistinctElements.cpp - which input elements the outputs need -------===//
+//===- DistinctElements.cpp - input elements that the outputs need --------===//
 //
-// [Def 17]. Walks from every output element at a symbolic index down to the
-// inputs. What arrives at an input is an access: an index whose entries are
-// expressions of loop indices, and the conditions (masks, selections) under
-// which it is read. An access counts exactly if its entries are independent
-// ranges and a witness shows that every element is read under the conditions.
+// [Def 17]. Walks from every output element, at a symbolic index, down to the inputs. Each visit of
+// an input is an access: an index of expressions in loop indices, and the conditions (masks,
+// selections) under which it is read. An access is counted exactly if the entries of its index are
+// independent ranges and a witness proves that every element is read under the conditions.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/DataMovement.h"
@@ -18,13 +17,13 @@ using namespace moa::detail;
 
 namespace {
 
-/// One index entry: an expression, or the value of an array.
+/// One entry of an index: an expression, or nothing if it is an element of an array.
 using Entry = std::optional<SymExpr>;
 using Index = std::vector<Entry>;
 using Operands = std::vector<std::pair<Value, Index>>;
 
-/// A demand for the elements of a value: all those whose index is reached by
-/// some value of the variables under the conditions.
+/// A demand for the elements of a value whose index is reached by some assignment of the variables
+/// that satisfies the conditions.
 struct Demand {
   Value value;
   Index index;
@@ -133,7 +132,7 @@ void ReadCount::demandOutputs() {
   }
 }
 
-/// A variable of an operator; the same name whenever it is asked for.
+/// Returns the variable of an operator; repeated calls return the same name.
 SymExpr ReadCount::variable(Operation *op, const SymExpr &extent, Demand &demand,
                             unsigned position) {
   unsigned number = numbers.try_emplace(op, numbers.size()).first->second;
@@ -184,7 +183,7 @@ Entry plus(const Entry &entry, const SymExpr &offset) {
 
 ArrayType typeOf(Value value) { return cast<ArrayType>(value.getType()); }
 
-/// Where the operands of a computing operator are needed for one element.
+/// Returns the operands of a computing operator and their indices, for one element of its result.
 Operands ReadCount::operandsAt(Operation *op, Demand &demand) {
   const Index &index = demand.index;
   Operands operands;
@@ -227,7 +226,7 @@ Operands ReadCount::operandsAt(Operation *op, Demand &demand) {
   return operands;
 }
 
-/// The index into the operand of a view other than ψ.
+/// Returns the index into the operand of a view other than ψ.
 Index ReadCount::viewIndex(Operation *op, const Index &index) {
   ArrayType type = typeOf(op->getOperand(0));
   Index at = index;
@@ -247,7 +246,7 @@ Index ReadCount::viewIndex(Operation *op, const Index &index) {
       entry =
           SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()), type.getExtent(rotate.getAxis()));
   } else {
-    // reshape, and what is not known: visitOp follows whole arrays.
+    // Reshape and unknown views: visitOp demands the whole operand.
     at.assign(type.getRank(), std::nullopt);
   }
   return at;
@@ -263,7 +262,7 @@ bool ReadCount::mayBeAbsent(Value value) {
   Operation *op = value.getDefiningOp();
   if (!inserted || !op || isa<ReduceOp, InnerOp>(op))
     return it->second;
-  // Absent only where both operands are.
+  // A default fills absent elements: the result is absent only if both operands are.
   if (auto map = dyn_cast<MapOp>(op); map && map.getFn() == ScalarFn::otherwise)
     return absence[value] =
                llvm::all_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
@@ -277,7 +276,7 @@ void ReadCount::requirePresence(Value value, const Index &index, Demand &demand)
   requirePresence(value, index, demand, asked);
 }
 
-/// Adds the conditions under which a value is present.
+/// Adds the conditions under which a value is present (not masked out).
 void ReadCount::requirePresence(Value value, const Index &index, Demand &demand,
                                 std::set<std::string> &asked) {
   Demand inner;
@@ -294,7 +293,7 @@ void ReadCount::requirePresence(Value value, const Index &index, Demand &demand,
     requirePresence(operand, at, demand, asked);
 }
 
-/// A demand for a whole array, under no condition.
+/// Returns true if the demand is for a whole array without conditions.
 bool isWhole(const Demand &demand) {
   std::set<std::string> names;
   auto type = cast<ArrayType>(demand.value.getType());
@@ -308,9 +307,9 @@ bool isWhole(const Demand &demand) {
   return demand.conditions.empty();
 }
 
-/// Point-wise operators and contractions need an operand only where all of
-/// them are present; a selection only where it is chosen, the right operand of
-/// and, or on booleans only where the left one does not decide.
+/// Demands the operands of an operator. Point-wise operators and contractions need an operand only
+/// where all operands are present. A selection needs an operand only where it is chosen. The right
+/// operand of a boolean and/or is needed only where the left one does not decide.
 void ReadCount::visitOp(Operation *op, const Demand &from) {
   Demand demand = from;
   auto operands = operandsAt(op, demand);
@@ -326,12 +325,12 @@ void ReadCount::visitOp(Operation *op, const Demand &from) {
                  cast<ArrayType>(map.getType()).getElementType().isInteger(1);
   for (auto [k, entry] : llvm::enumerate(operands)) {
     auto &[operand, at] = entry;
-    // Whether an element is present must be known before it is absent.
+    // A mask needs its predicate also where the element is absent.
     bool isPredicate = isa<MaskOp>(op) && k == 0;
     Demand next = isPredicate ? demand : present;
     if (selects && k > 0)
       next.require(condition(map.getInputs()[0], operands[0].second, k == 2));
-    // The second one where the first is absent.
+    // The default is needed where the first operand is absent.
     if (fills && k > 0) {
       next = demand;
       next.require(Condition());
@@ -341,7 +340,7 @@ void ReadCount::visitOp(Operation *op, const Demand &from) {
     next.value = operand;
     next.index = at;
     if (isa<ReshapeOp>(op)) {
-      // The whole to the whole; a part of it is not followed.
+      // A whole result needs the whole operand; the part needed for a partial result is unknown.
       ArrayType type = cast<ArrayType>(operand.getType());
       for (unsigned axis = 0; axis < type.getRank(); ++axis)
         next.index[axis] = variable(op, type.getExtent(axis), next, axis);
@@ -372,9 +371,9 @@ std::vector<std::string> variablesIn(const SymExpr &expr, const Variables &varia
   return result;
 }
 
-/// Entries c, c + v, c − v, v / c and (v + k) % c, where v is a variable used in
-/// no other entry and c and k have none, are ranges. Variables that stand alone go to
-/// `taken` with their extent, as every value of theirs is an element.
+/// Sets `range` for an entry c, c + v, c − v, v / c or (v + k) % c, where v is a variable used in
+/// no other entry, and c and k contain no variables. Adds v to `taken` with its extent, as every
+/// value of v then reads an element of its own. Returns false for all other entries.
 bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range,
                         Variables &taken) {
   auto names = variablesIn(entry, demand.variables);
@@ -407,15 +406,15 @@ bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &
     range.count = c;
   else
     return false;
-  // Conditions on v itself would have to be followed through the quotient.
+  // Conditions on v would have to be translated to the quotient.
   for (const Condition &condition : demand.conditions)
     if (StringRef(condition.text()).contains(names[0]))
       return false;
   return taken.emplace(names[0], extent).second;
 }
 
-/// Number of values of v / c for 0 ≤ v < extent. For c = extent / r, where r
-/// divides the extent, it is r.
+/// Returns the number of values of v / c for 0 ≤ v < extent. This is r if c = extent / r and r
+/// divides the extent.
 SymExpr ReadCount::quotients(const SymExpr &extent, const SymExpr &c) const {
   if (c.getTerms().size() == 1 && c.getTerms().begin()->first.size() == 1) {
     const auto &[atom, power] = c.getTerms().begin()->first[0];

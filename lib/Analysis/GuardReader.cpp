@@ -26,7 +26,7 @@ static AffineExpr literal(int64_t value, MLIRContext *context) {
 // Dependence
 //===----------------------------------------------------------------------===//
 
-/// Whether a value may change with the lane index or the fold index.
+/// Returns true if a value may change with the lane index or the fold index.
 bool GuardReader::depends(Value value) {
   auto known = dependence.find(value);
   if (known != dependence.end())
@@ -50,8 +50,8 @@ bool GuardReader::depends(Value value) {
   return result;
 }
 
-/// Whether an array has elements whenever the nest's body runs: then a load that
-/// is legal at every fold index is legal before a fold over an empty range too.
+/// Returns true if an array has elements whenever the nest's body runs. Then a load that is legal
+/// at every fold index is also legal before a fold over an empty range.
 bool GuardReader::isNeverEmpty(ArrayType type) {
   return llvm::all_of(type.getShape(), [&](StringAttr extent) {
     int64_t size;
@@ -113,7 +113,7 @@ unsigned GuardReader::addSymbol(Symbol symbol) {
   return number;
 }
 
-/// An extent expression: each product of the polynomial is one symbol.
+/// Converts an extent expression; each product of the polynomial becomes one symbol.
 std::optional<AffineExpr> GuardReader::extent(StringRef text) {
   auto expression = SymExpr::parse(text);
   if (!expression)
@@ -134,7 +134,7 @@ std::optional<AffineExpr> GuardReader::extent(StringRef text) {
         plain &= isSymbol;
         product += (product.empty() ? "" : "*") + (isSymbol ? atom->text : "(" + atom->text + ")");
       }
-    // Symbols are sizes; quotients and remainders may be of either sign.
+    // Symbols are sizes and so not negative; quotients and remainders may have either sign.
     unsigned number = addSymbol({Value(), SymExpr::parse(product)->str(), plain, false, {}});
     result = result + getAffineSymbolExpr(number, context) * coefficient;
   }
@@ -177,8 +177,8 @@ Value GuardReader::materialise(unsigned number, OpBuilder &builder) {
   return arith::MinSIOp::create(builder, loc, value, high);
 }
 
-/// The choices, free of both indices, under which a symbol may be computed; nothing
-/// where it may fault and some choice depends on the indices.
+/// Returns the conditions, all free of both indices, under which a symbol may be computed. Returns
+/// nothing if the value may fault and a condition depends on the indices or cannot be hoisted.
 std::optional<SmallVector<GuardReader::Choice, 2>> GuardReader::placesOf(Value value) {
   SmallVector<Choice, 2> when;
   if (path.empty() || !(onDemand.mayFault(value) || onDemand.mayDivideByZero(value)))
@@ -232,7 +232,7 @@ GuardReader::Cases GuardReader::single(AffineExpr e) const {
   return {{Predicate::constant(true), e}};
 }
 
-/// The function on every pair of cases.
+/// Applies the function to every pair of cases.
 template <typename Function>
 std::optional<GuardReader::Cases> GuardReader::map(Value a, Value b, Function function) {
   auto left = integer(a), right = integer(b);
@@ -249,8 +249,8 @@ std::optional<GuardReader::Cases> GuardReader::map(Value a, Value b, Function fu
   return result;
 }
 
-/// An integer value; a value free of both indices that is not affine in simpler
-/// ones is a symbol.
+/// Reads an integer value. A value without either index that is not affine in simpler ones becomes
+/// a symbol.
 std::optional<GuardReader::Cases> GuardReader::integer(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *owner = argument.getOwner()->getParentOp();
@@ -280,7 +280,7 @@ std::optional<GuardReader::Cases> GuardReader::affine(Value value) {
   }
   if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::ExtUIOp>(op))
     return conversion(op);
-  // Narrow integers wrap around, in sight of no index.
+  // Narrow integers wrap around, indices do not.
   if (auto type = dyn_cast<IntegerType>(value.getType()); type && type.getWidth() < 64)
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
@@ -318,7 +318,7 @@ std::optional<GuardReader::Cases> GuardReader::conversion(Operation *op) {
   return integer(source);
 }
 
-/// min, max and select, by cases.
+/// Reads min, max and select, case by case.
 std::optional<GuardReader::Cases> GuardReader::selection(Operation *op) {
   auto select = dyn_cast<arith::SelectOp>(op);
   bool isMin = isa<arith::MinSIOp>(op);
@@ -371,7 +371,7 @@ static std::optional<int64_t> positiveConstant(Value value) {
   return known;
 }
 
-/// Shifts by a constant and masks 2^k − 1, as products, quotients, remainders.
+/// Reads shifts by a constant and masks 2^k − 1 as products, quotients and remainders.
 std::optional<GuardReader::Cases> GuardReader::bits(Operation *op) {
   Value source = op->getOperand(0), amount = op->getOperand(1);
   if (isa<arith::AndIOp>(op)) {
@@ -391,8 +391,8 @@ std::optional<GuardReader::Cases> GuardReader::bits(Operation *op) {
              [&](AffineExpr a, AffineExpr) { return left ? a * factor : a.floorDiv(factor); });
 }
 
-/// Quotients and remainders by a positive constant; those that truncate towards
-/// zero split by the sign of the dividend unless it is known.
+/// Reads quotients and remainders by a positive constant. If they truncate towards zero and the
+/// sign of the dividend is unknown, the result has one case per sign.
 std::optional<GuardReader::Cases> GuardReader::division(Value value, Operation *op) {
   if (!isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::RemSIOp, arith::DivUIOp,
            arith::RemUIOp>(op))
@@ -432,7 +432,7 @@ std::optional<GuardReader::Cases> GuardReader::division(Value value, Operation *
 // Predicates
 //===----------------------------------------------------------------------===//
 
-/// A predicate that is asked for only where a condition holds, or does not hold.
+/// Reads a predicate that is evaluated only if `condition` equals `holds`.
 PredicateRef GuardReader::predicateWhere(Value condition, bool holds, Value value) {
   path.emplace_back(condition, holds);
   PredicateRef result = predicate(value);
@@ -469,7 +469,7 @@ PredicateRef GuardReader::predicate(Value value) {
   return leafPredicate(value);
 }
 
-/// A truth value free of both indices is a symbol in {0, 1}.
+/// A truth value without either index becomes a symbol in {0, 1}.
 PredicateRef GuardReader::leafPredicate(Value value) {
   auto when = depends(value) || !canHoist(value) ? std::nullopt : placesOf(value);
   if (when) {
@@ -482,9 +482,9 @@ PredicateRef GuardReader::leafPredicate(Value value) {
   return Predicate::makeUnknown(unknowns.try_emplace(value, unknowns.size()).first->second);
 }
 
-/// Σ sign·term + rest ≥ 0. A maximum is not negative where one operand is not, a
-/// minimum where both are, and the reverse under a negative sign: this keeps one
-/// convex piece where a distinction of cases would make several.
+/// Reads Σ sign·term + rest ≥ 0. A maximum is ≥ 0 if one operand is, a minimum if both are; a
+/// negative sign swaps the two. This keeps one convex piece where distinguishing cases would make
+/// several.
 std::optional<PredicateRef> GuardReader::nonNegativeSum(Sum terms, AffineExpr rest,
                                                         unsigned splits) {
   for (size_t k = 0; k < terms.size(); ++k) {
@@ -580,7 +580,7 @@ IntervalProblem GuardReader::read(onf::GuardOp guard) {
   problem.predicate = predicate(guard.getCondition());
   auto extents = nest.getExtents().getAsValueRange<StringAttr>();
   SmallVector<StringRef> sizes(extents.begin(), extents.end());
-  // An extent whose text cannot be read safely is a symbol as a whole.
+  // An extent whose text cannot be parsed safely becomes one symbol.
   auto sizeOf = [&](StringRef text) {
     if (auto e = extent(text))
       return *e;

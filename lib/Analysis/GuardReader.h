@@ -1,9 +1,8 @@
 //===- GuardReader.h - from a guard to a predicate --------------*- C++ -*-===//
 //
-// Reads the condition of an `onf.guard` as a predicate on the index of the
-// enclosing nest's last axis and the fold's index. What does not depend on
-// these two is a symbol; what depends on them and is not quasi-affine is an
-// unknown.
+// Reads the condition of an `onf.guard` as a predicate on two indices: that of the nest's last axis
+// and that of the fold. A value that depends on neither is a symbol. A value that depends on them
+// and is not quasi-affine is an unknown.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_GUARDREADER_H
@@ -21,30 +20,29 @@ class GuardReader {
 public:
   GuardReader(onf::ForOp nest, onf::FoldOp fold);
 
-  /// The guard's predicate with the box of its indices.
   IntervalProblem read(onf::GuardOp guard);
 
-  /// The value of a symbol of the problem, of type index, available before the
-  /// fold: an existing value, or operations created by `builder`. Values that
-  /// may be as wide as 64 bits are clamped to ±2^56, which changes the truth of
-  /// no comparison with indices and keeps the bounds from overflowing.
+  /// Returns the value of a symbol of the problem, of type index, available before the fold: an
+  /// existing value, or operations created by `builder`. A value that may be as wide as 64 bits is
+  /// clamped to ±2^56. This changes no comparison with an index and keeps the bounds from
+  /// overflowing.
   mlir::Value materialise(unsigned symbol, mlir::OpBuilder &builder);
 
 private:
-  /// An integer by cases; the conditions cover everything.
+  /// One case of an integer; the conditions of all cases together cover everything.
   struct Case {
     PredicateRef condition;
     mlir::AffineExpr value;
   };
   using Cases = llvm::SmallVector<Case, 1>;
-  /// A condition, and whether it holds.
+  /// A condition, and the value that it has.
   using Choice = std::pair<mlir::Value, bool>;
   struct Symbol {
-    mlir::Value value;      // or
+    mlir::Value value;      // either a value, or
     std::string expression; // an integer expression over the kernel's symbols
     bool nonNegative = false;
     bool clamp = false;
-    /// When the value may be asked for; 0 otherwise.
+    /// Conditions under which the value may be computed without a fault; empty if it never faults.
     llvm::SmallVector<Choice, 2> when;
   };
 
@@ -53,7 +51,6 @@ private:
   std::optional<llvm::SmallVector<Choice, 2>> placesOf(mlir::Value value);
   PredicateRef leafPredicate(mlir::Value value);
   PredicateRef comparison(mlir::arith::CmpIOp op);
-  /// A sum of signed values.
   using Sum = llvm::SmallVector<std::pair<mlir::Value, int64_t>>;
   std::optional<PredicateRef> nonNegativeSum(Sum terms, mlir::AffineExpr rest, unsigned splits);
   std::optional<Cases> integer(mlir::Value value);
@@ -79,7 +76,7 @@ private:
   onf::FoldOp fold;
   mlir::MLIRContext *context;
   OnDemand onDemand;
-  llvm::SmallVector<Choice> path; // what holds where the value being read is asked for
+  llvm::SmallVector<Choice> path; // conditions that hold where the current value is evaluated
   std::vector<Symbol> symbols;
   llvm::SmallVector<mlir::AffineExpr> facts;
   llvm::DenseMap<mlir::Value, bool> dependence;

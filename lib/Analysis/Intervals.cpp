@@ -9,7 +9,7 @@ using namespace moa;
 using presburger::IntegerPolyhedron;
 using presburger::PresburgerSpace;
 
-// Dimensions of every expression behind this line.
+// Dimensions of all expressions below.
 enum : unsigned {
   tileFirst = 0,
   tileLast = 1,
@@ -22,7 +22,7 @@ enum : unsigned {
 static constexpr int64_t conditionScale = int64_t(1) << 48;
 
 namespace {
-/// A restriction of j by an expression free of it, or a condition.
+/// A bound on j by an expression e without j, or a condition e ≥ 0.
 struct Bound {
   enum Kind { Lower, Upper, Condition } kind; // j ≥ e, j ≤ e, e ≥ 0
   AffineExpr e;
@@ -34,14 +34,12 @@ using Bounds = SmallVector<Bound>;
 // Systems of inequalities
 //===----------------------------------------------------------------------===//
 
-/// Inequalities over the dimensions, the symbols, and one variable per floored
-/// quotient that occurs.
+/// Linear inequalities over the dimensions, the symbols, and one variable per floored quotient.
 class System {
 public:
   explicit System(unsigned numSymbols) : numSymbols(numSymbols) {}
 
-  /// Adds e ≥ 0; an expression out of safe range is left out, and false comes
-  /// back.
+  /// Adds e ≥ 0. Returns false, and adds nothing, if e is out of safe range.
   bool add(AffineExpr e) {
     auto row = makeRow(e);
     if (!row)
@@ -50,7 +48,7 @@ public:
     return true;
   }
 
-  /// Whether no rational point exists. Sound as a proof of emptiness.
+  /// Returns true if no rational point exists, which proves that no integer point does.
   bool isEmpty() const {
     unsigned width = numVars();
     presburger::Simplex simplex(width);
@@ -62,8 +60,8 @@ public:
   unsigned numVars() const { return numDims + numSymbols + quotients.size(); }
   unsigned getNumQuotients() const { return quotients.size(); }
 
-  /// The polyhedron with the variables in the order dimensions, symbols,
-  /// quotients, all as set dimensions.
+  /// Returns the polyhedron with dimensions, symbols and quotients, in this order, as set
+  /// dimensions.
   IntegerPolyhedron polyhedron() const {
     IntegerPolyhedron result(PresburgerSpace::getSetSpace(numVars()));
     for (const auto &row : rows)
@@ -72,8 +70,8 @@ public:
   }
 
 private:
-  // Columns: dimensions, symbols, quotients; the constant is kept apart because
-  // quotients are appended while rows exist.
+  // Columns: dimensions, symbols, quotients. The constant is stored separately because later rows
+  // append quotients.
   struct Row {
     SmallVector<int64_t> columns;
     int64_t constant = 0;
@@ -147,17 +145,17 @@ public:
         last(getAffineDimExpr(tileLast, context)), fold(getAffineDimExpr(foldIndex, context)),
         lane(getAffineDimExpr(laneIndex, context)) {}
 
-  /// The piece of a conjunct; nothing when it is empty.
+  /// Returns the piece of a conjunct, or nothing if it is empty.
   std::optional<Interval> run(const Conjunct &conjunct);
-  /// 0 ≤ d0 ≤ d1 < lane extent, 0 ≤ j < fold extent, and the facts.
+  /// Returns the system 0 ≤ d0 ≤ d1 < lane extent, 0 ≤ j < fold extent, and the facts.
   System contextSystem() const;
-  /// The system's inequality for a bound, with `j` as the fold index.
+  /// Returns the inequality of a bound, with `j` as the fold index.
   static AffineExpr inequality(const Bound &bound, AffineExpr j);
-  /// The bounds of the visit interval found last.
+  /// The bounds of the visit interval that `run` found last.
   Bounds visitBounds;
 
 private:
-  /// Rewrites d0 = i, d1 = j of the problem to this file's dimensions.
+  /// Maps d0 = i, d1 = j of the problem to this file's dimensions.
   AffineExpr import(AffineExpr e) const { return e.replaceDims({lane, fold}); }
   bool endpoints(AffineExpr atom, Mode mode, Bounds &bounds) const;
   std::optional<AffineExpr> extreme(AffineExpr e, bool maximum) const;
@@ -200,9 +198,9 @@ AffineExpr Projection::inequality(const Bound &bound, AffineExpr j) {
   return bound.e;
 }
 
-/// The greatest (least) value of e over i ∈ [d0, d1], occurrence by occurrence
-/// of i: an upper (lower) bound always, exact where i occurs once or all
-/// occurrences are monotone in the same sense.
+/// Returns a bound on e over i ∈ [d0, d1], by interval arithmetic on each occurrence of i: an upper
+/// bound if `maximum` is true, else a lower one. The bound is exact if i occurs once or all
+/// occurrences are monotone in the same direction.
 std::optional<AffineExpr> Projection::extreme(AffineExpr e, bool maximum) const {
   auto form = linearize(e);
   if (!form)
@@ -230,8 +228,8 @@ bool Projection::endpoints(AffineExpr atom, Mode mode, Bounds &bounds) const {
   return e && solve(*e, mode, bounds);
 }
 
-/// Bounds on j that follow from (Necessary) or imply (Sufficient) e ≥ 0, where
-/// e is free of i. False when e is out of safe range.
+/// Adds the bounds on j that follow from (Necessary) or imply (Sufficient) e ≥ 0, for e without i.
+/// Returns false if e is out of safe range.
 bool Projection::solve(AffineExpr e, Mode mode, Bounds &bounds) const {
   auto form = linearize(e);
   if (!form)
@@ -269,8 +267,8 @@ bool Projection::solve(AffineExpr e, Mode mode, Bounds &bounds) const {
   return solve((e - quotient * coefficient) * divisor + relaxed * coefficient, mode, bounds);
 }
 
-/// coefficient · ⌊g/c⌋ + rest ≥ 0 is exactly ⌊g/c⌋ ≥ t ⇔ g ≥ c·t, or
-/// ⌊g/c⌋ ≤ t ⇔ g ≤ c·t + c − 1.
+/// Solves coefficient · ⌊g/c⌋ + rest ≥ 0 exactly: ⌊g/c⌋ ≥ t ⇔ g ≥ c·t, and ⌊g/c⌋ ≤ t ⇔ g ≤ c·t + c
+/// − 1.
 bool Projection::solveQuotient(AffineExpr quotient, int64_t coefficient, AffineExpr rest, Mode mode,
                                Bounds &bounds) const {
   auto division = cast<AffineBinaryOpExpr>(quotient);
@@ -281,7 +279,7 @@ bool Projection::solveQuotient(AffineExpr quotient, int64_t coefficient, AffineE
   return solve(rest.floorDiv(-coefficient) * divisor + (divisor - 1) - dividend, mode, bounds);
 }
 
-/// The rational shadow of the atoms over i ∈ [d0, d1] on (d0, d1, j, symbols).
+/// Adds the rational shadow of the atoms over i ∈ [d0, d1] on (d0, d1, j, symbols).
 void Projection::shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const {
   System system(problem.numSymbols);
   for (AffineExpr atom : atoms)
@@ -293,9 +291,9 @@ void Projection::shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const {
   shape.projectOut(kept, system.getNumQuotients());
   shape.projectOut(laneIndex);
   shape.removeTrivialRedundancy();
-  // Columns are now d0, d1, j, the unused second j, symbols.
+  // The columns are now d0, d1, j, the unused second j, and the symbols.
   auto read = [&](ArrayRef<llvm::DynamicAPInt> wide, int64_t sign) {
-    // A dropped bound only makes the interval wider.
+    // Dropping a bound only widens the interval.
     if (llvm::any_of(wide,
                      [](const llvm::DynamicAPInt &c) { return llvm::abs(c) > (int64_t(1) << 53); }))
       return;
@@ -324,8 +322,8 @@ void Projection::shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const {
   }
 }
 
-/// Drops the bounds that the others and the context imply; false when nothing
-/// satisfies them all.
+/// Drops bounds implied by the other bounds and the context. Returns false if the bounds contradict
+/// each other.
 bool Projection::prune(Bounds &bounds) const {
   Bounds unique;
   for (Bound bound : bounds) {
@@ -413,8 +411,8 @@ struct Piece {
 };
 } // namespace
 
-/// Whether the facts and b's atoms imply every atom of a, and a has no unknown:
-/// then a ∨ b = a.
+/// Returns true if the facts and the atoms of b imply every atom of a, and a has no unknowns. Then
+/// a ∨ b = a.
 static bool implies(const IntervalProblem &problem, const Conjunct &b, const Conjunct &a) {
   if (!a.unknowns.empty())
     return false;
@@ -433,7 +431,7 @@ static bool implies(const IntervalProblem &problem, const Conjunct &b, const Con
   });
 }
 
-/// Whether every index of `a` is below every index of `b`, for every tile.
+/// Returns true if every index of `a` is below every index of `b`, for every tile.
 static bool precedes(const IntervalProblem &problem, const Piece &a, const Piece &b) {
   Projection projection(problem);
   AffineExpr j = getAffineDimExpr(foldIndex, problem.context);

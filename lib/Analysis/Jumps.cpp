@@ -1,4 +1,4 @@
-//===- Jumps.cpp - where results jump as values pass others ---------------===//
+//===- Jumps.cpp - discontinuities of results -----------------------------===//
 #include "lib/Analysis/Jumps.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,9 +12,9 @@ using namespace mlir;
 
 namespace moa {
 
-/// Sides of a choice that differ by less, relatively, are those of constants that were rounded.
+/// Operands of a select that differ relatively by less are equal up to rounded constants.
 static constexpr double kRounding = 0x1p-20;
-/// How far back the sides of a choice are looked at.
+/// Depth of the search in the definitions of the operands of a select.
 static constexpr unsigned kDepth = 12;
 
 static bool isContinuous(Operation *op) {
@@ -29,7 +29,7 @@ static bool isContinuous(Operation *op) {
 // Choices
 //===----------------------------------------------------------------------===//
 
-/// Whether a value is above 0 where it is not over nothing, and underflow apart.
+/// Returns true if a value is above 0. Empty sums and underflow are not considered.
 static bool isPositive(Value value, unsigned depth) {
   if (FloatAttr constant; matchPattern(value, m_Constant(&constant)))
     return constant.getValueAsDouble() > 0;
@@ -54,7 +54,7 @@ static bool isPositive(Value value, unsigned depth) {
   if (!acc || acc.getMonoid() != Monoid::add || !acc.getExtents().empty() ||
       !acc.getOthers().empty())
     return false;
-  // Repairs are factors.
+  // A rescale multiplies by a correction factor, which must be positive too.
   SmallVector<Block *> blocks{&acc.getValue().front()};
   if (!acc.getRefs().empty())
     blocks.push_back(&acc.getRepair().front());
@@ -64,7 +64,8 @@ static bool isPositive(Value value, unsigned depth) {
 }
 
 namespace {
-/// Values where the operands of a comparison are equal: the one stands for the other.
+/// Evaluates expressions under the assumption that the two operands of a comparison are equal: x is
+/// replaced by y.
 class Threshold {
 public:
   explicit Threshold(arith::CmpFOp comparison) : x(comparison.getLhs()), y(comparison.getRhs()) {
@@ -72,7 +73,8 @@ public:
       std::swap(x, y);
   }
 
-  /// Rounding moves no finite value to an infinity, none past itself, and none above 0 past that.
+  /// Rounding cannot move a finite value past an infinity, a value past itself, or a positive value
+  /// past 0.
   bool isOutOfReach() const {
     auto constant = getConstant(y, kDepth);
     return x == y ||
@@ -149,7 +151,8 @@ private:
         .Default([](Operation *) { return std::nullopt; });
   }
 
-  /// Whether a condition holds there, of constants that are no threshold of it themselves.
+  /// Returns the value of a comparison of constants at the threshold, unless the constants are
+  /// equal.
   std::optional<bool> getTruth(Value value, unsigned depth) const {
     auto comparison = value.getDefiningOp<arith::CmpFOp>();
     if (!comparison)
@@ -165,8 +168,8 @@ private:
 };
 } // namespace
 
-/// Whether nothing jumps where a comparison changes: all that it decides, with other conditions or
-/// by itself, is a choice of two values that are equal there.
+/// Returns true if the results are continuous where a comparison changes. This holds if its result,
+/// alone or combined with other conditions, controls only selects whose operands are equal there.
 static bool isContinuous(arith::CmpFOp comparison) {
   Threshold threshold(comparison);
   if (threshold.isOutOfReach())
@@ -186,7 +189,7 @@ static bool isContinuous(arith::CmpFOp comparison) {
 }
 
 //===----------------------------------------------------------------------===//
-// What follows from values
+// Forward dependences
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> getMade(Operation *user) {
@@ -206,7 +209,7 @@ SmallVector<onf::StoreOp> findStores(Operation *op) {
       stores.push_back(store);
     for (Value made : getMade(reached[next]))
       reached.insert(made.getUsers().begin(), made.getUsers().end());
-    // What a repair computes changes the state.
+    // The value computed in the repair region updates the state.
     if (auto acc = dyn_cast<onf::AccOp>(reached[next]->getParentOp()))
       reached.insert(acc);
   }
@@ -216,7 +219,7 @@ SmallVector<onf::StoreOp> findStores(Operation *op) {
 namespace {
 class Followed {
 public:
-  /// The first operation that jumps as these values move, if it has any effect.
+  /// Returns the first discontinuous operation that depends on `start` and satisfies `hasEffect`.
   std::optional<Operation *> run(ValueRange start,
                                  llvm::function_ref<bool(Operation *)> hasEffect) {
     values.insert(start.begin(), start.end());
@@ -230,7 +233,7 @@ public:
 private:
   void add(ValueRange made) { values.insert(made.begin(), made.end()); }
 
-  /// Adds what follows from a value continuously; false where something jumps.
+  /// Adds the values that depend continuously on a use; returns false at a discontinuity.
   bool follow(OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto comparison = dyn_cast<arith::CmpFOp>(user))
@@ -251,8 +254,9 @@ private:
     return isContinuous(user);
   }
 
-  /// A state that others refer to: their repairs have it before and after, and it may leave them as
-  /// they are.
+  /// Follows a state that other states refer to, such as a running maximum. Their repair regions
+  /// read it before and after the update. At its singular value the repair region is skipped; this
+  /// is continuous only if the singular value is infinite.
   bool followReference(onf::AccOp acc, OpOperand &use) {
     add(acc.getResult());
     bool isAway = true;
@@ -298,10 +302,10 @@ std::string describeJump(const Jump &jump) {
           .Default([](Operation *) { return "an operation that may not be continuous"; });
   auto kernel = jump.op->getParentOfType<onf::KernelOp>();
   auto fold = jump.op->getParentOfType<onf::FoldOp>();
-  std::string where = fold ? "in the fold over '" + fold.getName().str() + "'" : "behind the folds";
+  std::string where = fold ? "in the fold over '" + fold.getName().str() + "'" : "after the folds";
   std::string name = "'" + kernel.getArrayName(jump.result).str() + "'";
-  return name + " jumps where sums of products pass a number, by " + what + " " + where +
-         ", of which a sample of rows says little: leave " + name + " without a tolerance";
+  return name + " is discontinuous in sums of products, by " + what + " " + where +
+         ", so a sample of rows cannot bound its error: leave " + name + " without a tolerance";
 }
 
 } // namespace moa

@@ -1,8 +1,8 @@
-//===- Jumps.h - where results jump as values pass others -------*- C++ -*-===//
+//===- Jumps.h - discontinuities of results ---------------------*- C++ -*-===//
 //
-// Errors of rounded sums move what follows from them continuously, by about as much in each row, or
-// they carry a value past a number where something jumps: then few rows are off, by much, and a
-// sample of rows seldom shows it.
+// Rounding errors of sums usually change the results that depend on them continuously, by a similar
+// amount in each row. If an error moves a value across a discontinuity, a few rows are far off, and
+// a sample of rows seldom shows it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_JUMPS_H
@@ -13,24 +13,25 @@
 namespace moa {
 
 struct Jump {
-  mlir::Operation *op = nullptr; // which jumps
-  unsigned result = 0;           // the number of an array of the kernel that it reaches
+  mlir::Operation *op = nullptr; // the discontinuous operation
+  unsigned result = 0;           // the number of a kernel array that it reaches
 };
 
-/// What jumps as these values of a nest move and reaches a store: a comparison, unless it chooses
-/// of two values that are equal where it changes; a rounding to integers; anything that is not
-/// known to be continuous, poles apart. Nothing where all that follows from them is continuous [Def
-/// 31].
+/// Returns a discontinuous operation that depends on `values` of a nest and reaches a store.
+/// Returns nothing if every dependence is continuous [Def 31]. Poles do not count. Discontinuous
+/// are:
+/// - comparisons, unless all selects that they control have equal operands at the threshold;
+/// - roundings to integers;
+/// - every operation that is not known to be continuous.
 std::optional<Jump> findJump(llvm::ArrayRef<mlir::Value> values);
 
-/// What an operation has made of one of its operands, also where that is a result of what is around
-/// it.
+/// Returns the results of an operation and, for the terminators of regions, those of the enclosing
+/// operation.
 llvm::SmallVector<mlir::Value> getMade(mlir::Operation *user);
 
-/// What stores something that follows from an operation.
 llvm::SmallVector<onf::StoreOp> findStores(mlir::Operation *op);
 
-/// What it is and where, and what to do.
+/// Describes the operation, its place and the remedy.
 std::string describeJump(const Jump &jump);
 
 } // namespace moa

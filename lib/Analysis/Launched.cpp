@@ -1,11 +1,11 @@
-//===- Launched.cpp - what holds wherever a nest is launched --------------===//
+//===- Launched.cpp - conditions that hold if a nest is launched ----------===//
 #include "lib/Analysis/Launched.h"
 #include "dialects/ONF/IR/Hints.h"
 
 using namespace mlir;
 using namespace moa;
 
-/// The texts of x, y of each pair of onf::kRunsAttr.
+/// Returns the texts x, y of each pair of onf::kRunsAttr.
 static SmallVector<std::pair<StringRef, StringRef>> getConditions(onf::ForOp nest) {
   SmallVector<std::pair<StringRef, StringRef>> pairs;
   if (auto runs = nest->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
@@ -16,7 +16,8 @@ static SmallVector<std::pair<StringRef, StringRef>> getConditions(onf::ForOp nes
   return pairs;
 }
 
-/// What is not negative there: x − y − 1 for each pair, and what the kernel requires.
+/// Returns expressions that are not negative if the nest is launched: x − y − 1 for each pair, and
+/// those of the kernel's requirements.
 static SmallVector<SymExpr> getNonNegative(onf::ForOp nest) {
   SmallVector<SymExpr> list;
   auto add = [&](StringRef larger, StringRef smaller, int64_t apart) {

@@ -1,7 +1,7 @@
-//===- Launched.h - what holds wherever a nest is launched ------*- C++ -*-===//
+//===- Launched.h - conditions that hold if a nest is launched --*- C++ -*-===//
 //
-// A host launches a nest only where x > y for each pair of onf::kRunsAttr, and what the kernel
-// requires holds.
+// A host launches a nest only if x > y for each pair of onf::kRunsAttr and the requirements of the
+// kernel hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_LAUNCHED_H
@@ -12,11 +12,11 @@
 
 namespace moa {
 
-/// Whether an expression over the symbols is known to be at least 1 wherever the nest is launched:
-/// a product of a number, of symbols x ≥ 1 and of quotients ⌊e/c⌋ with e ≥ c.
+/// Returns true if an expression over the symbols is known to be at least 1 whenever the nest is
+/// launched. It must be a product of a number, of symbols x ≥ 1 and of quotients ⌊e/c⌋ with e ≥ c.
 bool isPositive(const SymExpr &expr, onf::ForOp nest);
 
-/// Whether a nest is launched, and chosen, only where another one is.
+/// Returns true if a nest is launched and selected only when `other` is.
 bool runsWithin(onf::ForOp nest, onf::ForOp other);
 
 } // namespace moa

@@ -57,11 +57,11 @@ private:
   void printLegend();
 
   DenseMap<Value, std::string> names;
-  DenseMap<Value, MathTerm> written; // with the names of now, in this reduction
+  DenseMap<Value, MathTerm> written; // texts under the current names, inside the current reduction
   llvm::StringSet<> reserved;        // the names of the inputs
   llvm::StringMap<unsigned> taken;
-  std::optional<ArrayText> arrays; // what ψ-reduction has not reduced yet
-  Value whole;                     // of these, the one under definition
+  std::optional<ArrayText> arrays; // prints arrays that ψ-reduction has not reduced yet
+  Value whole;                     // the array that the current definition defines
   std::string buffer;
   llvm::raw_string_ostream os{buffer};
 };
@@ -75,7 +75,7 @@ static std::string number(Attribute value) {
   return formatNumber(cast<FloatAttr>(value).getValueAsDouble());
 }
 
-/// How the monoid of a reduction or a state is written.
+/// Returns the sign of the monoid of a reduction or a state.
 template <typename OpTy> static StringRef symbolOf(OpTy op) {
   return op.getFunction() ? *op.getFunction() : getReductionSymbol(stringifyMonoid(op.getMonoid()));
 }
@@ -116,7 +116,7 @@ MathTerm MathPrinter::of(Value value) {
   if (auto it = written.find(value); it != written.end())
     return it->second;
   Operation *op = value.getDefiningOp();
-  // What stands in several places may be exponentially longer than the program.
+  // Shared subterms are printed at each use, so the text may grow exponentially.
   constexpr size_t longest = size_t(1) << 16;
   MathTerm text = op ? ofOp(op) : MathTerm{"?"};
   if (text.text.size() > longest)
@@ -145,7 +145,7 @@ MathTerm MathPrinter::reduction(dnf::ReduceOp op) {
                    yield.getPresent(), yield.getValue());
 }
 
-/// A fold inside an expression: it has one state, which reads no other.
+/// Prints a fold inside an expression. Such a fold has one state, which reads no other state.
 MathTerm MathPrinter::reduction(onf::FoldOp op) {
   Block &body = op.getBody().front();
   Value present;
@@ -169,7 +169,6 @@ std::string MathPrinter::address(ValueRange terms, ArrayAttr coefficients, Strin
   return llvm::join(parts, " + ");
 }
 
-/// An operation of arith or math.
 MathTerm MathPrinter::ofScalar(Operation *op) {
   SmallVector<MathTerm> operands;
   for (Value operand : op->getOperands())
@@ -234,7 +233,7 @@ MathTerm MathPrinter::element(dnf::PsiOp op) {
   return {text.at(MathTerm::Atom) + "[" + list(op.getIndices()) + "]"};
 }
 
-/// One let or output, whose indices get their names here.
+/// Prints a let or an output, and names its indices.
 MathDefinition MathPrinter::define(Operation &op, dnf::KernelOp kernel) {
   taken.clear();
   Block &definition = op.getRegion(0).front();
@@ -250,7 +249,8 @@ MathDefinition MathPrinter::define(Operation &op, dnf::KernelOp kernel) {
       head += "[" + list(definition.getArguments()) + "]";
   }
   auto yield = cast<dnf::YieldOp>(definition.getTerminator());
-  // Before the first law an output or a let is an array at an index: not its name.
+  // Before the first law, the value is an element of the array that the let or output defines.
+  // Print the definition of that array instead of its name.
   auto psi = yield.getValue().getDefiningOp<dnf::PsiOp>();
   whole = psi ? psi.getArray() : Value();
   std::string text = of(yield.getValue()).text;
@@ -302,7 +302,7 @@ std::string MathPrinter::repair(onf::AccOp op) {
   Block &block = op.getRepair().front();
   written.clear();
   for (auto [k, ref] : llvm::enumerate(op.getRefs())) {
-    std::string now = names.lookup(ref); // a new entry may move the others
+    std::string now = names.lookup(ref); // copy: inserting may move the entries
     names[block.getArgument(2 * k)] = now + "⁻";
     names[block.getArgument(2 * k + 1)] = now;
   }
@@ -315,7 +315,7 @@ std::string MathPrinter::repair(onf::AccOp op) {
 
 void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
   Block &value = op.getValue().front();
-  // A state without a name of its own is called after its monoid.
+  // A state without its own name is named after its monoid.
   StringRef hint = op.getName() == "or" ? "any" : op.getName() == "and" ? "all" : op.getName();
   std::string state = name(op.getResult(), hint), head = state;
   if (value.getNumArguments()) {
@@ -361,7 +361,7 @@ void MathPrinter::printFold(onf::FoldOp op, unsigned indent) {
   printBlock(body, indent + 1);
   auto yield = cast<onf::YieldOp>(body.getTerminator());
   for (auto [result, state] : llvm::zip(op.getResults(), yield.getValues()))
-    names[result] = names.lookup(state); // a copy: a new entry may move the others
+    names[result] = names.lookup(state); // copy: inserting may move the entries
 }
 
 void MathPrinter::printFor(onf::ForOp op, unsigned indent) {
@@ -416,8 +416,8 @@ void MathPrinter::printONF(onf::KernelOp kernel) {
   printLegend();
 }
 
-/// A bound of an interval: the first and the last row of a tile are `rows`, what else it
-/// depends on `operands`.
+/// Prints a bound of an interval. `rows` names the first and last row of a tile, `operands` the
+/// symbols of the bound.
 static std::string boundText(AffineExpr e, ArrayRef<std::string> rows,
                              ArrayRef<std::string> operands) {
   if (auto constant = dyn_cast<AffineConstantExpr>(e))
@@ -430,7 +430,7 @@ static std::string boundText(AffineExpr e, ArrayRef<std::string> rows,
   std::string a = boundText(binary.getLHS(), rows, operands);
   auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
   if (e.getKind() == AffineExprKind::Add) {
-    // a + x·(−1) is a − x.
+    // Print a + x·(−1) as a − x.
     auto product = dyn_cast<AffineBinaryOpExpr>(binary.getRHS());
     auto minus = product && product.getKind() == AffineExprKind::Mul
                      ? dyn_cast<AffineConstantExpr>(product.getRHS())
@@ -491,7 +491,6 @@ std::string MathPrinter::intervals(onf::KernelOp kernel) {
   return buffer;
 }
 
-/// Explains the notation that the text above uses.
 void MathPrinter::printLegend() {
   static const std::pair<StringRef, StringRef> notes[] = {
       {"@(", "A@(e): the element of A at offset e; A.s0, A.s1, … are its strides"},

@@ -1,4 +1,4 @@
-//===- OnDemand.cpp - which elements a kernel needs -----------------------===//
+//===- OnDemand.cpp - on-demand evaluation and bounds of loads ------------===//
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Analysis/Launched.h"
 #include "lib/Analysis/Subscripts.h"
@@ -31,8 +31,8 @@ bool isNonNegative(const SymExpr &expr) {
   });
 }
 
-/// The same where the nest runs: less the remainder e − c·⌊e/c⌋ too, which is not negative, and
-/// with what is known of ⌊e/c⌋.
+/// Returns true if an expression is not negative whenever the nest is launched. This also uses e −
+/// c·⌊e/c⌋ ≥ 0 and ⌊e/c⌋ ≥ 1, where the launch conditions imply the latter.
 static bool isNonNegativeIn(ForOp nest, const SymExpr &expr) {
   if (isNonNegative(expr))
     return true;
@@ -77,7 +77,7 @@ OnDemand::MaybeRange OnDemand::rangeOfIndex(BlockArgument index) {
   return Range{SymExpr(0), *extent - SymExpr(1)};
 }
 
-/// True if a constraint or the numbers say so.
+/// Returns true if a constraint of the kernel or arithmetic proves that `divisor` divides `value`.
 bool OnDemand::divides(const SymExpr &divisor, const SymExpr &value) {
   SymExpr rest = SymExpr::mod(value, divisor);
   if (rest.isZero())
@@ -89,8 +89,8 @@ bool OnDemand::divides(const SymExpr &divisor, const SymExpr &value) {
   });
 }
 
-/// ⌊v / c⌋ of 0 ≤ v < n: at most n/c − 1 if c divides n, which it also does as
-/// c = n/d for a divisor d of n; then n/c is d.
+/// Returns the range of ⌊v / c⌋ for 0 ≤ v < n. The maximum is n/c − 1 if c divides n. If c = n/d
+/// for a divisor d of n, then c divides n, and n/c is d.
 OnDemand::MaybeRange OnDemand::rangeOfQuotient(Value dividend, const SymExpr &divisor) {
   MaybeRange range = rangeOf(dividend);
   if (!range || !range->low.isZero() || !isNonNegative(divisor))
@@ -189,7 +189,7 @@ bool OnDemand::isInBounds(LoadOp load) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is needed
+// Needed operations
 //===----------------------------------------------------------------------===//
 
 bool OnDemand::mayFault(Value value) {
@@ -201,7 +201,7 @@ bool OnDemand::mayFault(Operation *op) {
   auto found = faults.find(op);
   if (found != faults.end())
     return found->second;
-  faults[op] = false; // states read one another
+  faults[op] = false; // breaks cycles between states
   bool result = false;
   op->walk([&](Operation *inner) {
     auto load = dyn_cast<LoadOp>(inner);
@@ -229,7 +229,7 @@ bool OnDemand::mayDivideByZero(Value value) {
   return divisions[op] = result;
 }
 
-/// The extent E of a condition E > 0.
+/// Returns the extent E of a condition E > 0.
 static std::optional<SymExpr> getNonEmpty(Value condition) {
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
   if (!compare)
@@ -243,8 +243,8 @@ static std::optional<SymExpr> getNonEmpty(Value condition) {
   return extent && matchPattern(low, m_Zero()) ? SymExpr::parse(extent.getExpr()) : std::nullopt;
 }
 
-/// Folds over `extent` that a value is computed from where extent > 0. Over
-/// nothing they read nothing.
+/// Collects the folds over `extent` that a value depends on if extent > 0. A fold over an empty
+/// range reads nothing, so such a condition protects no load.
 void OnDemand::collectFolds(Value value, const SymExpr &extent, llvm::DenseSet<Operation *> &seen,
                             SmallVectorImpl<Operation *> &folds) {
   Operation *op = value.getDefiningOp();

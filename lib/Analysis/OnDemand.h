@@ -1,9 +1,9 @@
-//===- OnDemand.h - which elements a kernel needs ---------------*- C++ -*-===//
+//===- OnDemand.h - on-demand evaluation and bounds of loads ----*- C++ -*-===//
 //
-// An element is read where its value is needed: of `select` only the chosen
-// operand is, of `and` and `or` the right one only where the left one does not
-// decide. Most loads are inside their array for every index of their loops and
-// may be read at any time; the others must wait for the conditions.
+// An element is read only if its value is needed. `select` needs only the chosen operand; `and` and
+// `or` need the right operand only if the left one does not decide. Most loads are inside their
+// array for every index of their loops and may be executed speculatively. All others are guarded by
+// their conditions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_ONDEMAND_H
@@ -16,27 +16,27 @@
 
 namespace moa {
 
-/// True if the operand is needed only where the op's first operand says so.
+/// Returns true if the first operand of `op` decides whether `operand` is needed.
 bool isOnDemand(mlir::Operation *op, unsigned operand);
 
-/// Whether an expression of sizes, which are not negative, is not: a sum of products and quotients
-/// of such.
+/// Returns true if an expression of sizes is known not to be negative: a sum of products and
+/// quotients of expressions that are not negative.
 bool isNonNegative(const SymExpr &expr);
 
 class OnDemand {
 public:
   explicit OnDemand(onf::KernelOp kernel) : kernel(kernel) {}
-  /// True if the load stays in its array for all indices of the loops around.
+  /// Returns true if the load stays inside its array for all indices of the enclosing loops.
   bool isInBounds(onf::LoadOp load);
-  /// True if a load the value or the op is computed from may not.
+  /// Return true if computing the value or the op may execute a load outside of its array.
   bool mayFault(mlir::Value value);
   bool mayFault(mlir::Operation *op);
-  /// True if a quotient by what is neither a number nor an extent is computed for the
-  /// value, outside of folds.
+  /// Returns true if computing the value, outside of folds, may divide by a divisor that is neither
+  /// a non-zero constant nor an extent.
   bool mayDivideByZero(mlir::Value value);
-  /// True if the op is needed whatever select, and, or choose.
+  /// Returns true if the op is needed for every outcome of select, and, or.
   bool isAlwaysNeeded(mlir::Operation *op);
-  /// True if the op may be run for every index: conditions protect no load of it.
+  /// Returns true if the op may be executed for every index: no condition protects a load of it.
   bool isUnconditional(mlir::Operation *op) { return isAlwaysNeeded(op) || !mayFault(op); }
 
 private:

@@ -13,13 +13,13 @@ namespace moa {
 #define GEN_PASS_REGISTRATION
 #include "lib/Analysis/AnalysisPasses.h.inc"
 
-/// Writes `pieces` and `bounds` on one fold that stands directly in a top-level
-/// nest (pass onf-derive-intervals). Returns why there are none, if so.
+/// Writes `pieces` and `bounds` to one fold directly inside a top-level nest (pass
+/// onf-derive-intervals). The error gives the reason if there are no pieces.
 llvm::Error deriveFoldIntervals(onf::FoldOp fold);
 
-/// Indices below `extent` that one row of the nest's last axis visits: the union of the fold's
-/// pieces, with the values of its bounds. Nothing if a piece has no value there. The fold has
-/// pieces.
+/// Returns the number of indices below `extent` that one row of the nest's last axis visits: the
+/// size of the union of the fold's pieces, for these values of its bounds. Returns nothing if a
+/// bound cannot be evaluated. The fold must have pieces.
 std::optional<int64_t> countVisited(onf::FoldOp fold, int64_t row, llvm::ArrayRef<int64_t> bounds,
                                     int64_t extent);
 

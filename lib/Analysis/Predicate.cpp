@@ -91,11 +91,11 @@ PredicateRef Predicate::exclusive(const PredicateRef &a, const PredicateRef &b) 
 
 using Disjunction = std::vector<Conjunct>;
 
-/// The conjunction of two conjuncts; nothing when they contradict.
+/// Returns the conjunction of two conjuncts, or nothing if they contradict each other.
 static std::optional<Conjunct> meet(const Conjunct &a, const Conjunct &b) {
   Conjunct result = a;
   for (AffineExpr e : b.nonNegative) {
-    // e ≥ 0 and −e − 1 ≥ 0 exclude each other.
+    // e ≥ 0 contradicts −e − 1 ≥ 0.
     if (llvm::is_contained(result.nonNegative, -e - 1))
       return std::nullopt;
     if (!llvm::is_contained(result.nonNegative, e))
@@ -110,7 +110,7 @@ static std::optional<Conjunct> meet(const Conjunct &a, const Conjunct &b) {
   return result;
 }
 
-/// Whether every part of `a` is a part of `b`, so that b implies a.
+/// Returns true if `b` contains every part of `a`, so that b implies a.
 static bool absorbs(const Conjunct &a, const Conjunct &b) {
   return llvm::all_of(a.nonNegative,
                       [&](AffineExpr e) { return llvm::is_contained(b.nonNegative, e); }) &&
@@ -124,7 +124,7 @@ static void addAbsorbing(Disjunction &terms, Conjunct term) {
   terms.push_back(std::move(term));
 }
 
-/// g·e + k ≥ 0 is e + ⌊k/g⌋ ≥ 0 over the integers.
+/// Tightens g·e + k ≥ 0 to e + ⌊k/g⌋ ≥ 0, which is equivalent over the integers.
 static AffineExpr tighten(AffineExpr e) {
   auto form = linearize(e);
   if (!form || form->terms.empty())
@@ -223,8 +223,8 @@ std::optional<Disjunction> moa::toDisjunction(const PredicateRef &predicate, uns
 // Linear form
 //===----------------------------------------------------------------------===//
 
-// Bounds that keep products of a coefficient and an index, and sums of a few
-// such, far from the ends of 64 bits.
+// Limits that keep products of a coefficient and an index, and sums of a few such products, far
+// from overflow in 64 bits.
 static constexpr int64_t maxCoefficient = int64_t(1) << 31;
 static constexpr int64_t maxConstant = int64_t(1) << 53;
 
@@ -279,7 +279,7 @@ struct Linearizer {
     }
   }
 
-  /// The quotient may simplify to something that is no division any more.
+  /// Adds ⌊lhs/c⌋, which may simplify to an expression without a division.
   bool addFloor(AffineExpr lhs, int64_t c, int64_t factor) {
     AffineExpr quotient = lhs.floorDiv(c);
     if (quotient.getKind() == AffineExprKind::FloorDiv)

@@ -1,9 +1,8 @@
 //===- Predicate.h - quasi-affine predicates on two indices -----*- C++ -*-===//
 //
-// A predicate on a lane index i and a fold index j, written with and, or, not
-// over quasi-affine atoms and over unknowns (facts that are no arithmetic of
-// the two indices, such as an element of an array). It is the input of the
-// interval derivation and knows nothing of any operation.
+// A predicate on a lane index i and a fold index j: and, or, not over quasi-affine atoms and over
+// unknowns. An unknown is a fact that is not arithmetic of the two indices, such as an element of
+// an array. Predicates are the input of the interval derivation and independent of any operation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_PREDICATE_H
@@ -20,9 +19,8 @@ namespace moa {
 struct Predicate;
 using PredicateRef = std::shared_ptr<const Predicate>;
 
-/// A node of the predicate. Atoms are quasi-affine expressions over d0 = i,
-/// d1 = j and symbols; floordiv, ceildiv and mod by positive constants are
-/// allowed inside them.
+/// A node of the predicate. Atoms are quasi-affine expressions over d0 = i, d1 = j and symbols.
+/// They may contain floordiv, ceildiv and mod by positive constants.
 struct Predicate {
   enum class Kind { Constant, NonNegative, Zero, Unknown, And, Or, Not };
   Kind kind = Kind::Constant;
@@ -42,30 +40,28 @@ struct Predicate {
   static PredicateRef exclusive(const PredicateRef &a, const PredicateRef &b);
 };
 
-/// One convex term of the disjunctive form: every expression ≥ 0 and every
-/// unknown with its sign.
+/// One convex term of the disjunctive form: all expressions are ≥ 0, and each unknown has its
+/// value.
 struct Conjunct {
   llvm::SmallVector<mlir::AffineExpr> nonNegative;
   llvm::SmallVector<std::pair<unsigned, bool>> unknowns;
 };
 
-/// The predicate as a disjunction of conjuncts: negation by De Morgan, e ≠ 0 as
-/// e ≥ 1 or e ≤ −1, e = 0 as two inequalities. Conjuncts that contradict
-/// themselves in plain sight are dropped, and a conjunct whose parts hold all
-/// parts of another is absorbed by it. Nothing when more than `limit` conjuncts
-/// stand at any moment.
+/// Returns the predicate as a disjunction of conjuncts. Negation uses De Morgan's laws; e ≠ 0
+/// becomes e ≥ 1 or e ≤ −1, and e = 0 two inequalities. Conjuncts that contradict themselves
+/// syntactically are dropped. A conjunct that contains all parts of another one is absorbed by it.
+/// Returns nothing if there are more than `limit` conjuncts at any moment.
 std::optional<std::vector<Conjunct>> toDisjunction(const PredicateRef &predicate, unsigned limit);
 
-/// Σ coefficient · atom + constant, where an atom is a dimension, a symbol or
-/// a floordiv by a positive constant; equal atoms are gathered.
+/// Σ coefficient · atom + constant. An atom is a dimension, a symbol or a floordiv by a positive
+/// constant; equal atoms are combined.
 struct LinearForm {
   llvm::SmallVector<std::pair<mlir::AffineExpr, int64_t>> terms;
   int64_t constant = 0;
 };
 
-/// The linear form of a quasi-affine expression; nothing when a coefficient
-/// leaves the range in which later arithmetic is safe, or a divisor is not a
-/// positive constant.
+/// Returns the linear form of a quasi-affine expression. Returns nothing if a coefficient leaves
+/// the range in which later arithmetic is safe, or if a divisor is not a positive constant.
 std::optional<LinearForm> linearize(mlir::AffineExpr e);
 
 } // namespace moa

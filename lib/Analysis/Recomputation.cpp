@@ -1,4 +1,4 @@
-//===- Recomputation.cpp - reductions that the loops compute again --------===//
+//===- Recomputation.cpp - reductions computed more than once -------------===//
 #include "lib/Analysis/Recomputation.h"
 #include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/Passes.h"
@@ -35,7 +35,7 @@ static bool isIndex(BlockArgument argument) {
          (isa<onf::AccOp>(argument.getOwner()->getParentOp()) && argument.getType().isIndex());
 }
 
-/// What decides the value of a state's terms: what it adds, and the guard.
+/// Returns the values that determine the terms of a state: the yielded term and the guard.
 static SmallVector<Value> getRoots(onf::AccOp acc) {
   SmallVector<Value> roots{cast<onf::YieldOp>(acc.getValue().front().back()).getValues()[0]};
   for (Operation &op : *acc->getBlock())
@@ -62,7 +62,7 @@ llvm::SetVector<BlockArgument> moa::getTermIndices(onf::AccOp acc) {
         work.append(inner->operand_begin(), inner->operand_end());
       });
   }
-  // Indices of the folds that were read are bound there.
+  // Indices of the folds visited above are bound there.
   indices.remove_if(
       [&](BlockArgument index) { return seen.contains(index.getOwner()->getParentOp()); });
   indices.insert(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
@@ -72,8 +72,7 @@ llvm::SetVector<BlockArgument> moa::getTermIndices(onf::AccOp acc) {
 }
 
 namespace {
-/// The text of describeTerms: values are numbered in the order in which a walk
-/// from the term meets them.
+/// Builds the key of describeTerms. Values are numbered in the order of a walk from the term.
 class Identity {
 public:
   std::string of(onf::AccOp acc) {
@@ -134,8 +133,9 @@ std::string moa::describeTerms(onf::AccOp acc) { return Identity().of(acc); }
 // How often
 //===----------------------------------------------------------------------===//
 
-/// The indices of the loops, folds and carried axes around a state's fold for
-/// which the same value is computed again, outermost first. To count costs no more than to run.
+/// Returns the indices of loops, folds and axes around the state's fold in which the state is
+/// invariant, outermost first. Returns none for a constant term: counting costs no more than the
+/// loop.
 static SmallVector<BlockArgument> getRepeats(onf::AccOp acc) {
   Value term = acc.getValue().front().getTerminator()->getOperand(0);
   if (term.getDefiningOp<arith::ConstantOp>())
@@ -160,8 +160,8 @@ static StringRef getIndexName(BlockArgument index) {
   return cast<StringAttr>(names[index.getArgNumber()]).getValue();
 }
 
-/// The user's name of the definition that a state computes, else how the reduction is written, else
-/// the state's name.
+/// Returns the user's name of the definition that a state computes. Without one, returns the text
+/// of the reduction, or the state's name.
 static StringRef getDefinition(onf::AccOp acc) {
   if (auto named = dyn_cast<NameLoc>(acc.getLoc()))
     return named.getName().getValue();
@@ -169,7 +169,7 @@ static StringRef getDefinition(onf::AccOp acc) {
   return text.empty() ? acc.getName() : text;
 }
 
-/// The indices by their names, with a number where loops in one another have the same.
+/// Lists the indices by name; a repeated name of a nested loop gets a number.
 static std::string describePlace(ArrayRef<BlockArgument> repeats) {
   std::string text;
   llvm::StringMap<unsigned> counts;
@@ -182,12 +182,12 @@ static std::string describePlace(ArrayRef<BlockArgument> repeats) {
   return text;
 }
 
-/// A reduction that is computed fewer times is no surprise.
+/// The least number of evaluations per element for a warning.
 static constexpr double kLeastTimes = 16;
-/// How many times the work of all else, each computed once, a reduction takes that explodes.
+/// The least ratio, for a warning, of the work to that of all reductions computed once each.
 static constexpr double kLeastOfAll = 16;
 
-/// Terms that a state evaluates in all.
+/// Returns the total number of terms that a state evaluates.
 static double workOf(onf::AccOp acc) {
   double work = 1;
   for (Attribute extent : acc.getExtents())
@@ -202,7 +202,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
   llvm::MapVector<StringRef, SmallVector<onf::AccOp>> sites;
   llvm::StringSet<> identities;
   kernel.walk<WalkOrder::PreOrder>([&](onf::AccOp acc) {
-    // Whether a range holds anything is no work.
+    // `or` tests whether a range is empty, which is not worth a remark.
     if (acc.getMonoid() != Monoid::or_)
       sites[identities.insert(describeTerms(acc)).first->getKey()].push_back(acc);
   });

@@ -1,8 +1,8 @@
-//===- Recomputation.h - reductions that the loops compute again -*- C++ -*-===//
+//===- Recomputation.h - reductions computed more than once -----*- C++ -*-===//
 //
-// Nothing is stored but outputs, temporaries and the states of a tile of rows, so a
-// reduction that a loop around it does not change is computed again for every index
-// of that loop, and one that is needed at two places is computed at both.
+// Only outputs, temporaries and the states of a tile of rows are stored. A reduction that is
+// invariant in an enclosing loop is therefore recomputed in every iteration. A reduction that is
+// needed at two places is computed at both.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_RECOMPUTATION_H
@@ -14,29 +14,29 @@
 
 namespace moa {
 
-/// The extent that a loop, a fold or a carried axis runs its index over.
+/// Returns the extent of a loop, a fold or an axis of a state.
 llvm::StringRef getExtentOf(mlir::BlockArgument index);
 
-/// The indices that the terms of a state depend on, its fold's and its own.
+/// Returns the indices that the terms of a state depend on, including those of its fold and its
+/// axes.
 llvm::SetVector<mlir::BlockArgument> getTermIndices(onf::AccOp acc);
 
-/// A text that is the same for states whose terms are the same function of
-/// indices over the same extents, wherever they stand.
+/// Returns a key for the terms of a state. Two states have the same key if their terms are the same
+/// function of indices over the same extents, wherever the states are.
 std::string describeTerms(onf::AccOp acc);
 
-/// A reduction whose elements are computed more than once.
 struct Recomputed {
   mlir::Location loc;
-  std::string name;  ///< the user's definition, or how the reduction is written
-  SymExpr times;     ///< per element, masks left out
-  std::string where; ///< the loops that repeat it, or how many places there are
-  double work = 0;   ///< terms that are evaluated, where a size that is not known is 4,096
-  /// True if it is computed at least 16 times and takes 16 times the work of all reductions
-  /// computed once. The pass then warns.
+  std::string name;  ///< the user's definition, or the text of the reduction
+  SymExpr times;     ///< evaluations per element, ignoring masks
+  std::string where; ///< the loops that repeat it, or the number of places
+  double work = 0;   ///< evaluated terms; an unknown size counts as 4,096
+  /// True if it is computed at least 16 times and takes at least 16 times the work of all
+  /// reductions computed once each. Then the pass warns.
   bool explodes = false;
 };
 
-/// Returns them in the order of the kernel.
+/// Returns the reductions that are computed more than once, in program order.
 std::vector<Recomputed> findRecomputed(onf::KernelOp kernel);
 
 } // namespace moa

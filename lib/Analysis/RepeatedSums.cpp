@@ -1,4 +1,4 @@
-//===- RepeatedSums.cpp - sums of products that are computed again --------===//
+//===- RepeatedSums.cpp - repeated sums of products -----------------------===//
 #include "lib/Analysis/RepeatedSums.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 namespace moa {
 using namespace moa::onf;
 
-/// Visits what a value is computed from, as far as `enter` says so of an operation.
+/// Visits the backward slice of a value; `enter` returns false to stop at an operation.
 static void walkBackwards(Value value, llvm::function_ref<bool(Value)> enter) {
   SmallVector<Value> work{value};
   llvm::SmallPtrSet<void *, 16> seen;
@@ -23,7 +23,7 @@ static void walkBackwards(Value value, llvm::function_ref<bool(Value)> enter) {
   }
 }
 
-/// Through products, their sums, masks, roundings and what widens again.
+/// Collects the factors through products, their sums, masks, roundings and extensions.
 RepeatedSums::Factors RepeatedSums::read(AccOp sum) {
   Factors factors{sum, {}};
   auto yield = cast<YieldOp>(sum.getValue().front().getTerminator());
@@ -68,7 +68,7 @@ RepeatedSums::RepeatedSums(onf::KernelOp kernel) {
     factors.isOfGuard = ofGuards.contains(factors.sum);
 }
 
-/// Whether another sum with these factors may be the sum.
+/// Returns true if a sum with the factors `other` may equal `sum`.
 bool RepeatedSums::mayEqual(const Factors &sum, const Factors &other) {
   bool isOfOne = sum.arrays.size() == 1 && sum.areComputed;
   return llvm::all_of(sum.arrays, [&](Value array) { return other.arrays.contains(array); }) &&

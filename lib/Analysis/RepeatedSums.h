@@ -1,7 +1,8 @@
-//===- RepeatedSums.h - sums of products that are computed again -*- C++ -*-===//
+//===- RepeatedSums.h - repeated sums of products ---------------*- C++ -*-===//
 //
-// A sum of products that is computed again where it is read has the same bits there. So only a sum
-// that nothing computes again may be added up by instructions that are not multiply-adds in order.
+// If a sum of products is computed at several places, all copies must have the same bits. Only a
+// sum that is computed once may use instructions other than ordered multiply-adds, such as bf16 dot
+// products.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_REPEATEDSUMS_H
@@ -12,22 +13,25 @@
 
 namespace moa {
 
-/// The sums of a kernel with factors that are elements of bf16.
+/// The sums of products of a kernel with factors from bf16 arrays.
 class RepeatedSums {
 public:
   explicit RepeatedSums(onf::KernelOp kernel);
 
-  /// Whether some other fold may compute the sum again: one of which none stands in the other and
-  /// that sums up products of these elements, of a computed factor too where the sum has one; or
-  /// the condition of the fold around it, which is evaluated on its own. What the sum says of
-  /// itself (onf::kAloneAttr) comes first.
+  /// Returns true if the sum may be computed a second time, by
+  /// - another fold, not nested with its fold, over products of the same arrays; if the sum has one
+  ///   array and a computed factor, the other one must have a computed factor too;
+  /// - the condition of a guard, which is evaluated separately.
+  ///
+  /// The attribute onf::kAloneAttr of the sum, if present, takes precedence.
   bool contains(onf::AccOp sum) const;
 
-  /// Says of each sum whether it is one, so that copies of it say the same.
+  /// Stores the result of `contains` on each sum (onf::kAloneAttr), so that copies of it inherit
+  /// it.
   static void note(onf::KernelOp kernel);
 
 private:
-  /// What a term multiplies: arrays of bf16, and anything else.
+  /// The factors of a term: arrays of bf16, and whether others are computed.
   struct Factors {
     mutable onf::AccOp sum;
     llvm::SmallSetVector<mlir::Value, 2> arrays;

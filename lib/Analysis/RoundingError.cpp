@@ -11,10 +11,10 @@ using namespace moa;
 using Atom = ErrorExpr::Atom;
 
 //===----------------------------------------------------------------------===//
-// What the walks share
+// State shared by the walks
 //===----------------------------------------------------------------------===//
 
-/// A bound on |ln(1 + θ)| for |θ| ≤ unit.
+/// Returns a bound on |ln(1 + θ)| for |θ| ≤ unit.
 static double toLogarithm(double unit) { return -std::log1p(-unit) * (1 + 1e-9); }
 
 static std::string getOwnName(Location place) {
@@ -96,7 +96,7 @@ ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
 // Operands
 //===----------------------------------------------------------------------===//
 
-/// A parameter's element type, of a selection the widest.
+/// Returns the element type of a parameter; for a select of two different types, its result type.
 static Type getTypeAsItIs(Value value) {
   Term term = resolve({value, nullptr});
   Operation *op = term.value.getDefiningOp();
@@ -128,8 +128,8 @@ static ContractionOperand makeOperand(ErrorContext &context, dnf::ReduceOp op, V
   return operand;
 }
 
-/// Names the contractions of a kernel: by the definition, and by a number from the second
-/// in it on.
+/// Names the contractions of a kernel after the definition they are in; from the second one on with
+/// a number.
 static void findContractions(ErrorContext &context) {
   for (Operation &definition : context.kernel.getBody().front()) {
     std::string base;
@@ -161,7 +161,7 @@ static void findContractions(ErrorContext &context) {
 // The analysis
 //===----------------------------------------------------------------------===//
 
-/// Indices of the result that statistics of two arrays or more are kept at.
+/// Returns the indices of the result at which statistics of at least two arrays are kept.
 std::vector<int> RoundingErrorAnalysis::Impl::findFree(const Result &result, dnf::OutputOp op) {
   std::map<int, std::set<std::string>> arrays;
   for (const ErrorValue *value : {&result.deep, &result.shallow})
@@ -191,7 +191,7 @@ ErrorExpr RoundingErrorAnalysis::Impl::keep(const ErrorExpr &e, const std::vecto
   });
 }
 
-/// The last rounding, and only the indices that are kept.
+/// Adds the rounding of the result, and drops statistics at indices that are not kept.
 void RoundingErrorAnalysis::Impl::finish(Result &result, dnf::OutputOp op) {
   result.rounding = context.parameters.size();
   Type type =
@@ -223,7 +223,7 @@ void RoundingErrorAnalysis::Impl::finish(Result &result, dnf::OutputOp op) {
 void RoundingErrorAnalysis::Impl::run() {
   findContractions(context);
   bool repeat = true;
-  // Every walk gives up one relation or more, or is the last.
+  // Every walk but the last gives up at least one relation.
   while (repeat) {
     ErrorWalk walk(context);
     resultList.clear();
@@ -247,18 +247,18 @@ const OperandFormat *RoundingErrorAnalysis::Impl::formatOf(const ContractionOper
   return it == formats.end() ? operand.standard : it->second;
 }
 
-/// Of each parameter its value under an assignment.
+/// Returns the value of each parameter under an assignment.
 std::vector<double> RoundingErrorAnalysis::Impl::values(const FormatAssignment &formats) const {
   std::vector<double> values;
   for (const ErrorParameter &parameter : context.parameters)
     values.push_back(parameter.standard);
   for (const ContractionOperand &operand : context.operands) {
     const OperandFormat *format = formatOf(operand, formats);
-    // What is computed in the type of the format is rounded already.
+    // A value computed in the type of the format is already rounded to it.
     bool isAsComputed =
         format && (format->name == "f64" || (format->name == "f32" && !context.isDouble));
-    // Products of f32 alone flush what they read, and whatever holds an element of bf16 may be
-    // multiplied as such.
+    // Kernels in f64 do not flush operands. An element of bf16 may be multiplied as bf16 even if
+    // its operand has a wider format.
     const OperandFormat *read =
         !operand.isComputed && operand.type.isBF16() ? getFormatOf(operand.type) : format;
     if (read && !context.isDouble)
@@ -297,7 +297,7 @@ std::string RoundingErrorAnalysis::Impl::indexName(int number) const {
   return cast<dnf::ReduceOp>(owner).getName().str();
 }
 
-/// What the bound rests on, without what holds for every input.
+/// Adds the facts of the bound, except those that hold for every input.
 void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &result,
                                            const FormatAssignment &formats,
                                            const std::vector<double> &values) {
@@ -309,7 +309,7 @@ void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &resu
       if (constant && *constant * (1 + 1e-6) <= fact.limit)
         return;
     }
-    // Of two magnitudes with one limit the larger says it.
+    // Of two facts with the same limit, keep the one with the larger magnitude.
     auto covers = [](const ErrorFact &a, const ErrorFact &b) {
       return a == b || (a.value && b.value && a.text == b.text && a.limit == b.limit &&
                         b.value->isDominatedBy(*a.value));

@@ -1,20 +1,20 @@
 //===- RoundingError.h - a-priori bounds on rounding errors -----*- C++ -*-===//
 //
-// For every result of a dnf kernel a bound on what rounding changes, sound for any
-// inputs, as an expression over magnitude statistics of the inputs that one pass over
-// them finds [docs/Errors.md]:
+// A-priori forward error analysis: a bound on the rounding error of every result of a dnf kernel.
+// It holds for all inputs. It is an expression over magnitude statistics of the inputs, all of
+// which one pass over the inputs finds [docs/Errors.md]:
 //
 //   auto analysis = RoundingErrorAnalysis::create(kernel);
 //   FormatAssignment formats = *parseFormats("S.lhs:int8,S.rhs:int8");
 //   ErrorBound bound = analysis.bound(0, formats);
 //   double E = analysis.evaluate(bound.relative, bindings);
 //
-// |δO| ≤ relative·(|P|·|V|) + absolute for an O whose outermost contraction is P·V:
-// the measure is the result with absolute values pushed through sums, products and
-// quotients down to the operands of that contraction. `deep` is about the measure that
-// pushes them further, through every contraction on the way.
+// For a result O whose outermost contraction is P·V: |δO| ≤ relative·(|P|·|V|) + absolute. The
+// measure |P|·|V| is O with absolute values pushed through sums, products and quotients down to the
+// operands of that contraction. The `deep` bounds use the measure that pushes them through all
+// contractions.
 //
-// The analysis runs once; formats are put in afterwards.
+// The analysis runs once; formats are substituted afterwards.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_ROUNDINGERROR_H
@@ -27,40 +27,38 @@
 
 namespace moa {
 
-/// A factor of the terms of a contraction.
 struct ContractionOperand {
-  std::string name; ///< "S.lhs": the definition that the contraction stands in, and a side
+  std::string name; ///< "S.lhs": the definition of the contraction, and its side
   mlir::Location place;
   bool isComputed = false; ///< otherwise a parameter or a selection of parameters
   std::string array;       ///< the parameter, if it is one
-  mlir::Type type;         ///< of a parameter its own, else what it is rounded to
+  mlir::Type type;         ///< the type of the parameter, or the type it is rounded to
   static constexpr unsigned kParameters = 4;
   unsigned parameter =
       0; ///< the first of its parameters: relative, of the row, absolute, and as multiples of η
   const OperandFormat *standard = nullptr; ///< the format without an assignment
 };
 
-/// The bound of one result.
+/// The error bound of one result.
 struct ErrorBound {
   ErrorExpr relative, absolute;
   ErrorExpr deepRelative, deepAbsolute;
-  bool hasDeep = false; ///< the two measures differ
-  /// E less what it is without the roundings of one source.
+  bool hasDeep = false; ///< true if the two measures differ
+  /// The bound without the roundings of one source; the difference is its contribution.
   struct Contribution {
     std::string source;
     ErrorExpr relativeWithout, absoluteWithout;
   };
   std::vector<Contribution> contributions;
-  /// Checked by evaluation, or assumed.
+  /// Conditions, checked by evaluation, and assumptions.
   std::vector<ErrorFact> facts;
-  /// Why a bound is ∞.
+  /// The reasons if a bound is ∞.
   std::vector<std::string> reasons;
 };
 
-/// Numbers of a bound.
 struct ErrorNumbers {
   double relative, absolute, deepRelative, deepAbsolute;
-  std::vector<double> contributions; ///< to `relative`, or of ∞ none
+  std::vector<double> contributions; ///< to `relative`; empty if the bound is ∞
 };
 
 class RoundingErrorAnalysis {
@@ -71,21 +69,19 @@ public:
   ~RoundingErrorAnalysis();
 
   llvm::ArrayRef<ContractionOperand> operands() const;
-  /// The names of the results.
   std::vector<std::string> results() const;
-  /// The result's indices that statistics may keep, by number.
+  /// Returns the numbers of the indices of the result that statistics may keep.
   std::vector<std::string> freeIndices(unsigned result) const;
-  /// An error if an operand of the assignment does not exist.
+  /// Returns an error if an operand of the assignment does not exist.
   llvm::Error check(const FormatAssignment &formats) const;
   ErrorBound bound(unsigned result, const FormatAssignment &formats = {}) const;
-  /// The statistics that the bound needs.
   std::vector<MagnitudeStatistic> statistics(const ErrorBound &bound) const;
-  /// ∞ if a fact that can be checked does not hold.
+  /// Returns ∞ for all bounds if a condition does not hold.
   ErrorNumbers evaluate(const ErrorBound &bound, const ErrorBindings &bindings) const;
 
   void print(llvm::raw_ostream &os, const FormatAssignment &formats = {}) const;
   llvm::json::Value toJSON(const FormatAssignment &formats = {}) const;
-  /// What kBoundsAttr holds.
+  /// Returns the value of kBoundsAttr.
   llvm::json::Value boundsToJSON() const;
 
   struct Impl;
@@ -95,7 +91,7 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Puts kBoundsAttr on a kernel of dnf, or on the one of onf that it becomes, if there are such
+/// Sets kBoundsAttr on `on`, a dnf kernel or the onf kernel lowered from it, unless it has no
 /// bounds.
 void setBounds(dnf::KernelOp kernel, mlir::Operation *on);
 

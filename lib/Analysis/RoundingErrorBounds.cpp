@@ -1,4 +1,4 @@
-//===- RoundingErrorBounds.cpp - bounds that passes may read --------------===//
+//===- RoundingErrorBounds.cpp - error bounds for passes ------------------===//
 #include "lib/Analysis/RoundingErrorBounds.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "lib/Analysis/Passes.h"
@@ -14,10 +14,10 @@ using namespace mlir;
 using namespace moa;
 
 namespace {
-/// The inputs that contractions read, by whether a contraction has two of them or one.
+/// The inputs read by contractions of two inputs (`scores`) and of one input (`sums`).
 struct Classes {
   std::set<std::string> scores, sums;
-  FormatAssignment halves, split; ///< of every operand
+  FormatAssignment halves, split; ///< for every operand
   bool areApart = true;
 };
 } // namespace
@@ -36,7 +36,7 @@ static Classes classify(llvm::ArrayRef<ContractionOperand> operands) {
       classes.split[operand->name] = isScore ? scaledPair : widePair;
       if (operand->isComputed)
         continue;
-      // Selected among several inputs: any of them.
+      // No name: selected among several inputs.
       classes.areApart &= !operand->array.empty();
       (isScore ? classes.scores : classes.sums).insert(operand->array);
     }

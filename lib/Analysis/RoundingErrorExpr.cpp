@@ -11,9 +11,9 @@ using namespace moa;
 using Atom = ErrorExpr::Atom;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Products of sums with more terms than this are not multiplied out.
+/// Products of sums with more terms than this are not expanded.
 static constexpr size_t kMaxTerms = 24;
-/// The error of a reduction with more terms than this is one factor where it is used.
+/// Errors of reductions with more terms than this become one factor.
 static constexpr size_t kMostOfSum = 256;
 
 //===----------------------------------------------------------------------===//
@@ -70,7 +70,7 @@ static ErrorExpr::Factors multiply(const ErrorExpr::Factors &a, const ErrorExpr:
   return result;
 }
 
-/// The sum as one factor, but for the terms of underflow, which keep theirs outside.
+/// Returns the sum as one factor. Terms of underflow keep their factor η outside.
 static ErrorExpr makeFactor(const ErrorExpr &e) {
   ErrorExprPool &pool = *e.getTerms().rbegin()->first.front().first->pool;
   ErrorExpr rest, small;
@@ -151,7 +151,7 @@ std::vector<const Atom *> ErrorExpr::collectAtoms() const {
 // Atoms
 //===----------------------------------------------------------------------===//
 
-/// The identity of an expression whose atoms are interned.
+/// Returns the key of an expression whose atoms are interned.
 static std::string keyOf(const ErrorExpr &e) {
   std::string key;
   llvm::raw_string_ostream os(key);
@@ -184,7 +184,7 @@ static Atom makeAtom(Atom::Kind kind) {
 }
 
 ErrorExpr ErrorExprPool::statistic(MagnitudeStatistic statistic) {
-  // Norms along no axis are magnitudes.
+  // A norm along no axis is a magnitude.
   bool normed = llvm::is_contained(statistic.axes, MagnitudeStatistic::kNorm);
   using Kind = MagnitudeStatistic::Kind;
   if (!normed)
@@ -303,7 +303,7 @@ static ErrorExpr power(ErrorExprPool &pool, const ErrorExpr &base, int exponent)
 }
 
 namespace moa {
-/// One substitution; every atom is replaced once.
+/// One substitution; every atom is replaced only once.
 class ErrorSubstitution {
 public:
   ErrorSubstitution(ErrorExprPool &pool,
@@ -313,14 +313,14 @@ public:
   ErrorExpr apply(const ErrorExpr &e) {
     ErrorExpr result;
     for (const auto &[factors, coefficient] : e.getTerms()) {
-      // A term in which nothing is replaced stays as it is: a group in it is not multiplied out.
+      // Keep a term without replacements, so that its groups are not expanded.
       if (llvm::all_of(factors, [&](auto &factor) {
             return of(*factor.first) == ErrorExpr(factor.first);
           })) {
         result.add(factors, coefficient);
         continue;
       }
-      // What is multiplied by 0 goes, whatever else is among the factors.
+      // A term with a factor 0 vanishes, even if other factors are unknown.
       ErrorExpr product(coefficient);
       for (auto [atom, exponent] : factors)
         product = product * power(pool, of(*atom), exponent);
@@ -357,7 +357,7 @@ private:
       return pool.max(a, apply(atom.operands[1]));
     case Atom::Kind::Min:
       return pool.min(a, apply(atom.operands[1]));
-    // A group that has fewer terms now may be multiplied out.
+    // A group that lost terms may be expanded.
     default:
       return a.getTerms().size() < atom.operands[0].getTerms().size() ? a : pool.group(a);
     }
@@ -369,7 +369,7 @@ private:
 } // namespace moa
 
 namespace {
-/// One evaluation; every atom is evaluated once.
+/// One evaluation; every atom is evaluated only once.
 class Evaluation {
 public:
   Evaluation(const ErrorBindings &bindings, double tiny) : bindings(bindings), tiny(tiny) {}
@@ -385,7 +385,7 @@ private:
   double product(const ErrorExpr::Factors &factors, double value) {
     for (auto [atom, exponent] : factors) {
       double base = of(*atom);
-      // What is not known is no divisor either.
+      // 1/∞ would be 0: an unknown divisor makes the term ∞.
       value *= std::isinf(base) ? kInfinity : std::pow(base, exponent);
     }
     return std::isnan(value) ? kInfinity : value; // 0 · ∞

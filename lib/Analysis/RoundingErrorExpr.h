@@ -1,19 +1,17 @@
 //===- RoundingErrorExpr.h - bounds as expressions --------------*- C++ -*-===//
 //
-// A bound on a rounding error is an expression that is never negative: a sum of
-// products with positive coefficients (a posynomial) over atoms. Atoms are
-// statistics of the inputs, extents of the kernel, the unit roundoffs of
-// operands and operations (*parameters*), and monotone functions of other
-// expressions. Everything is non-decreasing in every statistic but the least
-// magnitudes and norms of an array, and nothing is ever subtracted, so that evaluation in
-// doubles loses relative accuracy only. A divisor is a factor with a negative power.
+// An error bound is an expression that is never negative: a sum of products with positive
+// coefficients (a posynomial) over atoms. Atoms are statistics of the inputs, extents of the
+// kernel, unit roundoffs of operands and operations (*parameters*), and monotone functions of other
+// expressions. A divisor is a factor with a negative power. Expressions are non-decreasing in every
+// statistic except the least magnitudes and norms. Nothing is subtracted, so evaluation in double
+// has no cancellation.
 //
-// What is not known is an atom too, which has the value ∞ and says why. A term
-// that is multiplied by 0 is dropped, so an unknown magnitude harms only what
-// needs it.
+// An unknown quantity is an atom too: it has the value ∞ and a reason. Terms multiplied by 0 are
+// dropped, so an unknown magnitude affects only the bounds that use it.
 //
-// Atoms live in a pool and are shared: equal atoms are one, and work on an
-// expression is linear in the number of different atoms.
+// Atoms are hash-consed in a pool, so the cost of an operation is linear in the number of different
+// atoms.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_ROUNDINGERROREXPR_H
@@ -34,15 +32,14 @@ namespace moa {
 
 class ErrorExprPool;
 
-/// A magnitude of an input that one pass over the input finds. Every axis is an
-/// index that stays free, an axis of the norm, or one over which the extreme of
-/// the norms is taken.
+/// A magnitude of an input, found in one pass over the input. Every axis is at a free index, is an
+/// axis of the norm, or is one over which the extreme of the norms is taken.
 struct MagnitudeStatistic {
   enum class Kind { MaxAbs, MaxL2, MaxL1, MinAbs, MinL2 };
   static constexpr int kExtreme = -1, kNorm = -2;
   std::string array;
   Kind kind = Kind::MaxAbs;
-  /// Per axis kExtreme, kNorm, or the number of the free index that it is at.
+  /// Per axis: kExtreme, kNorm, or the number of a free index.
   std::vector<int> axes;
 };
 
@@ -55,9 +52,8 @@ public:
   };
   using Terms = std::map<Factors, double, FactorsLess>;
 
-  /// Zero.
   ErrorExpr() = default;
-  /// A constant, not negative.
+  /// A constant, which must not be negative.
   ErrorExpr(double value);
   explicit ErrorExpr(const Atom *atom, int power = 1);
 
@@ -69,12 +65,12 @@ public:
   bool isZero() const { return terms.empty(); }
   std::optional<double> getConstant() const;
   bool isUnknown() const;
-  /// Term by term at most `other`.
+  /// Returns true if every term is at most the same term of `other`.
   bool isDominatedBy(const ErrorExpr &other) const;
   const Terms &getTerms() const { return terms; }
-  /// The terms for which `keep` holds.
+  /// Returns the sum of the terms for which `keep` holds.
   ErrorExpr filter(llvm::function_ref<bool(const Factors &)> keep) const;
-  /// All atoms, those inside functions included, operands first.
+  /// Returns all atoms, including those inside functions, operands first.
   std::vector<const Atom *> collectAtoms() const;
 
 private:
@@ -89,7 +85,7 @@ struct ErrorExpr::Atom {
     Statistic,
     Extent,
     Parameter,
-    Tiny,    ///< the least normal number of the compute type
+    Tiny,    ///< the least normal number η of the compute type
     Unknown, ///< ∞
     Exp,
     Expm1,
@@ -97,19 +93,18 @@ struct ErrorExpr::Atom {
     Recip,
     Max,
     Min,
-    Group, ///< the operand itself, a sum that is not multiplied out
+    Group, ///< its operand, a sum that is not multiplied out
   };
   Kind kind;
   unsigned number;
   ErrorExprPool *pool;
   MagnitudeStatistic statistic;
-  SymExpr extent; ///< its magnitude
+  SymExpr extent; ///< its magnitude is used
   unsigned parameter = 0;
-  std::string text; ///< of Parameter its name, of Unknown the reason
+  std::string text; ///< the name of a Parameter, the reason of an Unknown
   std::vector<ErrorExpr> operands;
 };
 
-/// What the atoms of an expression stand for.
 struct ErrorBindings {
   llvm::function_ref<std::optional<double>(const MagnitudeStatistic &)> statistic;
   llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> symbol;
@@ -132,13 +127,14 @@ public:
   Expr max(const Expr &a, const Expr &b);
   Expr min(const Expr &a, const Expr &b);
   Expr group(const Expr &e);
-  /// The sum, as one factor if its terms are many: what is made of it grows no further with them.
+  /// Returns the sum, as one factor if it has many terms, so that later products do not grow with
+  /// it.
   Expr compact(const Expr &e);
 
-  /// The expression with every atom that `replace` knows replaced, in functions too.
+  /// Replaces every atom for which `replace` returns an expression, also inside functions.
   Expr substitute(const Expr &e, llvm::function_ref<std::optional<Expr>(const Atom &)> replace);
-  /// The value, rounded upwards by a factor 1 + 1e-6; ∞ where something is unknown,
-  /// NaN or not given. `tinyValue` is the least normal number.
+  /// Evaluates an expression, rounded upwards by a factor 1 + 1e-6. Returns ∞ if an atom is
+  /// unknown, NaN or without a value. `tinyValue` is the least normal number.
   static double evaluate(const Expr &e, const ErrorBindings &bindings, double tinyValue = 0x1p-126);
 
 private:
@@ -148,18 +144,18 @@ private:
   std::map<std::string, const Atom *> known;
 };
 
-/// Expressions as text, in the user's names: sub-expressions that occur more than once
-/// and are long get a name.
+/// Prints expressions with the user's names. Long sub-expressions that occur more than once get a
+/// name.
 class ErrorExprText {
 public:
-  /// The names of free indices by number.
+  /// `indexName` returns the name of a free index.
   explicit ErrorExprText(llvm::function_ref<std::string(int)> indexName) : indexName(indexName) {}
-  /// Text of all of them together; `definitions` gets the lines of the named parts.
+  /// Prints the expressions together; appends the lines of the named parts to `definitions`.
   std::vector<std::string> print(llvm::ArrayRef<ErrorExpr> expressions,
                                  std::vector<std::string> &definitions);
   std::string name(const MagnitudeStatistic &statistic) const;
-  /// {terms: [{coefficient, factors: [{atom, power}]}]}; atoms are listed once, operands
-  /// first, in `atoms`.
+  /// Returns {terms: [{coefficient, factors: [{atom, power}]}]}. Every atom is appended to `atoms`
+  /// once, operands first.
   llvm::json::Value toJSON(const ErrorExpr &e, llvm::json::Array &atoms,
                            std::set<unsigned> &listed) const;
 

@@ -10,7 +10,7 @@ using namespace moa;
 using Atom = ErrorExpr::Atom;
 using Kind = MagnitudeStatistic::Kind;
 
-/// A coefficient to three digits; JSON has them all.
+/// Prints a coefficient with three digits; JSON has all digits.
 static std::string formatCoefficient(double value) {
   if (!std::isfinite(value))
     return "∞";
@@ -111,7 +111,7 @@ std::string ErrorExprText::writeAtom(const Atom &atom) {
   }
 }
 
-/// Expressions share their atoms, so what is long and occurs again gets a name.
+/// Returns the text of an atom. Long texts that occur again get a name.
 std::string ErrorExprText::atom(const Atom &atom) {
   if (auto it = texts.find(atom.number); it != texts.end())
     return it->second;
@@ -214,7 +214,7 @@ llvm::json::Value ErrorExprText::toJSON(const ErrorExpr &e, llvm::json::Array &a
     llvm::json::Array list;
     for (auto [factor, power] : factors)
       list.push_back(llvm::json::Object{{"atom", factor->number}, {"power", power}});
-    // A literal is read back as the same double.
+    // JSON literals are read back as the same double.
     terms.push_back(llvm::json::Object{{"coefficient", coefficient}, {"factors", std::move(list)}});
   }
   return llvm::json::Object{{"terms", std::move(terms)}};

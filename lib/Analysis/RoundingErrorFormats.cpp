@@ -9,8 +9,8 @@ using namespace moa;
 
 static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// Scales are max|row| divided by the largest value of the format, in f32: dividing by
-// them and multiplying by them again is three roundings of 2⁻²⁴.
+// A scale is max|row| divided by the largest value of the format, in f32. Dividing by it and
+// multiplying by it again takes three roundings of 2⁻²⁴.
 static const OperandFormat formats[] = {
     {"f64", 0, 0, 0, kNoLimit, 0},
     {"f32", 0x1p-24, 0, 0, kNoLimit, 0},
@@ -18,11 +18,11 @@ static const OperandFormat formats[] = {
     {"tf32", 0x1p-11, 0, 0, kNoLimit, 0x1p-25},
     {"bf16", 0x1p-8, 0, 0, kNoLimit, 0x1p-26, 1},
     {"fp16", 0x1p-11, 0, 0x1p-25, 65504, 0x1p-26},
-    // x·2^e in fp16, the largest |x·2^e| of a head below 2^15, and at least 2^14 unless e is 63,
-    // and e at least −63.
+    // x·2^e in fp16, where the largest |x·2^e| of a head is below 2^15, and at least 2^14 unless e
+    // = 63; e ≥ −63.
     {"fp16p", 0x1p-11, 0x1p-39, 0x1p-88, 0x1p77, 0x1p-26},
-    // Sums of two floats, of which products lack that of the two smaller ones; each term is added
-    // up three times.
+    // Sums of two floats. Products omit the product of the two small parts, and each term is
+    // accumulated three times.
     {"fp16x2", 0x1p-21, 0x1.01p-39, 0x1p-87, 0x1p77, 0x1.8p-25},
     {"bf16x2", 0x1p-15, 0, 0, kNoLimit, 0x1.8p-25, 2},
     {"int8", 0, (1 + 0x1p-15) / 254, 0, kNoLimit, 0},

@@ -9,8 +9,8 @@ using namespace moa;
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Lemma E6. The argument may be scaled by log₂ e on its way, and the references of common
-/// errors may be running ones (Lemma E8).
+/// Lemma E6. The lowering may scale the argument by log₂ e. Shared errors may come from a running
+/// maximum, as in the online softmax; each rescale then adds an error (Lemma E8).
 ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &repairs,
                                    const std::string &what) {
   ErrorExpr factor(base == 2 ? 0.69314718055994531 : 1);
@@ -36,7 +36,7 @@ ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &r
   return result;
 }
 
-/// Lemma E6: |log x̂ − log x| is the relative error of x.
+/// Lemma E6: the absolute error of log x is the relative error of x.
 ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string &what) {
   x = collapse(toRelative(std::move(x), what));
   ErrorValue result;
@@ -52,7 +52,7 @@ ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string 
 }
 
 ErrorValue ErrorRules::squareRoot(ErrorValue x, const std::string &what) {
-  // What may have either sign may be computed as a negative number.
+  // An argument of unknown sign may be computed as a negative number.
   if (!x.nonnegative && !x.isExact())
     x = toRelative(std::move(x), what);
   x = x.tight ? collapse(std::move(x)) : toAbsolute(std::move(x));
@@ -126,7 +126,7 @@ ErrorValue ErrorRules::bounded(ErrorValue x, double slope, double bound, bool od
 //===----------------------------------------------------------------------===//
 
 ErrorValue ErrorRules::extreme(ErrorValue x, ErrorValue y) {
-  // With an exact 0 a factor r stays: max(r·x, 0) = r·max(x, 0).
+  // With an exact 0, a factor r is kept: max(r·x, 0) = r·max(x, 0).
   auto isZero = [](const ErrorValue &value) { return value.constant == 0.0; };
   bool keeps = x.tight && y.tight && (x.nonnegative || isZero(x) || isZero(y)) &&
                (y.nonnegative || isZero(x) || isZero(y));
@@ -207,7 +207,7 @@ ErrorValue ErrorRules::reduceProduct(ErrorValue x, const ErrorExpr &extent,
   return result;
 }
 
-/// A rounding that the specification itself makes may fall to the other side.
+/// A rounding of the specification: x and x̂ may round to different neighbours.
 ErrorValue ErrorRules::round(ErrorValue x, const OperandFormat &format) {
   if (auto constant = x.magnitude.getConstant();
       format.limit < overflow && !(constant && *constant <= format.limit))

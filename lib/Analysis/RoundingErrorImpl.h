@@ -1,4 +1,4 @@
-//===- RoundingErrorImpl.h - what the analysis keeps ------------*- C++ -*-===//
+//===- RoundingErrorImpl.h - state of the error analysis --------*- C++ -*-===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORIMPL_H
 #define MOA_ANALYSIS_ROUNDINGERRORIMPL_H
 
@@ -9,12 +9,12 @@ namespace moa {
 struct RoundingErrorAnalysis::Impl {
   Impl(dnf::KernelOp kernel, const RoundingModel &model) : context(kernel, model) {}
 
-  /// One result, in terms of parameters.
+  /// The error of one result, in terms of parameters.
   struct Result {
     std::string name;
     ErrorValue deep, shallow;
-    unsigned rounding = 0; ///< two parameters: relative, absolute
-    std::vector<int> free; ///< indices that statistics keep
+    unsigned rounding = 0; ///< the first of two parameters: relative, absolute
+    std::vector<int> free; ///< the indices that statistics keep
   };
 
   void run();

@@ -1,4 +1,4 @@
-//===- RoundingErrorNorms.cpp - sums of magnitudes over an index ----------===//
+//===- RoundingErrorNorms.cpp - norms of terms over an index --------------===//
 #include "lib/Analysis/RoundingErrorWalk.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,7 +21,7 @@ ErrorExpr ErrorWalk::extentOf(StringRef text) {
   return extent ? pool.extent(*extent) : pool.unknown("the extent " + text.str());
 }
 
-/// Roundings of a sum, in blocks and with any order of terms (Lemma E9).
+/// Returns the roundings of a blocked sum in any order (Lemma E9).
 ErrorExpr ErrorWalk::sumRounding(StringRef extent) {
   ErrorExpr count = extentOf(extent);
   const RoundingModel &model = context.model;
@@ -31,8 +31,8 @@ ErrorExpr ErrorWalk::sumRounding(StringRef extent) {
   return count * rules.arithmetic;
 }
 
-/// The expression with the indices of its statistics replaced; where there is none, the
-/// extreme over the axis.
+/// Replaces the indices of statistics; an index without a replacement becomes the extreme over its
+/// axis.
 ErrorExpr ErrorWalk::substituteIndices(const ErrorExpr &e,
                                        llvm::function_ref<std::optional<Value>(Value)> to) {
   return pool.substitute(e, [&](const ErrorExpr::Atom &atom) -> std::optional<ErrorExpr> {
@@ -66,7 +66,7 @@ static std::optional<Value> asIndex(const Term &term) {
   return std::nullopt;
 }
 
-/// What is known of the term's value, at the indices that the term has it at.
+/// Moves a bound on the term's value to the indices of the term.
 ErrorExpr ErrorWalk::atIndices(const ErrorExpr &own, const Term &term) {
   if (!term.environment)
     return own;
@@ -157,8 +157,8 @@ std::optional<ErrorExpr> ErrorWalk::leastOfSum(dnf::ReduceOp op, Value term) {
   return least ? std::optional(*least * *least) : std::nullopt;
 }
 
-/// Lemma E10: the norm of the terms x_j as j runs over its range. `rests` gets what it
-/// rests on.
+/// Lemma E10: returns a bound on the norm of the terms x_j over the range of j. Adds to `rests` the
+/// facts and requirements of the bound.
 std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, ErrorValue &rests) {
   term = resolve(term);
   Operation *op = term.value.getDefiningOp();
@@ -180,8 +180,8 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, Erro
       return found->scale; // ‖x‖₂ ≤ ‖x‖₁
     }
   if (isa<arith::MulFOp>(op)) {
-    // Where both factors depend on the index, the largest of one stands in front of the norm of the
-    // other.
+    // If both factors depend on the index: bound the norm by the largest magnitude of one factor
+    // times the norm of the other.
     for (unsigned k : {0u, 1u})
       if (!dependsOn(operand(k), index))
         if (auto other = norm(operand(1 - k), index, kind, rests))
@@ -204,7 +204,7 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, Erro
 }
 
 //===----------------------------------------------------------------------===//
-// Elements over a norm of theirs
+// Elements divided by their norm
 //===----------------------------------------------------------------------===//
 
 std::optional<Term> ErrorWalk::findSquared(const Term &square) {
@@ -213,11 +213,11 @@ std::optional<Term> ErrorWalk::findSquared(const Term &square) {
   bool isSquare =
       isa_and_nonnull<math::PowFOp>(op)
           ? of(op->getOperand(1)).constant == 2.0
-          : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // |x|·x is none
+          : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // not |x|·x
   return isSquare ? std::optional(resolveMagnitude(operand(0))) : std::nullopt;
 }
 
-/// The norm that a reduction is, or the square of it.
+/// Returns the norm that a reduction computes, or whose square it computes.
 std::optional<ErrorWalk::Normalised>
 ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
                       const std::set<Value, ValueLess> &candidates) {
@@ -245,7 +245,7 @@ ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
   return std::nullopt;
 }
 
-/// Lemma E12: y, or its root, is at least a norm of x over `scale`.
+/// Lemma E12: finds a norm of x such that y, or its root, is at least the norm divided by `scale`.
 std::optional<ErrorWalk::Normalised>
 ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
                     const std::set<Value, ValueLess> &candidates) {
@@ -285,7 +285,7 @@ ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
   return std::nullopt;
 }
 
-/// What bounds x/y, or x over the root of y; factors of x stand in front of what bounds the rest.
+/// Bounds x/y, or x over the root of y. Factors of x multiply the bound of the remaining ones.
 std::optional<ErrorWalk::Normalised>
 ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
                     const std::set<Value, ValueLess> &candidates) {
@@ -308,7 +308,7 @@ ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
   return std::nullopt;
 }
 
-/// What bounds a quotient x/y, x·(c/y) or x·y^(−1/2), found from the norm in y.
+/// Bounds a quotient x/y, x·(c/y) or x·y^(−1/2) by the norm in y.
 std::optional<ErrorWalk::Normalised>
 ErrorWalk::findQuotient(const Term &term, const std::set<Value, ValueLess> &candidates) {
   Operation *op = term.value.getDefiningOp();

@@ -6,13 +6,13 @@
 using namespace mlir;
 using namespace moa;
 
-/// Ends the scope of an index: what holds only inside is given up.
+/// Leaves the scope of an index and gives up all facts that hold only inside.
 ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value condition) {
   std::vector<RangeRequirement> open;
   for (const RangeRequirement &requirement : x.requirements) {
     auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
     if (requirement.index.value != index) {
-      // An index that is computed is in no range that could be shown.
+      // A computed index is in no range that can be proved.
       if (isa<BlockArgument>(requirement.index.value))
         open.push_back(requirement);
       else
@@ -79,11 +79,11 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   } else {
     result = rules.reduceExtreme(of(term));
     result.constant.reset();
-    // Of n elements the largest is at least their norm over the root of n.
+    // The largest of n elements is at least their 2-norm divided by √n.
     auto least = op.getMonoid() == Monoid::max ? leastOfMagnitudes(op, term) : std::nullopt;
     if (least)
       result.least = *least * pool.recip(pool.sqrt(extentOf(op.getExtent())));
-    else if (yield.getPresent()) // which may hold nowhere
+    else if (yield.getPresent()) // the condition may hold nowhere
       result.least = ErrorExpr();
   }
   if (yield.getPresent()) {
@@ -131,8 +131,8 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   return result;
 }
 
-/// What a computed operand loses where a factor of bf16 is multiplied as such and the others behind
-/// the sum (R1).
+/// Returns the error of a computed operand if its bf16 factor may be flushed to 0 in the product,
+/// and the other factors are applied after the sum (R1).
 ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
   Operation *op = value.getDefiningOp();
   auto ofFactor = [&](Value factor) {
@@ -149,8 +149,8 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
                         context.describe(op->getOperand(1)), facts);
 }
 
-/// How large an operand is without some of its factors and divisors that the index does not change,
-/// which may be taken behind the sum (R1).
+/// Returns the largest magnitude of an operand when invariant factors and divisors are applied
+/// after the sum (R1).
 ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
   Operation *op = value.getDefiningOp();
   ErrorExpr own = of(value).magnitude;
@@ -165,8 +165,8 @@ ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
   return !isQuotient && canLeave(0) ? pool.max(most, inFront(1)) : most;
 }
 
-/// What an absolute error of an operand, or of a sum of its products, is multiplied with then. That
-/// nothing underflows beside a divisor of which nothing is known is assumed.
+/// Multiplies an absolute error of an operand by the factors that are applied after the sum. For a
+/// divisor without a lower bound, underflow is assumed to be negligible.
 ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value index,
                                  std::set<unsigned> &facts) {
   Operation *op = value.getDefiningOp();
@@ -188,20 +188,20 @@ ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value ind
   return canLeave(0) ? pool.max(most, of(op->getOperand(0)).magnitude * behind(amount, 1)) : most;
 }
 
-/// Lemma E11: an operand as it enters a contraction.
+/// Lemma E11: rounds an operand of a contraction to its format.
 ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, Value index, ErrorValue x) {
   const ContractionOperand &operand = context.operands[number];
   auto parameter = [&](unsigned k) {
     return context.pool.parameter(operand.parameter + k, operand.name);
   };
-  // A factor of all terms may be multiplied in behind the sum: then the rest is rounded.
+  // An invariant factor may be applied after the sum; then the remaining factors are rounded.
   ErrorExpr largest = operand.isComputed ? largestInFront(value, index) : x.magnitude;
   auto behind = [&](const ErrorExpr &amount) {
     return operand.isComputed ? timesBehind(amount, value, index, x.facts) : amount;
   };
   x.facts.insert(rules.fact({"", largest, 0, number}));
   x.relative += parameter(0);
-  // The largest of the row has the factors that the row has in common.
+  // The largest magnitude of the row includes the invariant factors of the row.
   x.absolute += parameter(1) * (x.magnitude + x.absolute);
   rules.addAbsolute(x, behind(parameter(2)));
   rules.addAbsolute(x, behind(parameter(3) * pool.tiny()));
@@ -247,7 +247,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
                                          values[1], index, rests.facts));
   result.distance.reset();
   result.constant.reset();
-  // Of weights the sum of magnitudes is known, and not from their 2-norm alone.
+  // For stochastic weights, the 1-norm is known directly and does not follow from the 2-norm.
   auto isStochasticAt = [&](unsigned k) {
     auto sum = l1[k] ? l1[k]->getConstant() : std::nullopt,
          root = l2[k] ? l2[k]->getConstant() : std::nullopt;
@@ -266,12 +266,12 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
     result.magnitude = sumX * y.magnitude;
   result.least = leastOfSum(op, product->getResult(0)).value_or(ErrorExpr());
   result.tight = result.nonnegative && x.tight && y.tight;
-  // What bounds the sum bounds its products and its parts.
+  // The bound on the sum also bounds its products and partial sums.
   result.facts = x.facts;
   result.facts.insert(y.facts.begin(), y.facts.end());
   ErrorRules::merge(result, rests);
   rules.limitMagnitude(result);
-  // The sum that some factors and divisors stand behind.
+  // The sum before its invariant factors and divisors are applied.
   ErrorValue front;
   ErrorExpr fronts[] = {largestInFront(values[0], index), largestInFront(values[1], index)};
   if (!(fronts[0] == x.magnitude && fronts[1] == y.magnitude)) {

@@ -11,7 +11,7 @@ static std::string formatUnit(double value) {
   return text;
 }
 
-/// What has to be put into the text of one result.
+/// Prints the bound of one result, its conditions and its assumptions.
 static void printBound(llvm::raw_ostream &os, const ErrorBound &bound, ErrorExprText &text,
                        const std::string &name) {
   std::vector<ErrorExpr> parts{bound.relative, bound.absolute};

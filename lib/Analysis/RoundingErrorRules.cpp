@@ -1,6 +1,6 @@
 //===- RoundingErrorRules.cpp - errors of scalar operations ---------------===//
 //
-// Every rule names the lemma of docs/Errors.md that it is.
+// Every rule names the lemma of docs/Errors.md that it implements.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/RoundingErrorShared.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace moa;
 using Atom = ErrorExpr::Atom;
 
-/// What underflows add to a relative error is at most this, or the bound is ∞.
+/// Limit on the relative error from underflow; above it the bound is ∞.
 static constexpr double kAbsorbed = 0x1p-40;
 
 //===----------------------------------------------------------------------===//
@@ -64,7 +64,7 @@ ErrorExpr ErrorRules::width(const ErrorValue &x) const {
   return width;
 }
 
-/// Lemma E2: factors in common are relative errors, summands absolute ones.
+/// Lemma E2: shared factors become relative errors, shared summands absolute ones.
 ErrorValue ErrorRules::collapse(ErrorValue x) {
   if (x.shared.empty())
     return x;
@@ -78,7 +78,7 @@ ErrorValue ErrorRules::collapse(ErrorValue x) {
     if (x.distance)
       *x.distance += extra;
     addAbsolute(x, extra);
-    // Def 28: what is not under an exponential may be a factor of a moment.
+    // Def 28: a shared error that is not under an exponential may be a factor of a moment.
     x.facts.insert(fact({"moments are taken about their mean, not from the first element "
                          "(--disable-rule=R6)",
                          std::nullopt, 0}));
@@ -89,7 +89,7 @@ ErrorValue ErrorRules::collapse(ErrorValue x) {
 void ErrorRules::addAbsolute(ErrorValue &x, const ErrorExpr &amount) {
   if (amount.isZero())
     return;
-  // β + amount, where a common factor C stands in front: amount / C.
+  // β + amount; with a shared factor C, the amount is divided by C.
   x.absolute += x.exponential ? amount * pool.exp(width(x)) : amount;
 }
 
@@ -129,7 +129,7 @@ ErrorValue ErrorRules::makeShared(ErrorValue x, Operation *origin, const std::st
 
 /// Lemma E1.
 ErrorValue ErrorRules::rounded(ErrorValue x, const ErrorExpr &rounding) {
-  // A sum of common errors is rounded with the rest.
+  // A sum of shared errors is rounded with the rest.
   ErrorExpr ofShared = x.exponential ? ErrorExpr() : pool.expm1(rounding) * width(x);
   if (x.distance)
     x.distance = pool.exp(rounding) * *x.distance + pool.expm1(rounding) * x.magnitude + ofShared +
@@ -141,7 +141,7 @@ ErrorValue ErrorRules::rounded(ErrorValue x, const ErrorExpr &rounding) {
   return x;
 }
 
-/// Whether extents, which are below 2^63, are at most that by themselves.
+/// Returns true if e ≤ limit follows from extents being below 2^63.
 static bool isSmall(const ErrorExpr &e, double limit) {
   double sum = 0;
   for (const auto &[factors, coefficient] : e.getTerms()) {
@@ -156,7 +156,7 @@ static bool isSmall(const ErrorExpr &e, double limit) {
   return sum <= limit;
 }
 
-/// Results are finite: a bound on their magnitude is checked where there is one.
+/// Requires that results are finite. The condition is checked if the magnitude has a bound.
 void ErrorRules::limitMagnitude(ErrorValue &x) {
   if (isSmall(x.magnitude, overflow))
     return;
@@ -175,8 +175,8 @@ static bool hasTiny(const ErrorExpr::Factors &factors) {
                       [](const auto &factor) { return factor.first->kind == Atom::Kind::Tiny; });
 }
 
-/// e ≤ rest + small, `small` being what underflow adds. Extremes are within the sum of what
-/// underflow adds to their operands.
+/// Splits e ≤ rest + small, where `small` is the part from underflow. The underflow part of an
+/// extreme is at most the sum of those of its operands.
 static void splitUnderflow(ErrorExprPool &pool, const ErrorExpr &e, ErrorExpr &rest,
                            ErrorExpr &small) {
   for (const auto &[factors, coefficient] : e.getTerms()) {
@@ -199,18 +199,18 @@ static void splitUnderflow(ErrorExprPool &pool, const ErrorExpr &e, ErrorExpr &r
   }
 }
 
-/// The terms of underflow as a constant, which evaluation checks.
+/// Replaces the terms of underflow by a constant; evaluation checks that they are below it.
 ErrorExpr ErrorRules::absorb(const ErrorExpr &e, std::set<unsigned> &rests) {
   ErrorExpr rest, small;
   splitUnderflow(pool, e, rest, small);
   if (small.isZero())
     return e;
-  rests.insert(fact({"what underflows stays below 2^-40", small, kAbsorbed}));
+  rests.insert(fact({"the error from underflow stays below 2^-40", small, kAbsorbed}));
   return rest + ErrorExpr(kAbsorbed);
 }
 
-/// x / least where x bounds an error; where nothing is known of the divisor, underflow is
-/// assumed away and anything else is ∞.
+/// Returns x / least, where x bounds an error. Without a lower bound on the divisor, terms of
+/// underflow are dropped with an assumption, and all other terms become ∞.
 ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
                                std::set<unsigned> &rests) {
   if (x.isZero())
@@ -219,7 +219,7 @@ ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const
     return x * pool.recip(least);
   ErrorExpr rest = x.filter([](const auto &factors) { return !hasTiny(factors); });
   if (rest.getTerms().size() != x.getTerms().size())
-    rests.insert(fact({"nothing underflows beside " + what, std::nullopt, 0}));
+    rests.insert(fact({"underflow is negligible compared to " + what, std::nullopt, 0}));
   if (rest.isZero())
     return rest;
   return rest * pool.unknown("nothing keeps " + what + " away from 0");
@@ -332,7 +332,7 @@ ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare,
   return rounded(std::move(product), arithmetic);
 }
 
-/// Lemma E5. A quotient may be a product with a rounded reciprocal.
+/// Lemma E5. A quotient may be computed by multiplying with a rounded reciprocal.
 ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &what,
                               const std::optional<ErrorExpr> &bound) {
   if (!x.exponential)
@@ -358,7 +358,7 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   result.tight = x.tight;
   result.nonnegative = x.nonnegative && y.nonnegative;
   result.nonpositive = x.nonpositive && y.nonnegative;
-  // The reciprocal is a number.
+  // The reciprocal must be finite.
   ErrorValue inverse;
   inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
                                        : pool.recip(y.least);

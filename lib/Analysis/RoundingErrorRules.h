@@ -1,7 +1,7 @@
 //===- RoundingErrorRules.h - errors of scalar operations -------*- C++ -*-===//
 //
-// The abstract values of the rounding-error analysis and what each operation does
-// to them [docs/Errors.md, Def 28 and Lemmas E1 to E9].
+// The abstract values of the rounding error analysis and its transfer function for each operation
+// [docs/Errors.md, Def 28 and Lemmas E1 to E9].
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORRULES_H
@@ -13,21 +13,23 @@
 
 namespace moa {
 
-/// An error that several values have in common: ε with |ε| ≤ bound, of one value at one
-/// index.
+/// An error ε shared by several values, |ε| ≤ bound: the error of one value at one index. Keeping
+/// it separate lets correlated errors cancel, as that of the maximum in a softmax.
 struct SharedError {
   double coefficient = 0;
   ErrorExpr bound;
   mlir::Operation *origin = nullptr;
-  std::vector<mlir::Value> indices; ///< the indices that the value is at
+  std::vector<mlir::Value> indices; ///< the indices of that value
 };
 
-/// What is known of a scalar x and of x̂, which code computes for it. With x° the
-/// majorant of x, the value with absolute values pushed through sums and products:
-///   |x̂ − x| ≤ e^relative·(x° + absolute) − x°, and |x̂ − x| ≤ distance if that is set;
-/// where `tight` x° is |x|, and x̂ = r·x + β with |ln r| ≤ relative, |β| ≤ e^relative·absolute.
-/// Both after the common errors: those of an `exponential` are factors e^(Σ c·ε),
-/// otherwise they are a sum Σ c·ε.
+/// The abstract value of a scalar x and of the computed x̂. Let x° be the majorant of x: x with
+/// absolute values pushed through sums and products. Then
+///
+///    |x̂ − x| ≤ e^relative·(x° + absolute) − x°, and |x̂ − x| ≤ distance if that is set.
+///
+/// If `tight`, x° is |x|, and x̂ = r·x + β with |ln r| ≤ relative, |β| ≤ e^relative·absolute. Both
+/// hold after removing the shared errors: factors e^(Σ c·ε) if `exponential`, otherwise a sum Σ
+/// c·ε.
 struct ErrorValue {
   ErrorExpr relative, absolute, magnitude; ///< x° ≤ magnitude
   ErrorExpr least;                         ///< |x| ≥ least; 0 if nothing is known
@@ -36,15 +38,15 @@ struct ErrorValue {
   std::optional<double> constant;
   bool exponential = false;
   std::map<std::string, SharedError> shared;
-  std::set<mlir::Value, ValueLess> indices; ///< that x depends on
-  std::set<unsigned> facts;                 ///< what all this rests on
+  std::set<mlir::Value, ValueLess> indices; ///< the indices that x depends on
+  std::set<unsigned> facts;                 ///< the conditions and assumptions of the bounds
   std::vector<RangeRequirement> requirements;
 
   bool isExact() const { return relative.isZero() && absolute.isZero() && shared.empty(); }
 };
 
-/// What a bound rests on: `value` ≤ limit, which evaluation checks, or an assumption. Of an operand
-/// the value is its magnitude, and the limit that of its format.
+/// A condition `value` ≤ limit, which evaluation checks, or an assumption without a value. For a
+/// contraction operand, the value is its magnitude and the limit that of its format.
 struct ErrorFact {
   std::string text;
   std::optional<ErrorExpr> value;
@@ -56,7 +58,7 @@ struct ErrorFact {
   }
 };
 
-/// The rules. Each takes values by copy and returns the value of the operation.
+/// The transfer functions. Each takes values by copy and returns the value of the operation.
 class ErrorRules {
 public:
   ErrorRules(ErrorExprPool &pool, const RoundingModel &model) : pool(pool), model(model) {}
@@ -65,7 +67,7 @@ public:
   ErrorValue constant(double value) const;
   ErrorValue add(ErrorValue x, ErrorValue y);
   ErrorValue negate(ErrorValue x);
-  /// `bound` is one on the magnitude of the result that does not follow from those of x and y.
+  /// `bound` is a bound on the magnitude of the result that does not follow from those of x and y.
   ErrorValue multiply(ErrorValue x, ErrorValue y, bool isSquare = false,
                       const std::optional<ErrorExpr> &bound = std::nullopt);
   ErrorValue divide(ErrorValue x, ErrorValue y, const std::string &what,
@@ -77,37 +79,36 @@ public:
   ErrorValue squareRoot(ErrorValue x, const std::string &what);
   ErrorValue reciprocalRoot(ErrorValue x, const std::string &what);
   ErrorValue power(ErrorValue x, double exponent, const std::string &what);
-  /// A function with |f′| ≤ slope, |f| ≤ bound and, if `odd`, |x·f′/f| ≤ 1.
+  /// A function f with |f′| ≤ slope, |f| ≤ bound and, if `odd`, condition number |x·f′/f| ≤ 1.
   ErrorValue bounded(ErrorValue x, double slope, double bound, bool odd, const ErrorExpr &rounding);
   ErrorValue extreme(ErrorValue x, ErrorValue y);
-  ErrorValue step(ErrorValue x); ///< floor and its kin
+  ErrorValue step(ErrorValue x); ///< floor, ceil and other steps
   ErrorValue select(ErrorValue x, ErrorValue y);
-  /// ⊕ over at most `extent` elements for max and min.
+  /// max or min over any number of elements.
   ErrorValue reduceExtreme(ErrorValue x);
   ErrorValue reduceProduct(ErrorValue x, const ErrorExpr &extent, const std::string &what);
-  /// Rounding to a float type, as a cast of the specification has it.
+  /// A rounding to a float type by a cast of the specification.
   ErrorValue round(ErrorValue x, const OperandFormat &format);
   ErrorValue unknown(const std::string &reason);
 
-  /// One more rounding by the given bound on |ln|, and underflow.
+  /// Adds one rounding by the given bound on |ln|, and underflow.
   ErrorValue rounded(ErrorValue x, const ErrorExpr &rounding);
-  /// No relative part and no common errors.
+  /// Converts all errors to an absolute one, without shared errors.
   ErrorValue toAbsolute(ErrorValue x);
-  /// No common errors.
+  /// Converts the shared errors to relative or absolute ones.
   ErrorValue collapse(ErrorValue x);
-  /// An absolute error of the result.
   void addAbsolute(ErrorValue &x, const ErrorExpr &amount);
-  /// x / least, where x is an absolute error.
+  /// Returns x / least, where x is an absolute error.
   ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
                      std::set<unsigned> &rests);
-  /// |x̂ − x| over all indices.
+  /// Returns a bound on |x̂ − x| over all indices.
   ErrorExpr distance(const ErrorValue &x);
-  /// Takes a common error out of x: its own errors become ε with the coefficient 1.
+  /// Makes the error of x a shared error ε with the coefficient 1.
   ErrorValue makeShared(ErrorValue x, mlir::Operation *origin, const std::string &key);
-  /// Union of what two values rest on and depend on.
+  /// Adds the indices, facts and requirements of `from`.
   static void merge(ErrorValue &into, const ErrorValue &from);
   unsigned fact(ErrorFact fact);
-  /// That x overflows nowhere is a condition, where it does not follow.
+  /// Adds the condition that x does not overflow, unless that follows from its magnitude.
   void limitMagnitude(ErrorValue &x);
 
   ErrorExpr arithmetic, exponentialRounding, tanhRounding, powerRounding, functionRounding;
@@ -118,7 +119,7 @@ public:
 
 private:
   ErrorExpr width(const ErrorValue &x) const;
-  /// Errors of a divisor or of the argument of a logarithm as a relative one.
+  /// Converts the error of a divisor or of the argument of a logarithm to a relative one.
   ErrorValue toRelative(ErrorValue x, const std::string &what);
   ErrorExpr absorb(const ErrorExpr &e, std::set<unsigned> &rests);
 };

@@ -1,4 +1,4 @@
-//===- RoundingErrorShared.h - common errors of values ----------*- C++ -*-===//
+//===- RoundingErrorShared.h - errors shared by several values --*- C++ -*-===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORSHARED_H
 #define MOA_ANALYSIS_ROUNDINGERRORSHARED_H
 
@@ -7,7 +7,7 @@
 
 namespace moa {
 
-/// Sums of common errors with factors; zeros go.
+/// Adds factor times the shared errors of `from`; errors with the coefficient 0 are removed.
 inline void combineShared(std::map<std::string, SharedError> &into,
                           const std::map<std::string, SharedError> &from, double factor) {
   for (const auto &[key, shared] : from) {

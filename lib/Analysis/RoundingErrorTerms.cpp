@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace moa;
 
-/// A value seen from `outer`, a block that holds it: the op there, or null for an argument of the
-/// block; whether the value is inside of that op; and its number.
+/// The place of a value in a block `outer` that contains it: the op in that block, or null for an
+/// argument of the block; true if the value is inside that op; the number of the value or region.
 using Place = std::tuple<Operation *, bool, unsigned>;
 
 static Place getPlace(Value value, Block *outer) {
@@ -25,13 +25,13 @@ static Place getPlace(Value value, Block *outer) {
 }
 
 bool moa::comesBefore(Value a, Value b) {
-  // Climb until one block holds both.
+  // Climb to a block that contains both.
   Block *ofB = b.getParentBlock(), *outer = a.getParentBlock();
   while (outer != ofB && !outer->findAncestorOpInBlock(*ofB->getParentOp()))
     outer = outer->getParentOp()->getBlock();
   auto [opA, isInsideA, numberA] = getPlace(a, outer);
   auto [opB, isInsideB, numberB] = getPlace(b, outer);
-  // Arguments stand before every op, and an op before the values inside of it.
+  // Arguments come before every op, and an op's results before the values inside it.
   if (opA != opB)
     return !opA || (opB && opA->isBeforeInBlock(opB));
   return std::pair(isInsideA, numberA) < std::pair(isInsideB, numberB);
@@ -94,7 +94,7 @@ public:
   bool equal(Term a, Term b) {
     if (++steps > kMaxSteps)
       return false;
-    // Applications of one let at equal indices need no look inside.
+    // Applications of the same let at equal indices are equal.
     if (areSameApplications(a, b))
       return true;
     a = resolve(std::move(a));

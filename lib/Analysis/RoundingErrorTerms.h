@@ -8,16 +8,16 @@
 
 namespace moa {
 
-/// Returns true if `a` is defined before `b` in the text of the kernel that holds both.
+/// Returns true if `a` is defined before `b` in the text of the kernel that contains both.
 bool comesBefore(mlir::Value a, mlir::Value b);
-/// The order of the text: addresses would make bounds depend on the run.
+/// Textual order, because the order of addresses would make bounds depend on the run.
 struct ValueLess {
   bool operator()(mlir::Value a, mlir::Value b) const { return comesBefore(a, b); }
 };
 
 class TermEnvironment;
-/// A value of a body, under what the body's indices stand for. Without an environment
-/// they stand for themselves.
+/// A value of a body, with the terms substituted for the body's indices. Without an environment,
+/// indices stand for themselves.
 struct Term {
   mlir::Value value;
   std::shared_ptr<const TermEnvironment> environment;
@@ -25,39 +25,40 @@ struct Term {
 class TermEnvironment {
 public:
   std::map<mlir::Value, Term, ValueLess> indices;
-  std::shared_ptr<const TermEnvironment> outer; ///< of indices that are not here
+  std::shared_ptr<const TermEnvironment> outer; ///< for indices that are not in `indices`
 };
 
-/// The body of a let that `apply` stands for.
+/// Returns the let whose body `apply` inlines.
 dnf::LetOp getLet(dnf::ApplyOp apply);
-/// The environment of the let's body under that of the apply.
+/// Returns the environment of the let's body, given that of the apply.
 std::shared_ptr<const TermEnvironment> enterLet(dnf::ApplyOp apply, const Term &term);
-/// `environment` and one index more.
+/// Returns `environment` extended by one index.
 std::shared_ptr<const TermEnvironment> bindIndex(std::shared_ptr<const TermEnvironment> environment,
                                                  mlir::Value index, Term term);
-/// What stands in the place of an index or of a let, widenings left out.
+/// Returns the term after substituting indices and lets, without widening conversions.
 Term resolve(Term term);
-/// Whether both terms are equal by structure. False where it takes too long to see.
+/// Returns true if both terms are structurally equal. Gives up, with false, after a number of
+/// steps.
 bool areEqual(const Term &a, const Term &b);
-/// The term seen from where the body is applied.
+/// Moves the term into `environment`, in which the body is applied.
 Term rebase(const Term &term, std::shared_ptr<const TermEnvironment> environment);
 
-/// That an index is in the range of a reduction, on which a relation between an element
-/// and the reduction rests (x ≤ max x, x ≤ Σ x).
+/// The requirement that an index is in the range of a reduction. Relations between an element and
+/// the reduction depend on it, for example x ≤ max x and x ≤ Σ x.
 struct RangeRequirement {
   mlir::Operation *relation; ///< the operation that uses it
   Term reduction;            ///< the dnf.reduce
-  Term index;                ///< in place of its index
+  Term index;                ///< substituted for its index
 };
-/// Whether `requirement` holds where the condition, which may be null, does.
+/// Returns true if `requirement` follows from the condition, which may be null.
 bool isInRange(const RangeRequirement &requirement, mlir::Value condition);
-/// Whether what satisfies the conditions of `a`, a reduction's body at an index, satisfies
-/// those of `b`. No condition always holds.
+/// Returns true if the condition of a reduction's body at an index, `a`, implies the condition `b`.
+/// A null condition always holds.
 bool implies(const Term &a, const Term &b);
-/// Finds an index of `element` for which `reduction` has `element` among its terms.
+/// Returns an index at which `element` is a term of `reduction`.
 std::optional<Term> findIndex(const Term &element, const Term &reduction,
                               const std::set<mlir::Value, ValueLess> &candidates);
-/// `resolve`, with what changes a sign alone left out.
+/// As `resolve`, also without operations that change only the sign.
 Term resolveMagnitude(Term term);
 
 } // namespace moa

@@ -18,7 +18,7 @@ const ErrorValue &ErrorWalk::of(Value value) {
   return *it->second;
 }
 
-/// The value with the operands of its outermost contractions for leaves of the measure.
+/// Returns the value in the measure whose leaves are the operands of the outermost contractions.
 ErrorValue ErrorWalk::shallow(Value value) {
   if (auto it = shallowValues.find(value); it != shallowValues.end())
     return *it->second;
@@ -83,7 +83,7 @@ ErrorValue ErrorWalk::element(dnf::PsiOp op) {
   return value;
 }
 
-/// A let's value at other indices.
+/// Returns the value of a let at other indices.
 ErrorValue ErrorWalk::apply(dnf::ApplyOp op, ErrorValue value) {
   auto arguments = getLet(op).getBody().getArguments();
   auto to = [&](Value index) -> std::optional<Value> {
@@ -176,7 +176,7 @@ ErrorValue ErrorWalk::computeConversion(Operation *op) {
   auto type = cast<FloatType>(op->getResult(0).getType());
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op)) {
     auto constant = x.magnitude.getConstant();
-    // Whole numbers of up to 24 bits are floats.
+    // Integers of up to 24 bits are exact floats.
     if (constant && *constant <= 0x1p24)
       return x;
     return rules.rounded(std::move(x), rules.arithmetic);
@@ -243,7 +243,7 @@ void ErrorWalk::require(ErrorValue &x, const RangeRequirement &requirement) {
   x.requirements.push_back(requirement);
 }
 
-/// x ≤ max x where x is in the range, and so min x ≤ x.
+/// Proves x ≤ max x or min x ≤ x, which requires that x is in the range.
 bool ErrorWalk::isBelowExtreme(Value element, Value extreme, Monoid monoid, Operation *op,
                                ErrorValue &result) {
   if (context.banned.count(op))
@@ -259,7 +259,7 @@ bool ErrorWalk::isBelowExtreme(Value element, Value extreme, Monoid monoid, Oper
   return true;
 }
 
-/// Whether a sum of e^(x − max x) has the term of the maximum, 1.
+/// Returns true if a sum of e^(x − max x) contains the term of the maximum, which is 1.
 bool ErrorWalk::holdsExtreme(dnf::ReduceOp op, Value value) {
   Term term = resolve({value, nullptr});
   Operation *exp = term.value.getDefiningOp();
@@ -283,7 +283,8 @@ bool ErrorWalk::holdsExtreme(dnf::ReduceOp op, Value value) {
   return implies({other.getPresent(), environment}, {own.getPresent(), nullptr});
 }
 
-/// A reference that many elements have in common keeps its error apart (Lemma E2).
+/// Keeps the error of a value used by many elements, such as a row maximum, as a shared error
+/// (Lemma E2).
 ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside) {
   Operation *op = value.getDefiningOp();
   if (x.isExact() || !isa_and_nonnull<dnf::ApplyOp, dnf::ReduceOp>(op) ||
@@ -310,7 +311,7 @@ ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside)
   return x;
 }
 
-/// The extent of a reduction that a reference comes from.
+/// Returns the extent of the reduction that a shared value comes from.
 static StringRef getReferenceExtent(Value value, DenseSet<Operation *> &seen) {
   Term term = resolve({value, nullptr});
   Operation *op = term.value.getDefiningOp();
@@ -324,7 +325,7 @@ static StringRef getReferenceExtent(Value value, DenseSet<Operation *> &seen) {
   return {};
 }
 
-/// How often a running reference may change (Lemma E8).
+/// Returns the number of rescales: the changes of a running maximum or minimum (Lemma E8).
 ErrorExpr ErrorWalk::repairs(const ErrorValue &x) {
   ErrorExpr count;
   for (const auto &[key, shared] : x.shared) {
@@ -361,7 +362,8 @@ ErrorValue ErrorWalk::sum(Operation *op, ErrorValue x, ErrorValue y, bool isDiff
   return result;
 }
 
-/// A product or quotient; where it is an element over a norm that it is in, that bounds it.
+/// Computes a product or quotient. If it is an element divided by a norm of its vector, that bounds
+/// the result.
 ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
   std::set<Value, ValueLess> indices = x.indices;
   indices.insert(y.indices.begin(), y.indices.end());
@@ -369,7 +371,7 @@ ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
   std::optional<ErrorExpr> bound;
   if (found) {
     bound = found->scale;
-    // It is one of |x|, which the majorant is where errors are told apart from the value alone.
+    // The norm bounds |x|, but x may have a larger majorant. Use absolute errors instead.
     for (ErrorValue *value : {&x, &y})
       if (!value->tight) {
         bool nonnegative = value->nonnegative;
@@ -393,7 +395,7 @@ ErrorValue ErrorWalk::computeArithmetic(Operation *op, bool isShallow) {
   auto operand = [&](unsigned k) {
     return isShallow ? shallow(op->getOperand(k)) : of(op->getOperand(k));
   };
-  // One after the other, so that atoms have one order.
+  // Evaluate in order, so that the numbering of atoms is deterministic.
   ErrorValue x = operand(0);
   if (isa<arith::NegFOp>(op))
     return rules.negate(std::move(x));
@@ -431,8 +433,9 @@ ErrorValue ErrorWalk::select(Operation *op) {
   return result;
 }
 
-/// What the roundings of a weight of a distance add, each `rounding`, where it comes apart at the
-/// ends of parts and sums go on from one to the next (Lemma E13). Zero for other exponents.
+/// Returns the error, for one rounding of `rounding`, of a weight that depends on a distance. Such
+/// a weight is factored at the ends of parts of the range, where sums continue with the next part
+/// (Lemma E13). Returns 0 for other exponents.
 ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorExpr &rounding) {
   std::set<Value, ValueLess> indices;
   bool isOfElements = true; // of inputs
@@ -501,7 +504,7 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   if (name == "math.erf")
     return rules.bounded(std::move(x), 1.1283791670955128, 1, true, rules.functionRounding);
   if (name == "math.sin" || name == "math.cos") {
-    // Arguments are reduced with an error of the size of a rounding of them.
+    // Argument reduction has an error of one rounding of the argument.
     ErrorExpr magnitude = x.magnitude;
     ErrorValue result = rules.bounded(std::move(x), 1, 1, false, rules.functionRounding);
     rules.addAbsolute(result, rules.arithmetic * magnitude);

@@ -6,23 +6,23 @@
 
 namespace moa {
 
-/// A rounding whose size is put in after the analysis.
+/// The size of a rounding, substituted after the analysis.
 struct ErrorParameter {
-  std::string source; ///< what contributions call it
+  std::string source; ///< its name in contributions
   double standard;
 };
 
-/// Everything that the walks over one kernel share.
+/// State shared by all walks over one kernel.
 struct ErrorContext {
   ErrorContext(dnf::KernelOp kernel, const RoundingModel &model);
   ErrorExpr parameter(const std::string &source, double standard);
-  /// The number of an index, and back.
+  /// Returns the number of an index; `indices` maps it back.
   int indexNumber(mlir::Value index);
-  /// The number of an operation that common errors come from.
+  /// Returns the number of an operation that is the origin of shared errors.
   int originNumber(mlir::Operation *origin);
-  /// The user's words for a value, with the line.
+  /// Describes a value in the user's words, with the line.
   std::string describe(mlir::Value value) const;
-  /// 'where' in front of a reason.
+  /// Prefixes a reason with the place of `value`.
   std::string reasonAt(mlir::Value value, const std::string &what) const;
 
   dnf::KernelOp kernel;
@@ -33,27 +33,28 @@ struct ErrorContext {
   std::vector<mlir::Value> indices;
   std::vector<mlir::Operation *> origins;
   std::vector<ContractionOperand> operands;
-  /// Of a contraction the numbers of its operands, and the parameter of its sums.
+  /// The numbers of the operands of a contraction, and the parameter of its accumulation.
   struct Contraction {
     unsigned lhs, rhs;
     ErrorExpr accumulate;
     unsigned accumulateParameter;
   };
   std::map<mlir::Operation *, Contraction> contractions;
-  /// Operations whose relation to a reduction does not hold everywhere.
+  /// Operations whose relation to a reduction does not hold at every use.
   std::set<mlir::Operation *> banned;
   bool isDouble = false;
 };
 
-/// One walk: the abstract values of all scalars that the outputs need.
+/// One walk: computes the abstract values of all scalars that the outputs need.
 class ErrorWalk {
 public:
   explicit ErrorWalk(ErrorContext &context)
       : context(context), pool(context.pool), rules(context.rules) {}
 
-  /// An output's element; `isShallow` measures down to the outermost contraction only.
+  /// Returns the value of an output's element; `isShallow` uses the measure of the outermost
+  /// contraction.
   ErrorValue output(dnf::OutputOp op, bool isShallow);
-  /// Whether some relation had to be given up, so that the walk must be made anew.
+  /// Returns true if a relation had to be given up, so that the walk must be repeated.
   bool mustRepeat() const { return repeat; }
 
 private:
@@ -81,7 +82,8 @@ private:
   ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index,
                         std::set<unsigned> &facts);
   ErrorValue roundOperand(unsigned number, mlir::Value value, mlir::Value index, ErrorValue x);
-  /// Ends the scope of an index: requirements, common errors, statistics.
+  /// Leaves the scope of an index: resolves requirements, shared errors and statistics that depend
+  /// on it.
   ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent, mlir::Value condition);
   void require(ErrorValue &x, const RangeRequirement &requirement);
   ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &beside);
@@ -95,7 +97,7 @@ private:
   std::optional<ErrorExpr> norm(Term term, mlir::Value index, Norm kind, ErrorValue &rests);
   std::optional<ErrorExpr> normOfElement(dnf::PsiOp psi, const Term &term, mlir::Value index,
                                          Norm kind);
-  /// |x| ≤ scale·y and ‖x‖ ≤ scale·y in the norm, over the indices of a reduction.
+  /// A relation |x| ≤ scale·y and ‖x‖ ≤ scale·y in the norm, over the indices of a reduction.
   struct Normalised {
     Norm norm; ///< MaxAbs, MaxL2 or MaxL1
     ErrorExpr scale;
@@ -109,19 +111,20 @@ private:
                                          const std::set<mlir::Value, ValueLess> &candidates);
   std::optional<Normalised> findOver(Term x, const Term &y, bool isRoot,
                                      const std::set<mlir::Value, ValueLess> &candidates);
-  /// The least 2-norm of the terms that all of a reduction's range has; of its magnitudes, which
-  /// their sum is not below.
+  /// Return lower bounds for a reduction over terms x: the least 2-norm over its whole range, and
+  /// the least 2-norm of magnitudes, whose sum is at least that.
   std::optional<ErrorExpr> leastNorm(dnf::ReduceOp op, Term x);
   std::optional<ErrorExpr> leastOfMagnitudes(dnf::ReduceOp op, mlir::Value term);
-  /// What a sum of magnitudes or squares is not below.
+  /// Returns a lower bound on a sum of magnitudes or squares.
   std::optional<ErrorExpr> leastOfSum(dnf::ReduceOp op, mlir::Value term);
-  /// x, or its negative or magnitude, where the term is x², which is never negative.
+  /// Returns x, up to its sign, if the term is x²; a square is never negative.
   std::optional<Term> findSquared(const Term &square);
   ErrorExpr magnitude(const Term &term);
   ErrorExpr least(const Term &term);
   ErrorExpr atIndices(const ErrorExpr &own, const Term &term);
   bool dependsOn(const Term &term, mlir::Value index);
-  /// The same facts at other indices, or of all.
+  /// Substitutes the indices in the statistics of all facts; without a new index, takes the
+  /// extreme.
   void substituteFacts(ErrorValue &x,
                        llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr substituteIndices(const ErrorExpr &e,
@@ -136,7 +139,7 @@ private:
   bool repeat = false;
 };
 
-/// Whether the value is a parameter's element or selected among such.
+/// Returns true if the value is an element of a parameter, or a select of such elements.
 bool isTakenAsItIs(mlir::Value value);
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- Subscripts.cpp - the indices that a flat address stands for --------===//
+//===- Subscripts.cpp - subscripts of a flat address ----------------------===//
 #include "lib/Analysis/Subscripts.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
-//===- Subscripts.h - the indices that a flat address stands for -*- C++ -*-===//
+//===- Subscripts.h - subscripts of a flat address --------------*- C++ -*-===//
 //
-// The address of a load is linear in the stride symbols of its array, so that the
-// index along every axis is what the axis's stride is multiplied with.
+// The address of a load is linear in the stride symbols of its array. The coefficient of an axis's
+// stride is the index along that axis, so the subscripts can be recovered.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_SUBSCRIPTS_H
@@ -16,8 +16,8 @@
 
 namespace moa {
 
-/// The factor of a symbol in every term of an expression that is linear in the
-/// symbols of `names`; nothing where a term has none of them.
+/// Returns the coefficient of each symbol of `names` in an expression that is linear in them.
+/// Returns nothing if a term contains none of them.
 std::optional<std::map<std::string, SymExpr>> splitBySymbols(const SymExpr &expr,
                                                              const std::set<std::string> &names);
 
@@ -27,8 +27,8 @@ struct Subscript {
   llvm::SmallVector<std::pair<mlir::Value, SymExpr>, 2> terms;
 };
 
-/// One subscript per axis of the array, or nothing where the address is not linear in
-/// the array's strides.
+/// Returns one subscript per axis of the array, or nothing if the address is not linear in the
+/// array's strides.
 std::optional<llvm::SmallVector<Subscript>> getSubscripts(onf::LoadOp load);
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- TilePredicate.cpp - what a guard says of a whole tile --------------===//
+//===- TilePredicate.cpp - guards evaluated per tile ----------------------===//
 #include "lib/Analysis/TilePredicate.h"
 #include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,7 +9,7 @@ using namespace moa;
 
 static constexpr int64_t kMaxLiteral = int64_t(1) << 31;
 static constexpr int64_t kLimit = int64_t(1) << 48, kInfinity = int64_t(1) << 56;
-static constexpr int64_t kMaxFactors = 64; // of a sum, so that none overflows
+static constexpr int64_t kMaxFactors = 64; // of a sum, so that no sum overflows
 static constexpr unsigned kMaxSplits = 4;
 
 //===----------------------------------------------------------------------===//
@@ -35,11 +35,11 @@ struct TilePredicate::Number {
   explicit Number(Kind kind) : kind(kind) {}
   Kind kind;
   Value value;                        // Uniform
-  bool isSmall = false;               // a Uniform below 2^48 in size
+  bool isSmall = false;               // Uniform: magnitude below 2^48
   int64_t constant = 0;               // Literal; of a Sum
   TileTerm term;                      // Term
   mutable unsigned place = 0;         // of the term
-  SmallVector<NumberRef, 2> operands; // a Product's and a quotient's second is uniform
+  SmallVector<NumberRef, 2> operands; // the second is uniform except in Min and Max
   SmallVector<int64_t, 2> factors;    // of a Sum's operands
   TruthRef condition;                 // Choice, OfTruth
 };
@@ -51,7 +51,7 @@ struct TilePredicate::Truth {
   bool literal = false;
   Value value;                       // Uniform
   NumberRef number;                  // Term, NonNegative, Zero
-  SmallVector<TruthRef, 2> operands; // null: nothing is known of it
+  SmallVector<TruthRef, 2> operands; // null: unknown
 };
 
 using Number = TilePredicate::Number;
@@ -93,7 +93,8 @@ static TruthRef negation(TruthRef x) {
   return std::make_shared<Truth>(node);
 }
 
-/// Of a conjunction one operand may be unknown: the other tells where it holds nowhere.
+/// Combines two predicates. One operand may be unknown (null): if the other is false, so is a
+/// conjunction; if it is true, so is a disjunction.
 static TruthRef combine(Truth::Kind kind, TruthRef x, TruthRef y) {
   if (!x && !y)
     return nullptr;
@@ -109,7 +110,7 @@ static TruthRef combine(Truth::Kind kind, TruthRef x, TruthRef y) {
 // Values
 //===----------------------------------------------------------------------===//
 
-/// Which sides of the tile a value depends on.
+/// Returns the sides of the tile that a value depends on.
 unsigned TilePredicate::sidesOf(Value value) {
   auto found = sides.find(value);
   if (found != sides.end())
@@ -127,8 +128,8 @@ unsigned TilePredicate::sidesOf(Value value) {
     Operation *op = value.getDefiningOp();
     if (isa<onf::AccOp, onf::AtOp>(op) || op->getNumRegions() != 0 || !isPure(op))
       result = Unusable;
-    // A gather may be asked for outside of its array: then it is read at the nearest
-    // element, which takes the index along every axis.
+    // A gather may be out of bounds for a masked-out pair. Its index is then clamped along every
+    // axis, which needs the subscripts.
     auto load = dyn_cast<onf::LoadOp>(op);
     if (load && load.getArray().getType().getRank() != 0 && !getSubscripts(load))
       result = Unusable;
@@ -151,7 +152,8 @@ bool TilePredicate::readsMemory(Value value) {
   return reads[value] = result;
 }
 
-/// Whether a value is computed from a fold, or from what cannot be evaluated for itself.
+/// Returns true if a value depends on a fold or on an operation that cannot be evaluated
+/// separately.
 bool TilePredicate::needsFold(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !nest->isProperAncestor(op))
@@ -189,7 +191,7 @@ bool TilePredicate::isSmall(Value value, unsigned depth) {
          llvm::all_of(op->getOperands(), [&](Value v) { return isSmall(v, depth - 1); });
 }
 
-/// x and m where the value is x − m·⌊x / m⌋.
+/// Returns x and m if the value is x − m·⌊x / m⌋.
 std::optional<std::pair<Value, Value>> TilePredicate::remainderOf(Value value) {
   auto difference = value.getDefiningOp<arith::SubIOp>();
   auto product = difference ? difference.getRhs().getDefiningOp<arith::MulIOp>() : nullptr;
@@ -207,7 +209,7 @@ std::optional<std::pair<Value, Value>> TilePredicate::remainderOf(Value value) {
   return std::nullopt;
 }
 
-/// Adds factor · value to a sum, sums and multiples of literals taken apart.
+/// Adds factor · value to a sum, with nested sums and multiples by literals flattened.
 bool TilePredicate::flatten(Value value, int64_t factor, Sum &sum) {
   if (std::abs(factor) > kMaxFactors)
     return false;
@@ -244,7 +246,7 @@ NumberRef TilePredicate::term(TileTerm term) {
   return std::make_shared<Number>(node);
 }
 
-/// The parts of one side are one term where one of them reads memory.
+/// Builds a sum. All parts of one side form one term if one of them reads memory.
 NumberRef TilePredicate::sumOf(const Sum &sum) {
   Number node{Number::Sum};
   node.constant = sum.constant;
@@ -357,8 +359,8 @@ NumberRef TilePredicate::structure(Value value) {
 // Predicates
 //===----------------------------------------------------------------------===//
 
-/// Σ ≥ 0. A maximum is not negative where one operand is not, a minimum where both are,
-/// and the reverse under a negative factor.
+/// Returns the predicate Σ ≥ 0. A maximum is ≥ 0 if one operand is, a minimum if both are; a
+/// negative factor swaps the two.
 TruthRef TilePredicate::nonNegative(Sum sum, unsigned splits) {
   for (auto [value, factor] : sum.terms) {
     Operation *op = value.getDefiningOp();
@@ -471,7 +473,7 @@ TilePredicate::TilePredicate(onf::ForOp nest, onf::FoldOp fold) : nest(nest), fo
     return;
   root = truth(guard);
   readsPairs &= !needsFold(guard);
-  // The terms that are left.
+  // Collect the remaining terms.
   std::function<void(const TruthRef &)> visitTruth;
   std::function<void(const NumberRef &)> visit = [&](const NumberRef &node) {
     if (!node)
@@ -500,7 +502,7 @@ TilePredicate::TilePredicate(onf::ForOp nest, onf::FoldOp fold) : nest(nest), fo
 // Code
 //===----------------------------------------------------------------------===//
 
-/// Whether a bound may stand at infinity: of what memory holds.
+/// Returns true if a bound may be infinite, because it depends on values from memory.
 static bool isUnlimited(const NumberRef &node) {
   if (node->kind == Number::Term || (node->kind == Number::Uniform && !node->isSmall))
     return true;
@@ -509,7 +511,7 @@ static bool isUnlimited(const NumberRef &node) {
 
 namespace {
 
-/// Writes a predicate over one tile.
+/// Emits a predicate over one tile.
 class Writer {
 public:
   explicit Writer(const TilePredicate::Tile &tile) : tile(tile), b(tile.builder) {}
@@ -568,7 +570,7 @@ TileRange Writer::quotient(TileRange x, Value divisor) {
   return {make<arith::MinSIOp>(low, high), make<arith::MaxSIOp>(low, high)};
 }
 
-/// x mod m: the ends' where both have one quotient, else anything between 0 and m.
+/// Emits the range of x mod m: exact if both ends have the same quotient, else all remainders.
 TileRange Writer::remainder(const NumberRef &node) {
   TileRange x = number(node->operands[0]), m = number(node->operands[1]);
   Value low = make<arith::FloorDivSIOp>(x.low, m.low),
@@ -577,14 +579,14 @@ TileRange Writer::remainder(const NumberRef &node) {
   Value one = index(1), zero = index(0), whole = make<arith::MulIOp>(m.low, low);
   Value least = make<arith::MinSIOp>(zero, make<arith::AddIOp>(m.low, one));
   Value most = make<arith::MaxSIOp>(zero, make<arith::SubIOp>(m.low, one));
-  // By 0 the quotient is 0, and the remainder the number itself.
+  // For m = 0 the quotient is 0, and the remainder is x.
   Value isNone = compare(arith::CmpIPredicate::eq, m.low, zero);
   isSame = make<arith::OrIOp>(isSame, isNone);
   return {select(isSame, make<arith::SubIOp>(x.low, whole), least),
           select(isSame, make<arith::SubIOp>(x.high, whole), most)};
 }
 
-/// A product of numbers below 2^30, or anything.
+/// Emits the range of a product; it is unbounded unless all numbers are below 2^30.
 TileRange Writer::product(const NumberRef &node) {
   TileRange x = number(node->operands[0]), y = number(node->operands[1]);
   Value most = index(int64_t(1) << 30), least = index(-(int64_t(1) << 30));
@@ -620,13 +622,13 @@ TileRange Writer::number(const NumberRef &node) {
     TileRange sum;
     auto add = [&](Value &to, Value x) { to = to ? make<arith::AddIOp>(to, x) : x; };
     auto subtract = [&](Value &to, Value x) { to = make<arith::SubIOp>(to ? to : index(0), x); };
-    // Positive terms first, so that differences look like differences.
+    // Positive terms come first, so that differences are emitted as differences.
     for (bool positive : {true, false})
       for (auto [operand, factor] : llvm::zip_equal(node->operands, node->factors)) {
         if ((factor > 0) != positive)
           continue;
         TileRange range = number(operand);
-        // Sums of sums must not overflow.
+        // Clamp, so that sums of sums cannot overflow.
         if (!operand->operands.empty() && isUnlimited(operand))
           range = TilePredicate::limit(b, tile.loc, range);
         if (positive) {

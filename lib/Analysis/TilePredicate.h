@@ -1,22 +1,20 @@
-//===- TilePredicate.h - what a guard says of a whole tile ------*- C++ -*-===//
+//===- TilePredicate.h - guards evaluated per tile --------------*- C++ -*-===//
 //
-// A guard p(i, j) of a fold over j in a nest whose last index is i, evaluated for a
-// tile of rows and a tile of indices at once, in three values: it holds nowhere in
-// the tile, it holds everywhere, or neither is known. Integers are evaluated as
-// ranges (R. E. Moore, Interval Analysis, 1966), predicates in the logic of
-// S. C. Kleene (1952).
+// Consider a fold over j in a nest whose last index is i. Its guard p(i, j) is evaluated for a tile
+// of rows and a tile of fold indices at once, to one of three values: never true in the tile,
+// always true, or unknown. This gives block-sparse skipping of tiles. Integers are evaluated as
+// ranges (R. E. Moore, Interval Analysis, 1966), predicates in the logic of S. C. Kleene (1952).
 //
-// What reads memory and depends on one side of the tile only, the rows or the
-// indices, is a *term*: its range over a tile of rows, or over a tile of indices, is a
-// pair of numbers, computed once for each tile from the arrays. With all terms the
-// workspace is proportional to the numbers of tiles. A term is as large as can be: of
-// i + w[i] ≥ j the whole left side is one, so that its range is exact.
+// A *term* is an expression that reads memory and depends on one side of the tile only, the rows or
+// the fold indices. Its range over a tile is a pair of numbers, computed once per tile from the
+// arrays, so the workspace is proportional to the number of tiles. Terms are maximal: the whole
+// left side of i + w[i] ≥ j is one term, and its range is exact.
 //
-// What reads memory at every pair of a row and an index, as an array of truths, has no
-// such numbers: of it nothing is known here, and `needsPairs` says so.
+// An expression that reads memory at every pair of a row and an index, such as a boolean mask
+// array, has no such range. Its value is unknown here, and `needsPairs` returns true.
 //
-// Comparisons are read as signs of sums Σ c·x, whose parts of one side are taken
-// together; max(x, y) ≤ z is x ≤ z and y ≤ z.
+// Comparisons are evaluated as signs of sums Σ c·x, with all parts of one side combined; max(x, y)
+// ≤ z becomes x ≤ z and y ≤ z.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_TILEPREDICATE_H
@@ -31,8 +29,8 @@
 
 namespace moa {
 
-/// Σ coefficient · value, of integers that are functions of the row alone or of the
-/// fold's index alone; a boolean counts as 0 or 1.
+/// Σ coefficient · value over integers that depend on the row alone or on the fold index alone. A
+/// boolean counts as 0 or 1.
 struct TileTerm {
   llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> values;
   bool ofRow = false;
@@ -41,34 +39,34 @@ struct TileTerm {
   }
 };
 
-/// Bounds of an integer over a tile, both inclusive, of type index.
+/// Inclusive bounds of an integer over a tile, of type index.
 struct TileRange {
   mlir::Value low, high;
 };
 
-/// Booleans: whether a predicate holds nowhere, and everywhere, in a tile.
+/// Two booleans: the predicate holds at no pair, or at every pair, of a tile.
 struct TileTruth {
   mlir::Value never, always;
 };
 
 class TilePredicate {
 public:
-  /// Reads the guard of a fold. Without a guard, or where nothing is known of any
-  /// tile, `tells` is false.
+  /// Reads the guard of a fold. `tells` is false if there is no guard or its value is unknown for
+  /// every tile.
   TilePredicate(onf::ForOp nest, onf::FoldOp fold);
 
   bool tells() const { return root != nullptr; }
-  /// Whether a part of the guard reads memory at pairs of a row and an index, so that only
-  /// its evaluation at them tells more, and can be evaluated anywhere: it asks for no fold.
+  /// Returns true if a part of the guard reads memory at pairs of a row and an index, so that only
+  /// its evaluation at pairs can decide more. The guard then depends on no fold and can be
+  /// evaluated anywhere.
   bool needsPairs() const { return readsPairs; }
   mlir::Value getGuard() const { return guard; }
-  /// The terms whose ranges `emit` needs.
   llvm::ArrayRef<TileTerm> getTerms() const { return terms; }
-  /// Whether a value is the same for all rows and indices of a nest and its fold.
+  /// Returns true if a value is the same for all rows and fold indices.
   bool isUniform(mlir::Value value) { return sidesOf(value) == 0; }
 
-  /// What `emit` is given: where to write, how to evaluate a scalar that is the same for
-  /// the whole tile, the tile's rows and indices, and the ranges of the terms.
+  /// The inputs of `emit`: the builder, a callback that evaluates a scalar that is uniform in the
+  /// tile, the tile's rows and fold indices, and the ranges of the terms.
   struct Tile {
     mlir::OpBuilder &builder;
     mlir::Location loc;
@@ -76,15 +74,15 @@ public:
     TileRange rows, indices;
     llvm::ArrayRef<TileRange> terms;
   };
-  /// The predicate over a tile of at least one row and one index, in ops of arith.
+  /// Emits the predicate over a tile of at least one row and one index, in ops of arith.
   TileTruth emit(const Tile &tile) const;
 
-  /// Whether a value is below 2^48 in size, in plain sight.
+  /// Returns true if the magnitude of a value is obviously below 2^48.
   static bool isSmall(mlir::Value value, unsigned depth = 6);
 
-  /// Numbers beyond ±2^48 are bounds at infinity: `low` becomes −2^56 or at most 2^48,
-  /// `high` 2^56 or at least −2^48. Ranges of terms must have gone through this, so that
-  /// no sum of theirs overflows; extents are below 2^48.
+  /// Clamps a range: magnitudes beyond 2^48 become infinite bounds. `low` becomes −2^56 or at most
+  /// 2^48, `high` becomes 2^56 or at least −2^48. Ranges of terms must be clamped, so that no sum
+  /// of them overflows. Extents are below 2^48.
   static TileRange limit(mlir::OpBuilder &b, mlir::Location loc, TileRange range);
 
   struct Number;

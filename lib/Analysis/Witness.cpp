@@ -229,8 +229,9 @@ bool Witness::divides(const SymExpr &b, const SymExpr &a) const {
   return llvm::is_contained(multiples, std::make_pair(a, b));
 }
 
-/// With every symbol at least 1: all coefficients in the symbols less 1 are not
-/// negative. Quotients and remainders of such expressions are not negative.
+/// Proves expr ≥ 0, given that every symbol is at least 1: substitutes s + 1 for each symbol and
+/// checks that no coefficient is negative. Quotients and remainders of expressions that are not
+/// negative are not negative either.
 bool Witness::isNotNegative(const SymExpr &expr) const {
   SymExpr shifted = expr.substitute(
       [](StringRef name) -> std::optional<SymExpr> { return SymExpr::symbol(name) + SymExpr(1); });
@@ -245,7 +246,7 @@ bool Witness::isNotNegative(const SymExpr &expr) const {
   });
 }
 
-/// The highest power of a variable, counting one inside a quotient as 2.
+/// Returns the highest power of a variable; an occurrence inside a quotient counts as 2.
 static unsigned degree(const SymExpr &expr, StringRef name) {
   unsigned highest = 0;
   for (const auto &[monomial, coefficient] : expr.getTerms())
@@ -263,7 +264,7 @@ static unsigned degree(const SymExpr &expr, StringRef name) {
   return highest;
 }
 
-/// An expression of degree one in each variable is least at a corner.
+/// An expression of degree one in each variable takes its minimum at a corner.
 bool Witness::isNotNegative(const SymExpr &expr, const Variables &all) const {
   for (const auto &[name, extent] : all) {
     unsigned power = degree(expr, name);
@@ -298,7 +299,7 @@ bool Witness::holds(const Condition &condition, const Variables &all) const {
   return false;
 }
 
-/// The ends of the range, and each index of the others, from either end.
+/// Returns candidates for a witness: both ends of the range, and each other index, from either end.
 std::vector<SymExpr> Witness::candidates(const SymExpr &extent, const Variables &all) const {
   std::vector<SymExpr> result = {SymExpr(0), extent - SymExpr(1)};
   for (const auto &[name, other] : all)

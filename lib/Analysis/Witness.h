@@ -1,8 +1,8 @@
 //===- Witness.h - index conditions and proofs by witness -------*- C++ -*-===//
 //
-// Conditions on loop indices, as far as they are comparisons of integer
-// expressions, and a sound, incomplete proof of "for every index of these axes
-// there are indices of the others at which all conditions hold".
+// Conditions on loop indices that compare integer expressions, and a sound, incomplete proof of the
+// claim: for every index of some axes, there are indices of the other axes at which all conditions
+// hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_WITNESS_H
@@ -16,8 +16,8 @@
 
 namespace moa::detail {
 
-/// A formula over `expression ≥ 0`. What is no such comparison is unknown, and
-/// an unknown formula is never proved.
+/// A formula over atoms `expr ≥ 0`. Everything else is unknown, and an unknown formula is never
+/// proved.
 struct Condition {
   enum Kind { Unknown, True, NotNegative, And, Or };
   Kind kind = Unknown;
@@ -30,25 +30,25 @@ struct Condition {
   std::string text() const;
 };
 
-/// Loop indices by name, each from 0 below its extent.
+/// Loop indices by name, each with its extent: 0 ≤ index < extent.
 using Variables = std::map<std::string, SymExpr>;
 
-/// The value of an integer array at an index, if it is an expression of
-/// indices and symbols.
+/// Returns the element of an integer array at an index if it is an expression of indices and
+/// symbols.
 std::optional<SymExpr> integerAt(mlir::Value array, llvm::ArrayRef<SymExpr> index);
-/// A boolean array at an index, or its negation, as a condition.
+/// Returns the element of a boolean array at an index, or its negation, as a condition.
 Condition conditionAt(mlir::Value array, llvm::ArrayRef<SymExpr> index, bool negated = false);
 
-/// Facts of the kernel: `requires`, and symbols of at least 1.
+/// Proves claims from the facts of the kernel: its `requires`, and symbols are at least 1.
 class Witness {
 public:
   explicit Witness(KernelOp kernel);
-  /// e ≥ 0 for all values of the variables.
+  /// Proves expr ≥ 0 for all values of the variables.
   bool isNotNegative(const SymExpr &expr, const Variables &all) const;
-  /// For all `all` there are `some` such that every condition holds.
+  /// Proves that for all values of `all` there are values of `some` at which every condition holds.
   bool exists(const std::vector<Condition> &conditions, const Variables &all,
               const Variables &some) const;
-  /// True if a % b == 0 is known.
+  /// Returns true if a % b == 0 is known.
   bool divides(const SymExpr &b, const SymExpr &a) const;
 
 private:
@@ -60,7 +60,6 @@ private:
   std::vector<std::pair<SymExpr, SymExpr>> multiples;
 };
 
-/// The expression with variables replaced.
 SymExpr replaced(const SymExpr &expr, const Variables &values);
 Condition replaced(const Condition &condition, const Variables &values);
 

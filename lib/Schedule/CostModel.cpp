@@ -1,22 +1,22 @@
 //===- CostModel.cpp - the default schedule -------------------------------===//
 //
-// Cycles per pair (row, fold index) of one fold, with rows = R·L per tile, a
-// block of BN indices, I elements of inner reductions and C carried elements,
-// w bytes per element, B bytes per cycle from the second-level cache:
+// Cycles per pair (row, fold index) of one fold. A tile has rows = R·L rows, a block BN indices. I
+// counts elements of inner reductions, C elements of states. An element has w bytes, and the
+// second-level cache delivers B bytes per cycle.
 //
-//   shared   3·(I + C)·w / (rows·B)       what all rows share is staged per tile:
-//                                         read, written, read again
-//   states   (I + 2C)·w / (BN·B)          rows and states are swept once per block
-//   panel    C/u·w·(1 − ⅗L1/panel) / B    the values of one register panel of rows
-//                                         are read for every u carried elements
-//   values   4·w·(1 − L1/tile) / B        written, read, rewritten, read
-//   overhead 200 / (rows·BN)              per block and tile
-//   waste    rows/4096 · (I + C)/(L·fma)  under a guard, of 4096 indices per row half
-//                                         a tile's height lies outside it; without
-//                                         one a sixteenth, for the last tile's cores
+//    shared   3·(I + C)·w / (rows·B)       data shared by all rows is staged per tile:
+//                                          read, written, read again
+//    states   (I + 2C)·w / (BN·B)          rows and states are swept once per block
+//    panel    C/u·w·(1 − ⅗L1/panel) / B    the values of one register panel of rows
+//                                          are read for every u elements of states
+//    values   4·w·(1 − L1/tile) / B        written, read, rewritten, read
+//    overhead 200 / (rows·BN)              per block and tile
+//    waste    rows/4096 · (I + C)/(L·fma)  with a guard and 4096 indices per row, half a
+//                                          tile's height is masked out; without a guard
+//                                          a sixteenth, for the cores of the last tile
 //
-// A factor (1 − a/b) counts as 0 when negative. Register blocking u × v keeps
-// u·v accumulators, v operands and one broadcast in registers.
+// A negative factor (1 − a/b) counts as 0. Register blocking u × v keeps u·v accumulators, v
+// operands and one broadcast in registers.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/NestShape.h"
@@ -55,7 +55,7 @@ static double cost(const NestShape &nest, const FoldShape &fold, const Machine &
   return shared + states + panels + values + overhead + waste;
 }
 
-/// The best block for each fold of the nest at one tile of rows.
+/// Chooses the best block for each fold of the nest, for one tile of rows.
 static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_t registers,
                            int64_t lanes, bool bounded) {
   Choice choice{registers, lanes, {}, 0};
@@ -64,7 +64,7 @@ static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_
     int64_t bestBlock = 0;
     int64_t previous = 0;
     for (int64_t block : {8, 16, 32, 64, 96, 128, 192, 256, 384, 512}) {
-      // A block beyond a constant extent only wastes room.
+      // A block larger than a constant extent wastes space.
       if (fold.extent && previous > 0 && previous >= *fold.extent)
         break;
       previous = block;
@@ -107,7 +107,7 @@ static Choice chooseNest(const NestShape &nest, const Machine &machine) {
     if (choice.cost < best.cost)
       best = std::move(choice);
   }
-  // Next smaller tiles, and at last the smallest whatever it needs.
+  // If nothing fits, try smaller tiles, and finally take the smallest one regardless.
   for (int64_t registers = std::min(unit.vectors, limit) - 1;
        registers >= 1 && best.cost == std::numeric_limits<double>::infinity(); --registers)
     best = chooseBlocks(nest, machine, registers, lanes, /*bounded=*/true);
@@ -116,9 +116,9 @@ static Choice chooseNest(const NestShape &nest, const Machine &machine) {
   return best;
 }
 
-/// Sequential blocks of one part of a fold's range; 0 for a range in one part. Where
-/// the rows are one tile its parts are what cores share. Elsewhere they cost a sweep of
-/// the states per part, which 2048 indices hide.
+/// Returns the sequential blocks of one part of a split range (split-K over cores), or 0 for no
+/// split. A range is split if the rows may fit one tile, so that only parts can use several cores.
+/// A part costs one sweep of the states, which 2048 indices amortise.
 static int64_t choosePart(const NestShape &nest, const FoldShape &fold, int64_t rows,
                           int64_t block) {
   constexpr int64_t part = 2048;

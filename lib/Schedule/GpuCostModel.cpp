@@ -1,34 +1,34 @@
 //===- GpuCostModel.cpp - the default schedule of a GPU's kernels ---------===//
 //
-// Cycles of a multiprocessor for one tile: W consumers of 64 rows, BN keys, E =
-// 64·W·BN pairs. With the throughputs of the machine's description:
+// Cycles of a multiprocessor for one tile: W consumers of 64 rows, BN keys, E = 64·W·BN pairs.
+// Rates come from the machine description:
 //
-//   tensor   Σ W·(2·64·BN·columns / tensor_16 + 20), columns padded as the rings are,
-//            or of bytes to 32, with tensor_8; 20 cycles for the start of a contraction
-//   special  E · special functions per pair / special
-//   issue    (E · operations per pair + 64·W · repaired columns + W·128·100) / issue;
-//            an integer operation counts issue / integer; a tile costs about 100
-//            instructions of each thread beside its pairs
-//   shared   (rows that are not held, keys and carried operands as the contractions of
-//            each consumer read them, and a stage written once) / shared_bandwidth
-//   copy     bytes of a stage / (l2_bandwidth / multiprocessors)
-//   chain    what one consumer does one after the other: its scores, its states
-//            and, without overlap, its sums, and 500 cycles of waiting
+//    tensor   Σ W·(2·64·BN·columns / tensor_16 + 20), columns padded as in the rings; for 8 bits
+//             padded to 32, with tensor_8; 20 cycles start a contraction
+//    special  E · special functions per pair / special
+//    issue    (E · operations per pair + 64·W · rescaled columns + W·128·100) / issue;
+//             an integer operation counts issue / integer; a tile costs about 100
+//             instructions of each thread in addition to its pairs
+//    shared   (rows that are not in registers, keys and operands of states, as read by the
+//             contractions of each consumer, and one write of a stage) / shared_bandwidth
+//    copy     bytes of a stage / (l2_bandwidth / multiprocessors)
+//    chain    the dependence chain of one consumer: its scores, its states and, without
+//             overlap, its sums, and 500 cycles of waiting
 //
-// A block takes the registers of a whole multiprocessor, so that one is resident.
-// Consumers fill each other's gaps, but not perfectly: the period of a tile is the
-// 4-norm of tensor, special, issue, shared and chain, or the copy if that is longer. What
-// stages do not hide of a copy is exposed: latency + copy − (stages − ½) periods.
+// A block takes all registers of a multiprocessor, so one is resident. Consumers overlap, but not
+// perfectly: the period of a tile is the 4-norm of tensor, special, issue, shared and chain, or the
+// copy if that is longer. The stages leave exposed latency + copy − (stages − ½) periods of a copy.
 //
-// Per pair the period is divided by E and multiplied for what is not a whole tile:
-// the pairs of a partly filled or masked tile, a block's start (2000 cycles and one
-// chain), half a block per multiprocessor at the end of the grid (exact where all
-// extents are constant; multiprocessors without any where there are few blocks), and 1 %
-// for each 1 % of the registers beyond 95 %, where the estimate may be wrong and
-// registers spill.
+// The cost per pair is the period divided by E, multiplied by these overheads:
+// - pairs of partly filled or masked tiles;
+// - the start of a block: 2000 cycles and one chain;
+// - the tail of the grid: half a block per multiprocessor; exact if all extents are constant, or
+//   the idle multiprocessors if there are few blocks;
+// - 1 % for each 1 % of the registers beyond 95 %, where the estimate may be wrong and registers
+//   spill.
 //
-// The constants 20, 100, 500 and the norm are fitted to what was measured on an H200;
-// docs/Decisions/0013-cost-model-of-tiles.md says to what, and how far they are off.
+// The constants 20, 100, 500 and the norm are fitted on an H200; see
+// docs/Decisions/0013-cost-model-of-tiles.md for the data and the errors.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/GpuSchedule.h"
@@ -41,29 +41,29 @@
 using namespace mlir;
 using namespace moa;
 
-// What symbolic extents count: keys of a fold, rows, and rows of the whole nest, as many times the
-// former as all axes in front together.
+// Assumed symbolic extents: keys of a fold, and rows of the whole nest. The number of rows per
+// outer index counts as assumedKeys.
 static constexpr double assumedKeys = 8192, assumedRows = 262144;
 static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20,
                         blockStart = 2000;
 
-/// Operations of a pair in slots of the schedulers.
+/// Returns the issue slots of a pair's operations.
 static double issueSlots(const OperationCounts &counts, const GpuMachine &machine) {
   double integer = double(machine.issue) / machine.integer;
-  // A load takes an address of its own and waits for memory.
+  // A load also computes an address and waits for memory.
   return counts.f32 * double(machine.issue) / machine.f32 + counts.special +
          counts.integer * integer + counts.loads * 4 * integer;
 }
 
-/// The part of tiles that evaluate the guard, and the pairs outside of the domain
-/// per pair inside: along an edge of the domain a block of rows meets
-/// (rows + keys) / keys tiles that are not whole.
+/// Returns the fraction of tiles that evaluate the guard, which is also the number of masked-out
+/// pairs per pair: a block of rows meets (rows + keys) / keys partial tiles along an edge of the
+/// domain.
 static double edgeShare(const TileFold &fold, const TileShape &shape) {
   double keys = fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys;
   return std::min(1.0, (shape.rows() + shape.keys) / keys);
 }
 
-/// What is computed for nothing, per pair that counts.
+/// Returns the wasted pairs per useful pair.
 static double waste(const GpuNest &nest, const TileShape &shape) {
   const TileFold &fold = *nest.fold;
   auto padding = [](std::optional<int64_t> extent, int64_t tile, double assumed) {
@@ -76,9 +76,9 @@ static double waste(const GpuNest &nest, const TileShape &shape) {
   return rows + keys + (fold.guarded ? edgeShare(fold, shape) : 0);
 }
 
-/// The time of the last blocks, when some multiprocessors have none, as a part of
-/// the whole. Blocks of the last round in parts leave a fifth of a round on average, not half of
-/// one.
+/// Returns the time of the last wave, in which some multiprocessors are idle, relative to the
+/// whole. With a stream-K split of the last wave this is a fifth of a wave on average, otherwise
+/// half.
 static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine) {
   if (nest.extents.empty())
     return 0;
@@ -88,8 +88,7 @@ static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine
     isKnown &= extent.has_value();
     outer *= std::max<int64_t>(extent.value_or(1), 1);
   }
-  // Where rows are not known either the whole is, as the number of rows and what stands in front of
-  // them go together.
+  // Without the number of rows, the total number is assumed, as rows and outer indices trade off.
   std::optional<int64_t> rows = nest.extents.back();
   bool isConstant = isKnown && rows;
   if (!isKnown || !rows)
@@ -111,7 +110,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
     bytes += keys * operand.columns * operand.bytes * operand.keyOperands;
     return operand.products * (2.0 * 64 * keys * operand.contracted() / rate + contractionFill);
   };
-  double apart = 0; // columns of sums over a tile, which are added in f32
+  double apart = 0; // columns of sums over a tile, which are added to the state in f32
   for (const TileColumns &depth : fold.depths) {
     scores += contraction(depth);
     reads += depth.products * ((shape.holdsRows ? 0 : 64) + keys) *
@@ -127,7 +126,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
     slots += edgeShare(fold, shape) * issueSlots(fold.guardCounts, machine);
     special += edgeShare(fold, shape) * fold.guardCounts.special;
   }
-  // Weights are rounded in pairs, states and repairs are per row.
+  // Weights are rounded in pairs; states and rescaling are per row.
   slots += 0.5 * fold.weights;
   double ofRows = 64 * (double(fold.repaired) + apart) + 128 * tileInstructions;
   cost.tensor = groups * (scores + sums);
@@ -148,8 +147,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   double tiles = (fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys) / keys;
   double start = (blockStart + cost.chain) / (std::max(tiles, 1.0) * cost.period);
   int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
-  // Where products are awaited before anything else is computed registers are those that are
-  // counted.
+  // If products are awaited before anything else is computed, the estimate of registers is exact.
   double full = double(tileNeeds(fold, shape).registers()) / limit,
          free = shape.overlap ? 0.95 : 0.99;
   cost.perPair = cost.period / pairs * (1 + waste(nest, shape)) * (1 + start) *
@@ -157,9 +155,9 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   return cost;
 }
 
-/// Blocks that visit few tiles wait more than they compute: for their start, a copy and each tile's
-/// chain. As many share a multiprocessor as registers and shared memory allow, and what they take
-/// is the longer of that time divided by their number, and of what the units and the copies take.
+/// Returns the cost of short blocks, which visit few tiles and mostly wait: for their start, a copy
+/// and the chain of each tile. `residents` blocks overlap on a multiprocessor. The period is that
+/// latency divided by their number, or the time of the busiest unit or of the copies if longer.
 static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t residents,
                           const GpuMachine &machine) {
   const TileFold &fold = *nest.fold;
@@ -206,15 +204,15 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     addShortShapes(nest, machine, shapes);
   bool isShort = !shapes.empty();
   TileShape shape;
-  // Later rows of a domain with edges often see more keys; the longest blocks of as
-  // many outer indices go first as leave the second-level cache room for rows.
+  // Later rows of a domain with edges often see more keys, so the longest blocks go first. The
+  // group of outer indices is limited so that the second-level cache has room for rows.
   shape.descending = nest.hasPieces;
   if (nest.hasPieces && nest.fold->canGroup)
     shape.groupBytes = machine.l2Bytes * 18 / 25;
   shape.repairBound = nest.fold->repairBound;
-  // Where all products are of 8 bits, states take longer than they: warpgroups that compute
-  // them at the same time would wait for the same units, and a third warpgroup, for which there are
-  // registers where products do not overlap with scores, fills more gaps than the overlap.
+  // With 8-bit products, the states take longer than the products, and warpgroups that compute them
+  // at the same time compete for the same units. Without overlap there are registers for a third
+  // warpgroup, which fills more gaps than overlap does.
   bool isNarrow =
       llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
                    [](const TileColumns &c) { return c.bytes == 1; });
@@ -222,10 +220,10 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     if (shape.threads() > machine.threadsPerBlock)
       return;
     assignRegisters(shape, machine);
-    // Without functions of the special unit there is nothing that turns keep apart
-    // (benchmarks/gpu/PRECISION.md, "Twelfth series").
+    // Ping-pong between consumer warpgroups only helps if they compete for the special function
+    // unit (benchmarks/gpu/PRECISION.md, "Twelfth series").
     shape.takesTurns = isNarrow && shape.warpgroups > 1 && nest.fold->counts.special > 0;
-    // For the sake of a few percent no call needs a workspace that has none.
+    // A split gains a few percent, which is not worth adding a workspace to a call.
     bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSharedTiles * shape.keys;
     bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong &&
                   residentBlocks(shape, machine) == 1;
@@ -235,7 +233,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     shapes.emplace_back(shape, tileCost(nest, shape, machine));
   };
   for (shape.warpgroups = 1; !isShort && shape.rows() <= machine.copyRows; ++shape.warpgroups)
-    // Powers of two divide the extents that occur.
+    // Powers of two divide common extents.
     for (shape.keys = 16; shape.keys <= machine.tensorColumns; shape.keys *= 2)
       for (shape.stages = 2; shape.stages <= 4; ++shape.stages) {
         shape.overlap = true;
@@ -244,7 +242,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
         if (isNarrow)
           add();
       }
-  // Of equal cost the first: fewer stages, smaller tiles.
+  // Among equal costs prefer fewer stages and smaller tiles.
   llvm::stable_sort(
       shapes, [](const auto &a, const auto &b) { return a.second.perPair < b.second.perPair; });
   return shapes;
@@ -282,9 +280,9 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
   return text;
 }
 
-/// A block of t threads costs 10/t for its start and t/1600 for rows that end apart,
-/// times the threads without a row and, where blocks are too small to fill a
-/// multiprocessor, what stays empty.
+/// Chooses the threads t of a block by cost: 10/t for its start and t/1600 for rows that finish at
+/// different times. The cost is scaled by the padding of rows and by the part of a multiprocessor
+/// that small blocks leave empty.
 int64_t moa::chooseThreads(const GpuNest &nest, const GpuMachine &machine) {
   int64_t best = 0;
   double least = 0;

@@ -89,7 +89,6 @@ static llvm::Error readQuantity(const json::Object &all, const Quantity &quantit
   return llvm::Error::success();
 }
 
-/// What must hold between the quantities.
 static llvm::Error checkSense(const GpuMachine &m) {
   if (m.threadsPerBlock > m.threads)
     return refuse("expects no more threads per block than per SM, but got " +
@@ -103,7 +102,7 @@ static llvm::Error checkSense(const GpuMachine &m) {
   if (m.leastRegisters > m.mostRegisters)
     return refuse("expects least_registers up to most_registers, but got " +
                   llvm::Twine(m.leastRegisters) + " > " + llvm::Twine(m.mostRegisters));
-  // 4 warps × 2 registers × 8 lanes, the layout of a contraction's rows.
+  // 4 warps × 2 registers × 8 lanes: the layout of an accumulator's rows.
   if (m.tensorRows != 64)
     return refuse("expects contractions of 64 rows per warpgroup, but got " +
                   llvm::Twine(m.tensorRows));

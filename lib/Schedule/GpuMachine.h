@@ -1,13 +1,13 @@
-//===- GpuMachine.h - what a schedule must know of a GPU --------*- C++ -*-===//
+//===- GpuMachine.h - descriptions of GPUs for schedules --------*- C++ -*-===//
 //
-// A description is a JSON file; those in lib/Schedule/machines are compiled in.
-// Every quantity has a value, the unit it is meant in, and where it comes from:
+// A description is a JSON file; those in lib/Schedule/machines are compiled in. Every quantity has
+// a value, a unit and a source:
 //
 //   { "name": "h200", "architecture": "sm_90a", "quantities": {
 //       "multiprocessors": { "value": 132, "unit": "SM", "source": "…" }, … } }
 //
-// All quantities are required; an unknown one, another unit, a value below 1 or
-// an empty source is an error.
+// All quantities are required. An unknown quantity, another unit, a value below 1 or an empty
+// source is an error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_SCHEDULE_GPUMACHINE_H
@@ -29,38 +29,36 @@ struct GpuMachine {
   // Throughputs are per multiprocessor and cycle.
   int64_t multiprocessors = 0, clock = 0, sustainedClock = 0;
   int64_t threads = 0, threadsPerBlock = 0, blocks = 0;
-  /// Registers of a multiprocessor; what one thread can name; the multiples and
-  /// the range in which a warpgroup can change its number.
+  /// Registers of a multiprocessor, and the most that a thread can address. A warpgroup can set its
+  /// registers per thread to a multiple of registerUnit from leastRegisters to mostRegisters.
   int64_t registers = 0, registersPerThread = 0;
   int64_t registerUnit = 0, leastRegisters = 0, mostRegisters = 0;
   int64_t sharedPerBlock = 0, shared = 0, sharedBandwidth = 0;
   int64_t l2Bytes = 0, l2Bandwidth = 0, memoryBandwidth = 0;
-  /// Cycles until a copied tile is there, and rows that one copy can have.
+  /// Latency of a tile copy in cycles, and the most rows of one copy.
   int64_t copyLatency = 0, copyRows = 0;
-  /// The unit of contractions: rows of a warpgroup, most columns, depth.
+  /// A contraction instruction: rows of a warpgroup, most columns, depth.
   int64_t tensorRows = 0, tensorColumns = 0, tensorDepth = 0;
   int64_t tensor8 = 0, tensor16 = 0, tensorTF32 = 0, tensorF64 = 0;
   int64_t issue = 0, f32 = 0, f64 = 0, integer = 0, special = 0;
-  /// Multiply-adds of a nest for each byte that rounding and the sample in front of its plan move,
-  /// where both take the same time: of plans of 8 bits, of 16 bits for f32, of sums of two floats.
+  /// Break-even points of mixed-precision variants: multiply-adds of a nest per byte moved by
+  /// rounding and sampling. They are for variants of 8 bits, of 16 bits for f32, and of sums of two
+  /// floats.
   int64_t workPerByte8 = 0, workPerByte16 = 0, workPerByteSplit = 0;
 
-  /// Where each quantity comes from.
   std::map<std::string, std::string> sources;
 
-  /// Registers per thread with which a block of so many threads starts when it
-  /// has a multiprocessor to itself.
+  /// Returns the registers per thread at the launch of a block of this many threads, if one block
+  /// is resident per multiprocessor.
   int64_t getLaunchRegisters(int64_t blockThreads) const;
 };
 
 llvm::Expected<GpuMachine> parseGpuMachine(llvm::StringRef text);
 std::string printGpuMachine(const GpuMachine &machine);
 
-/// The name of a compiled-in description, an architecture that one has, or the
-/// path of a file.
+/// Loads a compiled-in description by its name or architecture, or a file by its path.
 llvm::Expected<GpuMachine> loadGpuMachine(llvm::StringRef nameOrPath);
 
-/// The compiled-in descriptions.
 std::vector<GpuMachine> knownGpuMachines();
 const llvm::ArrayRef<const char *> gpuMachineTexts();
 

@@ -1,4 +1,4 @@
-//===- GpuSchedule.cpp - what shapes of kernels need, and their text ------===//
+//===- GpuSchedule.cpp - resources of GPU schedules, checks and text ------===//
 #include "lib/Schedule/GpuSchedule.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,7 +17,7 @@ static llvm::Error refuse(const llvm::Twine &why) {
 // Needs
 //===----------------------------------------------------------------------===//
 
-/// Bytes of a row of all operands, of which there are so many of each.
+/// Returns the bytes of a row of all operands; `count` selects the number of each.
 static int64_t paddedBytes(ArrayRef<TileColumns> operands, int64_t TileColumns::*count) {
   return std::accumulate(
       operands.begin(), operands.end(), int64_t(0),
@@ -29,10 +29,9 @@ static int64_t countOperands(ArrayRef<TileColumns> operands, int64_t TileColumns
                          [&](int64_t sum, const TileColumns &c) { return sum + c.*count; });
 }
 
-/// The one place where registers are estimated. An accumulator of 64 rows has
-/// columns / 2 registers in each of its 128 threads, a tile of weights columns / 4 of
-/// 16 bits and half of that of 8. Beside them stand per state two rows' values, addresses and
-/// counters.
+/// Estimates registers; nothing else does. An accumulator of 64 rows has columns / 2 registers in
+/// each of its 128 threads. A tile of weights has columns / 4 registers for 16 bits and columns / 8
+/// for 8 bits. Every state adds the values of two rows, and there are addresses and counters.
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
   constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16,
                     shortExpression = 24;
@@ -43,23 +42,21 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   needs.sums += fold.priorSums;
   needs.multipliesAtOnce = !shape.overlap && !fold.isProduct;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
-  int64_t weightBytes = 0; // of the widest
+  int64_t weightBytes = 0; // of the widest operand
   for (const TileColumns &width : fold.widths)
     weightBytes = std::max(weightBytes, width.bytes);
-  // A product reads those of a tile in front of the contraction of the tile before.
+  // A product of arrays reads the weights of a tile before the contraction of the previous tile.
   needs.weights = (fold.isProduct ? 2 : fold.weights) * shape.keys * weightBytes / 8;
   if (shape.holdsRows)
     needs.rows = paddedBytes(fold.depths, &TileColumns::rowOperands) / 8;
-  // Terms made of indices keep positions, and guards of more than one comparison,
-  // which counts 4, further bounds.
+  // Terms computed from indices keep positions live. So do guards of more than one comparison
+  // (which counts 4), for their bounds.
   int64_t positions = std::max<int64_t>(fold.counts.integer, fold.guardCounts.integer - 4);
-  // Addresses take two registers, and so that loads run at once there are several; long
-  // expressions are computed for several elements at once.
+  // An address takes two registers, and several are live so that loads overlap. Long expressions
+  // are computed for several elements at once.
   bool reads = fold.counts.loads + fold.guardCounts.loads > 0;
-  // Chosen by trial: beside scores, sums of 8 bits and those of one tile ptxas keeps that many
-  // fewer, and beside scores alone so many; beside products alone stand as many addresses and
-  // counters. Full attention with D = 128 spills nothing in 240 and in 160 registers, causal 48 and
-  // 52 bytes (benchmarks/gpu/NOTES.md).
+  // Fitted to the registers that ptxas allocates (benchmarks/gpu/NOTES.md): it needs fewer next to
+  // scores for 8-bit sums and for products directly after the states.
   constexpr int64_t sparedOfBytes = 8, sparedOfScores = 2, ofProducts = 10;
   bool areBytes = !fold.widths.empty() &&
                   llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
@@ -68,10 +65,10 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
                  perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
                  std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
                  fold.terms * shape.keys / 4 +
-                 (fold.counts.loads > 0 ? shape.keys / 2 : 0); // terms beside the scores
+                 (fold.counts.loads > 0 ? shape.keys / 2 : 0); // terms in addition to the scores
   needs.kept = ofProducts + perState * fold.states;
-  if (needs.multipliesAtOnce) // all weights but one stand beside the scores that the last one is
-                              // computed from
+  // While the last weight is computed from its scores, all other weights are live.
+  if (needs.multipliesAtOnce)
     needs.others += needs.weights - needs.weights / std::max<int64_t>(fold.weights, 1);
 }
 
@@ -83,8 +80,8 @@ TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   needs.rowBytes = shape.rows() * (rows + fold.resultBytes) + fold.priorBytes;
   needs.stageBytes = shape.keys * keys + (fold.isProduct ? 2 * shape.rows() * shape.keys : 0);
   needs.stages = shape.stages;
-  // Rings start at multiples of 1024 bytes; barriers stand behind them, and behind the
-  // last ones 16 bytes of bits and what the block keeps, a number per axis.
+  // Rings start at multiples of 1024 bytes and are followed by their barriers. The last ring is
+  // also followed by 16 bytes of bits and the numbers kept by the block, one per axis.
   int64_t rings = countOperands(fold.depths, &TileColumns::rowOperands) +
                   countOperands(fold.depths, &TileColumns::keyOperands) +
                   countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct +
@@ -109,7 +106,7 @@ void moa::assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t r
     return std::min(registers / unit * unit, machine.mostRegisters);
   };
   shape.consumerRegisters = share((all - machine.leastRegisters) / shape.warpgroups);
-  // What counts and starts copies needs no more than 40.
+  // The producer, which counts tiles and starts copies, needs at most 40.
   shape.producerRegisters =
       std::min({launch, share(all - shape.consumerRegisters * shape.warpgroups),
                 int64_t(llvm::alignTo(40, unit))});
@@ -126,7 +123,7 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
                   llvm::Twine(shape.rows()) + " rows, but one copy of '" + machine.name +
                   "' has at most " + llvm::Twine(machine.copyRows) + " rows");
   if (shape.takesTurns && shape.warpgroups < 2)
-    return refuse(where + " asks for turns of one warpgroup");
+    return refuse(where + " asks for turns, but it has one warpgroup: ask for at least 2");
   if (shape.threads() > machine.threadsPerBlock)
     return refuse(where + " asks for a block of " + llvm::Twine(shape.threads()) +
                   " threads, but '" + machine.name + "' has at most " +
@@ -140,9 +137,9 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
   return llvm::Error::success();
 }
 
-/// Returns the stages that a consumer holds at once: it waits for a tile while the products of the
-/// one before still read theirs, if they overlap with its scores, or in a product of arrays of more
-/// than one tile.
+/// Returns the number of stages that a consumer holds at once. It is two if the consumer waits for
+/// a tile while the products of the previous tile still read theirs: with overlap, or in a product
+/// of arrays of more than one tile.
 static int64_t heldStages(const TileFold &fold, const TileShape &shape) {
   bool isOne = fold.extent && *fold.extent <= shape.keys;
   return shape.overlap || (fold.isProduct && !isOne) ? 2 : 1;
@@ -163,8 +160,9 @@ static llvm::Error checkStages(const TileFold &fold, const TileShape &shape,
                 ", but to overlap it takes at least 2 (or \"overlap\": false)");
 }
 
-/// The registers that a block's threads start with move between its warpgroups. One contraction,
-/// with its operands and addresses, must do with those from the start, by what ptxas asks for.
+/// Checks the registers. Warpgroups exchange the registers that a block is launched with. A
+/// contraction with its operands and addresses must fit the number at launch, for which ptxas
+/// compiles.
 static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs,
                                   const TileShape &shape, const GpuMachine &machine,
                                   const llvm::Twine &where) {
@@ -195,7 +193,7 @@ static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs,
     std::string rows = needs.rows ? number(needs.rows, " of rows, ") : std::string();
     std::string parts =
         needs.multipliesAtOnce
-            ? number(needs.sums, " of sums, ") + rows + "beside them first " +
+            ? number(needs.sums, " of sums, ") + rows + "plus first " +
                   number(needs.scores + needs.others, " of scores, states and addresses, then ") +
                   number(needs.apart + needs.weights + needs.kept,
                          " of weights, a tile's sums, states and addresses")
@@ -248,25 +246,24 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
   bool isTransposed =
       llvm::any_of(fold.widths, [](const TileColumns &c) { return c.isTransposed; });
   if (isTransposed && shape.keys % 128 != 0)
-    return refuse(
-        place + " has tiles of " + llvm::Twine(shape.keys) +
-        " keys, but a carried operand of 8 bits has its keys side by side, in pieces of 128");
+    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
+                  " keys, but an 8-bit operand of a state takes multiples of 128");
   if (fold.guarded && shape.keys > 128)
     return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
-                  " keys, but a fold with a guard clears unseen keys in tiles of up to 128");
+                  " keys, but a fold with a guard masks tiles of up to 128 keys");
   if (shape.groupBytes > 0 && !fold.canGroup)
     return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
                   " bytes, but it has one axis, with nothing to group");
   if (shape.shares > 0 && !fold.canShare)
     return refuse(place + " asks for shares, but its blocks visit different indices, its fold is a "
-                          "product of arrays or stands "
-                          "behind one, or it carries what is neither f32 nor bool");
+                          "product of arrays or follows "
+                          "one, or a state is neither f32 nor bool");
   if (shape.shares > 0 && fold.extent && *fold.extent < leastSharedTiles * shape.keys)
     return refuse(place + " asks for shares of a fold over " + llvm::Twine(*fold.extent) +
                   " indices, but " + llvm::Twine(leastSharedTiles) + " tiles of " +
-                  llvm::Twine(shape.keys) + " are worth them");
+                  llvm::Twine(shape.keys) + " are the minimum");
   if (shape.repairBound > fold.mostRepairBound)
-    return refuse(place + " asks to put off repairs until a factor of 2^" +
+    return refuse(place + " asks to delay rescaling up to a factor of 2^" +
                   llvm::Twine(shape.repairBound) + ", but this fold allows exponents up to " +
                   llvm::Twine(fold.mostRepairBound));
   return llvm::Error::success();
@@ -283,7 +280,6 @@ static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string>
                 llvm::join(found, " ") + ">");
 }
 
-/// Threads of a nest with one thread per row.
 static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
                              const GpuMachine &machine, const std::string &where) {
   if (schedule.pipeline)
@@ -296,8 +292,8 @@ static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
     return llvm::Error::success();
   if (schedule.axes.back().getSize(onf::Resource::sequential) != 1)
     return refuse("axis '" + schedule.axes.back().name + "' of " + where +
-                  " has the factor 'sequential', but a block takes rows one behind the other where "
-                  "lanes share them only");
+                  " has the factor 'sequential', but blocks take several rows in turn only if "
+                  "lanes share rows");
   int64_t threads = threadsOf(schedule);
   if (threads % 32 != 0 || threads > machine.threadsPerBlock ||
       schedule.axes.back().factors.size() != 2)
@@ -328,7 +324,7 @@ static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
   return checkTileShape(*nest.fold, shape, machine, where);
 }
 
-/// Warps without warpgroups.
+/// Checks a nest with warps but no warpgroups.
 static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
                               const std::string &where) {
   if (!nest.isProduct)
@@ -349,7 +345,6 @@ static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
   return llvm::Error::success();
 }
 
-/// The factors of an axis as a schedule writes them.
 static std::string printFactors(const AxisSchedule &axis) {
   std::string text;
   for (auto [resource, size] : axis.factors)
@@ -358,14 +353,13 @@ static std::string printFactors(const AxisSchedule &axis) {
   return text;
 }
 
-/// Lanes along rows.
 static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
                               const std::string &where) {
   if (!nest.lanes)
     return refuse(
         where +
-        " asks for lanes along its rows, but it does not run along the last axis of what it "
-        "reads or stores");
+        " asks for lanes along its rows, but it does not run along the last axis of the arrays "
+        "that it reads or stores");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeLaneSchedule(nest);
@@ -381,14 +375,13 @@ static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
   return check(schedule.folds, expected.folds);
 }
 
-/// Runs of columns.
 static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule,
                                 const std::string &where) {
   if (!nest.columns)
     return refuse(
         where +
-        " asks for runs of columns, but it does not store along its last axis what it reads along "
-        "another");
+        " asks for runs of columns, but it does not store along its last axis elements that it "
+        "reads along another axis");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeColumnSchedule(nest);
@@ -480,7 +473,7 @@ NestSchedule moa::makeTileSchedule(const GpuNest &nest, const TileShape &shape) 
   rows.emplace_back(onf::Resource::warp, 4);
   rows.emplace_back(onf::Resource::register_, 2);
   rows.emplace_back(onf::Resource::lane, 8);
-  auto &keys = schedule.folds.back().factors; // those in front are products that one tile holds
+  auto &keys = schedule.folds.back().factors; // earlier folds are prologue products of one tile
   keys.emplace_back(onf::Resource::stage, shape.stages);
   keys.emplace_back(onf::Resource::shared, shape.keys);
   schedule.pipeline = shape;

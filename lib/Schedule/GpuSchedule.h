@@ -1,26 +1,22 @@
 //===- GpuSchedule.h - schedules of a GPU's kernels -------------*- C++ -*-===//
 //
-// A nest runs on a GPU in one of four ways.
+// A nest runs on a GPU in one of five ways.
 //
-// With one thread per row: the last axis is cut into blocks of threads.
+// - **One thread per row:** the last axis is cut into blocks of threads.
+// - **Warps:** a block has four warps with 16 rows each, which load operands directly into
+//   registers and contract them there. The last axis is <block, warp: 4, register: 2, lane: 8>.
+// - **Lanes along rows:** a block has four warps, and L lanes share a row. The axis of the rows is
+//   <block, warp: 4, lane: 32 / L>. Every fold, or the last axis if columns are one, is cut into
+//   vectors of W elements per lane: <…, lane: L, register: W>.
+// - **Vectors of columns:** each lane has a vector of the last axis, for transposing copies.
+// - **Tiles:** a block has consumer warpgroups of 64 rows each and a producer warpgroup. The
+//   producer copies tiles of fold indices, the *keys*, into rings of stages in shared memory. The
+//   consumers contract them on the tensor cores. The last axis is <block, warpgroup, warp: 4,
+//   register: 2, lane: 8>, the rows of an accumulator. The fold is <sequential, stage, shared>: its
+//   tiles in the order of visits, the stage of each, and its keys.
 //
-// With warps: a block has four of them with 16 rows each, which contract what they read into
-// their registers. Bound to the machine, the last axis is <block, warp: 4, register: 2, lane: 8>.
-//
-// With lanes along its rows: a block has four warps, and a group of lanes per row. Bound to the
-// machine, the axis of the rows is <block, warp: 4, lane: 32 / L>, and every fold, or the last axis
-// where the columns are one, is cut into runs of W elements per lane: <…, lane: L, register: W>.
-//
-// With tiles: a block has consumer warpgroups of 64 rows each and a producer,
-// which copies tiles of the fold's indices, the *keys*, into the stages of rings
-// in shared memory. The consumers contract on the tensor cores. Bound to the
-// machine, the last axis is <block, warpgroup, warp: 4, register: 2, lane: 8>,
-// the rows of an accumulator, and the fold <sequential, stage, shared>: its tiles
-// in the order they are visited, the stage each is copied to, and the keys in it.
-//
-// What stands here is plain data: the conversion to the device level says what a
-// nest needs (lib/Conversion/ONFToDevice/GpuNests.cpp), the description what a
-// machine has, and nothing else decides.
+// This file is plain data. The needs of a nest come from the conversion to the device level
+// (lib/Conversion/ONFToDevice/GpuNests.cpp), the resources from the machine description.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_SCHEDULE_GPUSCHEDULE_H
@@ -31,131 +27,127 @@
 
 namespace moa {
 
-/// The shape of a kernel of tiles.
+/// The shape of a warp-specialised tile kernel.
 struct TileShape : PipelineSchedule {
-  int64_t warpgroups = 2; ///< consumers, each with 64 rows
+  int64_t warpgroups = 2; ///< consumer warpgroups, each with 64 rows
   int64_t keys = 128;     ///< per tile
   int64_t stages = 2;
   int64_t rows() const { return 64 * warpgroups; }
   int64_t threads() const { return 128 * (warpgroups + 1); }
 };
 
-/// Operations per pair (row, key), by the units that do them.
+/// Operations per pair (row, key), by execution unit.
 struct OperationCounts {
   int64_t f32 = 0, special = 0, integer = 0, loads = 0;
 };
 
-/// Columns of a row in whole pieces of 128 bytes.
+/// Returns the columns of a row padded to a multiple of 128 bytes.
 inline int64_t paddedColumns(int64_t columns, int64_t bytes = 2) {
   int64_t piece = 128 / bytes;
   return (columns + piece - 1) / piece * piece;
 }
 
-/// The columns of an operand's tiles, with elements of so many bytes.
+/// The columns of an operand's tiles, and their bytes per element.
 struct TileColumns {
   int64_t columns, bytes;
-  /// Whether the columns of the product are the rows of the tiles.
+  /// True if the columns of the product are the rows of the tiles.
   bool isTransposed = false;
-  /// Of a sum of several products of such operands: how many, and the different operands of rows
-  /// and of keys.
+  /// For a sum of several products of such operands: the number of products, and the numbers of
+  /// different operands of rows and of keys.
   int64_t products = 1, rowOperands = 1, keyOperands = 1;
   TileColumns(int64_t columns, int64_t bytes = 2, bool isTransposed = false)
       : columns(columns), bytes(bytes), isTransposed(isTransposed) {}
   int64_t padded() const { return paddedColumns(columns, isTransposed ? 2 : bytes); }
-  /// That instructions contract along: of bytes in steps of 32, else all of a ring's.
+  /// Returns the columns that instructions contract: steps of 32 for 8-bit elements, else the
+  /// padded columns.
   int64_t contracted() const { return bytes == 1 ? (columns + 31) / 32 * 32 : padded(); }
   int64_t paddedBytes() const { return padded() * bytes; }
-  /// What states add of one tile is apart where it is a sum of several products, or has 8 bits.
+  /// Returns true if the sum over one tile has an accumulator of its own, which is added to the
+  /// state: for a sum of several products, or 8-bit operands.
   bool isApart() const { return products > 1 || bytes == 1; }
 };
 
-/// A fold that can run with tiles.
 struct TileFold {
   std::optional<int64_t> extent;
-  /// Lengths of the contractions that give scores, and of the axes that states
-  /// carry; rings hold them in whole pieces, sums as if they had 16 bits.
+  /// Lengths of the contractions that compute scores, and of the axes of the states. Rings store
+  /// them padded; accumulators have the padding of 16-bit elements.
   llvm::SmallVector<TileColumns, 2> depths, widths;
-  /// Of the widths, those that a change of a reference multiplies.
+  /// The widths that are rescaled when a running maximum changes.
   int64_t repaired = 0;
-  /// Different computed operands of the states with axes.
+  /// Number of different computed operands of the states with axes.
   int64_t weights = 1;
-  /// States without axes.
   int64_t states = 0;
-  /// Fragments of a tile beside its scores and weights.
+  /// Accumulator fragments of a tile other than its scores and weights.
   int64_t terms = 0;
-  /// Of a row of a tile of results that does not pass through the rows' tiles.
+  /// Bytes per row of the result tiles that do not reuse the memory of the row tiles.
   int64_t resultBytes = 0;
   bool guarded = false;
-  /// Whether weights are elements of an array, of which a tile has rows by indices of the fold.
+  /// True if the weights are elements of an array, with rows of its tiles selected by fold indices.
   bool isProduct = false;
-  /// Of folds in front of the tiles: bytes that they read, and registers of their sums.
+  /// Bytes read by the prologue contractions, and registers of their sums.
   int64_t priorBytes = 0, priorSums = 0;
-  /// The most indices that 64 rows visit, where that is known and they are few: blocks are short
-  /// then, have 64 rows, and several of them share a multiprocessor.
+  /// The most indices that 64 rows visit, if known and small. Then blocks are short: they have 64
+  /// rows, and several of them are resident per multiprocessor.
   std::optional<int64_t> visited;
-  /// Bytes of shared memory beside rings and barriers.
+  /// Bytes of shared memory other than rings and barriers.
   int64_t listBytes = 0;
-  /// Whether there are outer indices to group.
   bool canGroup = false;
-  /// Whether a block can leave off anywhere and another one go on: all blocks visit the same
-  /// indices, the fold is no product of arrays and has none in front, and what it carries is f32 or
-  /// bool.
+  /// True if a block may stop at any tile and another block continue it (stream-K split). All
+  /// blocks must visit the same indices. The fold must not be a product of arrays or have a
+  /// prologue. Its states must be f32 or bool.
   bool canShare = false;
-  /// Whether the call has a workspace in any case.
+  /// True if the call has a workspace in any case.
   bool hasWorkspace = false;
-  /// Largest bound of late repairs that the states and the operands' type allow, and
-  /// the bound that is taken by default.
+  /// Largest bound for conditional rescaling that the states and the operands' type allow, and the
+  /// default bound.
   int64_t mostRepairBound = 0, repairBound = 0;
-  /// Of every tile, and of the guard.
+  /// Operations of every tile, and of the guard.
   OperationCounts counts, guardCounts;
 };
 
-/// How lanes share the columns of a row.
+/// The distribution of the columns of a row over lanes.
 struct LaneShape {
-  int64_t lanes = 32; ///< of a row
-  int64_t width = 8;  ///< elements of a run
-  /// Runs of a block where the columns are the nest's last axis; else 0.
+  int64_t lanes = 32; ///< per row
+  int64_t width = 8;  ///< elements of a vector
+  /// Vectors of a block if the columns are the nest's last axis; else 0.
   int64_t runs = 0;
-  int64_t turns = 1; ///< rows of a lane, one behind the other
-  /// Folds that all lanes of a row take in order.
+  int64_t turns = 1; ///< rows that a lane processes in sequence
+  /// Folds that all lanes of a row execute in order.
   std::vector<std::string> serial;
 };
 
-/// How lanes have runs of columns, the nest's last axis.
+/// The distribution of vectors of columns, along the nest's last axis, over lanes.
 struct ColumnShape {
-  size_t rowAxis = 0; ///< of which the lanes of a warp have `rows` each
-  int64_t width = 8;  ///< columns of a run
+  size_t rowAxis = 0; ///< the axis along which each lane of a warp has `rows` rows
+  int64_t width = 8;  ///< columns of a vector
   int64_t rows = 1;
 };
 
 struct GpuNest {
   std::vector<std::string> axes, folds;
-  /// Of the axes, where constant.
   std::vector<std::optional<int64_t>> extents;
-  /// Whether a fold's domain is known by intervals.
+  /// True if a fold has index intervals.
   bool hasPieces = false;
-  /// The one fold, where the nest can run with tiles; else why it cannot.
+  /// The fold, if the nest can run with tiles; otherwise `why` gives the reason.
   std::optional<TileFold> fold;
   std::string why;
-  /// Whether it can run with warps.
   bool isProduct = false;
-  /// How it runs with lanes along its rows, if it can.
+  /// The distribution, if the nest can run with lanes along its rows.
   std::optional<LaneShape> lanes;
-  /// How it runs with runs of columns, if it can.
+  /// The distribution, if the nest can run with vectors of columns.
   std::optional<ColumnShape> columns;
 };
 
-/// What a kernel of tiles takes.
 struct TileNeeds {
   // Bytes of a block's shared memory.
   int64_t rowBytes = 0, stageBytes = 0, stages = 0, otherBytes = 0;
   int64_t bytes() const { return rowBytes + stages * stageBytes + otherBytes; }
-  // Registers of a consumer's thread. Of sums those of one tile are apart, of others those that
-  // products leave.
+  // Registers per consumer thread. `apart` counts the accumulators of sums over one tile, `others`
+  // states and addresses, `kept` those that are live during products.
   int64_t sums = 0, apart = 0, scores = 0, weights = 0, rows = 0, others = 0, kept = 0;
-  /// Where each tile's weights are multiplied behind its states: its scores, of which each becomes
-  /// a part of a weight, are not needed any more beside the products. Else the scores of a tile
-  /// stand beside the products of the one before.
+  /// True if the weights of a tile are multiplied directly after its states: the scores, which
+  /// become the weights, are dead during the products. Otherwise the scores of a tile are live
+  /// during the products of the previous tile.
   bool multipliesAtOnce = false;
   int64_t registers() const {
     int64_t always = sums + rows;
@@ -163,64 +155,63 @@ struct TileNeeds {
                             : always + apart + scores + weights + others;
   }
 };
-/// Tiles of a fold from which on a block in two parts is worth what its states cost, some
-/// microseconds.
+/// Least number of tiles of a fold for which a split block is worth the cost of merging its states.
 inline constexpr int64_t leastSharedTiles = 16;
 
 TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
 
-/// Registers of consumers and producer for a number of warpgroups: the consumers
-/// get what a producer of the fewest leaves, the producer the rest.
-/// `residents` blocks share a multiprocessor.
+/// Sets the registers per thread of consumers and producer, for `residents` blocks per
+/// multiprocessor. Consumers get the most that a producer with the fewest registers leaves, the
+/// producer the rest.
 void assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t residents = 1);
 
-/// Blocks of a shape that share a multiprocessor's registers.
+/// Returns the number of blocks that share the registers of a multiprocessor.
 int64_t residentBlocks(const TileShape &shape, const GpuMachine &machine);
 
-/// Whether a machine can run a fold in a shape. The message holds the numbers.
+/// Checks that a machine can run a fold in a shape. The error states the numbers.
 llvm::Error checkTileShape(const TileFold &fold, const TileShape &shape, const GpuMachine &machine,
                            const llvm::Twine &where);
 
-/// Cycles of a multiprocessor for one tile (GpuCostModel.cpp).
+/// Cycles of a multiprocessor for one tile, by unit (GpuCostModel.cpp).
 struct TileCost {
   double tensor = 0, special = 0, issue = 0, shared = 0, copy = 0, chain = 0;
-  /// Of a copy, what the stages do not hide.
+  /// The part of a copy that the stages do not hide.
   double exposed = 0;
-  /// Of one tile, and per pair with everything that is not a whole tile.
+  /// Cycles of one tile, and per pair including all overheads.
   double period = 0, perPair = 0;
 };
 TileCost tileCost(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine);
 
-/// The shapes that the machine can run, the cheapest first.
+/// Returns the shapes that the machine can run, the cheapest first.
 std::vector<std::pair<TileShape, TileCost>> rankTileShapes(const GpuNest &nest,
                                                            const GpuMachine &machine);
-/// The ranking as a table: the cycles of a tile by units, what a shape needs, and its
-/// cost relative to the cheapest.
+/// Prints the ranking as a table: cycles of a tile by unit, resources, and cost relative to the
+/// cheapest shape.
 std::string printRanking(const GpuNest &nest, const GpuMachine &machine);
-/// Threads of a block with one thread per row.
+/// Chooses the threads of a block for one thread per row.
 int64_t chooseThreads(const GpuNest &nest, const GpuMachine &machine);
 
-/// The shape that a nest's schedule asks for; nothing for one thread per row.
+/// Returns the tile shape of a nest's schedule; nothing if it does not use tiles.
 std::optional<TileShape> tileShapeOf(const NestSchedule &nest);
-/// The threads of a block that it asks for otherwise.
+/// Returns the threads per block of a schedule with one thread per row.
 int64_t threadsOf(const NestSchedule &nest);
 NestSchedule makeTileSchedule(const GpuNest &nest, const TileShape &shape);
 NestSchedule makeRowSchedule(const GpuNest &nest, int64_t threads);
-/// The schedule of a nest that runs with warps, and whether a schedule is one.
+/// Make or recognise the schedule of a nest that runs with warps.
 NestSchedule makeWarpSchedule(const GpuNest &nest);
 bool runsWithWarps(const NestSchedule &nest);
-/// The schedule of a nest that runs with lanes along its rows, and whether a schedule is one.
+/// Make or recognise the schedule of a nest that runs with lanes along its rows.
 NestSchedule makeLaneSchedule(const GpuNest &nest);
 bool runsWithLanes(const NestSchedule &nest);
 NestSchedule makeColumnSchedule(const GpuNest &nest);
 bool runsWithColumns(const NestSchedule &nest);
 
-/// The default: for every nest the cheapest shape, or one thread per row where
-/// there are no tiles. A function of the nests and the description only.
+/// Returns the default schedule: the cheapest shape of every nest, or one thread per row without
+/// tiles. The result depends only on the nests and the description.
 Schedule chooseGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests,
                            const GpuMachine &machine);
-/// Whether the schedule names the kernel's indices and asks for what the nests and
-/// the machine can do. The message holds the numbers.
+/// Checks that the schedule names the kernel's indices, and that the nests and the machine can run
+/// it. The error states the numbers.
 llvm::Error checkGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests,
                              const Schedule &schedule, const GpuMachine &machine);
 

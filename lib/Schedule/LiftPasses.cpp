@@ -35,7 +35,7 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
     getOperation()->walk([&](onf::KernelOp kernel) { kernels.push_back(kernel); });
     bool used = false;
     for (onf::KernelOp kernel : kernels) {
-      // Several kernels share a module: the file speaks of the one it names.
+      // A module may have several kernels; the file applies to the kernel that it names.
       bool named = given && (kernels.size() == 1 || given->kernel == kernel.getSymName());
       used |= named;
       if (failed(run(kernel, *target, named ? &*given : nullptr)))
@@ -54,7 +54,7 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
     if (llvm::Error error = checkSchedule(kernel, chosen, target)) {
       if (given)
         return mlir::emitError(kernel.getLoc(), llvm::toString(std::move(error)));
-      // The smallest tile is taken and spills out of the cache.
+      // The default is the smallest tile, which spills out of the cache.
       mlir::emitRemark(kernel.getLoc(), llvm::toString(std::move(error)));
     }
     if (print)
@@ -80,8 +80,8 @@ static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &
   return success();
 }
 
-/// The innermost factors of rows on a GPU: 64 rows of a warpgroup, or of four warps that work
-/// alone, as registers of accumulators hold them (C5), threads, or nothing.
+/// Returns true for valid inner factors of rows on a GPU: 64 rows of a warpgroup, or of four warps,
+/// in the accumulator layout (C5); lanes along rows or vectors of columns; threads; or none.
 static bool isGpuAxis(onf::AxisAttr axis) {
   using onf::Resource;
   SmallVector<std::pair<Resource, int64_t>> inner;
@@ -92,7 +92,7 @@ static bool isGpuAxis(onf::AxisAttr axis) {
   if (inner.size() > 1 && inner[0].first == Resource::sequential &&
       inner[1].first == Resource::warp)
     inner.erase(inner.begin());
-  // Four warps whose lanes share rows, or the columns that they share, or with runs of columns.
+  // Four warps whose lanes share rows or the columns of rows, or have vectors of columns.
   if (inner[0] == std::make_pair(Resource::warp, int64_t(4)) && inner.size() < 3)
     return inner.size() == 1 || inner[1].first == Resource::lane ||
            inner[1].first == Resource::register_;
@@ -111,7 +111,7 @@ static bool hasWarpgroups(onf::AxisAttr axis) {
   return axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warpgroup;
 }
 
-/// Lanes and registers hold rows of the last axis; the others only spread.
+/// Checks a nest. Lanes and registers hold rows of the last axis; other axes are only distributed.
 static LogicalResult verifyNest(onf::ForOp nest) {
   auto lift = nest.getLift();
   if (!lift)
@@ -125,7 +125,7 @@ static LogicalResult verifyNest(onf::ForOp nest) {
     warpgroups |= hasWarpgroups(axis);
   }
   if (warpgroups != nest.getPipeline().has_value())
-    return nest.emitOpError("expects a pipeline beside warpgroups and nowhere else (C6)");
+    return nest.emitOpError("expects a pipeline if and only if the nest has warpgroups (C6)");
   for (auto [k, attribute] : llvm::enumerate(*lift)) {
     auto axis = cast<onf::AxisAttr>(attribute);
     StringRef name = cast<StringAttr>(nest.getNames()[k]).getValue();
@@ -142,7 +142,7 @@ static LogicalResult verifyNest(onf::ForOp nest) {
     bool sharesColumns = axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warp &&
                          cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 &&
                          k + 2 == lift->size();
-    // A lane for each row, or for several in turn, with a run of columns.
+    // A lane per row, or per several rows in sequence, with a vector of columns.
     auto last = cast<onf::AxisAttr>(lift->getValue().back());
     bool hasTurns = axis.getSizes().size() == 3 && axis.getResource(1) == onf::Resource::sequential;
     bool hasRuns = (axis.getSizes().size() == 2 || hasTurns) &&
@@ -156,8 +156,8 @@ static LogicalResult verifyNest(onf::ForOp nest) {
   return success();
 }
 
-/// Rule R4: a range splits iff the state's monoid is associative. Repairs hold between
-/// parts as they do between indices.
+/// Checks a fold. Rule R4: a range may be split if and only if the state's monoid is associative.
+/// Rescaling (repair regions) applies between parts as it does between indices.
 static LogicalResult verifyFold(onf::FoldOp fold) {
   auto axis = fold.getLift();
   if (!axis)
@@ -189,7 +189,7 @@ static LogicalResult verifyFold(onf::FoldOp fold) {
     case Monoid::min:
     case Monoid::and_:
     case Monoid::or_:
-    case Monoid::user: // by the user's claim
+    case Monoid::user: // the user asserts associativity
       continue;
     default:
       return acc.emitOpError("expects an associative monoid in a lifted fold (C4)");

@@ -54,7 +54,6 @@ public:
   SmallVector<int64_t> row() const { return SmallVector<int64_t>(width + 1, 0); }
   unsigned column(unsigned point, unsigned digit) const { return 1 + point * digits + digit; }
 
-  /// The index of a point, times `sign`, added to a row.
   void addIndex(SmallVectorImpl<int64_t> &row, unsigned point, int64_t sign) const {
     int64_t weight = sign;
     for (unsigned k = digits; k > 0; --k) {
@@ -64,8 +63,8 @@ public:
     }
   }
 
-  /// Digits in range and the guard: c ≥ 0, 0 ≤ d < s, index < n. The bound
-  /// c < ⌈n / tile⌉ is c·tile ≤ n − 1.
+  /// Adds the ranges of the digits and the guard: c ≥ 0, 0 ≤ d < s, index < n. The guard implies c
+  /// < ⌈n / tile⌉, which is c·tile ≤ n − 1.
   void addDomain(unsigned point) {
     for (unsigned k = 0; k < digits; ++k) {
       SmallVector<int64_t> low = row();
@@ -91,8 +90,8 @@ public:
 };
 } // namespace
 
-/// Two digit vectors of one index that differ in digit k do not exist, with guards or
-/// without: their difference e has |e_k| < s_k inside, e_k ≥ 1, and index 0.
+/// Proves that no index has two digit vectors that differ in digit k. Their difference e would have
+/// |e_m| < s_m for all inner digits, e_k ≥ 1, and index 0.
 static bool isInjective(ArrayRef<int64_t> sizes) {
   unsigned digits = sizes.size() + 1;
   for (unsigned k = 0; k < digits; ++k) {
@@ -123,8 +122,8 @@ static bool isInjective(ArrayRef<int64_t> sizes) {
   return true;
 }
 
-/// The indices 0 ≤ i < n, in the last column, with the digits of point 0 defined
-/// by division: from the innermost, q_{k−1} = ⌊q_k / s_k⌋ and d_k = q_k − s_k·q_{k−1}.
+/// Returns the indices 0 ≤ i < n, in the last column, with the digits of point 0 defined by
+/// division. From the innermost: q_{k−1} = ⌊q_k / s_k⌋ and d_k = q_k − s_k·q_{k−1}.
 static DigitSystem dividedIndex(ArrayRef<int64_t> sizes) {
   DigitSystem system(sizes, 1, 1);
   unsigned index = system.width - 1;
@@ -150,15 +149,15 @@ static DigitSystem dividedIndex(ArrayRef<int64_t> sizes) {
   return system;
 }
 
-/// Every index has digits in range that give it back: each condition, violated,
-/// leaves the empty set.
+/// Proves that every index has digits in range that map back to it: violating any condition leaves
+/// an empty set.
 static bool isSurjective(ArrayRef<int64_t> sizes) {
   DigitSystem divided = dividedIndex(sizes);
   unsigned index = divided.width - 1;
   int64_t tile = 1;
   for (int64_t size : sizes)
     tile *= size;
-  // Whether Σ coefficient · column + constant ≥ 0 holds nowhere.
+  // Returns true if Σ coefficient · column + constant ≥ 0 holds nowhere.
   auto excludes = [&](ArrayRef<std::pair<unsigned, int64_t>> terms, int64_t constant) {
     IntegerPolyhedron set = divided.set;
     SmallVector<int64_t> row(set.getNumCols(), 0);
@@ -168,7 +167,7 @@ static bool isSurjective(ArrayRef<int64_t> sizes) {
     set.addInequality(row);
     return set.isIntegerEmpty();
   };
-  // A description of the digits that admits no point would prove anything.
+  // An empty set of digits would prove anything.
   bool holds = !divided.set.isIntegerEmpty();
   // c·tile ≥ n
   holds &= excludes({{divided.column(0, 0), tile}, {0, -1}}, 0);
@@ -190,7 +189,7 @@ static bool isSurjective(ArrayRef<int64_t> sizes) {
 }
 
 llvm::Error moa::verifyBijection(onf::AxisAttr axis) {
-  // A digit of size 1 is 0 and adds nothing.
+  // A digit of size 1 is always 0.
   SmallVector<int64_t> sizes(axis.getSizes().drop_front());
   llvm::erase(sizes, 1);
   if (sizes.empty())

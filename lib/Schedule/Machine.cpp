@@ -140,14 +140,14 @@ Machine moa::hostMachine() {
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   std::string cpu = llvm::sys::getHostCPUName().str();
   std::vector<Machine> machines = knownMachines();
-  // A virtual machine may hide features of a processor it names.
+  // A virtual machine may hide features of the processor.
   llvm::erase_if(machines, [&](const Machine &machine) {
     return llvm::any_of(machine.features,
                         [&](const std::string &f) { return !features.lookup(f); });
   });
   auto named = llvm::find_if(
       machines, [&](const Machine &machine) { return llvm::is_contained(machine.cpus, cpu); });
-  // The last description asks for no feature, so one is always left.
+  // The last description requires no feature, so at least one remains.
   Machine host = named != machines.end() ? *named : machines.front();
   host.cores = std::max(1u, std::thread::hardware_concurrency());
 #if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)

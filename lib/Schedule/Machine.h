@@ -1,4 +1,4 @@
-//===- Machine.h - what a schedule must know of a processor -----*- C++ -*-===//
+//===- Machine.h - descriptions of processors for schedules -----*- C++ -*-===//
 //
 // A machine description is a JSON file; those in lib/Schedule/machines are
 // compiled in. All keys are required:
@@ -23,35 +23,32 @@ namespace moa {
 
 struct Machine {
   std::string name;
-  /// LLVM's names of the processors it describes, and the features they must
-  /// report.
+  /// LLVM's names of the processors, and the features that they must report.
   std::vector<std::string> cpus, features;
-  /// Widths of the vector registers, ascending.
+  /// Widths of the vector registers, in bits, ascending.
   std::vector<int64_t> vectorBits;
-  /// Architectural vector registers.
   int64_t registers = 16;
-  /// Vector multiply-adds per cycle at the widest width.
+  /// Vector multiply-adds per cycle at the largest width.
   int64_t fmaPerCycle = 1;
-  /// Private cache of one core.
+  /// Sizes and bandwidth of the private caches of one core.
   int64_t l1Bytes = 0, l2Bytes = 0, l2BytesPerCycle = 32;
   int64_t cores = 1;
 
-  /// Lane counts for elements of `bits` bits: 1 and one per vector width.
+  /// Returns the lane counts for elements of `bits` bits: 1 and one per vector width.
   std::vector<int64_t> laneCounts(unsigned bits) const;
 };
 
-/// Reads a description; unknown, missing or senseless values are errors.
+/// Parses a description; unknown, missing or invalid values are errors.
 llvm::Expected<Machine> parseMachine(llvm::StringRef text);
 std::string printMachine(const Machine &machine);
 
-/// The processor this runs on: the description that names it, or the first one
-/// whose features it has, with the cache sizes the system reports.
+/// Returns the description of this processor: the one that names it, or the first whose features it
+/// has, with the cache sizes and the number of cores that the system reports.
 Machine hostMachine();
 
-/// "host", the name of a compiled-in description, or the path of a file.
+/// Loads "host", a compiled-in description by its name, or a file by its path.
 llvm::Expected<Machine> loadMachine(llvm::StringRef nameOrPath);
 
-/// The compiled-in descriptions.
 std::vector<Machine> knownMachines();
 const llvm::ArrayRef<const char *> machineTexts();
 

@@ -1,4 +1,4 @@
-//===- NestShape.cpp - what the cost model sees of a nest -----------------===//
+//===- NestShape.cpp - shape of a nest for the cost model -----------------===//
 #include "lib/Schedule/NestShape.h"
 #include "dialects/ONF/IR/ColumnsHint.h"
 #include "dialects/ONF/IR/Hints.h"
@@ -7,13 +7,13 @@
 using namespace mlir;
 using namespace moa;
 
-/// A negative extent is an empty range.
+/// Returns a constant extent; a negative extent is an empty range.
 static std::optional<int64_t> sizeOf(StringRef extent) {
   auto value = constantOf(extent);
   return value ? std::optional<int64_t>(std::max<int64_t>(*value, 0)) : std::nullopt;
 }
 
-// Far beyond every cache, far below overflow.
+// Far larger than every cache, far below overflow.
 static constexpr int64_t maxCount = int64_t(1) << 24;
 
 static int64_t countOf(StringRef text) {

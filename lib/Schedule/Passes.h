@@ -12,7 +12,6 @@ namespace moa {
 #define GEN_PASS_REGISTRATION
 #include "lib/Schedule/SchedulePasses.h.inc"
 
-/// The checks of onf-verify-lifting on one kernel.
 mlir::LogicalResult verifyLifting(onf::KernelOp kernel);
 
 } // namespace moa

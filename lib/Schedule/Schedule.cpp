@@ -40,7 +40,7 @@ static llvm::Error refuse(const llvm::Twine &why) {
 // Reading
 //===----------------------------------------------------------------------===//
 
-// Factors stand in this order, whatever the order of the keys.
+// The order of factors, independent of the order of the keys.
 static constexpr onf::Resource nestOrder[] = {onf::Resource::core, onf::Resource::register_,
                                               onf::Resource::lane};
 static constexpr onf::Resource laneNestOrder[] = {onf::Resource::block, onf::Resource::sequential,
@@ -153,7 +153,7 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   if (!overlap)
     return refuse("expects true or false for 'overlap' in 'pipeline'");
   pipeline.overlap = *overlap;
-  // May be left out, as they are where nothing is held and no turns are taken.
+  // Optional: printed only if true.
   auto held = object->getBoolean("held");
   if (!held && object->get("held"))
     return refuse("expects true or false for 'held' in 'pipeline'");
@@ -178,7 +178,7 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
 static llvm::Expected<NestSchedule> parseNest(const json::Object &nest) {
   if (llvm::Error error = checkKeys(nest, {"axes", "folds", "pipeline"}, "a nest"))
     return error;
-  // The resources are those of a GPU where one of its own stands.
+  // A nest is for a GPU if it has a resource that only GPUs have.
   auto names = [](const json::Array *array, StringRef key) {
     return array && llvm::any_of(*array, [&](const json::Value &value) {
              const json::Object *object = value.getAsObject();
@@ -189,7 +189,7 @@ static llvm::Expected<NestSchedule> parseNest(const json::Object &nest) {
   const json::Value *pipeline = nest.get("pipeline");
   bool gpu = pipeline || names(axes, "block") || names(folds, "stage") || names(folds, "shared");
   NestSchedule result;
-  // Lanes that share rows have their columns, which are an axis or a fold.
+  // Lanes that share rows have their columns along an axis or a fold.
   if (llvm::Error error = parseAxes(nest, "axes", gpu ? ArrayRef(gpuNestOrder) : nestOrder, "axis",
                                     result.axes, gpu ? ArrayRef(laneNestOrder) : nestOrder,
                                     onf::Resource::lane, onf::Resource::warp))

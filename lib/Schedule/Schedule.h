@@ -1,22 +1,20 @@
-//===- Schedule.h - how a kernel's axes map to a machine --------*- C++ -*-===//
+//===- Schedule.h - mapping of a kernel's axes to a machine -----*- C++ -*-===//
 //
-// A schedule is data: for every top-level nest the factors of each index, and
-// for every fold of the nest the factors of its range. It is printed, edited
-// and fed back as JSON:
+// A schedule is data: for every top-level nest the factors of each index, and for every fold of the
+// nest the factors of its range. It can be printed as JSON, edited and read back:
 //
 //   { "kernel": "f", "machine": "zen4", "nests": [
 //       { "axes":  [ { "name": "h", "core": 0 },
 //                    { "name": "i", "core": 0, "register": 6, "lane": 16 } ],
 //         "folds": [ { "name": "j", "sequential": 0, "cache": 128 } ] } ] }
 //
-// The factor of size 0 is the outermost: it takes what the others leave. The
-// lanes of a vector run over the last axis of a nest. The first fold of a nest may
-// be split over cores (rule R4), here in parts of 16 · 128 indices:
+// The factor of size 0 is the outermost: its size is the extent divided by all others. The lanes of
+// a vector run over the last axis of a nest. The first fold of a nest may be split over cores (rule
+// R4, split-K), here in parts of 16 · 128 indices:
 //
 //         "folds": [ { "name": "j", "core": 0, "sequential": 16, "cache": 128 } ]
 //
-// On a GPU (GpuSchedule.h)
-// the resources are others, and a nest with warpgroups has a pipeline:
+// A GPU has other resources (GpuSchedule.h), and a nest with warpgroups has a pipeline:
 //
 //       { "axes":  [ { "name": "h", "block": 0 },
 //                    { "name": "i", "block": 0, "warpgroup": 2, "warp": 4, "register": 2, "lane": 8
@@ -35,45 +33,46 @@
 
 namespace moa {
 
-/// The factors of one index, from the outermost in; the outermost has size 0.
+/// The factors of one index, outermost first; the outermost has size 0.
 struct AxisSchedule {
   std::string name;
   std::vector<std::pair<onf::Resource, int64_t>> factors;
 
-  /// Size of the factor bound to `resource`, or 1.
+  /// Returns the size of the factor bound to `resource`, or 1.
   int64_t getSize(onf::Resource resource) const;
   bool operator==(const AxisSchedule &other) const {
     return name == other.name && factors == other.factors;
   }
 };
 
-/// How the warpgroups of a block work together, as in #onf.pipeline.
+/// The pipeline of the warpgroups of a block, as in #onf.pipeline.
 struct PipelineSchedule {
   int64_t consumerRegisters = 240, producerRegisters = 24; ///< per thread
-  /// Whether the products of a tile are in flight during the next one's states.
+  /// True if the products of a tile overlap with the states of the next one.
   bool overlap = true;
-  /// Whether the blocks of the last rows run first.
+  /// True if the blocks of the last rows run first.
   bool descending = false;
-  /// Bytes of what the outer indices that go through the rows together read of the
-  /// fold's range; 0: one index after the other.
+  /// Outer indices traverse the rows together as long as their fold data is at most this many
+  /// bytes, so that it stays in the second-level cache; 0: one index after the other.
   int64_t groupBytes = 0;
-  /// log2 of the factor by which a reference may fall behind; 0: not at all.
+  /// Threshold of conditional rescaling: log2 of the factor by which a running maximum may lag; 0:
+  /// always rescale.
   int64_t repairBound = 0;
-  /// Whether consumers keep the operands of their rows in registers.
+  /// True if consumers keep the operands of their rows in registers.
   bool holdsRows = false;
-  /// Whether the warpgroups start the scores of a tile one after the other.
+  /// True if consumer warpgroups start the scores of a tile in turn (ping-pong schedule).
   bool takesTurns = false;
-  /// Multiprocessors among which the blocks of a last round that does not fill them are shared
-  /// (docs/Architecture.md); 0: none.
+  /// Number of multiprocessors that share the blocks of an incomplete last wave (stream-K split,
+  /// docs/Architecture.md); 0: no split.
   int64_t shares = 0;
 };
 
 struct NestSchedule {
   std::vector<AxisSchedule> axes, folds;
   std::optional<PipelineSchedule> pipeline;
-  /// Whether the axes are bound to blocks of a GPU.
+  /// Returns true if the axes are bound to blocks of a GPU.
   bool isGpu() const;
-  /// Rows of a tile: the product of the last axis's inner factors.
+  /// Returns the rows of a tile: the product of the last axis's inner factors.
   int64_t getRows() const;
 };
 
@@ -82,28 +81,27 @@ struct Schedule {
   std::vector<NestSchedule> nests;
 };
 
-/// Reads a schedule; unknown keys, sizes below 1 and missing or repeated outer
-/// factors are errors that name the axis.
+/// Parses a schedule. Unknown keys, sizes below 1 and missing or repeated outer factors are errors
+/// that name the axis.
 llvm::Expected<Schedule> parseSchedule(llvm::StringRef text);
 llvm::Expected<Schedule> loadSchedule(llvm::StringRef path);
 
-/// The schedule as JSON; `parseSchedule` gives it back.
+/// Prints the schedule as JSON that `parseSchedule` reads back.
 std::string printSchedule(const Schedule &schedule);
 
-/// Whether the schedule names the kernel's indices, uses lane counts that the
-/// machine has, and keeps every tile's working set within half of the
-/// second-level cache. The message holds the numbers.
+/// Checks the schedule: it must name the kernel's indices, use lane counts of the machine, and keep
+/// the working set of every tile within half of the second-level cache. The error states the
+/// numbers.
 llvm::Error checkSchedule(onf::KernelOp kernel, const Schedule &schedule, const Machine &machine);
 
-/// The default: the cheapest schedule of the cost model, among those whose
-/// working set fits; the smallest one if none fits. A function of the kernel
-/// and the description and of nothing else.
+/// Returns the default: the cheapest schedule of the cost model whose working set fits, or the
+/// smallest one if none fits. The result depends only on the kernel and the description.
 Schedule chooseSchedule(onf::KernelOp kernel, const Machine &machine);
 
-/// The schedule without parts of ranges: what cores share is rows alone.
+/// Removes the splits of ranges over cores; only rows are distributed then.
 void joinRanges(Schedule &schedule);
 
-/// Writes `lift` and `pipeline` on the kernel's top-level nests and the folds in them.
+/// Sets `lift` and `pipeline` on the kernel's top-level nests and their folds.
 mlir::LogicalResult lift(onf::KernelOp kernel, const Schedule &schedule);
 
 } // namespace moa

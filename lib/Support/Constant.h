@@ -1,4 +1,4 @@
-//===- Constant.h - the value of an expression without symbols --*- C++ -*-===//
+//===- Constant.h - values of expressions without symbols -------*- C++ -*-===//
 #ifndef MOA_SUPPORT_CONSTANT_H
 #define MOA_SUPPORT_CONSTANT_H
 
@@ -6,7 +6,7 @@
 
 namespace moa {
 
-/// The value of an expression's text where no symbol occurs in it.
+/// Returns the value of an expression's text if it contains no symbol.
 inline std::optional<int64_t> constantOf(llvm::StringRef text) {
   auto expression = SymExpr::parse(text);
   return expression ? expression->getConstant() : std::nullopt;

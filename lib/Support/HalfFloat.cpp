@@ -7,8 +7,8 @@
 
 namespace moa {
 
-/// A float with `mantissa` bits behind the point and the given exponent range.
-/// Numbers are scaled so that rounding to an integer is rounding to the format.
+/// Rounds to a float with `mantissa` fraction bits and the given exponent bias. The magnitude is
+/// scaled so that rounding to an integer is rounding to the format.
 static uint16_t roundTo(double value, int mantissa, int bias) {
   uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   uint16_t infinity = uint16_t((2 * bias + 1) << mantissa);
@@ -24,8 +24,8 @@ static uint16_t roundTo(double value, int mantissa, int bias) {
     exponent = 1 - bias;
   if (exponent > bias)
     return sign | infinity;
-  // Units of the last place: an integer below 2^(mantissa + 1), or equal to it
-  // when rounding carries, which is the next exponent's encoding.
+  // Units in the last place: an integer below 2^(mantissa + 1), or equal to it if rounding carries.
+  // The carry yields the encoding of the next exponent.
   auto units = uint32_t(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
   uint32_t bits = units + (uint32_t(exponent + bias - 1) << mantissa);
   return sign | uint16_t(bits < infinity ? bits : infinity);
@@ -38,7 +38,7 @@ uint8_t toFloat8(double value) {
   uint8_t sign = std::signbit(value) ? 0x80 : 0;
   if (std::isnan(value))
     return sign | 0x7f;
-  // Units of the last place; a carry is the next exponent's encoding.
+  // Units in the last place; a carry yields the encoding of the next exponent.
   double magnitude = std::min(std::fabs(value), 448.0);
   int exponent = magnitude == 0 ? -6 : std::max(std::ilogb(magnitude), -6);
   auto units = uint32_t(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));

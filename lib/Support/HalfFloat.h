@@ -6,14 +6,13 @@
 
 namespace moa {
 
-/// The nearest 16-bit float, ties to even, from a float64 in one rounding.
+/// Round a float64 once to the nearest 16-bit float, ties to even.
 uint16_t toBFloat16(double value);
 uint16_t toFloat16(double value);
 double fromBFloat16(uint16_t bits);
 double fromFloat16(uint16_t bits);
-/// The nearest float of 8 bits, of which 4 are the exponent's (E4M3FN: no infinities, the largest
-/// is 448, which takes the place of all above it; P. Micikevicius et al., FP8 formats for deep
-/// learning, 2022).
+/// Rounds to the nearest 8-bit float with 4 exponent bits (E4M3FN). The format has no infinities;
+/// larger magnitudes saturate at 448 (P. Micikevicius et al., FP8 formats for deep learning, 2022).
 uint8_t toFloat8(double value);
 double fromFloat8(uint8_t bits);
 

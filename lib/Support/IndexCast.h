@@ -7,9 +7,8 @@
 
 namespace moa {
 
-/// `value` as `type`, of which one is index (or vectors of them). What is cut off is
-/// cut off from an i64, because canonicalisation folds an arith.index_cast of index to
-/// iN and back into nothing.
+/// Converts `value` to `type`; one of the two is index (or a vector of it). Narrowing truncates an
+/// i64, because canonicalisation folds an arith.index_cast from index to iN and back to nothing.
 inline mlir::Value castIndex(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
                              mlir::Type type) {
   using namespace mlir;

@@ -9,7 +9,7 @@ using namespace llvm;
 namespace moa {
 
 namespace {
-/// A pattern, of a whole message, and what is said instead.
+/// A pattern for a whole message, and its replacement.
 struct Wording {
   const char *pattern, *words;
 };
@@ -17,7 +17,7 @@ struct Wording {
 
 static constexpr char kNoOperation[] = "there is no operation '";
 
-// Of the parser.
+// Messages of the parser.
 static const Wording kOfText[] = {
     {"custom op '([^']*)' is unknown.*", "there is no operation '\\1'"},
     {"Dialect `[^']*' not found for custom op '([^']*)'.*", "there is no operation '\\1'"},
@@ -68,7 +68,7 @@ static const Wording kOfText[] = {
     {"block with no terminator.*",
      "the block does not end in an operation that ends a block, as 'moa.return'"},
     {"operand #([0-9]+) does not dominate this use",
-     "operand \\1 is a value that is not defined in front of this use"},
+     "operand \\1 is a value that is not defined before this use"},
     {"operand defined (here|as a block argument).*", "the value is defined here"},
     {"failed to parse [A-Za-z_]+ parameter '([^']*)' which is to be .*",
      "the parameter '\\1' cannot be read here"},
@@ -86,7 +86,7 @@ static const Wording kOfText[] = {
     {"expected ':' and type for SSA operand", "expects ':' and the type of the value"},
 };
 
-// Of the checks, behind the operation's name.
+// Messages of checks, without the operation's name.
 static const Wording kOfOperation[] = {
     {"attribute '([^']*)' failed to satisfy constraint: (.*)",
      "expects the attribute '\\1' to be: \\2"},
@@ -101,7 +101,7 @@ static const Wording kOfOperation[] = {
     {"requires zero regions", "expects no body"},
     {"expects parent op (to be )?(one of )?'(.*)'", "may stand directly in '\\3' only"},
     {"operand #([0-9]+) does not dominate this use",
-     "has a value as operand \\1 that is not defined in front of it"},
+     "has a value as operand \\1 that is not defined before it"},
     {"must be the last operation in the parent block", "is to be the last operation of its block"},
     {"region #([0-9]+)( \\('.*'\\))? failed to verify constraint: region with ([0-9]+) blocks?",
      "expects its body\\2 to have blocks: \\3"},
@@ -110,7 +110,7 @@ static const Wording kOfOperation[] = {
      "has results of the types \\1, but \\2 are written"},
 };
 
-/// What a pattern that fits makes of the message; nothing if none does.
+/// Returns the replacement of the first matching pattern, or nothing.
 static std::optional<std::string> translate(StringRef message, ArrayRef<Wording> wordings) {
   for (const Wording &wording : wordings) {
     Regex pattern((Twine("^(") + wording.pattern + ")$").str());
@@ -156,7 +156,7 @@ static StringRef translateWord(StringRef word) {
       .Default(word);
 }
 
-/// Word by word, outside of quotes.
+/// Translates single words outside of quotes.
 static std::string translateWords(StringRef message) {
   std::string result;
   char quote = 0;
@@ -172,7 +172,7 @@ static std::string translateWords(StringRef message) {
     StringRef word =
         message.drop_front(k).take_while([](char c) { return isAlnum(c) || c == '_'; });
     StringRef translation = translateWord(word);
-    // "SSA value" is one word.
+    // Translates "SSA value" to one word.
     bool repeats = translation != word &&
                    message.drop_front(k + word.size()).starts_with((" " + translation).str());
     if (repeats)
@@ -193,7 +193,7 @@ static std::string translateAny(StringRef message, ArrayRef<Wording> wordings) {
   return words;
 }
 
-/// Takes `before`NAME`after` from the front and gives the name.
+/// Removes `before`NAME`after` from the front and returns NAME.
 static std::optional<StringRef> takeName(StringRef &message, StringRef before, StringRef after) {
   StringRef rest = message;
   if (!rest.consume_front(before))

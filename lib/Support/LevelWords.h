@@ -7,17 +7,17 @@
 
 namespace moa {
 
-/// What MLIR's parser, or one of the checks that it makes by itself, says of the text
-/// of a level, in the words of docs/Dialects: operations, operands, attributes, values,
-/// blocks. Of a message that has no translation only the words change.
+/// Rewords a message of MLIR's parser or of its generated checks on the text of a level. The words
+/// are those of docs/Dialects: operations, operands, attributes, values, blocks. Without a
+/// translation of the whole message, single words are replaced.
 std::string rewordMessage(llvm::StringRef message);
 
-/// The same for messages that may be the compiler's own: of these only the mark of an
-/// operation, `'NAME' op`, is taken away.
+/// Does the same for messages that may be the compiler's own. Those only lose the prefix `'NAME'
+/// op`.
 std::string rewordCheck(llvm::StringRef message);
 
-/// The operation that a message of rewordMessage begins with or names as unknown, or
-/// nothing.
+/// Returns the operation that a message of rewordMessage begins with or names as unknown, or an
+/// empty string.
 llvm::StringRef getNamedOperation(llvm::StringRef message);
 bool isUnknownOperation(llvm::StringRef message);
 

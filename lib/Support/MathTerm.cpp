@@ -9,11 +9,10 @@ using namespace moa;
 using llvm::StringRef;
 
 namespace {
-/// An operation that is written between its operands.
 struct Infix {
   StringRef operation, symbol;
   MathTerm::Strength strength;
-  bool tightRight; // a − (b − c)
+  bool tightRight; // parentheses on the right: a − (b − c)
 };
 } // namespace
 
@@ -33,7 +32,7 @@ StringRef moa::getComparison(bool isFloat, int64_t predicate) {
   return isFloat ? floats[predicate] : integers[predicate];
 }
 
-/// The name of a function, as the language has it.
+/// Returns the name of a function in the language.
 static StringRef getFunction(StringRef operation) {
   return llvm::StringSwitch<StringRef>(operation)
       .Cases({"arith.maximumf", "arith.maxnumf", "arith.maxsi", "arith.maxui"}, "max")

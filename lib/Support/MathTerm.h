@@ -8,30 +8,28 @@
 
 namespace moa {
 
-/// A piece of text in UTF-8 and how strongly it holds together: a sum inside a
-/// product needs parentheses.
+/// A text in UTF-8 and its binding strength. For example, a sum inside a product needs parentheses.
 struct MathTerm {
   enum Strength { Any, Or, And, Compare, Sum, Product, Unary, Atom };
   std::string text;
   Strength strength = Atom;
 
-  /// The text for a place that asks for `least`.
+  /// Returns the text, in parentheses if it binds less than `least`.
   std::string at(Strength least) const { return strength < least ? "(" + text + ")" : text; }
 };
 
-/// The comparison of arith.cmpi or arith.cmpf with that predicate, with blanks.
+/// Returns the sign of arith.cmpi or arith.cmpf with a predicate, with blanks.
 llvm::StringRef getComparison(bool isFloat, int64_t predicate);
 
-/// An operation of the arith or math dialect on `operands`; `isTruth` says that
-/// its result is a truth value, and `type` is its printed type. Comparisons take
-/// their `predicate`.
+/// Prints an operation of the arith or math dialect on `operands`. `isTruth` is true if its result
+/// is a boolean, and `type` is its printed type. Comparisons use `predicate`.
 MathTerm makeMathTerm(llvm::StringRef operation, llvm::ArrayRef<MathTerm> operands, bool isTruth,
                       llvm::StringRef type, int64_t predicate = 0);
 
-/// A constant: 0.5, −∞.
+/// Prints a constant, for example 0.5 or −∞.
 std::string formatNumber(double value);
 
-/// Σ, Π, max, min, ∀, ∃ for add, mul, max, min, and, or.
+/// Returns Σ, Π, max, min, ∀, ∃ for add, mul, max, min, and, or.
 llvm::StringRef getReductionSymbol(llvm::StringRef monoid);
 
 } // namespace moa

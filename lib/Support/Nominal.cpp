@@ -1,4 +1,4 @@
-//===- Nominal.cpp - counts where sizes are not known ---------------------===//
+//===- Nominal.cpp - counts with nominal sizes ----------------------------===//
 #include "lib/Support/Nominal.h"
 
 using namespace moa;

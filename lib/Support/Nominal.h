@@ -1,4 +1,4 @@
-//===- Nominal.h - counts where sizes are not known -------------*- C++ -*-===//
+//===- Nominal.h - counts with nominal sizes --------------------*- C++ -*-===//
 #ifndef MOA_SUPPORT_NOMINAL_H
 #define MOA_SUPPORT_NOMINAL_H
 
@@ -6,12 +6,11 @@
 
 namespace moa {
 
-/// A size that is not known, where costs are compared.
+/// The assumed value of an unknown size in comparisons of costs.
 constexpr int64_t kNominalSize = 4096;
 
-/// A count where every size that is not known is kNominalSize. For example N·64 is 262,144.
-/// A count above 63 bits is 2^63. A difference of sizes that comes out as 0 or less is
-/// kNominalSize.
+/// Evaluates a count with kNominalSize for every unknown size. For example, N·64 is 262,144.
+/// Returns 2^63 for a count above 63 bits, and kNominalSize for a difference that is 0 or less.
 double nominal(const SymExpr &count);
 
 } // namespace moa

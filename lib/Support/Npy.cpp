@@ -1,8 +1,7 @@
 //===- Npy.cpp - NumPy's .npy files ---------------------------------------===//
 //
-// Layout: the magic number, a version, the length of the header, the header (a
-// Python dictionary literal with the keys descr, fortran_order and shape), the
-// elements.
+// Layout: the magic number, a version, the length of the header, the header (a Python dictionary
+// literal with the keys descr, fortran_order and shape), the elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,12 +25,11 @@ int64_t NpyArray::getNumElements() const {
 }
 
 namespace {
-/// Reads the dictionary of a header.
 class HeaderParser {
 public:
   explicit HeaderParser(StringRef text) : rest(text) {}
 
-  /// False on malformed text; `reason` then says what is missing.
+  /// Returns false on malformed text and sets `reason` to the missing part.
   bool parse() {
     if (!take('{'))
       return fail("a dictionary");
@@ -104,8 +102,8 @@ private:
 };
 } // namespace
 
-/// The dictionary and where the elements begin, or nothing for a file that is
-/// no complete .npy file.
+/// Returns the header's dictionary and the offset of the elements, or nothing if the file is not a
+/// complete .npy file.
 static std::optional<std::pair<StringRef, size_t>> findHeader(StringRef file) {
   if (file.size() < 10)
     return std::nullopt;
@@ -120,7 +118,7 @@ static std::optional<std::pair<StringRef, size_t>> findHeader(StringRef file) {
   return std::make_pair(file.substr(start, length), start + length);
 }
 
-/// Bytes of all elements, or nothing when the shape is senseless.
+/// Returns the bytes of all elements, or nothing if the shape is invalid.
 static std::optional<int64_t> getSize(ArrayRef<int64_t> shape, int64_t elementSize) {
   int64_t size = elementSize;
   bool empty = is_contained(shape, 0);

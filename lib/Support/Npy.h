@@ -12,8 +12,8 @@
 
 namespace moa {
 
-/// A row-major array in little-endian memory. `type` is NumPy's kind letter and
-/// size: "f4", "b1", "i8", "u1"; "V2" is how bfloat16 is stored.
+/// A row-major, little-endian array in memory. `type` is NumPy's kind letter and size: "f4", "b1",
+/// "i8", "u1"; bfloat16 is stored as "V2".
 struct NpyArray {
   std::string type;
   std::vector<int64_t> shape;
@@ -23,12 +23,10 @@ struct NpyArray {
   int64_t getNumElements() const;
 };
 
-/// Reads a file. Versions 1 to 3 of the format; big-endian, Fortran order,
-/// structured types, and files that are too short or too long are errors that
-/// name the file.
+/// Reads a file in version 1 to 3 of the format. Big-endian data, Fortran order, structured types,
+/// and truncated or too long files are errors that name the file.
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 
-/// The contents of a .npy file.
 std::string writeNpy(llvm::StringRef type, llvm::ArrayRef<int64_t> shape,
                      llvm::ArrayRef<char> bytes);
 

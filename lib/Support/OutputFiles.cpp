@@ -1,4 +1,4 @@
-//===- OutputFiles.cpp - files that appear all or not at all --------------===//
+//===- OutputFiles.cpp - atomic output of several files -------------------===//
 
 #include "lib/Support/OutputFiles.h"
 #include "llvm/ADT/SmallString.h"
@@ -19,12 +19,12 @@ static Error fail(StringRef path, const Twine &reason) {
   return createStringError("cannot write " + path + ": " + reason);
 }
 
-/// Whether two paths name one file, which may not exist yet.
+/// Returns true if two paths name the same file, which may not exist yet.
 static bool isSameFile(StringRef a, StringRef b) {
   bool same = false;
   if (!sys::fs::equivalent(a, b, same))
     return same;
-  // The directory exists, or nothing can be written there.
+  // The directory exists; otherwise nothing can be written there.
   auto resolve = [](StringRef path) {
     StringRef directory = sys::path::parent_path(path);
     SmallString<128> place;
@@ -74,7 +74,7 @@ Error OutputFiles::add(StringRef path, StringRef contents) {
   return Error::success();
 }
 
-/// Writes to something that exists and cannot be replaced.
+/// Writes to an existing path that cannot be replaced.
 static Error writeInPlace(StringRef path, StringRef contents) {
   std::error_code error;
   raw_fd_ostream stream(path, error, sys::fs::CD_CreateAlways);

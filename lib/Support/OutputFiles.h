@@ -1,4 +1,4 @@
-//===- OutputFiles.h - files that appear all or not at all ------*- C++ -*-===//
+//===- OutputFiles.h - atomic output of several files -----------*- C++ -*-===//
 #ifndef MOA_SUPPORT_OUTPUTFILES_H
 #define MOA_SUPPORT_OUTPUTFILES_H
 
@@ -10,30 +10,30 @@
 
 namespace moa {
 
-/// Collects the outputs of a tool. No two go to one file, and none to a file
-/// that the tool reads. Every file is written under a temporary name
-/// beside its own; `commit` renames them. What is not committed is removed. A
-/// link is followed; what exists and is no regular file (a device, a pipe) is
-/// written by `commit`, and so is "-", standard output.
+/// Collects the outputs of a tool, so that all files appear or none. No two outputs may have the
+/// same file, and none may be a file that the tool reads. Files are written under a temporary name
+/// in the same directory, and `commit` renames them; without `commit` they are removed. Links are
+/// followed. An existing path that is no regular file (a device, a pipe), and "-" for standard
+/// output, are written by `commit`.
 class OutputFiles {
 public:
   OutputFiles() = default;
   OutputFiles(const OutputFiles &) = delete;
   ~OutputFiles();
 
-  /// Names a file the tool reads; "-" and what does not exist are ignored.
+  /// Registers a file that the tool reads; "-" and missing files are ignored.
   void protect(llvm::StringRef path) { inputs.push_back(path.str()); }
   llvm::Error add(llvm::StringRef path, llvm::StringRef contents);
   llvm::Error commit();
 
 private:
   struct Entry {
-    std::string name, path; // as given, and with links followed
+    std::string name, path; // as given, and with links resolved
     llvm::sys::fs::TempFile file;
   };
   std::vector<Entry> entries;
   std::vector<std::string> inputs;
-  /// Paths that are written in place, and their contents; "-" among them.
+  /// Paths that are written in place, including "-", and their contents.
   std::vector<std::pair<std::string, std::string>> streams;
 };
 

@@ -7,8 +7,8 @@
 
 namespace moa {
 
-/// A UTF-8 text of at most about `limit` bytes: of a longer one the beginning and, for a
-/// quarter of the length, the end. Names of a level's text may hold any bytes.
+/// Shortens a UTF-8 text to about `limit` bytes: it keeps the beginning and, with a quarter of the
+/// length, the end. Names in a level's text may contain any bytes.
 inline std::string shorten(llvm::StringRef text, size_t limit = 160) {
   if (text.size() <= limit)
     return text.str();

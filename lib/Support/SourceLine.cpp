@@ -8,7 +8,7 @@ using namespace llvm;
 /// Bytes shown before and after the caret.
 static constexpr size_t maxBefore = 100, maxAfter = 100;
 
-/// The bytes of the character at the front of the text; 0 if it does not print.
+/// Returns the bytes of the first character of the text; 0 if it is not printable.
 static unsigned getPrintableLength(StringRef text) {
   unsigned char c = text.front();
   if (c < 0x80)

@@ -7,10 +7,9 @@
 
 namespace moa {
 
-/// Line `line` of the text (from 1) and below it a caret at byte `column` (from
-/// 1), each indented by two blanks and ended by a newline; nothing if the text
-/// has no such line. Long lines are cut to the surroundings of the caret, and
-/// bytes that do not print become `?`.
+/// Returns line `line` of the text (from 1), and below it a caret at byte `column` (from 1). Both
+/// are indented by two blanks and end in a newline. Returns an empty string if the text has no such
+/// line. Long lines are cut around the caret, and unprintable bytes become `?`.
 std::string renderSourceLine(llvm::StringRef text, unsigned line, unsigned column);
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- SplitMix64.h - numbers at random, the same everywhere ----*- C++ -*-===//
+//===- SplitMix64.h - reproducible random numbers ---------------*- C++ -*-===//
 #ifndef MOA_SUPPORT_SPLITMIX64_H
 #define MOA_SUPPORT_SPLITMIX64_H
 
@@ -6,8 +6,8 @@
 
 namespace moa {
 
-/// The generator SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014), whose
-/// numbers do not depend on the machine or its libraries.
+/// The generator SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014). Its numbers do not
+/// depend on the machine or its libraries.
 struct SplitMix64 {
   uint64_t state;
 
@@ -17,9 +17,9 @@ struct SplitMix64 {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// In [0, n), for n > 0.
+  /// Returns a number in [0, n), for n > 0.
   int64_t below(uint64_t n) { return int64_t(next() % n); }
-  /// In (0, 1].
+  /// Returns a number in (0, 1].
   double uniform() { return double((next() >> 11) + 1) * 0x1p-53; }
 };
 

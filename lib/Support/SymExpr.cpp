@@ -256,7 +256,7 @@ void SymExpr::collectSymbols(std::set<std::string> &names) const {
     }
 }
 
-/// `leads` says that a minus stands in front, which binds tighter than / and %.
+/// Prints a product. `leads` is true after a unary minus, which binds tighter than / and %.
 static std::string monomialText(const SymExpr::Monomial &monomial, int64_t magnitude, bool leads) {
   std::vector<std::string> factors;
   if (magnitude != 1 || monomial.empty())

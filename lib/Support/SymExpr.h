@@ -34,17 +34,16 @@ public:
   };
   using Terms = std::map<Monomial, int64_t, MonomialLess>;
 
-  /// Zero.
   SymExpr() = default;
   SymExpr(int64_t value);
   static SymExpr symbol(llvm::StringRef name);
 
-  /// Reads `+ - * / % ( )`, integers and symbols (identifiers, which may hold
-  /// dots: `Q.s0`). `/` floors and `%` has the divisor's sign. Returns nothing
-  /// on malformed text and says why in `error`.
+  /// Parses `+ - * / % ( )`, integers and symbols (identifiers, which may contain dots: `Q.s0`).
+  /// `/` floors, and `%` has the divisor's sign. Returns nothing for malformed text and sets
+  /// `error` to the reason.
   static std::optional<SymExpr> parse(llvm::StringRef text, std::string *error = nullptr);
 
-  /// Canonical text; `parse(str())` gives the same expression back.
+  /// Returns the canonical text; `parse(str())` returns the same expression.
   std::string str() const;
 
   SymExpr operator+(const SymExpr &other) const;
@@ -57,20 +56,21 @@ public:
   bool operator==(const SymExpr &other) const;
   bool operator!=(const SymExpr &other) const { return !(*this == other); }
 
-  /// The value when no symbol occurs.
+  /// Returns the value if no symbol occurs.
   std::optional<int64_t> getConstant() const;
   bool isZero() const { return terms.empty(); }
-  /// The name when the expression is a single symbol.
+  /// Returns the name if the expression is a single symbol.
   std::optional<std::string> getSymbol() const;
 
-  /// Value under an assignment of every symbol. Nothing if the assignment
-  /// lacks a symbol, a divisor is zero or the value exceeds 63 bits.
+  /// Evaluates under an assignment of every symbol. Returns nothing if a symbol has no value, a
+  /// divisor is zero or the value exceeds 63 bits.
   std::optional<int64_t>
   evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const;
   SymExpr substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const;
 
-  /// How many symbols its largest term multiplies where all are large; a quotient has that of the
-  /// dividend less that of the divisor, a remainder that of the divisor. 0 of constants.
+  /// Returns the asymptotic degree: the number of symbols in the largest product if all are large.
+  /// A quotient has the degree of the dividend minus that of the divisor, a remainder that of the
+  /// divisor. Constants have degree 0.
   unsigned getDegree() const;
 
   void collectSymbols(std::set<std::string> &names) const;
@@ -79,7 +79,7 @@ public:
 private:
   static SymExpr fromAtom(AtomPtr atom);
   void addTerm(const Monomial &monomial, int64_t coefficient);
-  /// a / b when b divides a as a polynomial by a monomial.
+  /// Returns a / b if the monomial b divides a as a polynomial.
   static std::optional<SymExpr> divideExactly(const SymExpr &a, const SymExpr &b);
   Terms terms;
 };

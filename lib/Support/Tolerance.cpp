@@ -8,7 +8,7 @@
 
 namespace moa {
 
-/// `1.900e-03` as `1.9e-3`, and without the exponent where it is small and not negative.
+/// Shortens `1.900e-03` to `1.9e-3`; without the exponent if it is small and not negative.
 static std::string shortForm(llvm::StringRef text) {
   auto [mantissa, power] = text.split('e');
   int exponent = 0;
@@ -82,9 +82,10 @@ std::optional<Tolerance> parseTolerance(llvm::StringRef text, std::string &why) 
   }
   if (rest.empty())
     return result;
-  why = "is a number with ',relative' and ',sampled' behind it, in this order, if they are meant; "
-        "it ends in '," +
-        shorten(rest.front(), 40) + "'";
+  why =
+      "is a number, optionally followed by ',relative' and ',sampled', in this order, but it ends "
+      "in '," +
+      shorten(rest.front(), 40) + "'";
   return std::nullopt;
 }
 

@@ -1,7 +1,6 @@
 //===- Tolerance.h - the error that a result may have -----------*- C++ -*-===//
 //
-// What `within` says of a result, in the words of the language; docs/Spec.md, Def 24,
-// has the measures.
+// The tolerance `within` of a result; docs/Spec.md, Def 24, defines its measures.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_SUPPORT_TOLERANCE_H
@@ -14,14 +13,13 @@
 
 namespace moa {
 
-/// The words behind the number of a tolerance, in their order. They are no reserved words.
+/// The words after the number of a tolerance, in this order. They are not reserved.
 inline constexpr llvm::StringLiteral kRelativeWord = "relative", kSampledWord = "sampled";
 
-/// An epsilon is positive and finite.
 inline bool isEpsilon(double value) { return std::isfinite(value) && value > 0; }
 
-/// A positive number with the fewest digits that give it back, or with at most `digits`:
-/// `3e-2`, `1.9e-3`, `2.5`.
+/// Prints a positive number with the fewest digits that round-trip, but at most `digits`. For
+/// example `3e-2`, `1.9e-3`, `2.5`.
 std::string getNumberText(double value, unsigned digits = 17);
 
 /// Why no tolerance is sampled without being relative, and the remedy.
@@ -37,11 +35,12 @@ struct Tolerance {
   /// Only relative tolerances are sampled.
   bool isSampled = false;
 
-  /// `3e-2 relative sampled`.
+  /// Prints, for example, `3e-2 relative sampled`.
   std::string str() const;
 };
 
-/// `3e-2,relative,sampled`, as an option has it; nothing, and why, if it is none.
+/// Parses `3e-2,relative,sampled`, the form of options. Returns nothing for another text and sets
+/// `why`.
 std::optional<Tolerance> parseTolerance(llvm::StringRef text, std::string &why);
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- ToleranceLimit.h - tolerances that no result keeps -------*- C++ -*-===//
+//===- ToleranceLimit.h - tolerances below a type's rounding ----*- C++ -*-===//
 #ifndef MOA_SUPPORT_TOLERANCELIMIT_H
 #define MOA_SUPPORT_TOLERANCELIMIT_H
 
@@ -6,8 +6,8 @@
 
 namespace moa {
 
-/// Why no result of a float type with so many bits of precision keeps the tolerance for every
-/// input: its own rounding is further off. Nothing if that may be.
+/// Returns a message if no result of a float type with `precision` bits satisfies the tolerance for
+/// every input, because rounding the result has a larger error. Otherwise returns nothing.
 std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision,
                                       llvm::StringRef type);
 

@@ -126,7 +126,7 @@ onf.kernel @two_machines attributes {symbols = ["H", "N"], requires = [], arg_na
 onf.kernel @no_pipeline attributes {symbols = ["H", "N"], requires = [], arg_names = [],
     result_names = ["O"], result_types = [!moa.array<[H, N], f32>]} {
 ^bb0(%O: !moa.array<[H, N], f32>):
-  // expected-error @+1 {{expects a pipeline beside warpgroups and nowhere else (C6)}}
+  // expected-error @+1 {{expects a pipeline if and only if the nest has warpgroups (C6)}}
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>, #onf.axis<block: 0, warpgroup: 2, warp: 4, register: 2, lane: 8>] {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
@@ -139,7 +139,7 @@ onf.kernel @no_pipeline attributes {symbols = ["H", "N"], requires = [], arg_nam
 onf.kernel @only_a_pipeline attributes {symbols = ["H", "N"], requires = [], arg_names = [],
     result_names = ["O"], result_types = [!moa.array<[H, N], f32>]} {
 ^bb0(%O: !moa.array<[H, N], f32>):
-  // expected-error @+1 {{expects a pipeline beside warpgroups and nowhere else (C6)}}
+  // expected-error @+1 {{expects a pipeline if and only if the nest has warpgroups (C6)}}
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>, #onf.axis<block: 0, thread: 64>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 0> {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32

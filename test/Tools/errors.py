@@ -86,16 +86,16 @@ CASES = [
     (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(convert-moa-to-dnf{sed=1})"),
      "has no option 'sed'; its options: disable, seed; did you mean 'seed'?"),
     (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse"),
-     "--pass-pipeline expects ')' behind 'builtin.module(cse'; its form is "
+     "--pass-pipeline expects ')' after 'builtin.module(cse'; its form is "
      "'builtin.module(PASS,PASS{OPTION=VALUE})'"),
     (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse cse)"),
-     "--pass-pipeline expects ',' or ')' behind 'builtin.module(cse '"),
+     "--pass-pipeline expects ',' or ')' after 'builtin.module(cse '"),
     (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse{)"), "--pass-pipeline expects '}'"),
-    (("moa-opt", "spec.moa", "--pass-pipeline="), "--pass-pipeline expects a pass behind ''"),
+    (("moa-opt", "spec.moa", "--pass-pipeline="), "--pass-pipeline expects a pass after ''"),
     (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse))"),
-     "--pass-pipeline expects nothing behind 'builtin.module(cse)'"),
+     "--pass-pipeline expects nothing after 'builtin.module(cse)'"),
     (("moa-opt", "spec.moa", "--pass-pipeline=cse"),
-     "--pass-pipeline says what its passes run on: 'builtin.module(cse)'"),
+     "--pass-pipeline must name the operation of its passes: 'builtin.module(cse)'"),
     (("moa-opt", "spec.moa", "--pass-pipeline=func.func(convert-moa-to-dnf)"),
      "the pass 'convert-moa-to-dnf' does not run on 'func.func'; most passes run on "
      "'builtin.module'"),
@@ -126,7 +126,7 @@ CASES = [
     (CODE + ("-o", "two"), "moa-codegen: error: -o is given twice"),
     (CODE + ("--nonsense",), "moa-codegen: error: there is no flag '--nonsense'; --help lists the flags"),
     (("moa-codegen",),
-     "moa-codegen: error: there is no specification to compile; moa-codegen --help says what it takes"),
+     "moa-codegen: error: there is no specification to compile; see moa-codegen --help"),
     (CODE + ("two.moa",), "moa-codegen: error: takes one specification, but got spec.moa, two.moa"),
     (("moa-codegen", "spec.moa"), "moa-codegen: error: nothing to write; give -o, --header, --emit, "
      "--explain, --report or --schedule=print"),
@@ -154,8 +154,8 @@ CASES = [
     (CODE + ("--within", "y=inf,relative"), "of 'y' is a positive, finite number, but 'inf' is none"),
     (CODE + ("--within", "y=small"), "of 'y' is a positive, finite number, but 'small' is none"),
     (CODE + ("--within", "y=1e-2,sampled,relative"),
-     "the tolerance of 'y' is a number with ',relative' and ',sampled' behind it, in this order, if "
-     "they are meant; it ends in ',relative'"),
+     "the tolerance of 'y' is a number, optionally followed by ',relative' and ',sampled', in this order, "
+     "but it ends in ',relative'"),
     (CODE + ("--within", "y=1e-2", "--within", "y=2e-2"), "'y' is given two tolerances"),
     (CODE + ("--within", "z=1e-2"), "moa-codegen: error: no kernel has a result 'z'; there are y"),
     (RUN[:-2] + ("--within", "z=1e-2"), "moa-run: error: no kernel has a result 'z'; there are y"),
@@ -235,7 +235,7 @@ CASES = [
     (("moa-run", "spec.moa", "--random=x"), "--random takes a number from 0 to 2^64 - 1, not 'x'"),
     (RUN + ("--target=device", "--interleaving=18446744073709551616"),
      "--interleaving takes a number from 0 to 2^64 - 1, not '18446744073709551616'"),
-    (("moa-run",), "there is no specification to run; moa-run --help says what it takes"),
+    (("moa-run",), "there is no specification to run; see moa-run --help"),
     (RUN + ("--target=device", "--repeat=2"),
      "--repeat times compiled code; --target=device is an interpreter"),
     (RUN + ("--target=reference", "--schedule=spec.moa"),

@@ -96,10 +96,10 @@ class Lines(mt.DirectoryTest):
                 ("dnf", ["--target=reference"], "--target=reference interprets specifications, but "
                  "dnf.mlir is at the level dnf"),
                 ("onf", ["--check"], "--check compares with the interpreter of the specification, but "
-                 "onf.mlir is at the level onf; check the specification, or compare what -o writes"),
+                 "onf.mlir is at the level onf; check the specification, or compare the files of -o"),
                 ("dnf", ["--check=all"], "--check compares with the interpreter of the "
                  "specification, but dnf.mlir is at the level dnf; check the specification, or "
-                 "compare what -o writes")):
+                 "compare the files of -o")):
             with self.subTest(level=level, words=words):
                 done = self.run_tool("moa-run", f"{level}.mlir", "--random", 1, "N=3", "a=2", *words)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))

@@ -1,7 +1,7 @@
-//===- moa-codegen.cpp - from a specification to code ---------------------===//
+//===- moa-codegen.cpp - compiles a specification -------------------------===//
 //
-// Turns flags into the options of moa::Compiler and writes what comes out. All
-// outputs are made before the first one is written, so an error leaves nothing.
+// Turns flags into the options of moa::Compiler and writes the results. All outputs are generated
+// before the first one is written, so an error leaves no files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,8 @@ static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::cat(category));
 static cl::opt<std::string>
     target("target", cl::init("cpu"), cl::value_desc("cpu|cuda|ptx|cubin"),
-           cl::desc("What to generate code for: cpu gives an object file, cuda "
-                    "CUDA C++, ptx PTX with a launcher in C and a manifest, cubin "
-                    "machine code of a GPU"),
+           cl::desc("The kind of code: cpu gives an object file, cuda CUDA C++, ptx PTX "
+                    "with a launcher in C and a manifest, cubin machine code of a GPU"),
            cl::cat(category));
 static cl::opt<std::string> arch("arch", cl::value_desc("name"),
                                  cl::desc("The GPU architecture: sm_90a"), cl::cat(category));
@@ -74,10 +73,11 @@ static cl::opt<std::string> dumpDirectory("dump-dir", cl::value_desc("directory"
                                           cl::cat(category));
 static cl::opt<bool>
     decisions("decisions",
-              cl::desc("Give kernels that may spend accuracy further results: what "
-                       "they decide, and what they estimate for that"),
+              cl::desc("Add the decisions and error estimates of mixed-precision kernels to "
+                       "their results"),
               cl::cat(category));
-static cl::opt<bool> remarks("remarks", cl::desc("Show what the passes remark on standard error"),
+static cl::opt<bool> remarks("remarks",
+                             cl::desc("Show the remarks of the passes on standard error"),
                              cl::cat(category));
 static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage on standard error"),
                             cl::cat(category));
@@ -87,11 +87,10 @@ static int fail(const Twine &message) {
   return 1;
 }
 
-/// Flags that cannot be used, or contradict each other.
 static std::optional<std::string> checkFlags() {
   if (inputs.size() != 1)
-    return inputs.empty() ? std::string("there is no specification to compile; moa-codegen "
-                                        "--help says what it takes")
+    return inputs.empty() ? std::string("there is no specification to compile; see moa-codegen "
+                                        "--help")
                           : "takes one specification, but got " + join(inputs, ", ") +
                                 accuracy.explainNumber({inputs.begin(), inputs.end()});
   static const char *const targets[] = {"cpu", "cuda", "ptx", "cubin"};
@@ -106,7 +105,7 @@ static std::optional<std::string> checkFlags() {
   if (target != "cpu" && !processor.empty())
     return std::string("--mcpu names a CPU; --target=" + target + " takes --arch");
   if (target != "cpu" && accuracy.optimization.getNumOccurrences())
-    return std::string("-O is of code for a CPU, not of --target=" + target);
+    return std::string("-O is for CPU code, not for --target=" + target);
   if (target == "cubin" && !header.empty())
     return std::string("machine code of a GPU has no entry points for C; --header goes with "
                        "--target=cpu, cuda and ptx");
@@ -134,7 +133,7 @@ static std::optional<std::string> checkFlags() {
   return std::nullopt;
 }
 
-/// The values of --at; false after a malformed one.
+/// Reads the values of --at; returns false for a malformed one.
 static bool readSymbols(std::map<std::string, int64_t> &symbols) {
   for (const std::string &word : atList) {
     auto [name, text] = StringRef(word).split('=');
@@ -151,7 +150,6 @@ static bool readSymbols(std::map<std::string, int64_t> &symbols) {
   return true;
 }
 
-/// Text or bytes and where they go.
 struct Artefact {
   std::string path;
   std::string contents;
@@ -164,7 +162,7 @@ static bool add(std::vector<Artefact> &artefacts, StringRef path,
   return contents.has_value();
 }
 
-/// NAME.ptx, and beside it NAME.c and NAME.json.
+/// Adds NAME.ptx, NAME.c and NAME.json.
 static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
   std::optional<moa::PTXFiles> files = unit.ptx();
   if (!files)
@@ -182,7 +180,7 @@ static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
   return true;
 }
 
-/// Everything the flags ask for; false after an error.
+/// Generates all outputs that the flags ask for; returns false after an error.
 static bool makeArtefacts(moa::Compilation &unit, std::vector<Artefact> &artefacts) {
   StringRef textPath = output.empty() ? "-" : StringRef(output);
   if (emit == "math" && !add(artefacts, textPath, unit.mathematics()))

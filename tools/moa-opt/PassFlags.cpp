@@ -1,4 +1,4 @@
-//===- PassFlags.cpp - passes and their options on the command line -------===//
+//===- PassFlags.cpp - checks of passes and their options -----------------===//
 #include "tools/moa-opt/PassFlags.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -15,8 +15,8 @@ namespace moa {
 using Wrong = std::optional<std::string>;
 
 namespace {
-/// An option of a pass: its name, the type of its values as --help has it, which is
-/// empty for a switch, and the values where there are just some.
+/// An option of a pass: its name, the type of its values in --help (empty for a switch), and the
+/// values of an enumeration.
 struct PassOption {
   std::string name, type;
   SmallVector<std::string> values;
@@ -29,7 +29,7 @@ static const mlir::PassRegistryEntry *lookup(StringRef name) {
   return mlir::PassPipelineInfo::lookup(name);
 }
 
-/// What --help shows of a pass. MLIR writes it to standard output and nowhere else.
+/// Captures the --help text of a pass, which MLIR can only print to standard output.
 static std::string getHelp(const mlir::PassRegistryEntry &pass) {
   std::string text;
   FILE *file = std::tmpfile();
@@ -38,7 +38,7 @@ static std::string getHelp(const mlir::PassRegistryEntry &pass) {
   outs().flush();
   int kept = dup(STDOUT_FILENO);
   dup2(fileno(file), STDOUT_FILENO);
-  // The descriptions stand to the right of everything else.
+  // A large indent puts the descriptions to the right of everything else.
   pass.printHelpStr(0, pass.getOptionWidth() + 80);
   outs().flush();
   dup2(kept, STDOUT_FILENO);
@@ -51,8 +51,8 @@ static std::string getHelp(const mlir::PassRegistryEntry &pass) {
   return text;
 }
 
-/// Lines of --help such as `  --tile-size=<uint>   - Use this tile size`, with values
-/// such as `    =normal   - Simplify` below, under the line of the pass itself.
+/// Parses lines of --help such as `  --tile-size=<uint>   - Use this tile size`, followed by values
+/// such as `    =normal   - Simplify`, below the line of the pass.
 static SmallVector<PassOption> getOptions(const mlir::PassRegistryEntry &pass) {
   SmallVector<PassOption> options;
   SmallVector<StringRef> lines;
@@ -71,7 +71,7 @@ static SmallVector<PassOption> getOptions(const mlir::PassRegistryEntry &pass) {
   return options;
 }
 
-/// The name that is nearest, if it is near enough to be meant, as the end of a sentence.
+/// Returns the nearest name, if it is similar enough, as the end of a sentence.
 template <typename Names> static std::string propose(StringRef name, const Names &names) {
   unsigned best = 1 + name.size() / 3;
   std::string found;
@@ -117,7 +117,8 @@ static Wrong checkValue(StringRef pass, const PassOption &option, StringRef valu
   return std::nullopt;
 }
 
-/// The length of the first option in `text`: up to a blank outside of quotes and braces.
+/// Returns the length of the first option in `text`, which ends at a blank outside of quotes and
+/// braces.
 static size_t getLength(StringRef text) {
   int depth = 0;
   char quote = 0;
@@ -169,7 +170,7 @@ static std::string noPass(StringRef name) {
 }
 
 namespace {
-/// The text of a pipeline, as of --pass-pipeline: passes and their options, and what
+/// The text of a pipeline as in --pass-pipeline: passes, their options, and the operations that
 /// they run on.
 struct Pipeline {
   StringRef flag, text;
@@ -178,12 +179,12 @@ struct Pipeline {
   void skipBlanks() { at = std::min(text.find_first_not_of(" \t\r\n", at), text.size()); }
 
   Wrong expects(StringRef what) const {
-    return (flag + " expects " + what + " behind '" + text.take_front(at) +
+    return (flag + " expects " + what + " after '" + text.take_front(at) +
             "'; its form is 'builtin.module(PASS,PASS{OPTION=VALUE})'")
         .str();
   }
 
-  /// `{ … }` behind a pass; false if it does not end.
+  /// Takes `{ … }` after a pass; returns false if it does not end.
   bool takeOptions(StringRef &options) {
     int depth = 0;
     size_t start = at + 1;
@@ -197,7 +198,8 @@ struct Pipeline {
     return false;
   }
 
-  /// PASS, PASS{OPTIONS} or OPERATION(PASSES), from here, on operations of the name `root`.
+  /// Checks PASS, PASS{OPTIONS} or OPERATION(PASSES) at the current position, for operations
+  /// `root`.
   Wrong checkElement(StringRef root) {
     skipBlanks();
     StringRef name = text.drop_front(at).take_while(
@@ -226,7 +228,7 @@ struct Pipeline {
     return checkRoot(name, *pass, root);
   }
 
-  /// Whether a pass runs on such operations.
+  /// Checks that a pass runs on operations `root`.
   static Wrong checkRoot(StringRef name, const mlir::PassRegistryEntry &pass, StringRef root) {
     if (root.empty() || root == "any")
       return std::nullopt;
@@ -239,7 +241,7 @@ struct Pipeline {
         .str();
   }
 
-  /// Elements between commas, up to a ')' or the end.
+  /// Checks elements separated by commas, up to a ')' or the end.
   Wrong checkList(StringRef root) {
     skipBlanks();
     if (at < text.size() && text[at] == ')')
@@ -256,7 +258,7 @@ struct Pipeline {
     }
   }
 
-  /// The whole text: one OPERATION(PASSES).
+  /// Checks the whole text: one OPERATION(PASSES).
   Wrong check() {
     skipBlanks();
     StringRef root = text.drop_front(at).take_until([](char c) { return c == '(' || c == '{'; });
@@ -264,14 +266,16 @@ struct Pipeline {
     if (Wrong wrong = isNamed ? checkElement("") : checkList(""))
       return wrong;
     if (!isNamed)
-      return (flag + " says what its passes run on: 'builtin.module(" + text.trim() + ")'").str();
+      return (flag + " must name the operation of its passes: 'builtin.module(" + text.trim() +
+              ")'")
+          .str();
     skipBlanks();
     return at == text.size() ? std::nullopt : expects("nothing");
   }
 };
 } // namespace
 
-/// Several OPERATION(PASSES), between commas.
+/// Checks several OPERATION(PASSES), separated by commas.
 static Wrong checkPipelines(StringRef flag, StringRef text) {
   Pipeline pipeline{flag, text};
   Wrong wrong = pipeline.checkList("");

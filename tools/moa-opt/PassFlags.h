@@ -1,4 +1,4 @@
-//===- PassFlags.h - passes and their options on the command line -*- C++ -*-===//
+//===- PassFlags.h - checks of passes and their options ---------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_OPT_PASSFLAGS_H
 #define MOA_TOOLS_MOA_OPT_PASSFLAGS_H
 
@@ -7,8 +7,8 @@
 
 namespace moa {
 
-/// What is wrong with a pass, or an option of one, that the command line names as
-/// --PASS=OPTIONS or in --pass-pipeline; what the pass takes, and what was meant.
+/// Returns the first error in a pass or a pass option given as --PASS=OPTIONS or in
+/// --pass-pipeline, with the valid options and the nearest name.
 std::optional<std::string> findWrongPass(int argc, char **argv);
 
 } // namespace moa

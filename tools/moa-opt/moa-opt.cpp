@@ -1,8 +1,7 @@
-//===- moa-opt.cpp - the passes, on .mlir and .moa ------------------------===//
+//===- moa-opt.cpp - runs passes on .mlir and .moa files ------------------===//
 //
-// A registration of the project's dialects and passes around MLIR's optimiser
-// driver. A file whose name ends in `.moa` is a specification: it goes through
-// the front end first, and the passes run on the module that comes out.
+// Registers the project's dialects and passes with MLIR's optimiser driver. A file whose name ends
+// in `.moa` is a specification: the front end converts it to a module first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +33,7 @@ static llvm::cl::list<std::string>
     tolerances("within", llvm::cl::value_desc("RESULT=NUMBER[,relative][,sampled]"),
                llvm::cl::desc("The error that a result may have (.moa input only)"));
 
-/// The moa module of a specification as text that keeps the user's locations.
+/// Returns the moa module of a specification as text with the user's locations.
 static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &source,
                                                      llvm::StringRef name,
                                                      const mlir::DialectRegistry &registry) {
@@ -69,18 +68,18 @@ static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &s
   std::string text;
   llvm::raw_string_ostream os(text);
   module->print(os, mlir::OpPrintingFlags().enableDebugInfo());
-  // Under a name of its own: locations in it refer to the specification.
+  // A separate name, because its locations refer to the specification.
   return llvm::MemoryBuffer::getMemBufferCopy(text, "<elaborated>");
 }
 
-/// Whether the text of a level can be read; what it lacks is said in our words, where
-/// MLIR's driver has its own.
+/// Returns true if the text of a level can be parsed. Errors are printed in the compiler's words,
+/// before MLIR's driver prints its own.
 static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name,
                        const mlir::DialectRegistry &registry,
                        const mlir::MlirOptMainConfig &config) {
   size_t at = 0;
   auto read = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &) {
-    // Empty lines in front, so that places are those in the whole file.
+    // Prepend empty lines, so that line numbers are those of the whole file.
     if (size_t found = buffer.getBuffer().find(chunk->getBuffer(), at);
         found != llvm::StringRef::npos)
       at = found;
@@ -125,7 +124,7 @@ int main(int argc, char **argv) {
                  << input << '\n';
     return 1;
   }
-  // Tests of MLIR's own messages compare these.
+  // Tests that verify MLIR's messages need the original wording.
   if (isText && !flags.shouldVerifyDiagnostics() && !flags.shouldShowDialects() &&
       !isReadable(*buffer, input, registry, flags))
     return 1;

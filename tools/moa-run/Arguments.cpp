@@ -1,4 +1,4 @@
-//===- Arguments.cpp - words of the command line as arguments -------------===//
+//===- Arguments.cpp - arguments from the command line --------------------===//
 
 #include "Arguments.h"
 #include "lib/Support/MathTerm.h"
@@ -76,7 +76,6 @@ Expected<Words> splitWords(const std::vector<std::string> &words, const Twine &e
 }
 
 namespace {
-/// Turns the words into arguments.
 class ArgumentReader {
 public:
   ArgumentReader(Compilation &unit, const KernelInfo &info, const Words &words,
@@ -102,14 +101,14 @@ public:
 
 private:
   using Symbols = std::map<std::string, int64_t>;
-  /// Something without a value, and what gives it one.
+  /// A parameter or symbol without a value, and the word that sets it.
   struct Lack {
     std::string what, remedy;
   };
 
   Error fromUnit() { return createStringError(""); }
 
-  /// A number or a word may be meant for a parameter of compile time.
+  /// Suggests --set, as a number or a word may be meant for a compile-time parameter.
   static std::string hintAtSetting(StringRef name, StringRef value) {
     if (!all_of(value, [](char c) { return isAlnum(c); }))
       return "";
@@ -144,8 +143,7 @@ private:
     return Error::success();
   }
 
-  /// Scalars and the arrays that come from files. Arrays that do not are left
-  /// as null in `inputs`.
+  /// Reads scalars and the arrays given as files. Other arrays are null in `inputs`.
   Error readGiven() {
     for (const ParameterInfo &parameter : info.parameters) {
       if (parameter.isOutput)
@@ -175,7 +173,7 @@ private:
     return Error::success();
   }
 
-  /// Symbols that stand alone as an extent of a given array.
+  /// Sets the symbols that are the whole extent of an axis of a given array.
   void addExtents(const Value &value, const std::string &file) {
     const std::vector<std::string> &extents = value.getInfo().extents;
     for (size_t axis = 0; axis < extents.size(); ++axis)
@@ -184,7 +182,7 @@ private:
         origins[extents[axis]] = "as " + value.getInfo().name + " of " + file + " has it";
   }
 
-  /// Everything that has no value, in one message.
+  /// Reports everything without a value in one message.
   Error refuseMissing() {
     bool needsFiles = !missing.empty() && !seed;
     if (!missing.empty() && seed)
@@ -207,8 +205,8 @@ private:
         list(&Lack::remedy, " ") + (needsFiles ? ", or --random SEED for arrays" : ""));
   }
 
-  /// Extents of arrays from files agree with the symbols, as far as they are known, and with
-  /// the declared numbers.
+  /// Checks that extents of arrays from files agree with the known symbols and the declared
+  /// numbers.
   Error checkExtents() {
     for (const std::unique_ptr<Value> &input : inputs) {
       if (!input)
@@ -240,7 +238,7 @@ private:
     return Error::success();
   }
 
-  /// " with N = 3, as given": where the symbols of an extent come from.
+  /// Prints the origins of the symbols of an extent, for example " with N = 3, as given".
   std::string getOrigins(const std::string &extent) {
     std::set<std::string> names;
     SymExpr::parse(extent)->collectSymbols(names);
@@ -278,7 +276,7 @@ private:
     return Error::success();
   }
 
-  /// An expression over the symbols; nothing where one has no value.
+  /// Evaluates an expression over the symbols; returns nothing if one has no value.
   static std::optional<int64_t> evaluate(StringRef text, const Symbols &symbols) {
     auto expression = SymExpr::parse(text);
     if (!expression)
@@ -289,7 +287,7 @@ private:
     });
   }
 
-  /// The ends of a declared range. Those of integers are exact below 2^53, as elements are.
+  /// The bounds of a declared range. Integers are exact below 2^53, as are the elements.
   struct Range {
     double first, second;
     bool isOfIntegers;
@@ -299,7 +297,7 @@ private:
     }
   };
 
-  /// One end: an expression over the symbols, or a real number.
+  /// Evaluates one bound: an expression over the symbols, or a real number.
   static std::optional<double> endOf(StringRef text, const Symbols &symbols) {
     double real = 0;
     if (auto value = evaluate(text, symbols))
@@ -307,21 +305,22 @@ private:
     return text.getAsDouble(real) ? std::nullopt : std::optional<double>(real);
   }
 
-  /// The ends of a parameter's declared range; none where a symbol has no value.
+  /// Returns a parameter's declared range, or nothing if a symbol has no value.
   static std::optional<Range> rangeOf(const ParameterInfo &parameter, const Symbols &symbols) {
     auto [low, high] = StringRef(parameter.range).split("..");
     auto first = endOf(low, symbols), end = endOf(high, symbols);
     if (!first || !end)
       return std::nullopt;
     bool isOfIntegers = isInteger(parameter.elementType);
-    // Elements are rounded to their type, and so are the ends.
+    // Round the bounds to the element type, as elements are.
     if (!isOfIntegers)
       for (double *limit : {&*first, &*end})
         *limit = getRounded(parameter, Scalar(*limit));
     return Range{*first, *end, isOfIntegers};
   }
 
-  /// The range of what is drawn: the declared one; of integers without, 0 ≤ element < 8.
+  /// Returns the range of random elements: the declared one, or 0 ≤ element < 8 for integers
+  /// without.
   Expected<Range> elementRange(const ParameterInfo &parameter) {
     if (parameter.range.empty())
       return Range{0, 8, true};
@@ -333,8 +332,8 @@ private:
     return *range;
   }
 
-  /// Elements in their declared range: code trusts those of integers, and would read outside
-  /// of arrays.
+  /// Checks that elements are in their declared range. Code relies on ranges of integers; an
+  /// element outside would cause reads outside of arrays.
   Error checkRange(const Value &value, const Symbols &symbols) {
     const ParameterInfo &parameter = value.getInfo();
     auto range = parameter.range.empty() ? std::nullopt : rangeOf(parameter, symbols);
@@ -412,7 +411,7 @@ private:
   std::vector<std::unique_ptr<Value>> inputs;
   std::vector<size_t> missing;
   std::vector<Lack> lacks;
-  std::map<std::string, std::string> origins; // of the values of symbols
+  std::map<std::string, std::string> origins; // of the symbols' values
   Arguments result;
 };
 } // namespace

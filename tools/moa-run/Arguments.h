@@ -1,4 +1,4 @@
-//===- Arguments.h - words of the command line as arguments -----*- C++ -*-===//
+//===- Arguments.h - arguments from the command line ------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_ARGUMENTS_H
 #define MOA_TOOLS_MOA_RUN_ARGUMENTS_H
 
@@ -7,7 +7,6 @@
 
 namespace moa {
 
-/// Everything one call of the kernel takes.
 struct Arguments {
   std::vector<Value> arrays; ///< inputs, in order
   std::vector<Value> outputs;
@@ -16,10 +15,9 @@ struct Arguments {
   std::map<std::string, int64_t> symbols;
 
   std::vector<const DLTensor *> getTensors();
-  /// The inputs in the user's order, scalars as the kernel sees them.
+  /// Returns the inputs in the user's order; scalars are rounded to the kernel's types.
   std::vector<ReferenceArray> getReferences(const KernelInfo &info) const;
-  /// An error where an integer is too large for the interpreters, which take and give
-  /// numbers as float64.
+  /// Returns an error if an integer is too large for the interpreters, whose numbers are float64.
   llvm::Error checkForInterpreters(const KernelInfo &info) const;
   int64_t getInputBytes() const;
   int64_t getOutputBytes() const;
@@ -28,15 +26,14 @@ private:
   std::vector<DLTensor> tensors;
 };
 
-/// Words NAME=VALUE by name; the value of an array is a .npy file, of a scalar
-/// a number, of a symbol an integer. `expectation` begins the error of a word
-/// that is none.
+/// The words NAME=VALUE by name. The value is a .npy file for an array, a number for a scalar, an
+/// integer for a symbol. `expectation` begins the error for any other word.
 using Words = std::map<std::string, std::string>;
 llvm::Expected<Words> splitWords(const std::vector<std::string> &words,
                                  const llvm::Twine &expectation);
 
-/// Reads files, makes what is missing from `seed` if there is one, and binds
-/// the symbols. Empty after an error of the unit, which is in its diagnostics.
+/// Reads files, generates missing arrays from `seed` if there is one, and binds the symbols. The
+/// error is empty if it is the unit's, which is in its diagnostics.
 llvm::Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info,
                                         const Words &words, std::optional<uint64_t> seed);
 

@@ -32,7 +32,7 @@ double getTolerance(const KernelInfo &info, const ParameterInfo &output) {
 }
 
 namespace {
-/// Adds up differences of finite numbers.
+/// Accumulates differences of finite numbers.
 class Distance {
 public:
   void add(double found, double expected) {
@@ -49,7 +49,7 @@ private:
 };
 } // namespace
 
-/// The relative L2 distance of two lists where both are finite.
+/// Returns the relative L2 distance of two lists, over elements that are finite in both.
 static double getDistance(llvm::ArrayRef<double> found, llvm::ArrayRef<double> expected) {
   Distance distance;
   for (auto [x, y] : llvm::zip_equal(found, expected))
@@ -60,8 +60,7 @@ static double getDistance(llvm::ArrayRef<double> found, llvm::ArrayRef<double> e
 
 static constexpr double kSingle = 0x1p-24;
 
-/// The unit roundoff of what scores and statistics are computed in: f64 if an
-/// input is f64, else f32.
+/// Returns the unit roundoff of scores and statistics: that of f64 if an input is f64, else of f32.
 static double getRoundoff(const KernelInfo &info) {
   for (const ParameterInfo &parameter : info.parameters)
     if (!parameter.isOutput && parameter.elementType == "f64")
@@ -69,7 +68,6 @@ static double getRoundoff(const KernelInfo &info) {
   return kSingle;
 }
 
-/// The rows to compare, ascending.
 static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows, std::mt19937_64 &generator) {
   std::set<int64_t> chosen;
   if (rows >= allRows) {
@@ -83,8 +81,8 @@ static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows, std::mt199
   return {chosen.begin(), chosen.end()};
 }
 
-/// The same of arrays of `each` rows: rows of few arrays, so that something is known of the
-/// error of each.
+/// Chooses rows from arrays of `each` rows. It takes several rows of few arrays, so that the error
+/// of each array is known.
 static std::vector<int64_t> chooseRowsOfArrays(int64_t allRows, int64_t each, int64_t rows,
                                                std::mt19937_64 &generator) {
   if (allRows == 0 || rows >= allRows)
@@ -99,8 +97,8 @@ static std::vector<int64_t> chooseRowsOfArrays(int64_t allRows, int64_t each, in
   return chosen;
 }
 
-/// The elements of a row to compare: all of a short row, some of a long one,
-/// whose elements are likely to cost a whole reduction each.
+/// Returns the elements of a row to compare: all of a short row, a few of a long one, each of which
+/// is likely to need a whole reduction.
 static std::vector<int64_t> chooseColumns(int64_t width) {
   constexpr int64_t wholeRow = 256, samples = 8;
   std::vector<int64_t> columns;
@@ -114,8 +112,8 @@ static std::vector<int64_t> chooseColumns(int64_t width) {
 }
 
 namespace {
-/// The comparison of one output: which of its elements are compared, what the interpreter
-/// has for them, and, where they differ, why.
+/// The comparison of one output: the compared elements, the interpreter's values, and the reasons
+/// for differences.
 class OutputCheck {
 public:
   OutputCheck(Compilation &unit, const KernelInfo &info, const std::vector<ReferenceArray> &inputs,
@@ -133,7 +131,7 @@ public:
       error.spendable = error.allowed->epsilon;
   }
 
-  /// `rows` of them, or all if it is 0. Empty after an error of the interpreter.
+  /// Compares `rows` rows, or all if it is 0. Returns nothing after an error of the interpreter.
   std::optional<OutputError> run(int64_t rows, std::mt19937_64 &generator);
 
 private:
@@ -157,9 +155,9 @@ private:
   unsigned position;
   int64_t width;
   bool isWhole = false, isSpent = false;
-  std::vector<int64_t> elements; // that are compared, by their position in the array
+  std::vector<int64_t> elements; // compared elements, by their position in the array
   std::vector<double> expected;
-  std::vector<bool> isTie; // of elements; empty where none was looked for
+  std::vector<bool> isTie; // per element; empty if not searched for
   OutputError error;
 };
 } // namespace
@@ -184,7 +182,7 @@ void OutputCheck::choose(int64_t rows, std::mt19937_64 &generator) {
       elements.push_back(row * width + column);
 }
 
-/// What the interpreter has for the elements; empty after an error.
+/// Returns the interpreter's values of the elements; nothing after an error.
 std::optional<std::vector<double>> OutputCheck::evaluate(Level level, const Roundings &roundings,
                                                          llvm::StringRef what) const {
   Progress progress(what.str() + error.name);
@@ -194,7 +192,7 @@ std::optional<std::vector<double>> OutputCheck::evaluate(Level level, const Roun
       return std::nullopt;
     return std::move((*outputs)[position].data);
   }
-  // Every call of the interpreter takes the inputs anew, so rows go in batches.
+  // Batches rows, because every call of the interpreter copies the inputs.
   std::vector<double> values;
   size_t batch = 16 * std::max<size_t>(1, error.rows ? elements.size() / error.rows : 1);
   for (llvm::ArrayRef<int64_t> rest = elements; !rest.empty();) {
@@ -229,8 +227,8 @@ void OutputCheck::compare() {
   error.relative = distance.getRelative();
 }
 
-/// How far the roundings of operands that the language asks for move the result: between the
-/// operational normal form with and without them, so that a wrong form widens no bound.
+/// Measures the change of the result by the operand roundings of the language. Both values are of
+/// the onf level, with and without roundings, so that a wrong onf form does not widen the bound.
 bool OutputCheck::measureOperands() {
   constexpr uint64_t samples = 4; // to nearest, and at random
   auto exact = evaluate(Level::ONF, {}, "operands of ");
@@ -257,9 +255,8 @@ bool OutputCheck::measureConditioning() {
   return moved.has_value();
 }
 
-/// Elements without a tolerance, integers and booleans, that differ where roundings of the
-/// floats they come from decide: what was found is between the values that the normal
-/// forms have under such roundings.
+/// Finds integers and booleans that differ because of a rounding: the found value is between the
+/// extremes of the normal forms under random roundings.
 bool OutputCheck::findTies() {
   constexpr uint64_t samples = 16;
   std::vector<double> low = expected, high = expected;
@@ -305,8 +302,8 @@ static std::string getText(double value) {
   return text;
 }
 
-/// Where a NaN or an infinity stands at a wrong place, and whether values that leave the
-/// range of f32 explain all of them.
+/// Finds the first NaN or infinity that only one side has, and tests if values outside of the range
+/// of f32 explain all of them.
 bool OutputCheck::explainMismatch() {
   Roundings roundings;
   roundings.singleRange = getRoundoff() == kSingle;
@@ -335,7 +332,6 @@ bool OutputCheck::explainMismatch() {
   return true;
 }
 
-/// The error in the measure of the tolerance.
 bool OutputCheck::measureDelivered() {
   if (!error.allowed)
     return true;
@@ -345,7 +341,7 @@ bool OutputCheck::measureDelivered() {
     compared.found.push_back(getFound(k));
     compared.indices.push_back(output.getIndex(elements[k]));
   }
-  // Where accuracy is spent, what underflows is another error [Def 25].
+  // With mixed precision, underflow is a separate, absolute error [Def 25].
   double least = getLeastPositive(output.getInfo().elementType);
   if (isSpent)
     least = std::max(least, 0x1p-80);
@@ -360,7 +356,7 @@ bool OutputCheck::measureDelivered() {
   error.delivered = getComponentwiseError(compared, *magnitudes, least);
   if (!isSpent)
     return true;
-  // An error of ε·|P|·|V| in every element, relative to all of them.
+  // The relative error that corresponds to ε·|P|·|V| in every element.
   double largest = 0, size = 0;
   for (auto [magnitude, value] : llvm::zip_equal(*magnitudes, expected))
     if (std::isfinite(magnitude) && std::isfinite(value)) {
@@ -379,7 +375,7 @@ std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &gener
   if (!values)
     return std::nullopt;
   expected = std::move(*values);
-  // Results are rounded once, and beyond the range of their type that is an infinity.
+  // Results are rounded once; a value beyond the range of their type becomes an infinity.
   if (error.tolerance > 0)
     for (double &value : expected)
       if (std::isfinite(value) && !std::isfinite(output.getRounded(value)))
@@ -405,7 +401,7 @@ std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const Ke
   std::vector<OutputError> errors;
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (!outputs[k].getInfo().decisionOf.empty())
-      continue; // the reference decides nothing
+      continue; // the reference has no such outputs
     auto error = OutputCheck(unit, info, inputs, symbols, outputs[k], k).run(rows, generator);
     if (!error)
       return std::nullopt;

@@ -11,62 +11,58 @@ namespace moa {
 
 using SymbolValues = std::map<std::string, int64_t>;
 
-/// Roundings that a machine may make where the interpreter makes one.
+/// Number of roundings of the machine per rounding of the interpreter.
 constexpr double kRoundings = 4;
 
-/// How far one output is from the interpreter's.
 struct OutputError {
   std::string name;
-  int64_t rows = 0, allRows = 0; ///< compared, and how many there are
+  int64_t rows = 0, allRows = 0; ///< compared rows, and all rows
   double maximum = 0;            ///< of |x − reference|
   double relative = 0;           ///< L2 norm of the difference over the norm
   double tolerance = 0;          ///< on `relative`, of the element types
-  /// How far the result moves, relatively, when computed operands of contractions are
-  /// rounded as the language says; measured only where `relative` exceeds `tolerance`.
+  /// Relative change of the result when computed operands of contractions are rounded as the
+  /// language defines; measured only if `relative` exceeds `tolerance`.
   double operands = 0;
-  /// How far the reference itself moves, relatively, when each of its scalar
-  /// operations is off by one rounding of the type that scores and statistics
-  /// are computed in; measured only where `relative` exceeds the bound.
+  /// Relative change of the reference when each of its scalar operations has one rounding error of
+  /// the type of scores and statistics; measured only if `relative` exceeds the bound.
   double conditioning = 0;
-  /// Elements, integers or booleans, that differ where a rounding of the floats that they
-  /// come from decides; they are no part of `relative`.
+  /// Number of differing integers or booleans that a rounding of the floats they depend on decides.
+  /// They do not count in `relative`.
   int64_t ties = 0;
-  /// A NaN or an infinity that only one side has, or the wrong one; `note` says where.
+  /// True if one side has a NaN or infinity that the other has not; `note` gives the place.
   bool mismatch = false;
   std::string note;
-  /// The tolerance that the output has, and its error in that measure over the rows that
-  /// are compared.
+  /// The tolerance of the output, and its error in that measure over the compared rows.
   std::optional<AllowedError> allowed;
   DeliveredError delivered;
-  /// What the tolerance says, relatively, where a pass may spend it.
+  /// The tolerance as a relative error, if a pass may use mixed precision for it.
   double spendable = 0;
   bool keepsTolerance() const { return !allowed || delivered <= *allowed; }
-  /// Where the language's own roundings move a result by more than a sixteenth, nothing
-  /// can be said of it, and the bound stays there.
+  /// Cap on `operands`: if the language's own roundings change a result more, the comparison is
+  /// meaningless.
   static constexpr double kMostOfOperands = 1.0 / 16;
   double getBound() const {
     return std::max(tolerance + std::min(operands, kMostOfOperands), spendable);
   }
-  /// True where an error beyond the tolerance is within four roundings per
-  /// operation: the problem amplifies rounding so far that no evaluation in that
-  /// type does better. It fails nevertheless; this says where to look.
+  /// Returns true if an error beyond the bound is within four roundings per operation. Then the
+  /// problem is ill-conditioned: no evaluation in that type is more accurate. The check fails
+  /// nevertheless, with this explanation.
   bool illConditioned() const {
     return relative > getBound() && relative <= kRoundings * conditioning;
   }
-  /// Where no pass spends accuracy, a result with a tolerance keeps the bound of its types too.
+  /// Without mixed precision, a result with a tolerance must also satisfy the bound of its types.
   bool ok() const { return !mismatch && relative <= getBound() && keepsTolerance(); }
 };
 
-/// Relative L2 error an output may have: that of the coarsest float type among
-/// the output and the input arrays; 0 for integers and booleans.
+/// Returns the allowed relative L2 error of an output: that of the coarsest float type among the
+/// output and the input arrays; 0 for integers and booleans.
 double getTolerance(const KernelInfo &info, const ParameterInfo &output);
 
-/// Compares every output with the interpreter on the denotational normal form:
-/// `rows` rows (all leading axes fixed) chosen by `seed`, the first and the
-/// last among them, or all rows when `rows` is 0 (then on the moa level). Where
-/// an output misses its tolerance, the interpreter runs again with rounded operands, and in
-/// Monte Carlo arithmetic to tell the kernel's error from the problem's conditioning. Empty
-/// after an error of the interpreter, which is in the unit's diagnostics.
+/// Compares every output with the interpreter on the dnf level. Compares `rows` random rows (all
+/// leading axes fixed), including the first and the last. If `rows` is 0, compares all rows, on the
+/// moa level. If an output exceeds its tolerance, the interpreter runs again with rounded operands,
+/// and in Monte Carlo arithmetic to separate the kernel's error from the problem's conditioning.
+/// Returns nothing after an error of the interpreter, which is in the unit's diagnostics.
 std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const KernelInfo &info,
                                                      const std::vector<ReferenceArray> &inputs,
                                                      const SymbolValues &symbols,

@@ -1,4 +1,4 @@
-//===- Decisions.cpp - what a run has decided -----------------------------===//
+//===- Decisions.cpp - decisions of a run ---------------------------------===//
 #include "Decisions.h"
 #include "lib/Support/Tolerance.h"
 #include "llvm/ADT/StringExtras.h"
@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace moa {
 
-/// Plans are integers, estimates floats.
+/// Returns true for plans, which are integers; estimates are floats.
 static bool isPlan(const Value &output) {
   return !output.getInfo().decisionOf.empty() && output.getInfo().elementType == "i32";
 }
@@ -18,13 +18,13 @@ static std::string indexText(const std::vector<int64_t> &index) {
   return "[" + join(map_range(index, [](int64_t i) { return std::to_string(i); }), ", ") + "]";
 }
 
-/// "plan 1", or that a tolerance for every input is kept by nothing that is known beforehand.
+/// Prints "plan 1", or "not shown" if a tolerance for every input is not proved.
 static std::string planText(int64_t plan) {
   return plan < 0 ? "not shown" : "plan " + std::to_string(plan);
 }
 
-/// "7.9e-3, 2.1e-4 of 3e-2 (lse: …)": what was estimated of each plan at one index, or what bounds
-/// it, that of the kernel as it is written in front.
+/// Prints, for example, "7.9e-3, 2.1e-4 of 3e-2 (lse: …)": the estimate or bound of each plan at
+/// one index, first that of the baseline kernel.
 static std::string estimateText(const KernelInfo &info, const std::vector<Value> &outputs,
                                 size_t plan, int64_t element) {
   std::string text;

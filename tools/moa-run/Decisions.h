@@ -1,4 +1,4 @@
-//===- Decisions.h - what a run has decided ---------------------*- C++ -*-===//
+//===- Decisions.h - decisions of a run -------------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_DECISIONS_H
 #define MOA_TOOLS_MOA_RUN_DECISIONS_H
 
@@ -7,12 +7,12 @@
 
 namespace moa {
 
-/// Prints the plan and the estimates of every index, one line each, of what the outputs
-/// tell of decisions; of many indices the first.
+/// Prints the plan and the error estimates of every index, one per line; with many indices, of the
+/// first ones.
 void printDecisions(llvm::raw_ostream &os, const KernelInfo &info,
                     const std::vector<Value> &outputs);
 
-/// The plans as CompilerOptions::plans takes them, with what they are.
+/// Returns the plans in the format of CompilerOptions::plans, with descriptions.
 std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vector<Value> &outputs);
 
 } // namespace moa

@@ -7,7 +7,7 @@
 
 namespace moa {
 
-/// difference / size, where nothing by nothing is nothing.
+/// Returns difference / size, with 0 / 0 = 0.
 static double divide(double difference, double size) {
   if (difference == 0)
     return 0;
@@ -16,7 +16,7 @@ static double divide(double difference, double size) {
 }
 
 namespace {
-/// Keeps the largest of errors, and where it is.
+/// Keeps the largest error and its index.
 class Largest {
 public:
   void add(double error, const std::vector<int64_t> &where) {
@@ -36,7 +36,7 @@ struct Squares {
 };
 } // namespace
 
-/// What is no number on either side is compared by itself.
+/// Returns true for finite elements; NaNs and infinities are compared separately.
 static bool isComparable(const ComparedElements &elements, size_t k) {
   return std::isfinite(elements.found[k]) && std::isfinite(elements.expected[k]);
 }

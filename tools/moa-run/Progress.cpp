@@ -1,4 +1,4 @@
-//===- Progress.cpp - a line for anything that takes long -----------------===//
+//===- Progress.cpp - progress of long tasks ------------------------------===//
 
 #include "Progress.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,4 +1,4 @@
-//===- Progress.h - a line for anything that takes long ---------*- C++ -*-===//
+//===- Progress.h - progress of long tasks ----------------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_PROGRESS_H
 #define MOA_TOOLS_MOA_RUN_PROGRESS_H
 
@@ -10,13 +10,12 @@
 
 namespace moa {
 
-/// While it lives, says on standard error every two seconds what is being done
-/// and for how long.
+/// Prints the current task and its duration to standard error every two seconds, until destroyed.
 class Progress {
 public:
   explicit Progress(std::string what);
   ~Progress();
-  /// Part of the work that is done; shown where there is a total.
+  /// Sets the completed part of the work; printed if there is a total.
   void advance(int64_t done, int64_t total);
 
 private:

@@ -1,4 +1,4 @@
-//===- Values.cpp - the arrays a kernel is run on -------------------------===//
+//===- Values.cpp - arguments and results of a kernel ---------------------===//
 
 #include "Values.h"
 #include "lib/Support/HalfFloat.h"
@@ -21,11 +21,11 @@ using namespace llvm;
 namespace moa {
 
 namespace {
-/// How an element type lies in memory and in files.
+/// The representation of an element type in memory and in files.
 struct Storage {
   int64_t size;
   const char *npy;
-  uint8_t code; // DLPack's
+  uint8_t code; // DLPack's type code
 };
 } // namespace
 
@@ -54,7 +54,7 @@ template <typename T> static void store(char *to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// The element at `from`, of a type by NumPy's name.
+/// Reads the element at `from`; `npy` is NumPy's name of the type.
 static double loadElement(StringRef npy, const char *from) {
   if (npy == "f8")
     return load<double>(from);
@@ -81,9 +81,9 @@ static double loadElement(StringRef npy, const char *from) {
   return double(load<int64_t>(from));
 }
 
-/// The integer of a type that is nearest to a number cut to its integral part.
+/// Truncates a number and saturates it to an integer type.
 template <typename T> static T saturate(double value) {
-  // One more than the largest number, which a double holds.
+  // One more than the largest number; exact in double.
   constexpr double limit = 2 * (double(std::numeric_limits<T>::max() / 2) + 1);
   if (std::isnan(value))
     return 0;
@@ -139,7 +139,6 @@ std::string formatBytes(double bytes) {
 
 void Value::Free::operator()(char *memory) const { std::free(memory); }
 
-/// The bytes of memory this machine has.
 static double getPhysicalMemory() {
   return double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
 }
@@ -222,8 +221,8 @@ std::string Value::getNpy() const {
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// The NumPy type the file's elements are taken as, or nothing when they do not
-/// fit the parameter.
+/// Returns the NumPy type to read the file's elements as, or nothing if they do not fit the
+/// parameter.
 static std::optional<StringRef> getReadType(StringRef element, StringRef file) {
   StringRef own = getStorage(element).npy;
   if (file == own || (element == "bool" && file == "u1"))
@@ -235,7 +234,7 @@ static std::optional<StringRef> getReadType(StringRef element, StringRef file) {
   return std::nullopt;
 }
 
-/// How NumPy names the type that a parameter's elements are saved as.
+/// Returns NumPy's name of the type to save a parameter's elements as.
 static StringRef getDType(StringRef element) {
   return StringSwitch<StringRef>(element)
       .Case("f64", "numpy.float64")
@@ -251,7 +250,7 @@ static StringRef getDType(StringRef element) {
       .Default("numpy.int64");
 }
 
-/// How NumPy calls the type of a file, whose code counts bytes: float32, int64, bool.
+/// Returns NumPy's name of a file's element type: float32, int64, bool.
 static std::string getTypeName(StringRef code) {
   if (code == "b1")
     return "bool";
@@ -321,7 +320,7 @@ void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
       value.set(k, double(low + int64_t((unsigned __int128)(generator.next()) * size >> 64)));
     return;
   }
-  // Box and Muller's transform gives two numbers at a time.
+  // The Box–Muller transform yields two numbers at a time.
   for (int64_t k = 0; k < count; k += 2) {
     double radius = std::sqrt(-2 * std::log(generator.uniform()));
     double angle = 2 * M_PI * generator.uniform();

@@ -1,4 +1,4 @@
-//===- Values.h - the arrays a kernel is run on -----------------*- C++ -*-===//
+//===- Values.h - arguments and results of a kernel -------------*- C++ -*-===//
 #ifndef MOA_TOOLS_MOA_RUN_VALUES_H
 #define MOA_TOOLS_MOA_RUN_VALUES_H
 
@@ -9,11 +9,11 @@
 
 namespace moa {
 
-/// One argument or result: memory at a multiple of 64 bytes, row-major.
+/// One argument or result: row-major memory, aligned to 64 bytes.
 class Value {
 public:
-  /// An array of the parameter's element type, all bits set: floats are NaN. An
-  /// error with the size when this machine's memory cannot hold it.
+  /// Returns an array of the parameter's element type with all bits set, so that floats are NaN.
+  /// Returns an error with the size if this machine has too little memory.
   static llvm::Expected<Value> make(const ParameterInfo &info, std::vector<int64_t> shape);
 
   const ParameterInfo &getInfo() const { return info; }
@@ -23,21 +23,19 @@ public:
   char *getData() { return data.get(); }
   const char *getData() const { return data.get(); }
 
-  /// One element as float64, and back: floats round to nearest, integers are
-  /// cut to their integral part and stop at the ends of their type; NaN is 0.
+  /// Read and write one element as float64. Floats round to nearest. Integers are truncated and
+  /// saturate at the ends of their type; NaN becomes 0.
   double get(int64_t index) const;
   void set(int64_t index, double value);
 
-  /// What an element holds of a value.
+  /// Returns a value rounded to the element type.
   double getRounded(double value) const;
-  /// The multi-index of an element.
   std::vector<int64_t> getIndex(int64_t element) const;
 
-  /// The descriptor; it borrows from this value.
+  /// Returns a descriptor that borrows from this value.
   DLTensor getTensor();
   ReferenceArray getReference() const;
-  /// The contents of a .npy file. bfloat16 is stored as two opaque bytes, as
-  /// NumPy does.
+  /// Returns the contents of a .npy file. As in NumPy, bfloat16 is stored as two opaque bytes.
   std::string getNpy() const;
 
 private:
@@ -51,29 +49,28 @@ private:
   std::unique_ptr<char, Free> data;
 };
 
-/// "f32[N, 4]".
+/// Prints, for example, "f32[N, 4]".
 std::string getTypeText(const ParameterInfo &info);
-/// "1.5 MiB".
+/// Prints, for example, "1.5 MiB".
 std::string formatBytes(double bytes);
 
-/// The elements of a .npy file as the parameter takes them. Types must agree,
-/// but: bf16 is read from V2 and u2 (its bits) and rounded from f4 and f8; f16
-/// is rounded from f4 and f8; booleans are read from u1 too.
+/// Reads a .npy file as a parameter. Types must agree, with these exceptions: bf16 is read from V2
+/// and u2 (its bits) and rounded from f4 and f8; f16 is rounded from f4 and f8; booleans are also
+/// read from u1.
 llvm::Expected<Value> readValue(const ParameterInfo &info, llvm::StringRef path);
 
-/// Seeded elements: floats are standard normal, booleans even odds, integers uniform in
-/// `low` ≤ element < `high`.
+/// Generates elements from a seed: floats are standard normal, booleans uniform, integers uniform
+/// in `low` ≤ element < `high`.
 void fillRandom(Value &value, uint64_t seed, int64_t low = 0, int64_t high = 8);
 
-/// Seeded elements of a float type, uniform in `low` ≤ element ≤ `high`.
+/// Generates float elements from a seed, uniform in `low` ≤ element ≤ `high`.
 void fillUniform(Value &value, uint64_t seed, double low, double high);
 
-/// True for the types of integers, "i8" and "u8" among them.
+/// Returns true for integer types, for example "i8" and "u8".
 bool isInteger(llvm::StringRef type);
 
-/// The value of a scalar parameter from its text.
 llvm::Expected<Scalar> parseScalar(const ParameterInfo &info, llvm::StringRef text);
-/// What the kernel sees of a scalar after rounding to its type.
+/// Returns a scalar rounded to the parameter's type.
 double getRounded(const ParameterInfo &info, const Scalar &scalar);
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- moa-run.cpp - run a specification on real arrays -------------------===//
+//===- moa-run.cpp - runs a specification on arrays -----------------------===//
 //
 // Compiles for this CPU, runs, and compares with the reference interpreter.
 //
@@ -40,10 +40,10 @@ static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"),
 static moa::CompilationFlags accuracy(category);
 static cl::opt<bool>
     decisions("decisions",
-              cl::desc("Show what a kernel decides that may spend accuracy, and what "
-                       "it estimates for that"),
+              cl::desc("Show the decisions and error estimates of a mixed-precision kernel"),
               cl::cat(category));
-static cl::opt<bool> remarks("remarks", cl::desc("Show what the passes remark on standard error"),
+static cl::opt<bool> remarks("remarks",
+                             cl::desc("Show the remarks of the passes on standard error"),
                              cl::cat(category));
 static cl::opt<std::string>
     calibrate("calibrate", cl::value_desc("file"),
@@ -97,7 +97,7 @@ int fail(const Twine &message) {
   return 1;
 }
 
-/// The rows that --check asks for, 0 for all.
+/// Returns the number of rows that --check compares; 0 for all.
 Expected<int64_t> getCheckedRows() {
   int64_t rows = 16;
   if (check == "all")
@@ -109,7 +109,6 @@ Expected<int64_t> getCheckedRows() {
   return rows;
 }
 
-/// The numbers that flags give.
 struct Numbers {
   int64_t checkedRows = 0;
   uint64_t seed = 0, repeat = 1, interleaving = 0;
@@ -139,7 +138,7 @@ Expected<Numbers> readNumbers() {
   return numbers;
 }
 
-/// One run of the tool, after the flags are known to be sound.
+/// One run of the tool, after the flags have been checked.
 class Run {
 public:
   Run(moa::Compilation unit, const Numbers &numbers)
@@ -147,7 +146,7 @@ public:
   int execute();
 
 private:
-  /// Empty errors are those of the unit, which are in its diagnostics.
+  /// Empty errors are errors of the unit, which are in its diagnostics.
   Error run();
   Error checkLevel();
   Error choose();
@@ -157,7 +156,7 @@ private:
   Error checkResults(bool &good);
   void printDelivered(const moa::OutputError &error);
   std::string getRangeHint();
-  /// Adds the outputs to `out`; before they exist, only to see that it can be done.
+  /// Adds the outputs to `out`. If they do not exist yet, only tests that they can be written.
   Error addOutputs(moa::OutputFiles &out, bool exist);
   void printCompileTimes(double load);
   void printSpeed(double first, std::vector<double> times);
@@ -169,12 +168,12 @@ private:
   moa::KernelInfo info;
   moa::Words files;
   moa::Arguments arguments;
-  /// Which results are not shown to be within their tolerances.
+  /// Names the results that are not proved to be within their tolerances.
   std::string notShown;
 };
 } // namespace
 
-/// Whether the input is at a level that the target runs and --check compares with.
+/// Checks that the target can run the level of the input, and that --check can compare with it.
 Error Run::checkLevel() {
   moa::Level level = unit.inputLevel();
   std::string where = input + " is at the level " + moa::getLevelName(level);
@@ -182,15 +181,15 @@ Error Run::checkLevel() {
     return createStringError(where + "; --target=device runs it");
   if (target == "reference" && level != moa::Level::MoA)
     return createStringError("--target=reference interprets specifications, but " + where);
-  // Sampled rows are those of the level dnf.
+  // Sampled rows are evaluated on the dnf level.
   moa::Level last = checkedRows == 0 ? moa::Level::MoA : moa::Level::DNF;
   if (check.getNumOccurrences() && level > last)
     return createStringError("--check compares with the interpreter of the specification, but " +
-                             where + "; check the specification, or compare what -o writes");
+                             where + "; check the specification, or compare the files of -o");
   return Error::success();
 }
 
-/// The kernel to run, by name or because there is one.
+/// Selects the kernel by its name, or the only one.
 Error Run::choose() {
   std::vector<std::string> names;
   for (const moa::KernelInfo &kernel : unit.kernels()) {
@@ -324,7 +323,8 @@ Error Run::runInterpreter() {
   return Error::success();
 }
 
-/// "O: error 1.9e-3 of 3e-2 allowed (relative L2 per index of [B, H], worst at [1, 3])".
+/// Prints, for example, "O: error 1.9e-3 of 3e-2 allowed (relative L2 per index of [B, H], worst at
+/// [1, 3])".
 void Run::printDelivered(const moa::OutputError &error) {
   const moa::ParameterInfo &output =
       *find_if(info.parameters, [&](const moa::ParameterInfo &parameter) {
@@ -348,7 +348,7 @@ void Run::printDelivered(const moa::OutputError &error) {
   outs() << (error.keepsTolerance() ? ")\n" : "): FAILED\n");
 }
 
-/// How random inputs become those that the kernel is meant for: ranges of floats without one.
+/// For random inputs, suggests ranges for float inputs that have none.
 std::string Run::getRangeHint() {
   SmallVector<StringRef> names;
   std::string example;
@@ -513,7 +513,7 @@ int main(int argc, char **argv) {
   if (repeat.getNumOccurrences() && target != "cpu")
     return fail("--repeat times compiled code; --target=" + target + " is an interpreter");
   if (input.empty())
-    return fail("there is no specification to run; moa-run --help says what it takes");
+    return fail("there is no specification to run; see moa-run --help");
   if (calibrate.getNumOccurrences() && calibrate.empty())
     return fail("--calibrate expects a file to write");
   auto numbers = readNumbers();

@@ -38,7 +38,7 @@ onf.kernel @between attributes {symbols = ["H", "N", "M"], requires = [], arg_na
 }
 
 // Whatever is not known to be continuous.
-// CHECK: remark: computes nothing in fewer bits: 'y' jumps where sums of products pass a number, by an operation that may not be continuous in the fold over 'm',
+// CHECK: remark: computes nothing in fewer bits: 'y' is discontinuous in sums of products, by an operation that may not be continuous in the fold over 'm',
 onf.kernel @signs attributes {symbols = ["H", "N", "M"], requires = [], arg_names = ["q", "k"], result_names = ["y"],
     result_types = [!moa.array<[H, N], f32>], within = [#moa.within<0.01, relative, sampled>]} {
 ^bb0(%q: !moa.array<[H, N, 32], f32>, %k: !moa.array<[H, M, 32], f32>, %y: !moa.array<[H, N], f32>):

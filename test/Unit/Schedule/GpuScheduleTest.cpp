@@ -308,7 +308,7 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   shape = shapeOf(2, 128);
   shape.shares = 132;
   expect(shape, "asks for shares, but its blocks visit different indices, its fold is a product of "
-                "arrays or stands behind one, or it carries what is neither f32 nor bool");
+                "arrays or follows one, or a state is neither f32 nor bool");
 }
 
 /// A consumer of a product waits for a tile before it frees the stage of the previous one: with one
@@ -537,7 +537,7 @@ TEST(GpuSchedules, BadSchedules) {
   expect("\"block\": 0, \"warpgroup\"", "\"block\": 0, \"sequential\": 2, \"warpgroup\"",
          "\"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
   expect("\"block\": 0, \"thread\"", "\"block\": 0, \"sequential\": 2, \"thread\"",
-         "has the factor 'sequential', but a block takes rows one behind the other");
+         "has the factor 'sequential', but blocks take several rows in turn only");
   expect("\"warpgroup\": 2", "\"warpgroups\": 2",
          "unknown key 'warpgroups' in axis 'n'; known "
          "are name, block, sequential, warpgroup, warp, register, "

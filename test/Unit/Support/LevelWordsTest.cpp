@@ -51,7 +51,7 @@ TEST(LevelWords, Text) {
       {"block with no terminator, has \n\n\"moa.iota\"()",
        "the block does not end in an operation that ends a block, as 'moa.return'"},
       {"operand #1 does not dominate this use",
-       "operand 1 is a value that is not defined in front of this use"},
+       "operand 1 is a value that is not defined before this use"},
       {"operation being parsed with an unregistered dialect. If this is intended, please use",
        "there is no operation of this name"},
       {"attribute created with unregistered dialect. If this is intended",
@@ -115,7 +115,7 @@ TEST(LevelWords, Checks) {
       {"'onf.for' op region #0 ('body') failed to verify constraint: region with 1 blocks",
        "'onf.for' expects its body ('body') to have blocks: 1"},
       {"'arith.addi' op operand #1 does not dominate this use",
-       "'arith.addi' has a value as operand 1 that is not defined in front of it"},
+       "'arith.addi' has a value as operand 1 that is not defined before it"},
       {"'moa.map' op inferred type(s) 'f32' are incompatible with return type(s) of operation "
        "'f64'",
        "'moa.map' has results of the types 'f32', but 'f64' are written"},
