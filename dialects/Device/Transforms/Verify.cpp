@@ -140,13 +140,13 @@ private:
       if (!kernel->hasAttr(kBesideAttr))
         running.clear();
       else if (running.empty())
-        return kernel.emitOpError("expects a kernel in front of one that runs beside another (D6)");
+        return kernel.emitOpError("expects a kernel before one that overlaps with another (D6)");
       for (auto &[other, others] : running)
         if (accesses.interferes(others))
-          return kernel.emitOpError("expects no order between this and '")
+          return kernel.emitOpError("expects no conflict with '")
                  << other.getSymName()
-                 << "', which it may run beside (D6), but one reads or writes what the other "
-                    "writes";
+                 << "', which it may overlap with (D6), but one writes an array that the other "
+                    "accesses";
       running.push_back({kernel, std::move(accesses)});
     }
     return success();
@@ -169,7 +169,7 @@ private:
       if (KernelOp next = findUnsafeBeside(kernel, flag))
         return next.emitOpError("expects flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName()
-               << "', which it may run beside (D7)";
+               << "', which it may overlap with (D7)";
     }
     return success();
   }
