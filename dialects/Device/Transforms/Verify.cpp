@@ -47,8 +47,7 @@ public:
 private:
   StringRef nameOf(BlockArgument arg) { return program.getAllNames()[arg.getArgNumber()]; }
 
-  /// Whether several kernels store the output, once each, and arrays choose one of them for an
-  /// index.
+  /// Returns true if several kernels store the output, once each, with exclusive choices.
   static bool isStoredByChoice(BlockArgument output) {
     SmallVector<DictionaryAttr> choices;
     for (Operation *user : output.getUsers()) {
@@ -61,8 +60,7 @@ private:
     return !choices.empty();
   }
 
-  /// Whether blocks of a kernel pass something on to others: they signal by a counter that they
-  /// read.
+  /// Returns true if blocks of a kernel synchronise: it signals a counter and reads it.
   static bool passesOn(KernelOp kernel) {
     llvm::SmallPtrSet<Value, 2> signalled, read;
     kernel.walk([&](Operation *op) {
@@ -74,7 +72,7 @@ private:
     return llvm::any_of(read, [&](Value counter) { return signalled.contains(counter); });
   }
 
-  /// The number of the stage that an operation stands in (device.stages); none elsewhere.
+  /// Returns the number of the stage (device.stages) that contains an operation, or nothing.
   static std::optional<unsigned> stageOf(Operation *op) {
     auto stages = op->getParentOfType<StagesOp>();
     if (!stages)
@@ -85,11 +83,11 @@ private:
     return std::nullopt;
   }
 
-  /// One kernel stores the array, and only those behind it load it, or blocks of the same one that
-  /// read signals, or later stages.
+  /// D5: one kernel stores the array. Only later kernels load it, or blocks of the same kernel that
+  /// read signals, or its later stages.
   LogicalResult verifyWorkspace(BlockArgument array) {
     KernelOp writer;
-    std::optional<unsigned> last; // stage that stores
+    std::optional<unsigned> last; // last stage that stores
     auto stores = [&](Operation *op) {
       if (auto run = dyn_cast<StoreRunOp>(op))
         return run.getArray() == array;
@@ -132,7 +130,7 @@ private:
     return success();
   }
 
-  /// Kernels that run beside others do not need them.
+  /// D6: overlapping kernels do not conflict.
   LogicalResult verifyOrder() {
     SmallVector<std::pair<KernelOp, Accesses>> running;
     for (auto kernel : program.getBody().getOps<KernelOp>()) {
@@ -152,7 +150,7 @@ private:
     return success();
   }
 
-  /// What a kernel without work is known by, and who follows it.
+  /// D7: checks skip flags and the kernels that overlap with a skipped one.
   LogicalResult verifyIdle() {
     for (auto kernel : program.getBody().getOps<KernelOp>()) {
       if (!kernel->hasAttr(kIdleAttr))
