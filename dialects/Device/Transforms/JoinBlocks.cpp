@@ -48,8 +48,8 @@ bool isIndependent(KernelOp kernel) {
               .walk([](Operation *op) {
                 bool isKnown = isMemoryEffectFree(op) ||
                                isa<KernelOp, scf::ForOp, scf::IfOp, LoadOp, StoreOp>(op);
-                bool isInside = isa<BlockOp>(op) &&
-                                !isa<KernelOp>(op->getParentOp()); // same for all blocks
+                bool isInside =
+                    isa<BlockOp>(op) && !isa<KernelOp>(op->getParentOp()); // same for all blocks
                 return isKnown && !isInside && !isa<ExchangeOp>(op) ? WalkResult::advance()
                                                                     : WalkResult::interrupt();
               })
