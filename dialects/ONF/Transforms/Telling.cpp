@@ -1,4 +1,4 @@
-//===- Telling.cpp - what only tells of results ---------------------------===//
+//===- Telling.cpp - parts that only serve error reports ------------------===//
 #include "dialects/ONF/Transforms/Telling.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/Hints.h"
@@ -21,7 +21,7 @@ SmallVector<bool> findUnneeded(ArrayRef<ReadAndWritten> parts,
         continue;
       isUnneeded = false;
       needed.insert(part.read.begin(), part.read.end());
-      needed.insert(part.written.begin(), part.written.end()); // what others write there too
+      needed.insert(part.written.begin(), part.written.end()); // others may write there too
       changes = true;
     }
   }
@@ -31,7 +31,7 @@ SmallVector<bool> findUnneeded(ArrayRef<ReadAndWritten> parts,
 llvm::SetVector<ForOp> findTelling(KernelOp kernel) {
   llvm::SetVector<ForOp> telling;
   auto shown = kernel->getAttrOfType<ArrayAttr>(kShownAttr);
-  llvm::StringSet<> checked; // by calls
+  llvm::StringSet<> checked; // bounds that every call checks
   bool isAny = false;
   for (Attribute attribute : shown ? shown.getValue() : ArrayRef<Attribute>()) {
     auto entry = cast<DictionaryAttr>(attribute);
