@@ -5,20 +5,24 @@
 include "mlir/Pass/PassBase.td"
 
 def ValidatePass : Pass<"moa-validate"> {
-  let summary = "Prove what one level shows of its kernels by itself";
+  let summary = "Prove the facts about kernels that one level alone can show";
   let description = [{
-    Of every `dnf.kernel`: each index of each access lies inside of its axis (V2 of
-    docs/Spec.md, section 10). Of every `onf.kernel`: each address is a multi-index of its
-    array and lies inside of it (V2), each element of an output is stored once (V4), and the
-    digits of what is lifted are in bijection with its indices (V5). What is not shown is an
-    error at its place. With `print` every fact goes to standard output:
+    Proves the following facts (docs/Spec.md, section 10). A fact that cannot be proved is an error
+    at its location.
+
+    - Of every `dnf.kernel`: each index of each access lies inside its axis (V2).
+    - Of every `onf.kernel`: each address is a multi-index of its array and lies inside it (V2);
+      each element of an output is stored once (V4); the digits of lifted axes correspond one to one
+      to the indices (V5).
+
+    With `print` every fact goes to standard output:
 
         bounds of k: 0 <= h/(H/G) < G on axis 0: by lemma (Lemma 12, Lemma 2)
 
-    Every compilation does this beside comparing each level with the one above it, which
-    needs both (V1, V3); the pass is for modules that were written or changed by hand.
+    Every compilation proves these facts, and also compares each level with the one above it, which
+    needs both levels (V1, V3). This pass is for modules that were written or changed by hand.
 
-    **Requires** the contract of the level. **Establishes** what it proves; changes nothing.
+    **Requires** the contract of the level. **Establishes** these facts; changes nothing.
     **Numerics**: exact. **Cost**: about a millisecond per kernel.
   }];
   let options = [Option<"print", "print", "bool", "false", "Print the facts">];

@@ -74,10 +74,10 @@ def ONFSplitFolds : Pass<"onf-split-folds"> {
 
     **Merging.** A part's state is rescaled by the repair c of the fold. A part whose references are
     still singular adds nothing. If references of other states have references themselves, one fold
-    merges all states, and also rescales the state merged so far. If no singular value shows that a
-    part is empty, as for a mean, and the fold has a guard, then a state that tells whether there
-    were elements masks empty parts; a nest without such a state is not split. Results over an axis
-    of a state become nests over the rows and that axis, with one scalar state per element.
+    merges all states, and also rescales the state merged so far. With a guard, parts may be empty.
+    If no singular value shows this, as for a mean, a state that tells whether there were elements
+    masks such parts. A nest without such a state is not split. Results over an axis of a state
+    become nests over the rows and that axis, with one scalar state per element.
 
     **Requires** the onf contract; no lift and no pieces on the nests that are split.
     **Establishes** the onf contract; temporaries hold one value per row, part and element of a
@@ -112,8 +112,8 @@ def ONFFuseFolds : Pass<"onf-fuse-folds"> {
     - The operands of the second can be computed before the first.
     - No fold of the nest contains a fold (a contraction; tensor cores take them one at a time).
     - A guard, if there is one, is one value for all indices of both.
-    - They do not look like the two operands of a matrix product: each reads along an axis of the
-      nest that the other does not.
+    - It is not the case that each reads along an axis of the nest that the other does not. Fused,
+      such folds would be taken for a matrix product.
 
     The pass also removes common subexpressions and repeated loads in such nests and their folds,
     also in nests with at most one fold.
