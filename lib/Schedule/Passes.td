@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def LiftPass : Pass<"onf-lift"> {
-  let summary = "Tile the axes of nests and folds and bind the factors to a CPU";
+  let summary = "Tile the axes of nests and folds and bind the factors to a machine";
   let description = [{
     Dimension lifting: every axis is factored (tiled), and its factors are bound to cores,
     registers, lanes and caches. The schedule is the cost model's choice for the machine, or is read
