@@ -238,7 +238,7 @@ def ExpandMath : Pass<"moa-expand-math"> {
     Exponentials and tanh of f32 and f64, as scalars or vectors, become polynomials. MLIR's own
     expansions, of up to 2 ulp, then cover logarithms of f32, functions of 16-bit floats in f32, and
     floored divisions. Conversions of bfloat16 become integer operations. Not every x86 has
-    instructions for these functions, and a library may not be linked.
+    instructions for these conversions, and a library with them may not be linked.
 
         %y = math.exp %x : vector<16xf32>
 
