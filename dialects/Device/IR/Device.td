@@ -51,7 +51,6 @@ def Device_ProgramOp : Device_Op<"program",
     /// that its elements begin at whole 16 bytes, are adjacent along the last axis, and are whole
     /// 16 bytes apart along the other axes.
     bool hasTiles(::mlir::Value array);
-    /// Appends an array to the workspace.
     ::mlir::Value addWorkspace(::llvm::StringRef name, ArrayType type);
   }];
 }

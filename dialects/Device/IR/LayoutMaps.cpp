@@ -8,7 +8,6 @@ using namespace mlir;
 
 namespace moa::device {
 
-/// Returns the value of a digit at a place.
 static int64_t digitOf(const LayoutAttr::Digit &digit, const Where &where) {
   return where.of(digit.place) / digit.stride % digit.size;
 }
@@ -134,7 +133,6 @@ static bool hasPairs(const TileRegisters &tiles) {
   return true;
 }
 
-/// Returns each warp's contribution to the indices along an axis.
 static std::array<int64_t, kWarps> getWarpStarts(LayoutAttr layout, unsigned axis) {
   LayoutMap map(layout);
   std::array<int64_t, kWarps> starts;

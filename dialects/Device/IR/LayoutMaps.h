@@ -18,7 +18,6 @@ namespace moa::device {
 
 inline constexpr int64_t kWarps = 4, kLanes = 32;
 
-/// A warp, a lane of the warp, and a register of that thread.
 struct Where {
   int64_t warp = 0, lane = 0, reg = 0;
   bool operator==(const Where &other) const {
@@ -35,7 +34,6 @@ using Indices = llvm::SmallVector<int64_t, 2>;
 class LayoutMap {
 public:
   explicit LayoutMap(LayoutAttr layout);
-  /// Returns the indices of the element at a place.
   Indices getIndices(const Where &where) const;
   /// Returns the place of an element. Of several replicas it returns the one in the warp and lane
   /// of `near`, if there is one.
@@ -72,7 +70,6 @@ struct TileRegisters {
 /// Returns nothing if the layout does not consist of such tiles.
 std::optional<TileRegisters> getTileRegisters(LayoutAttr layout, const TileOperand &operand);
 
-/// A contraction of fragments, tile by tile.
 struct TileContraction {
   const TileInstruction *instruction = nullptr;
   TileRegisters a, b, c;

@@ -22,7 +22,6 @@ inline bool areExclusive(mlir::DictionaryAttr a, mlir::DictionaryAttr b) {
   return differ(a, b) || differ(where(a), b) || differ(a, where(b)) || differ(where(a), where(b));
 }
 
-/// The program's arrays that a kernel reads and writes.
 struct Accesses : onf::ReadAndWritten {
   explicit Accesses(KernelOp kernel)
       : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),

@@ -22,13 +22,11 @@ namespace {
 /// A kernel hides others if it has more blocks than they have together, by this factor.
 constexpr double kLonger = 4;
 
-/// Kernels that will be one launch.
 struct Group {
   SmallVector<KernelOp> kernels;
   SmallVector<Accesses> accesses;
 };
 
-/// Returns true if the kernel stores an output.
 bool storesOutput(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
   return llvm::any_of(Accesses(kernel).written,
@@ -81,7 +79,6 @@ SmallVector<Group> findGroups(ProgramOp program) {
   return groups;
 }
 
-/// Moves a kernel from one group to another.
 void put(Group &from, unsigned which, Group &to) {
   to.kernels.push_back(from.kernels[which]);
   to.accesses.push_back(std::move(from.accesses[which]));

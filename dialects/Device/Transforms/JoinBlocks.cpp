@@ -62,7 +62,6 @@ public:
   Joiner(OpBuilder &b, KernelOp kernel)
       : b(b), blocks(*SymExpr::parse(kernel.getBlocks())), maps(kBlocks), loc(kernel.getLoc()) {}
 
-  /// Emits all operations of a block except its terminator.
   void join(Block &from) {
     for (Operation &op : from)
       if (!op.hasTrait<OpTrait::IsTerminator>())
@@ -84,7 +83,6 @@ private:
       maps[k].map(value, of(k));
   }
   Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  /// Returns the k-th of consecutive numbers.
   Value following(Value first, int64_t k) {
     return k ? arith::AddIOp::create(b, loc, first, index(k)) : first;
   }
@@ -299,7 +297,6 @@ void readRuns(scf::ForOp loop) {
   loop.erase();
 }
 
-/// Erases operations without uses.
 void eraseDead(KernelOp kernel) {
   SmallVector<Operation *> list;
   kernel.walk([&](Operation *op) { list.push_back(op); });

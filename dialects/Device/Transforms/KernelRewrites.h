@@ -85,7 +85,6 @@ private:
   mlir::scf::IfOp branch;
 };
 
-/// Returns a name that no array of the program has.
 inline std::string freshArrayName(ProgramOp program, std::string name) {
   while (llvm::is_contained(program.getAllNames(), name))
     name += "_";

@@ -61,7 +61,6 @@ inline mlir::Value getIdleFlag(KernelOp kernel) {
                               : program.getBody().getArgument(found - names.begin());
 }
 
-/// Returns the kernels that raise a flag.
 inline llvm::SetVector<KernelOp> raisersOf(mlir::Value flag) {
   llvm::SetVector<KernelOp> raisers;
   for (mlir::Operation *user : flag.getUsers())

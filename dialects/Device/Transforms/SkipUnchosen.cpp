@@ -238,7 +238,6 @@ private:
     return flags[choice] = flag;
   }
 
-  /// Raises the flag if the stored value is `value`.
   void raise(Value flag, Value stored, int64_t value) {
     Location loc = stored.getLoc();
     Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stored,
@@ -248,7 +247,6 @@ private:
     RaiseOp::create(b, loc, flag);
   }
 
-  /// Does so for each element of a run.
   void raise(Value flag, StoreRunOp run, int64_t value) {
     Location loc = run.getLoc();
     int64_t length = cast<MemRefType>(run.getBuffer().getType()).getShape().back();
@@ -264,7 +262,6 @@ private:
     }
   }
 
-  /// Ends the kernel's blocks if the flag is 0.
   void exit(Value flag, KernelOp kernel) {
     Location loc = kernel.getLoc();
     b.setInsertionPointToStart(&kernel.getBody().front());

@@ -33,7 +33,6 @@ SymExpr getSymExpr(mlir::StringAttr text);
 WithinAttr getWithin(mlir::Operation *kernel, unsigned result);
 /// Checks such a kernel: one tolerance or unit per result, and tolerances only for floats.
 mlir::LogicalResult verifyWithin(mlir::Operation *kernel, llvm::StringRef rule);
-/// Returns the number of operands of a scalar function.
 unsigned getArity(ScalarFn fn);
 } // namespace moa
 

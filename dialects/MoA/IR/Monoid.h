@@ -17,7 +17,6 @@ namespace moa {
 mlir::TypedAttr getIdentity(Monoid monoid, mlir::Type type);
 /// Returns the identity as a float64 value (booleans as 0 and 1).
 double getIdentityValue(Monoid monoid);
-/// Returns x ⊕ y on float64 values.
 double applyMonoid(Monoid monoid, double x, double y);
 /// Emits x ⊕ y in arith ops on two values of one type.
 mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc, Monoid monoid, mlir::Value x,

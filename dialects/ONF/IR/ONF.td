@@ -181,9 +181,7 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
     unsigned getNumTemporaries() { return getTemporaryNames() ? getTemporaryNames()->size() : 0; }
     bool isInput(unsigned array) { return array < getNumInputs(); }
     bool isTemporary(unsigned array) { return array >= getNumInputs() + getNumOutputs(); }
-    /// Returns the name of an array by the number of its argument.
     ::llvm::StringRef getArrayName(unsigned array);
-    /// Returns the number of the array of this name, if there is one.
     std::optional<unsigned> findArray(::llvm::StringRef name);
     /// Returns the stride of a temporary on an axis, in elements.
     SymExpr getStride(unsigned temporary, unsigned axis);
@@ -241,7 +239,6 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
     OpBuilder<(ins "::mlir::ArrayAttr":$names, "::mlir::ArrayAttr":$extents)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Returns the indices of the axes that a choice names.
     ::llvm::SmallVector<::mlir::Value> getChoiceIndices();
     /// Emits, at the start of the body, the condition that the nest is chosen. Returns null for a
     /// nest without a choice.

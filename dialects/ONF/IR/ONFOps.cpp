@@ -249,7 +249,6 @@ void AccOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName
     nameArguments(region, getNames(), setName);
 }
 
-/// Returns the type of a state's elements.
 static Type elementOf(Type type) {
   auto array = dyn_cast<ArrayType>(type);
   return array ? array.getElementType() : type;

@@ -22,7 +22,6 @@ namespace moa::onf {
 #include "dialects/ONF/Transforms/ONFPasses.h.inc"
 
 namespace {
-/// Returns the condition of a fold's guard, or null.
 Value guardOf(FoldOp fold) {
   auto guards = fold.getBody().getOps<GuardOp>();
   return guards.empty() ? Value() : (*guards.begin()).getCondition();

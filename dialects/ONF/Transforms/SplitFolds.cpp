@@ -254,7 +254,6 @@ SmallVector<Splitter::Read> Splitter::readsOf(ForOp loop) {
   return reads;
 }
 
-/// Loads the state of a part, in its own type.
 Value Splitter::loadPart(unsigned k, ValueRange rows, Value part, ValueRange indices) {
   BlockArgument array = temporaries[k];
   SmallVector<Value> terms(rows);

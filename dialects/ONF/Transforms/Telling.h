@@ -8,7 +8,6 @@
 
 namespace moa::onf {
 
-/// The arrays that a part of a program reads and writes.
 struct ReadAndWritten {
   llvm::DenseSet<mlir::Value> read, written;
 };

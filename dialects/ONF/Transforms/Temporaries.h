@@ -8,7 +8,6 @@ namespace moa::onf {
 
 /// Returns the name of a state in the specification, or else the acc's own name.
 llvm::StringRef nameOf(AccOp acc);
-/// Returns the type of a state's elements.
 mlir::Type elementOf(AccOp acc);
 /// Returns the element type of a temporary that holds values of `type`, or null if none can.
 mlir::Type storedType(mlir::Type type);
@@ -18,7 +17,6 @@ mlir::Type storedType(mlir::Type type);
 mlir::BlockArgument addTemporary(KernelOp kernel, llvm::StringRef wish,
                                  llvm::ArrayRef<SymExpr> shape, mlir::Type element,
                                  mlir::Location loc);
-/// Returns the strides of an array's axes, as coefficients of its indices.
 mlir::ArrayAttr stridesOf(KernelOp kernel, mlir::BlockArgument array);
 
 /// Stores a value at one index per axis, in the array's type for it (`storedType`).

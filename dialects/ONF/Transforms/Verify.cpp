@@ -81,7 +81,6 @@ private:
     return success();
   }
 
-  /// Returns the top-level nest that contains an operation.
   Operation *getNest(Operation *op) { return kernel.getBody().front().findAncestorOpInBlock(*op); }
 
   /// O7: only nests after the one that stores a temporary load it or are chosen by it.
