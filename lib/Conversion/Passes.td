@@ -5,12 +5,12 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
-  let summary = "ψ-reduction: push indexing inward until it stands on inputs only";
+  let summary = "ψ-reduction: push indexing inward until only inputs are indexed";
   let description = [{
-    Every `moa.kernel` becomes a `dnf.kernel` with one definition per output, whose
-    element at an index is ψ of the returned array there. The laws P1, P2, … of
-    docs/Spec.md, one per operator, push ψ inward until it stands on inputs; the laws
-    A1 to A6 move absent elements to the ranges of reductions and to outputs.
+    Every `moa.kernel` becomes a `dnf.kernel` with one definition per output: its element at an
+    index is ψ of the returned array there. The laws P1, P2, … of docs/Spec.md, one per operator,
+    push ψ inward to the inputs. The laws A1 to A7 move absent elements to the ranges of reductions
+    and to outputs.
 
         %1 = moa.transpose %0 perm [1, 0]        // i ψ transpose(A) = i' ψ A (P10)
         moa.return %1
@@ -23,17 +23,16 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
           dnf.yield %0 : f32
         }
 
-    Arrays that are used more than once, or reduced and then broadcast, become lets
-    (P15), so that sharing is kept; a let is a function of its indices, never storage.
+    Arrays that are used more than once, or reduced and then broadcast, become lets (P15), which
+    keeps sharing. A let is a function of its indices, without storage.
 
-    **Requires** the contract of `moa-verify`. **Establishes** that of `dnf-verify`; the
-    text does not depend on the order in which laws are tried. **Numerics**: exact.
-    **Cost**: at every ψ one law applies and removes one operator; linear in the number
-    of operators per use.
+    **Requires** the contract of `moa-verify`. **Establishes** that of `dnf-verify`; the text does
+    not depend on the order in which laws are tried. **Numerics**: exact. **Cost**: at every ψ one
+    law applies and removes one operator; linear in the number of operators per use.
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
-               "Laws not to apply, for tests; what one of them would have removed is an error">,
+               "Laws not to apply, for tests; an operator left over is an error">,
     Option<"seed", "seed", "unsigned", "0",
            "Shuffle the order of the laws, for the test of confluence">
   ];
@@ -42,44 +41,47 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
 }
 
 def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
-  let summary = "Fuse reductions into folds by the rules R0-R7, and make addresses of ψ";
+  let summary = "Fuse reductions into folds by the rules R0-R7, and turn ψ into addresses";
   let description = [{
-    Every `dnf.kernel` becomes an `onf.kernel`: outputs over the same extents share a
-    nest of rows, the reductions that a row needs become states of folds, in as few
-    passes over a range as the rules of docs/Spec.md, section 6, allow, and ψ on an input
-    becomes a load at base + Σ stride · index.
+    Every `dnf.kernel` becomes an `onf.kernel`. Outputs over the same extents share a nest of rows.
+    The reductions of a row become states of folds, in as few passes over a range as the rules of
+    docs/Spec.md, section 6, allow. ψ on an input becomes a load at base + Σ stride · index.
 
         m(n)   = max{k<M} S(n, k)
         l[n]   = Σ{k<M} exp(S(n, k) − m(n))
 
-    becomes
+    becomes the online softmax
 
         for n < N:
           fold k < M:
             m ← max(m, S)
-            l ← l·exp(m⁻ − m) + exp(S − m)       // R2 pairs them, R3 repairs l
+            l ← l·exp(m⁻ − m) + exp(S − m)       // R2 pairs them, R3 rescales l
           l@(n·l.s0) = l
 
-    A sum of products that mix an element with results over the range comes apart by R6,
-    measured from the row's first element. A sum of sums is read off a state that carries the
-    inner axis, by R5, behind the fold that has this state. A reduction that cannot share a pass takes another one, and a remark names the
-    subterm that keeps it from it.
+    A reduction that cannot share a pass takes another one, and a remark names the subterm that
+    prevents it. Further rules:
 
-    R7 stores a reduction inside another one in a nest of its own if rows share it. For example, Σᵢ exp(sᵢⱼ − mᵢ)
-    reads the stored mᵢ = maxⱼ sᵢⱼ. A product of three matrices is reassociated first if that takes fewer
-    multiply-adds (R5). A long sum is stored in parts of its range (R4).
+    - R4: a long sum is stored in parts of its range.
+    - R5: a product of three matrices is reassociated first if that takes fewer multiply-adds. A sum
+      of sums is computed after a fold with a state that carries the inner axis.
+    - R6: a sum of products that mix an element with results over the range is separated, relative
+      to the row's first element.
+    - R7: a reduction inside another one is stored by a nest of its own if rows share it. For
+      example, Σᵢ exp(sᵢⱼ − mᵢ) reads the stored mᵢ = maxⱼ sᵢⱼ.
 
     **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
-    **Numerics**: reassociating. R3 rescales partial sums by factors within 1. The parts
-    of an operand that R0 takes apart are not rounded to its type. R1 moves factors out of
-    sums and assumes that what is left neither overflows nor underflows where the sum as
-    written would not. It does so for constants, run-time scalars, elements of inputs and
-    results of sums and products, and for maxima and minima over the same range that R3
-    cannot repair inside. Other factors made of maxima and minima stay, and so does every
-    earlier result beside a factor that occurs twice. **Cost**: quadratic in the number of
-    reductions of a row, linear in the size of their terms. What is written down may grow
-    exponentially with the levels of a chain of cascades; a nest that takes more than `most-ops` operations, and
-    more than eight for each of dnf's, is refused at the reduction that is written out most often.
+
+    **Numerics**: reassociating. R3 rescales partial sums by factors within 1. The parts of an
+    operand that R0 separates are not rounded to its type. R1 moves factors out of sums. It assumes
+    that the remaining sum neither overflows nor underflows if the original sum does not. It moves
+    constants, run-time scalars, elements of inputs, results of sums and products, and maxima and
+    minima over the same range that R3 cannot repair inside. Other factors made of maxima and minima
+    stay, and so do all earlier results if a factor occurs twice.
+
+    **Cost**: quadratic in the number of reductions of a row, linear in the size of their terms. The
+    code may grow exponentially with the length of a chain of cascades. So a nest of more than
+    `most-ops` operations, and more than eight for each of dnf's, is refused. The error is at the
+    reduction with the most copies.
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
@@ -92,10 +94,10 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
 }
 
 def OrderRows : Pass<"onf-order-rows", "::mlir::ModuleOp"> {
-  let summary = "Put the axis of a nest last whose rows share the operands of contractions";
+  let summary = "Make the axis whose rows share contraction operands the last axis of its nest";
   let description = [{
-    Every target takes the last axis of a nest for the rows of a tile. Of each nest that
-    is not lifted, the axis whose rows share most operands of contractions comes last.
+    Every target takes the last axis of a nest as the rows of a tile (the M axis). In each nest
+    without `lift`, the axis whose rows share most operands of contractions moves last.
 
         onf.for ["n", "h"] in ["N", "H"] { … K@(h·K.s1 + m·K.s2 + …) … }
 
@@ -104,17 +106,17 @@ def OrderRows : Pass<"onf-order-rows", "::mlir::ModuleOp"> {
         onf.for ["h", "n"] in ["H", "N"] { … }        // rows n share the keys of a head
 
     **Requires** the onf contract. **Establishes** nothing more; nests with a `lift` stay.
-    **Numerics**: exact, the iterations of a nest are independent. **Cost**: linear in the
-    loads times the axes.
+    **Numerics**: exact, the iterations of a nest are independent. **Cost**: linear in the loads
+    times the axes.
   }];
 }
 
 def BlockColumns : Pass<"onf-block-columns", "::mlir::ModuleOp"> {
   let summary = "Order the axes of nests whose sums run in blocks of columns on a CPU";
   let description = [{
-    A row carries the sums of its columns if their number is known and small. Of other nests whose
-    sums are products of an element of the row and one of the column, this pass puts the axis of
-    the columns last but one and that of the rows last:
+    A row carries the sums of its columns if their number is known and small. In other nests whose
+    sums are products of an element of the row and one of the column, this pass puts the axis of the
+    columns second to last and that of the rows last:
 
         onf.for ["i", "c"] in ["N", "M"] { … A@(i·A.s0 + k·A.s1) · B@(k·B.s0 + c·B.s1) … }
 
@@ -122,22 +124,23 @@ def BlockColumns : Pass<"onf-block-columns", "::mlir::ModuleOp"> {
 
         onf.for ["c", "i"] in ["M", "N"] attributes {moa.columns = 128} { … }
 
-    The lowering then factors c = c₀ + d with d < 128, and lets the row carry d, as it would a short
-    axis: every element of a block is read once for all rows of a tile. The last block has fewer
-    columns. For example, `C = A +.* B` with a run-time number of columns is a blocked matrix product.
+    The lowering then blocks the columns: c = c₀ + d with d < 128. A row carries d like a short
+    axis, so every element of a block is read once for all rows of a tile. The last block has fewer
+    columns. For example, `C = A +.* B` with a run-time number of columns is a blocked matrix
+    product.
 
     **Requires** the onf contract, nests without `lift`. **Establishes** the hint `moa.columns`.
-    **Numerics**: exact, the iterations of a nest are independent; long sums are compensated as those
-    of one column are. **Cost**: plans each fold of a nest once per axis.
+    **Numerics**: exact, the iterations of a nest are independent; long sums are compensated as
+    those of one column are. **Cost**: plans each fold of a nest once per axis.
   }];
 }
 
 def OrderProducts : Pass<"onf-order-products", "::mlir::ModuleOp"> {
-  let summary = "Put the axes of a nest last that are columns and rows of a product of warps";
+  let summary = "Make the rows and columns of a matrix product the last two axes of its nest";
   let description = [{
-    A nest whose one fold sums up products x(i, k) · y(c, k) of 16-bit operands for two of its axes
-    runs on the tensor cores of single warps, if these axes are its last two. Of other nests one axis
-    moves last, if the nest then has this form:
+    A nest whose one fold sums up products x(i, k) · y(c, k) of 16-bit operands runs on mma.sync if
+    i and c are its last two axes. In other nests this pass moves one axis last if the nest then has
+    this form:
 
         onf.for ["i", "h", "c"] in ["N", "H", "M"] { … Q@(i·Q.s0 + h·Q.s1 + k) · K@(h·K.s0 + c·K.s1 + k) … }
 
@@ -152,10 +155,10 @@ def OrderProducts : Pass<"onf-order-products", "::mlir::ModuleOp"> {
 }
 
 def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
-  let summary = "Lower onf kernels to vector code over their rows";
+  let summary = "Lower onf kernels to vector code for a CPU";
   let description = [{
-    Every nest becomes two functions over scf, arith, math, vector and llvm memory
-    operations (NAME is the kernel's, k counts its nests):
+    Every nest becomes two functions in operations of scf, arith, math, vector and llvm. NAME is the
+    kernel's name, k counts its nests:
 
         onf.for ["h", "n"] in ["H", "N"] lift […] { onf.fold "m" in "M" … }
 
@@ -164,53 +167,64 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
         func @NAME_nest<k>(%args: !llvm.ptr, %scratch: !llvm.ptr, %begin: i64, %end: i64)
         func @NAME_tasks<k>(%args: !llvm.ptr) -> i64
 
-    The first runs the tasks begin ≤ t < end. Lanes run over rows, so that one state per
-    row is one vector. `scratch` is aligned to 64 bytes and holds `moa.scratch_bytes`
-    bytes (an attribute of the module) for each concurrent call; `moa.nests` counts nests.
-    A nest whose first fold is split over cores (rule R4) is two: in the first, where its rows
-    are one tile, a task is one part of the range and leaves its states in the workspace, for
-    which `NAME_shared<k>` gives the bytes; the second merges them and stores. `moa.shared`
-    lists these bytes as polynomials. `moa.telling` lists the numbers of nests that only `NAME_shown` runs.
+    The first one runs the tasks begin ≤ t < end; the second one returns the number of tasks. Lanes
+    are rows, so one state of all rows is one vector.
 
-    Sums Σ_k x(i, k)·y(j, k) of elements of i8 are contractions like those of floats, exact as integers. With `byte-dots` a lane
-    holds four consecutive elements of a row and the key's four are broadcast, 128 larger and so without a sign, as
-    `vpdpbusd` wants it; sums start at −128·Σ_k x(i, k), up to 131,071 terms. Without, they are of f32, up to 1,024 terms, the most
-    that it holds exactly. Other sums of integers are added one by one.
+    - `scratch` is aligned to 64 bytes and has `moa.scratch_bytes` bytes (an attribute of the
+      module) for each concurrent call. `moa.nests` is the number of nests.
+    - If the first fold of a nest is split over cores (rule R4), there are two nests. In the first
+      one, if the rows are one tile, a task is one part of the range and stores its states in the
+      workspace. The second one merges them and stores the results. `NAME_shared<k>` returns the
+      bytes of the workspace; `moa.shared` lists them as polynomials.
+    - `moa.telling` lists the numbers of nests that only `NAME_shown` runs.
 
-    f32 sums of products may use `bf16-dots` if their factors are bf16 or are rounded to it.
+    **Products of i8.** Sums Σ_k x(i, k)·y(j, k) of i8 elements are exact integer contractions. With
+    `byte-dots` a lane holds four consecutive elements of a row. The key's four elements are
+    broadcast, with 128 added, because `vpdpbusd` needs one unsigned operand. Sums start at −128·Σ_k
+    x(i, k) and have up to 131,071 terms. Without `byte-dots` they are f32 sums of up to 1,024
+    terms, which f32 holds exactly. Other integer sums are added one by one.
 
-    - `pairs`: a lane holds two consecutive elements of a row and the key's two are broadcast. `vdpbf16ps` adds both products.
-    - `tiles` (512-bit vectors): `tdpbf16ps` multiplies 16 keys by 16 rows over 32 indices, in two by two tiles of sums.
+    **Products of bf16.** f32 sums of products may use `bf16-dots` if their factors are bf16 or are
+    rounded to it.
 
-    Operands of a sum over keys are packed in pairs of keys. Subnormal operands, products and sums count as 0.
+    - `pairs`: a lane holds two consecutive elements of a row and the key's two are broadcast.
+      `vdpbf16ps` adds both products.
+    - `tiles` (512-bit vectors): `tdpbf16ps` multiplies 16 keys by 16 rows over 32 indices, in 2 × 2
+      tiles of sums.
 
-    A sum must have the same bits wherever it is recomputed. So these sums use multiply-adds instead: one that a fold elsewhere
-    may compute too, from the same arrays, and one that the guard of a fold may compute too, as guards are evaluated on their own.
-    The attribute `moa.alone` of an `onf.acc` overrides this test, on copies too. Passes that spend accuracy set it for the
-    unmodified nest. A sum that a plan rounds to bf16 counts as alone.
+    Operands of a sum over keys are packed in pairs of keys. Subnormal operands, products and sums
+    count as 0.
 
-    **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
-    operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced
-    index, 256 or the cache tile; sums of blocks are compensated, except those of states
-    with axes in blocked folds, so that the relative error of a sum of terms of one sign is
-    at most that of one block, or of one block and n / block additions. Everything else is
-    evaluated as written. **Cost**: linear in the kernel times the registers of a tile.
+    A sum must have the same bits wherever it is recomputed. So a sum uses multiply-adds instead if
+    another fold, or the guard of a fold, may compute it too from the same arrays. (Guards are
+    evaluated separately.) The attribute `moa.alone` of an `onf.acc` overrides this test, also on
+    copies. Passes that spend accuracy set it for the unmodified nest. A sum that a plan rounds to
+    bf16 counts as not recomputed.
+
+    **Requires** the onf contract, lifted or not. **Establishes** the functions above; no operation
+    of onf is left.
+
+    **Numerics**: sums are reassociated by blocks of the reduced index, 256 or the cache tile. Sums
+    of blocks are compensated, except for states with axes in blocked folds. So the relative error
+    of a sum of terms of one sign is at most that of one block, or of one block and n / block
+    additions. Everything else is evaluated as specified. **Cost**: linear in the kernel times the
+    registers of a tile.
   }];
   let options = [
     Option<"vectorsPerTile", "vectors-per-tile", "int64_t", "6",
-           "Vectors of rows per task where a nest is not lifted">,
+           "Vectors of rows per task of a nest without lift">,
     Option<"vectorBits", "vector-bits", "int64_t", "512",
-           "Bits of a vector where a nest is not lifted">,
+           "Bits of a vector of a nest without lift">,
     Option<"blocks", "blocks", "bool", "true",
-           "Run folds in blocks where their form allows it">,
+           "Run folds in blocks if their form allows it">,
     Option<"byteDots", "byte-dots", "bool", "false",
-           "Sum up products of i8 by dot products of four bytes, which AVX512-VNNI and AVX-VNNI have">,
+           "Sum up products of i8 by dot products of four bytes (AVX512-VNNI, AVX-VNNI)">,
     Option<"bf16Dots", "bf16-dots", "::moa::Bf16Dots", "::moa::Bf16Dots::none",
            "Sum up products of bf16 by instructions for them",
            [{::llvm::cl::values(
              clEnumValN(::moa::Bf16Dots::none, "none", "widen them to f32"),
-             clEnumValN(::moa::Bf16Dots::pairs, "pairs", "two at a time, which AVX512-BF16 has"),
-             clEnumValN(::moa::Bf16Dots::tiles, "tiles", "tiles of 16 by 32, which AMX-BF16 has"))}]>
+             clEnumValN(::moa::Bf16Dots::pairs, "pairs", "two at a time (AVX512-BF16)"),
+             clEnumValN(::moa::Bf16Dots::tiles, "tiles", "tiles of 16 by 32 (AMX-BF16)"))}]>
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -221,11 +235,10 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
 def ExpandMath : Pass<"moa-expand-math"> {
   let summary = "Expand exponentials and other elementary functions";
   let description = [{
-    Exponentials and tanh of f32 and f64, as scalars or vectors, become polynomials;
-    then follows what MLIR's own expansions cover to 2 ulp (logarithms of f32), functions
-    of 16-bit floats in f32, floored divisions, and bfloat16 conversions as integer
-    operations: not every x86 has instructions for them, and library calls in their place
-    are not everywhere linked.
+    Exponentials and tanh of f32 and f64, as scalars or vectors, become polynomials. MLIR's own
+    expansions, of up to 2 ulp, then cover logarithms of f32, functions of 16-bit floats in f32, and
+    floored divisions. Conversions of bfloat16 become integer operations. Not every x86 has
+    instructions for these conversions, and a library with them may not be linked.
 
         %y = math.exp %x : vector<16xf32>
 
@@ -234,19 +247,20 @@ def ExpandMath : Pass<"moa-expand-math"> {
         2^k · p(r), with k = round(x · log2 e) and r = x − k · ln 2 in two parts
 
     **Requires** nothing. **Establishes** that the named functions are gone. **Numerics**:
-    approximate, within 1 ulp (f32 exponentials) and 2 ulp (others); infinities, NaN,
-    overflow and gradual underflow as in C. **Cost**: linear.
+    approximate, within 1 ulp (f32 exponentials) and 2 ulp (others); infinities, NaN, overflow and
+    gradual underflow as in C. **Cost**: linear.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
 def SeparateColumns : Pass<"onf-separate-columns", "::mlir::ModuleOp"> {
-  let summary = "Make a nest of a loop over columns whose sums of products tensor cores take";
+  let summary = "Turn a loop over columns with matrix products into a nest of its own";
   let description = [{
-    A nest of rows may sum up products again for each of the columns of a result, whose number only
-    the run knows. With the loop as a nest of its own the rest of the row runs by tiles, and the
-    products run on tensor cores:
+    A nest of rows may contain a loop over the columns of a result, whose number is known only at
+    run time, and recompute sums of products for each column. As a nest of its own, such a loop runs
+    on tensor cores, and the rest of the nest runs by tiles. For example, this returns attention
+    weights as a second result:
 
         onf.for ["n"] in ["N"] {
           %m = onf.fold "j" in "M" … max …
@@ -258,21 +272,24 @@ def SeparateColumns : Pass<"onf-separate-columns", "::mlir::ModuleOp"> {
         onf.for ["n"] in ["N"] { %m = onf.fold …, T[n] = %m }
         onf.for ["n", "k"] in ["N", "M"] { %s = …, P[n, k] = exp(%s − T[n]) }
 
-    A loop that compares its sums stays, as sums of two nests may differ in their last bits.
+    A loop that compares its sums stays, because sums of two nests may differ in their last bits.
 
-    **Requires** the onf contract. **Establishes** nothing more. **Numerics**: exact, temporaries hold
-    values in their own type. **Cost**: a temporary for each value that follows from a fold and that
-    the loop reads.
+    **Requires** the onf contract. **Establishes** nothing more. **Numerics**: exact, temporaries
+    hold values in their own type. **Cost**: a temporary for each value that depends on a fold and
+    that the loop reads.
   }];
 }
 
 def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
-  let summary = "Move other folds, and computed operands, out of nests that tensor cores take";
+  let summary = "Move other folds and computed operands out of nests that run on tensor cores";
   let description = [{
-    Tensor cores take a nest with one fold over keys, whose operands stand in arrays. This pass moves the rest to other nests:
+    Tensor cores take a nest with one fold over keys whose operands are arrays. This pass moves
+    everything else to other nests (loop fission):
 
-    - Folds that do not read the fold over keys move to a nest before. For example, the norm of a row.
-    - If all other folds read the fold over keys, that fold moves itself. Temporaries hold the states that are read later.
+    - Folds that do not read the fold over keys move to an earlier nest. For example, the norm of a
+      row.
+    - If all other folds read the fold over keys, that fold moves instead. Temporaries hold the
+      states that are read later.
     - A fold that gives a value per key, which every row would recompute, is stored.
     - An operand that is computed and rounded is stored. For example, `bf16(K·e)`.
 
@@ -300,27 +317,35 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
             …
           O[b, n, d] = o[d]/l
 
-    Without `tiles`, only folds that read no sum of products move. An operand is stored only if the nest then runs by tiles.
-    With `tiles`, the other folds move too, if all nests with sums of products then run by tiles. Otherwise the same sum,
-    computed by tiles and without, would differ in its last bits, which a comparison may see.
+    Without `tiles`, only folds that read no sum of products move. An operand is stored only if the
+    nest then runs by tiles. With `tiles`, the other folds move too, if all nests with sums of
+    products then run by tiles. Otherwise one sum, computed with and without tiles, would differ in
+    its last bits, which a comparison may see.
 
-    In nests that run by tiles, or may do so in fewer bits (`plans`), two more things are stored: folds that give a value per
-    key, and reciprocals of divisors that the row or the key alone decides. A quotient becomes a product with the
-    reciprocal, unless another nest reads what follows or it may jump. Comparisons with finite numbers, integers and user
-    monoids jump.
+    In nests that run by tiles, or may do so in fewer bits (`plans`), two more things are stored.
+    These are folds that give a value per key, and reciprocals of divisors that depend on the row or
+    the key alone. A quotient becomes a product with the reciprocal, unless another nest reads a
+    value computed from it, or such a value may jump. Comparisons with finite numbers, integers and
+    user monoids jump.
 
-    An array has the axes that its value depends on. If a value depends on an index only by a quotient, the quotient is the
-    axis. For example, heads that share keys have one axis of groups. If all readers first compute the same of a state and
-    array elements, for example a[i, d] + o[d], that value is stored instead of the state. A value is stored only if all its
-    reads are in bounds at all indices, whatever conditions surround it.
+    An array has the axes that its value depends on. If a value depends on an index only by a
+    quotient, the quotient is the axis. For example, heads that share keys have one axis of groups.
+    If all readers first combine a state with the same array elements, for example a[i, d] + o[d],
+    that value is stored instead of the state. A value is stored only if all its reads are in bounds
+    at all indices, even without the surrounding conditions.
 
-    The pass keeps nests with a choice, nests that run by tiles already (except for values per key), and folds with a state
-    that no temporary holds or that is not read element by element.
+    The pass keeps nests with a choice, nests that run by tiles already (except for values per key),
+    and folds with a state that no temporary holds or that is not read element by element.
 
-    **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact without `tiles`, as what is
-    stored has the type in which it is used; with it such quotients are off by less than two units of the last place, where
-    divisors and their reciprocals are normal numbers (of a divisor below 2⁻¹²⁸ the reciprocal is infinite). **Cost**: copies of
-    the kernel; a launch for each nest, and what it stores of memory, once written and read, also where rows are few.
+    **Requires** the onf contract, no lifts. **Establishes** nothing further.
+
+    **Numerics**: exact without `tiles`: a stored value has the type in which it is used. With
+    `tiles`, quotients by a stored reciprocal are off by less than two units of the last place, if
+    divisors and their reciprocals are normal numbers (the reciprocal of a divisor below 2⁻¹²⁸ is
+    infinite).
+
+    **Cost**: copies of the kernel; a launch for each nest; and its stores, written and read once,
+    even if rows are few.
   }];
   let options = [Option<"forTiles", "tiles", "bool", "false", "For a GPU whose tensor cores take tiles">,
                  Option<"forPlans", "plans", "bool", "false", "Kernels with tolerances may run by tiles in fewer bits">];
@@ -328,11 +353,11 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
 }
 
 def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
-  let summary = "Compute in the row what it would load from a temporary";
+  let summary = "Prologue fusion: recompute a temporary in the tile kernel that reads it";
   let description = [{
-    If a kernel of tiles reads a temporary that an earlier nest computed for the same rows, it recomputes that contraction
-    before its loop over tiles. The temporary must have one load, and the kernel must still run by tiles
-    (docs/Architecture.md). For example:
+    If a tile kernel reads a temporary that an earlier nest computed for the same rows, it
+    recomputes that contraction in its prologue, before its loop over tiles. The temporary must have
+    one load, and the kernel must still run by tiles (docs/Architecture.md). For example:
 
         for b < B, block < (N + 63)/64, n < 64:
           fold k < 64 where N > block·64 + n:
@@ -349,18 +374,19 @@ def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
           fold m < M where m ≥ ⌊n/128⌋·128 and m ≤ n: o[d<64] ← o + (Σ Q·K)·V
           O[n, d] = t[d] + o[d]
 
-    **Requires** the onf contract, no lifts. **Establishes** nothing further: other kernels stay as they are.
-    **Numerics**: exact; what was stored had the type in which it is used. **Cost**: a copy of the kernel for each
-    temporary.
+    **Requires** the onf contract, no lifts. **Establishes** nothing further: other kernels stay
+    unchanged. **Numerics**: exact; the stored value had the type in which it is used. **Cost**: a
+    copy of the kernel for each temporary.
   }];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
-  let summary = "Read an array where it stands, not a copy of some of its rows";
+  let summary = "Read an array directly instead of a copy of some of its rows";
   let description = [{
-    Index composition, the psi reduction of the Mathematics of Arrays (L. Mullin, A Mathematics of Arrays, 1988): where
-    T[i] = A[f(i)], T[e] = A[f(e)]. With f an index, or a multiple of one, along each axis,
+    Copy elimination by index composition, the psi reduction of the Mathematics of Arrays (L.
+    Mullin, A Mathematics of Arrays, 1988): if T[i] = A[f(i)], then T[e] = A[f(e)]. Along each axis
+    f is the index or a multiple of it.
 
         for h < H, i < 1024:
           for d < 64: T[h, i, d] = A[h, ⌊M/1024⌋·i, d]
@@ -372,26 +398,37 @@ def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
         for h < H, n < N:
           fold m < 1024: … A[h, ⌊M/1024⌋·m, d] …
 
-    where A is an input, or another temporary, of the same type; the last axis is read whole; every nest that reads T
-    is chosen, and launched, only where the one that stores it is (`moa.runs`), as elsewhere there may be no such
-    element of A; and no nest that runs by tiles would run without. Copies at other indices, as of a sample's rows, are
-    kept, and so are those of the first indices of a longer axis: behind them a tile has zeros. The copy engine then has
-    to take A as it took T.
+    A copy is removed if all of these hold:
 
-    **Requires** the onf contract, no lifts. **Establishes** the onf contract; the workspace has no such array.
-    **Numerics**: exact. **Cost**: a copy of the kernel for each such temporary; what is read several times is read at the
-    caller's strides.
+    - A is an input or another temporary, of the same type.
+    - The last axis is read whole.
+    - Every nest that reads T is chosen, and launched, only if the nest that stores T is
+      (`moa.runs`). Otherwise the element of A may not exist.
+    - A nest that runs by tiles still does.
+
+    Copies at other indices, such as the rows of a sample, are kept. So are copies of the first
+    indices of a longer axis, because a tile has zeros after them. The copy engine must then be able
+    to read A, as it could read T.
+
+    **Requires** the onf contract, no lifts. **Establishes** the onf contract; the workspace has no
+    such array. **Numerics**: exact. **Cost**: a copy of the kernel for each such temporary;
+    elements that are read several times are read at the caller's strides.
   }];
   let dependentDialects = ["::moa::onf::ONFDialect"];
 }
 
 def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
-  let summary = "Factor the axes of nests and folds and bind the factors to a GPU";
+  let summary = "Tile the axes of nests and folds and bind the factors to a GPU";
   let description = [{
-    Axes are bound to blocks, warpgroups, warps, registers, lanes and stages where the
-    fold is a chain of contractions that the tensor cores take, to blocks, warps and lanes where
-    folds and loops run along the last axis of what they read or store, to blocks and threads
-    elsewhere; a remark, or a warning for products of 16-bit operands, says why.
+    Axes are bound to
+
+    - blocks, warpgroups, warps, registers, lanes and stages, if the fold is a chain of contractions
+      that tensor cores take;
+    - blocks, warps and lanes, if folds and loops run along the last axis of the arrays that they
+      access;
+    - blocks and threads otherwise. A remark says why, or a warning for products of 16-bit operands.
+
+    For example:
 
         onf.for ["h", "i"] in ["H", "N"] { onf.fold "j" in "M" … }
 
@@ -402,16 +439,16 @@ def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
             pipeline <consumer = 240, producer = 24, …> {
           onf.fold "j" in "M" lift <sequential: 0, stage: 2, shared: 128> … }
 
-    **Requires** the onf contract. **Establishes** a lift on every nest and on the folds in
-    it. **Numerics**: reassociates folds (rule R4) by tiles whose boundaries depend on the
-    index alone. **Cost**: a hundred evaluations of a formula per nest.
+    **Requires** the onf contract. **Establishes** a lift on every nest and on the folds in it.
+    **Numerics**: reassociates folds (rule R4) by tiles whose boundaries depend on the index alone.
+    **Cost**: a hundred evaluations of a formula per nest.
   }];
   let options = [
     Option<"machine", "machine", "std::string", "\"h200\"",
            "A known GPU, its architecture, or the path of a description">,
     Option<"schedule", "schedule", "std::string", "\"\"",
            "Path of a schedule to use instead of the cost model's">,
-    Option<"rank", "rank", "bool", "false", "Print what the cost model says of every shape">,
+    Option<"rank", "rank", "bool", "false", "Print the cost model's estimate of every shape">,
     Option<"print", "print", "bool", "false", "Print the schedule as JSON">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect"];
@@ -429,15 +466,16 @@ def ConvertONFToDevice : Pass<"convert-onf-to-device", "::mlir::ModuleOp"> {
         device.kernel @NAME blocks "(N + 127)/128" threads 128 {
           %block = device.block   %thread = device.thread   … }
 
-    A nest bound to threads runs one row per thread; one bound to warpgroups becomes a
-    producer that copies tiles and consumers that contract them (docs/Architecture.md).
+    A nest bound to threads runs one row per thread. A nest bound to warpgroups becomes a
+    warp-specialised kernel: a producer copies tiles, consumers contract them
+    (docs/Architecture.md).
 
     **Requires** the onf contract, bound to a GPU by `onf-lift-gpu`, with the intervals of
-    `onf-derive-intervals` where there are any, and constant extents of carried axes.
-    **Establishes** the contract of `device-verify`. **Numerics**: the values of onf in the
-    types it names; sums in ascending order, a product that is added to a sum in one
-    rounding; in kernels of tiles, exponentials, hyperbolic tangents and powers by whole numbers of f32 by the
-    hardware's approximations. **Cost**: linear in the kernel.
+    `onf-derive-intervals` if there are any, and constant extents of carried axes. **Establishes**
+    the contract of `device-verify`. **Numerics**: the values of onf in the types it names. Sums are
+    in ascending order, and a product that is added to a sum is fused (FMA). In kernels of tiles,
+    f32 exponentials, hyperbolic tangents and powers by whole numbers use the hardware's
+    approximations. **Cost**: linear in the kernel.
   }];
   let dependentDialects = ["::moa::device::DeviceDialect", "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -447,10 +485,10 @@ def ConvertONFToDevice : Pass<"convert-onf-to-device", "::mlir::ModuleOp"> {
 def ConvertDeviceToNVVM : Pass<"convert-device-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Lower GPU programs to functions in nvvm, llvm, scf and arith";
   let description = [{
-    Every `device.kernel` becomes an `llvm.func` that is an nvvm kernel; its program
-    disappears. A fragment becomes its registers, one value each, those of 16-bit floats in
-    pairs; rings and barriers become addresses in shared memory; what NVVM has no op for is
-    inline assembly.
+    Every `device.kernel` becomes an `llvm.func` that is an nvvm kernel; its program disappears. A
+    fragment becomes its registers, one value each; 16-bit floats become one value per pair. Rings
+    and barriers become addresses in shared memory. Operations that NVVM does not have become inline
+    assembly.
 
         device.arrive %empty[%s] : <2, 8>
 
@@ -458,11 +496,10 @@ def ConvertDeviceToNVVM : Pass<"convert-device-to-nvvm", "::mlir::ModuleOp"> {
 
         llvm.inline_asm "…@p mbarrier.arrive.shared::cta.b64 _, [$1];…" %lane, %address
 
-    **Requires** the contract of `device-verify`. **Establishes** functions in arith, math,
-    scf, nvvm and llvm whose parameters are those of moa::gpu::Launch, in its order.
-    **Numerics**: exact; every operation has the rounding of the device level, and
-    reductions its order. Elementary functions are calls of CUDA's libdevice. **Cost**:
-    linear in the registers of the fragments.
+    **Requires** the contract of `device-verify`. **Establishes** functions in arith, math, scf,
+    nvvm and llvm whose parameters are those of moa::gpu::Launch, in its order. **Numerics**: exact;
+    every operation has the rounding of the device level, and reductions have its order. Elementary
+    functions are calls of CUDA's libdevice. **Cost**: linear in the registers of the fragments.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
@@ -472,7 +509,7 @@ def ConvertDeviceToNVVM : Pass<"convert-device-to-nvvm", "::mlir::ModuleOp"> {
 def ConvertGPUFunctionsToLLVM : Pass<"convert-gpu-functions-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Lower scalar code and control flow of GPU functions to llvm";
   let description = [{
-    An operation of arith or math becomes one of llvm, a branch or a loop its blocks.
+    Each operation of arith or math becomes one of llvm; a branch or loop becomes basic blocks.
 
         %r = scf.if %c -> (f32) { scf.yield %x : f32 } else { scf.yield %y : f32 }
         %s = arith.addf %r, %z : f32
@@ -482,9 +519,9 @@ def ConvertGPUFunctionsToLLVM : Pass<"convert-gpu-functions-to-llvm", "::mlir::M
         llvm.cond_br %c, ^1, ^2   ^1: llvm.br ^3(%x)   ^2: llvm.br ^3(%y)
         ^3(%r: f32): %s = llvm.fadd %r, %z : f32
 
-    **Requires** the result of `convert-device-to-nvvm`. **Establishes** functions in llvm
-    and nvvm alone. **Numerics**: exact. **Cost**: one walk; operations without an equal in
-    llvm go through MLIR's conversions, which take several times as long.
+    **Requires** the result of `convert-device-to-nvvm`. **Establishes** functions in llvm and nvvm
+    alone. **Numerics**: exact. **Cost**: one walk. Operations without an equivalent in llvm go
+    through MLIR's conversions, which take several times as long.
   }];
   let dependentDialects = ["::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect"];
 }

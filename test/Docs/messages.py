@@ -27,7 +27,7 @@ AREAS = {
 SUFFIXES = {".mlir", ".moa", ".test", ".cpp", ".py", ".txt"}
 # Guards that no input reaches, and why.
 UNREACHED = {
-    "a warp's registers hold other rows, columns or k of one than of another":
+    "a warp's registers hold different rows, columns or k in different operands":
         "layouts of equal extents whose warps start alike hold the same elements",
     "expected an array expression": "the parser and the resolver leave none of these",
     ": the input could not be read": "whatever ends the reading has said why",

@@ -8,7 +8,8 @@ using namespace mlir;
 #include "dialects/DNF/IR/DNFDialect.cpp.inc"
 
 namespace {
-/// Constants made by folding stay inside a definition: a kernel holds none.
+/// Keeps constants that folding creates inside a let or an output: a kernel's body may not hold
+/// any.
 struct KeepConstantsInside : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final {

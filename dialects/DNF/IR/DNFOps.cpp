@@ -16,8 +16,8 @@ static void nameArguments(Region &region, ArrayAttr names, OpAsmSetValueNameFn s
     setName(arg, cast<StringAttr>(name).getValue());
 }
 
-/// C1 and C2 of let and output: one index argument per extent, one name each,
-/// and a yield of the declared type.
+/// C1 and C2 of let and output: one index argument and one name per extent, and a yield of the
+/// declared type.
 template <typename OpTy> static LogicalResult verifyDefinition(OpTy op) {
   Block &block = op.getBody().front();
   if (block.getNumArguments() != op.getDomain().size() ||

@@ -9,10 +9,11 @@ def DNFVerify : Pass<"dnf-verify"> {
   let description = [{
     **Establishes**, for every `dnf.kernel`, K1 to K3 of `moa-verify` and
 
-    - D1: no operation but those of dnf, arith and math, and none with an array as
-        result: only inputs are indexed.
-    - D2: no `dnf.where`: absence restricts reductions and outputs only.
-    - D3: a let is present everywhere (its yield has no condition).
+    - D1: all operations are of dnf, arith or math, and none results in an array: only inputs are
+      indexed.
+    - D2: there is no `dnf.where`, `dnf.join` or `dnf.otherwise`: absence restricts only reductions
+      and outputs.
+    - D3: a let is present everywhere; its yield has no condition.
     - D4: extents use declared symbols only.
     - D5: every result is defined, over the extents of its type.
 

@@ -15,10 +15,10 @@
 #include "dialects/Device/IR/DeviceOps.h.inc"
 
 namespace moa::device {
-/// Elements of the array of `device.stages`, whose first and last one are counters.
+/// Elements of the array of `device.stages`. The first and the last one are counters.
 inline constexpr int64_t kTurns = 33;
-/// Whether an operation of the dialect uses nothing but registers of its thread and its warp, the
-/// arrays, and what is the same for all threads of the grid.
+/// Returns true if an operation of the dialect uses only registers of its thread and warp, arrays,
+/// and values that are the same for all threads of the grid.
 bool isPlainOp(mlir::Operation *op);
 } // namespace moa::device
 

@@ -1,10 +1,9 @@
 //===- Device.td - programs for a GPU -----------------------*- tablegen -*-===//
 //
-// What one thread of a grid does. Scalar operations are those of arith and math,
-// control flow that of scf, per-thread arrays are memrefs in the private memory
-// space; this dialect adds what those do not have: kernels with their launch,
-// the caller's arrays, the coordinates of a thread, and the work of a warpgroup on
-// tiles: fragments in registers, rings in shared memory, their copies and barriers.
+// Scalar operations are those of arith and math, control flow is scf, and per-thread arrays are
+// memrefs in the private memory space. This dialect adds kernels with their launch, the caller's
+// arrays, thread coordinates, and the work of a warpgroup on tiles: fragments in registers, rings
+// in shared memory, copies and barriers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_DEVICE_IR_DEVICE_TD
@@ -15,22 +14,25 @@ include "dialects/Device/IR/DeviceTypes.td"
 def Device_ProgramOp : Device_Op<"program",
     [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
      DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "One entry point: kernels that are launched one after the other";
+  let summary = "One entry point: kernels that are launched in order";
   let description = [{
-    Attributes and block arguments as for `onf.kernel`: the inputs, then the outputs. Behind
-    them may stand arrays of the workspace, `workspace_types`, row-major without gaps and with
-    arbitrary contents at first: what one kernel stores there a later one loads. The body
-    holds `device.kernel`s only, in the order of their launches; each starts when the one
-    before has finished.
+    Attributes and block arguments are those of `onf.kernel`: the inputs, then the outputs.
+    Workspace arrays (`workspace_names`, `workspace_types`) may follow. They are row-major without
+    gaps and have arbitrary contents at first: one kernel stores an array, later kernels load it.
+    The body holds `device.kernel`s only, in launch order. Each kernel starts when the one before it
+    has finished.
 
         device.program @sdpa attributes {symbols = ["N"], …} {
         ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
           device.kernel @sdpa_0 blocks "(N + 127)/128" threads 128 { … }
         }
 
-    Constraints: one argument per input, output and array of the workspace (C1), arrays of the
-    declared types (C2); kernels only (C3); an array of the workspace has elements of i64,
-    i8 or a float, and a name (C4).
+    Constraints:
+
+    - C1: One argument per input, output and array of the workspace.
+    - C2: The arguments are arrays of the declared types.
+    - C3: The body holds kernels only.
+    - C4: An array of the workspace has a name, and elements of i64, i32, i8 or a float.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
@@ -41,28 +43,29 @@ def Device_ProgramOp : Device_Op<"program",
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The names of the inputs, the outputs and the arrays of the workspace.
+    /// Returns the names of the inputs, the outputs and the arrays of the workspace.
     ::llvm::SmallVector<::llvm::StringRef> getAllNames();
     bool isInput(::mlir::Value array);
     bool isWorkspace(::mlir::Value array);
-    /// Whether a kernel copies tiles of an input or to an output. Hosts check first that its elements begin at whole 16
-    /// bytes, are adjacent along the last axis, and whole 16 bytes apart along others.
+    /// Returns true if a kernel copies tiles of this input, or to this output. Hosts then check
+    /// that its elements begin at whole 16 bytes, are adjacent along the last axis, and are whole
+    /// 16 bytes apart along the other axes.
     bool hasTiles(::mlir::Value array);
-    /// Appends an array to the workspace.
     ::mlir::Value addWorkspace(::llvm::StringRef name, ArrayType type);
   }];
 }
 
 def Device_KernelOp : Device_Op<"kernel",
     [HasParent<"ProgramOp">, SingleBlock, NoTerminator, AutomaticAllocationScope]> {
-  let summary = "What every thread of one launch does";
+  let summary = "One launch: the code of every thread";
   let description = [{
-    A grid of `blocks` blocks of `threads` threads; nothing is launched when there are none.
+    A grid of `blocks` blocks of `threads` threads. The kernel is not launched if there are no
+    blocks.
 
         device.kernel @name blocks "B*H*((N + 127)/128)" threads 128 { … }
 
-    Constraints: `threads` is a multiple of 32 and at most 1024 (C1); `blocks` is an expression
-    over the program's symbols (C2); the body has no arguments (C3).
+    Constraints: `threads` is a multiple of 32 and at most 1024 (C1); `blocks` is an expression over
+    the program's symbols (C2); the body has no arguments (C3).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$blocks, I64Attr:$threads);
   let regions = (region SizedRegion<1>:$body);
@@ -75,7 +78,7 @@ def Device_KernelOp : Device_Op<"kernel",
 def Device_BlockOp : Device_Op<"block", [Pure]> {
   let summary = "This block's number in the grid";
   let description = [{
-    0 ≤ block < `blocks` of the kernel, the same for all threads of a block.
+    0 ≤ block < `blocks` of the kernel. It is the same for all threads of a block.
 
         %b = device.block
   }];
@@ -84,19 +87,28 @@ def Device_BlockOp : Device_Op<"block", [Pure]> {
 }
 
 def Device_NextBlockOp : Device_Op<"next_block"> {
-  let summary = "The number of the next of the blocks that this one stands for";
+  let summary = "The number of the next block that a persistent block works on";
   let description = [{
-    A grid of at most `residents` blocks does the work of all `blocks` of the kernel, which are numbered as by `device.block`:
-    each begins with its own number and, when it has done that block, goes on with the least number that none has yet, by a
-    counter that starts at 0. What stands in front of the roles and depends on this number the producer finds out alone, and
-    gives consumers the numbers of it that they read (see `device.await_consumers`). Barriers are initialised once, so that phases go on from block to block (see `device.barriers`).
-    Results are those of a grid of all blocks, whose order is any.
+    This op makes the kernel persistent, with dynamic tile scheduling. A grid of at most `residents`
+    blocks does the work of all `blocks` blocks, which are numbered as by `device.block`. Each
+    starts with its own number. When it has finished a block, it takes the least number that nobody
+    has taken yet, from the counter `array[offset]`, which starts at 0. The results are those of a
+    grid of all blocks, which may run in any order.
+
+    The producer alone takes the number and computes the values before the roles that depend on it.
+    It passes the numbers that consumers read to them (see `device.await_consumers`). Barriers are
+    initialised once, so their phases continue from block to block (see `device.barriers`).
 
         %block = device.next_block %fetched[%slot] below %blocks residents 132 : <[133], i32>
 
-    Constraints: those of `device.signal` for the counter (C1 to C3); it stands in a kernel's own block, in front of
-    `device.specialize`, whose producer has a `device.await_consumers`, and alone of its kind (C4); `residents` is at least 1
-    (C5); in front of roles is neither what is stored, signalled or listed nor what is of one thread or of the grid (C6).
+    Constraints:
+
+    - C1 to C3: Those of `device.signal`, for the counter.
+    - C4: It is in a kernel's own block, before a `device.specialize` whose producer has a
+      `device.await_consumers`, and the kernel has only one.
+    - C5: `residents` is at least 1.
+    - C6: Before the roles nothing is stored, signalled, raised, exchanged or listed
+      (`device.collect`), and neither `device.thread` nor `device.block` is read.
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Index:$offset, Index:$blocks,
                        I64Attr:$residents);
@@ -121,8 +133,8 @@ def Device_ThreadOp : Device_Op<"thread", [Pure]> {
 def Device_SymbolOp : Device_Op<"symbol", [Pure]> {
   let summary = "An integer expression over the program's symbols and strides";
   let description = [{
-    Stride symbols are named `<array>.s<axis>` and count elements. The value is the same for
-    all threads.
+    The value of an expression over the program's symbols and strides. Stride symbols are named
+    `<array>.s<axis>` and count elements. The value is the same for all threads.
 
         %0 = device.symbol "2*Q.s1 + N"
 
@@ -135,9 +147,9 @@ def Device_SymbolOp : Device_Op<"symbol", [Pure]> {
 }
 
 def Device_ScalarOp : Device_Op<"scalar", [Pure]> {
-  let summary = "The value of an argument of rank zero, passed with the launch";
+  let summary = "The value of an argument of rank zero, passed by value";
   let description = [{
-    Passed by value, so that no memory is read.
+    The argument is passed with the launch, so no memory is read.
 
         %scale = device.scalar %s : <[], f32> -> f32
 
@@ -151,10 +163,10 @@ def Device_ScalarOp : Device_Op<"scalar", [Pure]> {
 }
 
 def Device_Exp2Op : Device_Op<"exp2", [Pure, SameOperandsAndResultType]> {
-  let summary = "2^x by the hardware's approximation";
+  let summary = "2^x, by the hardware's approximation";
   let description = [{
-    Relative error at most 2^-22, subnormal results flushed to zero (ex2.approx.ftz.f32, PTX
-    ISA 9.7.3.20).
+    The relative error is at most 2⁻²². Subnormal results are flushed to zero (ex2.approx.ftz.f32,
+    PTX ISA 9.7.3.20).
 
         %y = device.exp2 %x : f32
   }];
@@ -164,12 +176,14 @@ def Device_Exp2Op : Device_Op<"exp2", [Pure, SameOperandsAndResultType]> {
 }
 
 def Device_HalfFromBitsOp : Device_Op<"half_from_bits", [Pure]> {
-  let summary = "The f16 whose bits are 16·x, of x·2⁻²⁴";
+  let summary = "The f16 with the bits 16·x, from the f32 x·2⁻²⁴";
   let description = [{
-    The operand is x·2⁻²⁴ with x < 2048. x is rounded to the nearest integer, ties to even, one
-    below 0 to 0; the result is the f16 with the bits of 16 times that, NaN of NaN. What is scaled so rounds to a subnormal
-    f16, or one of twice their range, whose bits are the integer (cvt.rn.relu.f16x2.f32 of the PTX ISA).
-    With x = 64·(y + 15) that is 2^y by lines between powers of two (`onf.piecewise_exp2`).
+    The operand is x·2⁻²⁴ with x < 2048. x is rounded to the nearest integer, ties to even; a
+    negative x becomes 0. The result is the f16 whose bits are 16 times that integer. NaN gives NaN.
+
+    With this scale, rounding to f16 gives a subnormal, or a number of up to twice the subnormals'
+    range, whose bits are the integer (cvt.rn.relu.f16x2.f32 of the PTX ISA). With x = 64·(y + 15)
+    the result is 2^y, linear between powers of two (`onf.piecewise_exp2`).
 
         %w = device.half_from_bits %x
   }];
@@ -179,17 +193,16 @@ def Device_HalfFromBitsOp : Device_Op<"half_from_bits", [Pure]> {
 }
 
 def Device_LoadOp : Device_Op<"load"> {
-  let summary = "One element of an input, or of the workspace, in global memory";
+  let summary = "One element of an input or of the workspace, in global memory";
   let description = [{
-    `offset` counts elements from the array's first one. The address lies inside the array.
-    Inputs do not change during a program, and of the workspace an element is read that an
-    earlier kernel has stored, or another block in front of a signal that this one has seen
-    (`device.signal`).
+    `offset` counts elements from the array's first one. The address lies inside the array. Inputs
+    do not change during a program. A workspace element has been stored by an earlier kernel, or by
+    another block before a signal that this block has seen (`device.signal`).
 
         %0 = device.load %x[%i] : <[N], bf16> -> bf16
 
-    Constraints: the array is a parameter of the program (C1), an input or of the workspace
-    (C2), of the result's element type (C3).
+    Constraints: the array is a parameter of the program (C1), an input or of the workspace (C2), of
+    the result's element type (C3).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset);
   let results = (outs AnyType:$result);
@@ -200,21 +213,27 @@ def Device_LoadOp : Device_Op<"load"> {
 }
 
 def Device_StoreOp : Device_Op<"store"> {
-  let summary = "Writes one element of an output, which has its element type";
+  let summary = "Writes one element of an output or of the workspace";
   let description = [{
-    `offset` counts elements from the array's first one. Every element is written once, by one
-    thread of one launch.
+    `offset` counts elements from the array's first one. The value has the array's element type.
+    Every element is written once, by one thread of one launch.
 
         device.store %v, %y[%i] : bf16, <[N], bf16>
 
-    In a map over rows and columns it may be one of `pairs`: the element of each even column has an even offset, and that
-    of the next column the next one, so that a thread that has both may write them at once.
+    `pairs` is allowed in a map over rows and columns. It states that the element of each even
+    column has an even offset, and that the next column's element follows it. So a thread that has
+    both may write them with one access.
 
         device.store %x, %y[%i] pairs : f32, <[N, 128], f32>
 
-    Constraints: the array is a parameter of the program (C1), an output or of the workspace
-    (C2), of the value's type (C3); pairs are of the workspace, the value is what the map takes of a fragment of f32 whose
-    neighbours are in two registers of a thread, and the map has no results and no other stores (C4).
+    Constraints:
+
+    - C1: The array is a parameter of the program.
+    - C2: The array is an output or of the workspace.
+    - C3: The value has its element type.
+    - C4: A store of pairs is to the workspace. Its value is an element of an f32 fragment whose
+      neighbouring columns are in two registers of a thread. Its map has no results and no other
+      stores.
   }];
   let arguments = (ins AnyType:$value, Arg<MoA_ArrayType, "", [MemWrite]>:$array,
                        Index:$offset, UnitAttr:$pairs);
@@ -225,14 +244,15 @@ def Device_StoreOp : Device_Op<"store"> {
 }
 
 def Device_SignalOp : Device_Op<"signal"> {
-  let summary = "Adds one to a counter, behind everything that this warp has stored";
+  let summary = "Adds one to a counter, with release semantics";
   let description = [{
-    Once per warp, all of whose threads execute this together. Whoever reads the counter by `device.signals` and
-    finds this addition in it sees what the warp has stored before.
+    All threads of a warp execute this together; it adds one per warp. A reader that sees the
+    addition through `device.signals` also sees everything that the warp stored before.
 
         device.signal %done[%slot] : <[132], i32>
 
-    Constraints: the array is a parameter of the program (C1), of the workspace (C2), and of i32 (C3).
+    Constraints: the array is a parameter of the program (C1), of the workspace (C2), and of i32
+    (C3).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Index:$offset);
   let assemblyFormat = "$array `[` $offset `]` attr-dict `:` type($array)";
@@ -240,10 +260,10 @@ def Device_SignalOp : Device_Op<"signal"> {
 }
 
 def Device_SignalsOp : Device_Op<"signals"> {
-  let summary = "How many warps have signalled so far";
+  let summary = "The number of warps that have signalled so far";
   let description = [{
-    The counter may change between two reads of it, also by different threads: `device.kept` gives all of a block the
-    same.
+    The counter may change between two reads, also between reads of different threads. Use
+    `device.kept` to give all threads of a block the same value.
 
         %n = device.signals %done[%slot] : <[132], i32>
 
@@ -256,18 +276,23 @@ def Device_SignalsOp : Device_Op<"signals"> {
 }
 
 def Device_StagesOp : Device_Op<"stages", [NoTerminator, SingleBlock]> {
-  let summary = "Blocks of several stages in one launch, each stage behind those before it";
+  let summary = "Several stages in one persistent launch, each after those before it";
   let description = [{
-    Region k is what each of `counts[k]` blocks does, whose number in its stage is the argument; the kernel's `blocks` are as many as
-    those of all stages. A block of a stage begins when all blocks of stages in front of it have ended, and sees what they have
-    stored.
+    Region k is the work of each of `counts[k]` blocks. Its argument is the block's number in the
+    stage. The kernel's `blocks` is the sum of all counts. A block of a stage starts when all blocks
+    of earlier stages have finished, and sees their stores.
 
-    A grid of at most `residents` blocks does the work of all of them. A stage has as many shares as it has blocks, and at most
-    `residents`, with every `residents`-th block each. Shares are numbered stage by stage, and each block takes the least number
-    that none has yet, the first one too, until there is none left. Whoever has a number knows therefore that those below it have
-    begun, and may wait for them however few blocks a device has place for. The first element of the array counts the numbers that
-    are taken, the last one the shares that are done; both start at 0. They are 128 bytes apart, as many blocks at once add to the
-    one and read the other.
+    A grid of at most `residents` blocks does this work, in *shares*:
+
+    1. A stage has as many shares as blocks, but at most `residents`. A share holds every
+       `residents`-th block of the stage.
+    2. Shares are numbered stage by stage. Each block of the grid repeatedly takes the least number
+       that nobody has taken, until none is left.
+    3. A block that has a number knows that all smaller numbers have been taken. So it can wait for
+       those shares without a deadlock, however few blocks a device can hold at once.
+
+    The first element of the array counts the shares taken, the last one the shares done. Both start
+    at zero. They are 128 bytes apart, because many blocks add to the one while they read the other.
 
         device.stages %turns residents 1056 counts %n0, %n1 : <[33], i32> {
         ^bb0(%block: index):
@@ -278,9 +303,14 @@ def Device_StagesOp : Device_Op<"stages", [NoTerminator, SingleBlock]> {
           …
         }
 
-    Constraints: those of `device.signal` for the array (C1 to C3), which has 33 elements (C4); there are as many counts as regions, two
-    or more, and each region has one argument, an index (C5); `residents` is at least 1 (C6); it stands in a kernel's own block
-    as the last operation (C7); inside stand neither shared memory and roles nor numbers of blocks but those of the regions (C8).
+    Constraints:
+
+    - C1 to C3: Those of `device.signal`, for the array.
+    - C4: The array has 33 elements.
+    - C5: There are as many counts as regions, two or more. Each region has one index argument.
+    - C6: `residents` is at least 1.
+    - C7: It is the last operation of a kernel's own block.
+    - C8: Regions hold no shared memory, roles, or block numbers other than their arguments.
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Variadic<Index>:$counts, I64Attr:$residents);
   let regions = (region VariadicRegion<SizedRegion<1>>:$stages);
@@ -293,8 +323,9 @@ def Device_StagesOp : Device_Op<"stages", [NoTerminator, SingleBlock]> {
 def Device_RaiseOp : Device_Op<"raise"> {
   let summary = "Sets a flag to 1";
   let description = [{
-    A flag is an array of one element, which an earlier kernel has stored 0 in. Any number of threads of any blocks may raise
-    it, in any order: it is 1 then. Later kernels load it; the kernel that raises it does not.
+    A flag is a workspace array of one element, in which an earlier kernel has stored 0. Any number
+    of threads of any blocks may raise it, in any order. Later kernels load it; the kernel that
+    raises it does not.
 
         device.raise %any : <[1], i32>
 
@@ -306,16 +337,17 @@ def Device_RaiseOp : Device_Op<"raise"> {
 }
 
 def Device_ExitIfOp : Device_Op<"exit_if"> {
-  let summary = "Ends this block where it has nothing to do";
+  let summary = "Ends this block early if it has no work";
   let description = [{
-    Where the condition holds, which is the same for all threads of a block, none of them executes what stands behind.
+    If the condition holds, no thread of the block executes the following operations. The condition
+    is the same for all threads of a block.
 
         %any = device.load %flag[%zero] : <[1], i32> -> i32
         %none = arith.cmpi eq, %any, %zero_i32 : i32
         device.exit_if %none
 
-    Constraints: it stands in a kernel's own block (C1), behind nothing but loads and what has no effect (C2): no thread waits
-    for another one that has ended, and what a block stores it stores whole.
+    Constraints: it is in a kernel's own block (C1), after only loads and operations without effects
+    (C2). So no thread waits for one that has ended, and a block stores everything or nothing.
   }];
   let arguments = (ins I1:$condition);
   let assemblyFormat = "$condition attr-dict";
@@ -323,30 +355,41 @@ def Device_ExitIfOp : Device_Op<"exit_if"> {
 }
 
 def Device_LoadRunOp : Device_Op<"load_run"> {
-  let summary = "Adjacent elements of an array, as many as a private array has in a row";
+  let summary = "Reads adjacent elements of an array into a row of a private array";
   let description = [{
-    Element e of the buffer's row `at` becomes the element at offset + e·stride, for e < `count`; what the
-    others hold afterwards is not said. By accesses of up to 16 bytes where `stride` is 1, all elements of the row
-    are loaded and the first one is aligned to them, else one by one: the same bits.
+    Element e of the buffer's row `at` becomes the element at offset + e·stride, for e < `count`.
+    The row's other elements are unspecified afterwards. Accesses have up to 16 bytes if `stride` is
+    1, the run fills the row, and its first element is aligned to them. Otherwise elements are
+    loaded one by one, with the same result.
 
         device.load_run %x[%i] stride %s count %n to %buffer[%c]
           : <[N, 128], bf16>, memref<2x8xbf16>
 
-    With a `step` the buffer has a further axis in front of the last one: element e of row r is that at
-    offset + (r·step + e)·stride, for r·step + e < `count`. Whether the first one is aligned is asked once.
+    With `step`, the buffer has one more axis before the last one. Element e of row r is the element
+    at offset + (r·step + e)·stride, for r·step + e < `count`. The alignment is tested once for all
+    rows.
 
-        device.load_run %x[%i] stride %s count %n step 32 to %buffer[] : <[N, 128], f32>, memref<4x8xf32>
+        device.load_run %x[%i] stride %s count %n step 32 to %buffer[]
+          : <[N, 128], f32>, memref<4x8xf32>
 
-    Where it says `aligned`, the stride is 1 and the offset a multiple of as many elements as one access has, which
-    nobody asks then.
+    `aligned` states that the stride is 1 and that the offset is a multiple of the elements of one
+    access. The alignment is then not tested at run time.
 
-        device.load_run %w[%i] stride %c1 count %n aligned to %buffer[] : <[N, 128], f32>, memref<8xf32>
+        device.load_run %w[%i] stride %c1 count %n aligned to %buffer[]
+          : <[N, 128], f32>, memref<8xf32>
 
-    Constraints: the array is a parameter of the program (C1), an input or of the workspace (C2), of the
-    buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
-    extents, one more than there are indices `at`, two with a `step` (C5), the last of them with 4 to 64 bytes,
-    a power of two (C6); a step is a multiple of as many elements as the last extent (C7); what is aligned is of
-    the workspace or of an array with tiles (`device.copy`, `device.store_tile`), which hosts check (C8).
+    Constraints:
+
+    - C1: The array is a parameter of the program.
+    - C2: The array is an input or of the workspace.
+    - C3: The buffer has the array's element type.
+    - C4: Elements are floats or integers of 8 to 64 bits.
+    - C5: The buffer has constant extents, one more than there are indices `at`, two more with
+      `step`.
+    - C6: The last extent has 4 to 64 bytes, a power of two.
+    - C7: `step` is a multiple of the last extent.
+    - C8: An `aligned` array is of the workspace or has tiles (`device.copy`, `device.store_tile`),
+      whose alignment hosts check.
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset, Index:$stride, Index:$count,
                        Arg<AnyMemRef, "", [MemWrite]>:$buffer, Variadic<Index>:$at, OptionalAttr<I64Attr>:$step,
@@ -359,17 +402,23 @@ def Device_LoadRunOp : Device_Op<"load_run"> {
 }
 
 def Device_StoreRunOp : Device_Op<"store_run"> {
-  let summary = "Writes adjacent elements of an output from a private array";
+  let summary = "Writes adjacent elements of an array from a private array";
   let description = [{
-    The element at offset + e·stride becomes element e of the buffer's row `at`, for e < `count`. Accesses
-    are those of `device.load_run`, `aligned` ones too; every element is written once, as by `device.store`.
+    The element at offset + e·stride becomes element e of the buffer's row `at`, for e < `count`.
+    Accesses and `aligned` are as for `device.load_run`. Every element is written once, as by
+    `device.store`.
 
         device.store_run %buffer[] to %y[%i] stride %s count %n : memref<8xbf16>, <[N, 128], bf16>
 
-    Constraints: the array is a parameter of the program (C1), an output or of the workspace (C2), of the
-    buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
-    extents, one more than there are indices `at` (C5), the last of them with 4 to 64 bytes, a power of
-    two (C6); what is aligned is of the workspace (C8).
+    Constraints:
+
+    - C1: The array is a parameter of the program.
+    - C2: The array is an output or of the workspace.
+    - C3: The buffer has the array's element type.
+    - C4: Elements are floats or integers of 8 to 64 bits.
+    - C5: The buffer has constant extents, one more than there are indices `at`.
+    - C6: The last extent has 4 to 64 bytes, a power of two.
+    - C8: An `aligned` array is of the workspace or has tiles.
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Variadic<Index>:$at,
                        Arg<MoA_ArrayType, "", [MemWrite]>:$array, Index:$offset, Index:$stride, Index:$count,
@@ -382,15 +431,16 @@ def Device_StoreRunOp : Device_Op<"store_run"> {
 }
 
 def Device_ExchangeOp : Device_Op<"exchange", [AllTypesMatch<["operand", "result"]>]> {
-  let summary = "The value of the lane whose number differs by some bits";
+  let summary = "A warp shuffle: the value of the lane whose number differs by a mask";
   let description = [{
-    Lane l of a warp gets the operand of lane l xor `mask`. All lanes of the warp execute this together, or those of
-    each group of adjacent lanes, where it has a `group`: others may be elsewhere.
+    Lane l of a warp gets the operand of lane l xor `mask` (a butterfly shuffle). All lanes of the
+    warp execute this together. With `group`, only the lanes of each group of that many adjacent
+    lanes do.
 
         %y = device.exchange %x mask 4 : f32
         %z = device.exchange %x mask 2 group 4 : f32
 
-    Constraint: 1 ≤ mask ≤ 31; a group is a power of two above the mask, 16 at most (C1).
+    Constraint: 1 ≤ mask ≤ 31; a group is a power of two above the mask, at most 16 (C1).
   }];
   let arguments = (ins AnyTypeOf<[Index, I32, I64, F32, F64]>:$operand, I64Attr:$mask, OptionalAttr<I64Attr>:$group);
   let results = (outs AnyTypeOf<[Index, I32, I64, F32, F64]>:$result);
@@ -403,10 +453,10 @@ def Device_ExchangeOp : Device_Op<"exchange", [AllTypesMatch<["operand", "result
 //===----------------------------------------------------------------------===//
 
 def Device_SharedOp : Device_Op<"shared"> {
-  let summary = "Shared memory of a block for the stages of a ring";
+  let summary = "Shared memory for the stages of a ring";
   let description = [{
-    One array per operation and block; it holds the stages one behind the other, each with its
-    swizzle (see the type), and has arbitrary contents at first.
+    One array per operation and block. It holds the stages in order, each with the swizzle of its
+    type. Its contents are arbitrary at first.
 
         %keys = device.shared : !device.ring<2, [128, 64], bf16>
   }];
@@ -415,12 +465,14 @@ def Device_SharedOp : Device_Op<"shared"> {
 }
 
 def Device_BarriersOp : Device_Op<"barriers"> {
-  let summary = "Barriers of a block, initialised before any thread uses them";
+  let summary = "Mbarriers of a block, initialised before any thread uses them";
   let description = [{
-    One mbarrier per stage, each completed by the arrivals of its type and the bytes announced
-    to it. The phase of a fresh barrier has parity 0. In a kernel with `device.next_block` every block completes an even
-    number of phases of each, or, if they are `odd`, an odd one. Parities are those of a block by itself; of odd barriers
-    targets wait for the other one in every second block.
+    One mbarrier per stage. The arrivals of the type and the announced bytes complete a phase. The
+    first phase has parity 0.
+
+    In a kernel with `device.next_block` every block completes an even number of phases of each
+    barrier, or an odd number if the barriers are `odd`. Parities in the IR are those of a single
+    block. For `odd` barriers, targets wait for the other parity in every second block.
 
         %full = device.barriers : !device.barriers<2, 1>
         %rows = device.barriers odd : !device.barriers<1, 1>
@@ -431,12 +483,11 @@ def Device_BarriersOp : Device_Op<"barriers"> {
 }
 
 def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminator, SingleBlock]> {
-  let summary = "A producer warpgroup beside consumer warpgroups";
+  let summary = "Warp specialisation: a producer warpgroup and consumer warpgroups";
   let description = [{
-    The first `warpgroups` warpgroups of the block run `consumer`, the last one runs `producer`;
-    each role gets its number of registers per thread. Inside `producer` one thread of the
-    warpgroup is active. A block whose `condition` does not hold, which is the same in all of its threads,
-    ends before it has set up anything.
+    The first `warpgroups` warpgroups of the block run `consumer`; the last one runs `producer`,
+    with one active thread. Each role has its own number of registers per thread. If `condition` is
+    false, the block ends before any setup. The condition is the same for all threads of a block.
 
         device.specialize if %chosen consumers 2 registers 240 { … } producer registers 24 { … }
 
@@ -453,17 +504,18 @@ def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminat
 }
 
 def Device_AwaitConsumersOp : Device_Op<"await_consumers"> {
-  let summary = "Waits until the consumers have left the block before this one";
+  let summary = "Waits until the consumers have finished the previous block";
   let description = [{
-    In a kernel with `device.next_block`, where the producer may be ahead of the consumers: here it waits until all of their
-    warps have come to the end of the block before, and then gives them the numbers of this one. In front of it stand copies
-    into stages that it has waited for by their barriers; behind it what consumers still read of the block before may be
-    overwritten.
+    In a kernel with `device.next_block` the producer may be ahead of the consumers. This op waits
+    until all consumer warps have reached the end of the previous block, and then passes them the
+    numbers of the next one. Copies before it go into stages whose barriers the producer has waited
+    for. Copies after it may overwrite everything that consumers read of the previous block.
 
         device.await_consumers
 
-    Constraints: it stands in the producer's own block, of a kernel with `device.next_block`, once (C1); no copy in front of
-    it completes barriers that are `odd`, which nobody waits for to be free (C2).
+    Constraints: it occurs once, in the producer's own block, in a kernel with `device.next_block`
+    (C1); no copy before it completes `odd` barriers, because the producer does not wait until those
+    stages are free (C2).
   }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
@@ -472,8 +524,8 @@ def Device_AwaitConsumersOp : Device_Op<"await_consumers"> {
 def Device_WarpgroupOp : Device_Op<"warpgroup", [Pure]> {
   let summary = "This warpgroup's number in its block";
   let description = [{
-    0 for threads 0 to 127, and so on. With `again` the number is found again, so that what is
-    computed from it takes no register in front of this operation.
+    The number is 0 for threads 0 to 127, and so on. `again` recomputes it here, so that values
+    derived from it occupy no register before this operation.
 
         %w = device.warpgroup again
   }];
@@ -484,16 +536,15 @@ def Device_WarpgroupOp : Device_Op<"warpgroup", [Pure]> {
 
 def Device_KeptOp : Device_Op<"kept", [SameOperandsAndResultType,
                                        MemoryEffects<[MemRead]>]> {
-  let summary = "The same number of the whole block, kept in shared memory";
+  let summary = "A block-uniform number, kept in shared memory";
   let description = [{
-    A role of a specialised block reads here what stands in front of the roles. One thread has
-    written the number when barriers were initialised, so that it takes no register from there
-    to here.
+    A role reads a number that was computed before the roles. One thread has written it to shared
+    memory when barriers were initialised, so it occupies no register until this operation.
 
         %again = device.kept %tile
 
-    Constraints: the operand is defined in the kernel's own block, in front of
-    `device.specialize` (C1), and this operation stands in one of its roles (C2).
+    Constraints: the operand is defined in the kernel's own block, before `device.specialize` (C1);
+    this operation is in a role (C2).
   }];
   let arguments = (ins Index:$operand);
   let results = (outs Index:$result);
@@ -503,12 +554,14 @@ def Device_KeptOp : Device_Op<"kept", [SameOperandsAndResultType,
 
 def Device_CollectOp : Device_Op<"collect", [SingleBlock, AttrSizedResultSegments,
                                              RecursiveMemoryEffects]> {
-  let summary = "Lists of the indices where conditions hold, in shared memory";
+  let summary = "Builds lists of the indices at which conditions hold, in shared memory";
   let description = [{
-    The threads of the block share the indices lower ≤ t < upper, at most as many as the lists
-    have room for, and evaluate the body at them; it yields a boolean per list. A list holds the
-    indices where its boolean holds, ascending; `counts` are their numbers. All threads have the
-    lists when this returns.
+    The threads of the block divide the indices lower ≤ t < upper among them and evaluate the body
+    at each. The body yields one boolean per list. A list holds the indices at which its boolean is
+    true, ascending; `counts` are the lengths. `upper` − `lower` is at most the lists' capacity.
+    When the op returns, all threads see the lists.
+
+    For example, tiles that a mask leaves partly or wholly present:
 
         %partial, %full, %partials, %fulls = device.collect %lower to %upper
           : (!device.members<2048>, !device.members<2048>), (index, index) {
@@ -517,9 +570,12 @@ def Device_CollectOp : Device_Op<"collect", [SingleBlock, AttrSizedResultSegment
           device.yield %some, %all : i1, i1
         }
 
-    Constraints: it stands in the kernel's own block, in front of `device.specialize` (C1); the
-    body takes one index (C2) and yields one boolean per list, which has one count (C3); the
-    lists have room for equally many (C4). `upper` − `lower` is no more than that.
+    Constraints:
+
+    - C1: It is in the kernel's own block, before `device.specialize`.
+    - C2: The body takes one index.
+    - C3: The body yields one boolean per list, and each list has one count.
+    - C4: All lists have the same capacity.
   }];
   let arguments = (ins Index:$lower, Index:$upper);
   let results = (outs Variadic<Device_MembersType>:$lists, Variadic<Index>:$counts);
@@ -531,9 +587,9 @@ def Device_CollectOp : Device_Op<"collect", [SingleBlock, AttrSizedResultSegment
 }
 
 def Device_MemberOp : Device_Op<"member", [Pure]> {
-  let summary = "The index at a place of a list";
+  let summary = "An index in a list";
   let description = [{
-    0 ≤ `place` < the list's room; behind its last member stands no index in particular.
+    0 ≤ `place` < the list's capacity. An entry after the last member is arbitrary.
 
         %t = device.member %full[%k] : <2048>
 
@@ -546,24 +602,27 @@ def Device_MemberOp : Device_Op<"member", [Pure]> {
 }
 
 def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
-  let summary = "Asynchronous copy of one tile of an input into a stage of a ring";
+  let summary = "Asynchronous copy of a tile from global memory into a stage of a ring (TMA)";
   let description = [{
-    `coordinates` are indices of the array's first axes; the tile starts there and spans the
-    last axis, from its start or from `column`, and the axis `row_axis`. What lies outside of the
-    array is filled with zeros. The bytes of the stage are announced to the barrier, which the copy
-    completes. One thread executes this. An array of the workspace is one that an earlier kernel
-    has stored. With `step` s, an expression over the symbols, which is at least 1 where this is executed, rows are every
-    s-th index of their axis, from the first on, and their coordinate counts these: row r of the tile at the coordinate c is
-    the index (c + r)·s.
+    `coordinates` are indices of all axes but the last. The tile starts there. It spans the last
+    axis, from its start or from `column`, and the axis `row_axis`. Elements outside the array are
+    filled with zeros. The bytes of the stage are announced to the barrier, which the copy
+    completes. One thread executes this. A workspace array was stored by an earlier kernel.
+
+    With `step` s, an expression over the symbols, rows are every s-th index of their axis, and the
+    coordinate counts these rows. So row r of the tile at coordinate c is the index (c + r)·s. The
+    value of s is at least 1.
 
         device.copy %K[%b, %h, %row] rows 2 to %keys[%stage] signals %full[%stage]
           : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
         device.copy %K[%b, %h, %row] rows 2 step "M/1024" to %keys[%stage] signals %full[%stage]
           : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
 
-    Constraints: the array, an input of the program or of its workspace, has the ring's element type
-    (C1); there are coordinates of all axes but the last, and `row_axis` is one of these (C2); a step is an
-    expression, no number below 1 (C3).
+    Constraints:
+
+    - C1: The array is an input or of the workspace, and has the ring's element type.
+    - C2: All axes but the last have coordinates, and `row_axis` is one of them.
+    - C3: A step is an expression, at least 1 if it is constant.
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
                        Variadic<Index>:$coordinates, Optional<Index>:$column, I64Attr:$row_axis,
@@ -575,18 +634,18 @@ def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
     `:` type($array) `,` type($ring) `,` type($barriers)
   }];
   let extraClassDeclaration = [{
-    /// The distance of rows along their axis, in indices.
+    /// Returns the distance of rows along their axis, in indices.
     SymExpr getRowStep() { return getStep() ? *SymExpr::parse(*getStep()) : SymExpr(1); }
   }];
   let hasVerifier = 1;
 }
 
 def Device_WaitOp : Device_Op<"wait"> {
-  let summary = "Waits until a barrier has completed the phase of a parity";
+  let summary = "Waits until a barrier has completed a phase";
   let description = [{
-    Returns once the phase of that parity is complete; what was written before the arrivals and
-    copied into the stage is visible then. A wait for a phase that is complete returns at once,
-    so that a slot may be at most one phase ahead.
+    Returns when the phase of the given parity is complete. Then everything written before the
+    arrivals, and copied into the stage, is visible. A wait for a completed phase returns at once,
+    so a barrier may be at most one phase ahead.
 
         device.wait %full[%stage] parity %parity : <2, 1>
   }];
@@ -597,8 +656,8 @@ def Device_WaitOp : Device_Op<"wait"> {
 def Device_ArriveOp : Device_Op<"arrive"> {
   let summary = "One arrival per warp on a barrier";
   let description = [{
-    One lane of every warp that executes this arrives on the slot; the phase is complete when all
-    arrivals of the type have come.
+    One lane of every warp that executes this arrives on the barrier. The phase is complete when the
+    type's number of arrivals has come.
 
         device.arrive %empty[%stage] : <2, 8>
   }];
@@ -609,7 +668,7 @@ def Device_ArriveOp : Device_Op<"arrive"> {
 def Device_FillOp : Device_Op<"fill", [Pure]> {
   let summary = "A fragment of one value";
   let description = [{
-    Every element that a thread holds is that thread's value.
+    Every element that a thread holds is that thread's `value`.
 
         %z = device.fill %zero : f32 -> !device.fragment<…>
 
@@ -622,28 +681,41 @@ def Device_FillOp : Device_Op<"fill", [Pure]> {
 }
 
 def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
-  let summary = "Starts c + a · b on the tensor cores";
+  let summary = "Starts c + a · b on the tensor cores, for a warpgroup (wgmma)";
   let description = [{
-    c[i, j] + Σ_k a[i, k] · b[k, j] (wgmma). Products of floats of 16 and 8 bits are exact; those of 16
-    are added in f32 in an order of the hardware's, those of 8 with fewer bits than f32 has; integers
-    of 8 bits are multiplied and added in i32, which wraps. `a` is a fragment of floats in the layout of
-    the accumulator, or 64 rows of a ring's stage from row `a_row`; `b` is a stage of a ring, k along its
-    rows, or along its columns with `transposed`; with `depth` k runs over so many first ones only.
-    Without `c` the sum starts at zero. The result, and `c`, may be used after `device.await` only, but by a
-    contraction that continues the sum: those of a warpgroup run in order.
+    c[i, j] + Σ_k a[i, k] · b[k, j].
 
-    The accumulator holds pairs of neighbours where an operand of 8 bits holds fours, so that a fragment
-    `a` of 8 bits meets an *interleaved* `b`: its column k stands at π(k), which moves the bits of k mod 16
-    from b₃ b₂ b₁ b₀ to b₂ b₁ b₃ b₀ (`getInterleaved`).
+    - `a` is a fragment of floats in the accumulator's layout, or 64 rows of a ring's stage from row
+      `a_row`.
+    - `b` is a stage of a ring. k runs along its rows, or along its columns with `transposed`. With
+      `depth`, k runs over only the first `depth` columns.
+    - `c` is the accumulator. Without it the sum starts at zero.
+
+    The contraction is asynchronous. The result, and `c`, may be used only after `device.await`,
+    except by a contraction that continues the sum: contractions of a warpgroup run in order.
+
+    Products of floats of 16 and 8 bits are exact. Products of 16-bit floats are added in f32, in an
+    order of the hardware's; those of 8-bit floats are added with fewer bits than f32 has. Integers
+    of 8 bits are multiplied and added in i32, which wraps.
+
+    The accumulator holds pairs of neighbours, but an operand of 8 bits holds groups of four. So a
+    fragment `a` of 8 bits needs an *interleaved* `b`: its column k is stored at π(k), which
+    permutes the bits of k mod 16 from b₃ b₂ b₁ b₀ to b₂ b₁ b₃ b₀ (`getInterleaved`).
 
         %s = device.contract %queries[…] rows %row by %keys[%stage] transposed
           : !device.ring<1, [64, 64], bf16>, <2, [128, 64], bf16> -> !device.fragment<…>
 
-    Constraints: extents agree (C1); `c` and the result have the accumulator's layout, as a
-    fragment `a` has (C2); `a` and `b` have one element type, a float of 16 bits or f8E4M3FN with a result
-    of f32, or i8 with one of i32 (C3); `b` of 8 bits is transposed, and a fragment `a` of 8 bits has floats
-    and a multiple of 32 columns (C4); a `depth` is a multiple of 32 bytes of operands in rings, and not longer than these (C5);
-    nothing else reads a `c` that a contraction gives (C6).
+    Constraints:
+
+    - C1: Extents agree.
+    - C2: `c`, the result and a fragment `a` have the accumulator's layout.
+    - C3: `a` and `b` have one element type: a 16-bit float or f8E4M3FN with a result of f32, or i8
+      with a result of i32.
+    - C4: `b` of 8 bits is transposed. A fragment `a` of 8 bits has floats and a multiple of 32
+      columns.
+    - C5: A `depth` needs `a` in a ring and `transposed`. It is a multiple of 32 bytes, and at most
+      the extent of k.
+    - C6: A `c` that is the result of a contraction has no other use.
   }];
   let arguments = (ins AnyType:$a, Optional<Index>:$a_row, Device_RingType:$b,
                        Index:$b_stage, Optional<Device_FragmentType>:$c,
@@ -656,9 +728,9 @@ def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Instructions, of which each takes 32 bytes of the rows of a.
+    /// Returns the number of instructions. Each takes 32 bytes of the rows of `a`.
     int64_t getSteps();
-    /// π(k), where column k of `b` stands if it is interleaved.
+    /// Returns π(k), the position of column k of an interleaved `b`.
     static int64_t getInterleaved(int64_t k) {
       return (k & ~15) | (k << 1 & 12) | (k >> 2 & 2) | (k & 1);
     }
@@ -667,16 +739,15 @@ def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
 }
 
 def Device_ContractFragmentsOp : Device_Op<"contract_fragments", [Pure]> {
-  let summary = "c + a · b of fragments, by single warps on the tensor cores";
+  let summary = "c + a · b of fragments, warp by warp on the tensor cores (mma.sync)";
   let description = [{
-    c[i, j] + Σ_k a[i, k] · b[k, j], all in registers, and done when it returns: every
-    warp contracts what it holds, by mma.sync over the tiles of the layouts. Products
-    of 16-bit floats are exact and added in f32 in an order of the hardware's, those
-    of f64 are fused into the sum in order of k. Without `c` the sum starts at zero.
+    c[i, j] + Σ_k a[i, k] · b[k, j]. All operands are in registers and the op is synchronous: every
+    warp contracts the elements that it holds, by mma.sync over the tiles of the layouts. Without
+    `c` the sum starts at zero. Products of 16-bit floats are exact and added in f32 in an order of
+    the hardware's. Products of f64 are fused into the sum in order of k.
 
-    The layouts are those of the instruction, of which a warp's registers may hold any
-    number of tiles along every axis (PTX ISA 8.6, 9.7.14.5); with g = lane / 4 and
-    t = lane mod 4 element i of a lane is
+    The layouts are those of the instruction. A warp's registers may hold any number of tiles along
+    every axis (PTX ISA 8.6, 9.7.14.5). With g = lane / 4 and t = lane mod 4, element i of a lane is
 
     | elements, tile      | a                             | b                      | c                    |
     |---------------------|-------------------------------|------------------------|----------------------|
@@ -684,15 +755,19 @@ def Device_ContractFragmentsOp : Device_Op<"contract_fragments", [Pure]> {
     | f16, bf16 16×8×8    | g + 8·(i/2), 2t + i mod 2     | 2t + i mod 2, g        | g + 8·(i/2), 2t + i mod 2 |
     | f64 8×8×4           | g, t                          | t, g                   | g, 2t + i            |
 
-    The rows of `a` and the result, and the columns of `b` and the result, may be
-    spread over warps; what is not is held by every warp, in replicas.
+    The rows of `a` and the result, and the columns of `b` and the result, may be distributed over
+    warps. An operand that is not distributed is replicated in every warp.
 
         %s = device.contract_fragments %q by %k plus %c : !a, !b -> !sums
 
-    Constraints: extents agree (C1); the layouts of `a`, `b` and the result are tiles
-    of one instruction (C2); `a` and `b` have one element type, f16 or bf16 with a
-    result of f32, or f64 with one of f64 (C3); every warp holds all k of `a` and `b`,
-    and of them the rows and columns that it holds of the result (C4).
+    Constraints:
+
+    - C1: Extents agree.
+    - C2: The layouts of `a`, `b` and the result are tiles of one instruction.
+    - C3: `a` and `b` have one element type: f16 or bf16 with a result of f32, or f64 with a result
+      of f64.
+    - C4: Every warp holds all k of `a` and `b`, and of their rows and columns those that it holds
+      of the result.
   }];
   let arguments = (ins Device_FragmentType:$a, Device_FragmentType:$b,
                        Optional<Device_FragmentType>:$c);
@@ -705,20 +780,24 @@ def Device_ContractFragmentsOp : Device_Op<"contract_fragments", [Pure]> {
 }
 
 def Device_LoadFragmentOp : Device_Op<"load_fragment"> {
-  let summary = "A fragment of a tile in shared memory";
+  let summary = "Reads a fragment from a tile in shared memory (ldmatrix)";
   let description = [{
-    Element [i, j] is element [row + i, column + j] of the stage or, with `transposed`,
-    [row + j, column + i]. Every warp reads what it holds, 8 × 8 elements at a time
-    (ldmatrix, PTX ISA 8.6, 9.7.14.5.15), with the tile's swizzle; the result is there
-    when it returns. In the layout of wgmma's accumulator it is an operand `a` of
-    `device.contract`; in those of mma.sync one of `device.contract_fragments`.
+    Element [i, j] is element [row + i, column + j] of the stage. With `transposed` it is [row + j,
+    column + i]. Every warp reads the elements that it holds, 8 × 8 at a time (ldmatrix, PTX ISA
+    8.6, 9.7.14.5.15), with the tile's swizzle. The op is synchronous. In the layout of wgmma's
+    accumulator the result is an operand `a` of `device.contract`; in a layout of mma.sync it is an
+    operand of `device.contract_fragments`.
 
         %q = device.load_fragment %queries[%stage] at %row, %zero : !device.ring<…> -> !a
 
-    Constraints: the elements are those of the ring (C1); of every 8 × 8 elements a
-    lane holds two neighbours, lane / 4 along one axis and 2·(lane mod 4) and the next
-    along the other (C2); the fragment has no more rows and columns than the tile
-    (C3). `row` and `column` are multiples of 8.
+    Constraints:
+
+    - C1: The elements are floats of the ring's type.
+    - C2: Of every 8 × 8 elements a lane holds two neighbours: index lane / 4 along one axis,
+      2·(lane mod 4) and the next one along the other.
+    - C3: The fragment has at most as many rows and columns as the tile.
+
+    `row` and `column` are multiples of 8.
   }];
   let arguments = (ins Arg<Device_RingType, "", [MemRead]>:$ring, Index:$stage, Index:$row,
                        Index:$column, UnitAttr:$transposed);
@@ -733,16 +812,16 @@ def Device_LoadFragmentOp : Device_Op<"load_fragment"> {
 def Device_ConvertLayoutOp : Device_Op<"convert_layout", [Pure]> {
   let summary = "The same fragment in another layout";
   let description = [{
-    Every place of the result takes its element from a place that holds it: the same
-    thread where it does, else another lane of the warp. Which, follows from the
-    digits of the two layouts. Registers of a thread are only renamed; a register that
-    lanes exchange is one shuffle per register that some lane is asked for.
+    Each place of the result gets its element from a place that holds it: the same thread if
+    possible, else another lane of the warp. The source places follow from the digits of the two
+    layouts. A register that stays in its thread is only renamed. A register that moves between
+    lanes takes one shuffle per source register.
 
         %y = device.convert_layout %x : !device.fragment<…> -> !device.fragment<…>
 
-    Constraints: shapes and element types agree (C1); every warp holds in `fragment`
-    the elements that it holds in the result (C2). What moves between warps goes
-    through memory: an output, or a kernel whose layouts agree on the warps' digits.
+    Constraints: shapes and element types agree (C1); every warp holds in `fragment` the elements
+    that it holds in the result (C2). Elements that move between warps go through memory: an output,
+    or a kernel whose layouts agree on the warps' digits.
   }];
   let arguments = (ins Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);
@@ -752,10 +831,10 @@ def Device_ConvertLayoutOp : Device_Op<"convert_layout", [Pure]> {
 }
 
 def Device_AwaitOp : Device_Op<"await", [AllTypesMatch<["fragment", "result"]>]> {
-  let summary = "Waits until at most `pending` later contractions are in flight";
+  let summary = "Waits for a contraction, with at most `pending` later ones in flight";
   let description = [{
-    The fragment is there when this returns; contractions that were started after it may still
-    run, `pending` of them.
+    When this returns, the fragment is complete. At most `pending` contractions that were started
+    after it may still run (wgmma.wait_group).
 
         %done = device.await %s pending 1 : !device.fragment<…>
   }];
@@ -765,18 +844,18 @@ def Device_AwaitOp : Device_Op<"await", [AllTypesMatch<["fragment", "result"]>]>
 }
 
 def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
-  let summary = "Zeroes the rows of a stage that no consumer marks";
+  let summary = "Zeroes the rows of a stage that are masked out for all consumers";
   let description = [{
     Every consumer warpgroup executes this with a fragment of booleans `seen`, 64 by the stage's
-    rows; row j of the stage is overwritten with zeros unless seen[i, j] holds for some i of some
-    warpgroup. Afterwards all consumers see the result. A factor 0 is not enough to keep such a
-    row out of a contraction: it may hold NaN. With `interleaved` it is columns that are zeroed, column j
-    being the one at π(j) of `device.contract`.
+    rows. Row j of the stage is overwritten with zeros unless seen[i, j] holds for some i of some
+    warpgroup. Afterwards all consumers see the result. This is needed because a weight of 0 does
+    not mask a row that holds NaN. With `interleaved`, columns are zeroed: column j is the one
+    stored at π(j) (see `device.contract`).
 
         device.clear_unseen %values[%stage] unless %seen : <2, [128, 64], bf16>, !device.fragment<…>
 
-    Constraint: `seen` has a column per row of the ring, at most 128, or per column of one of 128 columns of
-    8 bits with `interleaved` (C1).
+    Constraint: `seen` has one column per row of the ring, at most 128. With `interleaved` it has
+    one per column, and the ring has 128 columns of 8 bits (C1).
   }];
   let arguments = (ins Device_RingType:$ring, Index:$stage, Device_FragmentType:$seen,
                        UnitAttr:$interleaved);
@@ -787,21 +866,24 @@ def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
 }
 
 def Device_StoreTileOp : Device_Op<"store_tile"> {
-  let summary = "Writes a fragment to an output by way of shared memory";
+  let summary = "Stores a fragment to an output through shared memory (bulk store)";
   let description = [{
-    A warpgroup writes its fragment into 64 rows of a ring's stage, from row `row`. Its first thread
-    then starts a bulk store of these rows to the output, which runs on its own.
-    The rows must not be overwritten until `device.await_stores` says that the store has read them.
-    `coordinates` are indices of the output's first axes; rows lie along `row_axis`, columns
-    along the last axis from its start. What lies outside of the output is not written.
-    The kernel does not read these elements again: the store may end with the kernel.
+    1. The warpgroup writes its fragment into 64 rows of a ring's stage, from row `row`.
+    2. Its first thread starts a bulk store of these rows to the output, which runs asynchronously.
+
+    `coordinates` are indices of all axes of the output but the last. Rows lie along `row_axis`,
+    columns along the last axis from its start. Elements outside the output are not written. The
+    rows in shared memory may be overwritten only after `device.await_stores`. The kernel does not
+    read the stored elements again, so the store may end with the kernel.
 
         device.store_tile %o through %ring[%zero] from %row to %O[%b, %h, %n] rows 2
           : !device.fragment<…>, <1, [128, 64], bf16>, <[B, H, N, 64], bf16>
 
-    Constraints: the fragment has 64 rows and 16-bit elements of the output's and the ring's type
-    (C1) and no more columns than the ring (C2); coordinates are those of all axes but the last
-    (C3).
+    Constraints:
+
+    - C1: The fragment has 64 rows, and elements of 16 bits of the output's and the ring's type.
+    - C2: The fragment has at most as many columns as the ring.
+    - C3: All axes but the last have coordinates.
   }];
   let arguments = (ins Device_FragmentType:$fragment, Device_RingType:$ring,
                        Index:$stage, Index:$row,
@@ -818,9 +900,9 @@ def Device_StoreTileOp : Device_Op<"store_tile"> {
 def Device_AwaitStoresOp : Device_Op<"await_stores"> {
   let summary = "Waits until this warpgroup's bulk stores have read shared memory";
   let description = [{
-    The thread that has started them (`device.store_tile`) waits until all of them have read their
-    rows. Only its warp knows that then. The other warps need `device.sync_warpgroup`, or a barrier
-    on which the first warp arrives, before they overwrite the rows.
+    The thread that started the stores (`device.store_tile`) waits until all of them have read their
+    rows. Then only its warp knows this. Before other warps overwrite the rows they need
+    `device.sync_warpgroup`, or a barrier on which the first warp arrives.
 
         device.await_stores
   }];
@@ -830,8 +912,8 @@ def Device_AwaitStoresOp : Device_Op<"await_stores"> {
 def Device_SyncWarpgroupOp : Device_Op<"sync_warpgroup"> {
   let summary = "A barrier of the four warps of a warpgroup";
   let description = [{
-    Each warp goes on when all four are here, and knows then what each of them knew.
-    For example, rows that a bulk store has read may be overwritten after
+    Each warp continues when all four have arrived, and then sees the writes of all of them. For
+    example, rows that a bulk store has read may be overwritten after
 
         device.await_stores
         device.sync_warpgroup
@@ -840,12 +922,12 @@ def Device_SyncWarpgroupOp : Device_Op<"sync_warpgroup"> {
 }
 
 def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
-  let summary = "A scalar function of every element of fragments";
+  let summary = "Applies a scalar function to every element of fragments";
   let description = [{
-    r[i, j] = f(x[i, j], …, i, j). The body's arguments are one scalar per input and the element's
-    indices in `shape`; it yields one scalar per result. An input of rank 1 gives every element of
-    a row the row's value; one in the layout of the threads' parts gives every element the value at
-    its row and lane.
+    r[i, j] = f(x[i, j], …, i, j). The body's arguments are one scalar per input, then the element's
+    index on each axis. It yields one scalar per result. An input of rank 1 gives all elements of a
+    row the row's value. An input in the layout of per-thread partials gives every element the value
+    of its row and lane.
 
         %e = device.map(%s, %m) over #device.layout<…> : (!s, !m) -> !s {
         ^bb0(%x: f32, %max: f32, %i: index, %j: index):
@@ -854,9 +936,12 @@ def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
           device.yield %1 : f32
         }
 
-    Constraints: inputs have `layout`, its slice of axis 0, or the threads' parts of axis 1,
-    results `layout` (C1); the body takes a scalar of each input's element type, then an index per
-    axis (C2), and yields one of each result's element type (C3).
+    Constraints:
+
+    - C1: Inputs have `layout`, its slice of axis 0, or its per-thread partials of axis 1. Results
+      have `layout`.
+    - C2: The body takes a scalar of each input's element type, then one index per axis.
+    - C3: The body yields one scalar of each result's element type.
   }];
   let arguments = (ins Variadic<Device_FragmentType>:$inputs, Device_LayoutAttr:$layout);
   let results = (outs Variadic<Device_FragmentType>:$results);
@@ -868,15 +953,15 @@ def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
 }
 
 def Device_ThreadOffsetOp : Device_Op<"thread_offset", [Pure]> {
-  let summary = "How far a map's index lies behind that of the thread's first element";
+  let summary = "The distance of a map's index from that of the thread's first element";
   let description = [{
-    Along one axis a thread's elements differ in the digits bound to registers; the result is what
-    these contribute to the index. It is a constant where the loop over the registers is unrolled,
-    so that a comparison with a value per thread needs neither the index nor a register for it.
+    Along one axis, the elements of a thread differ in the digits bound to registers. The result is
+    the contribution of these digits to the index. It is a constant once the loop over the registers
+    is unrolled, so a comparison with a per-thread value needs no register for the index.
 
         %d = device.thread_offset %j
 
-    Constraint: the operand is an index argument of the map around it (C1).
+    Constraint: the operand is an index argument of the enclosing map (C1).
   }];
   let arguments = (ins Index:$index);
   let results = (outs Index:$result);
@@ -887,20 +972,28 @@ def Device_ThreadOffsetOp : Device_Op<"thread_offset", [Pure]> {
 def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
   let summary = "⊕ over the columns of a fragment";
   let description = [{
-    r[i] = ⊕ over j of x[i, j]. Every thread combines its registers of a row in order of the
-    columns, those of even and of odd number apart, and these two; then the lanes that share the
-    row combine theirs pairwise, nearest first. A result with the layout of the threads' parts
-    (`LayoutAttr::getThreadPart`) leaves the second step out: its column l is what the l-th lane of
-    a row has combined.
+    r[i] = ⊕ over j of x[i, j], in two steps:
 
-    Sums of f16 may have a result of f32: a thread adds its pairs of neighbours in f16 (add.rn.f16x2), those of even and of odd
-    number apart, then these two, then both neighbours in f32.
+    1. Every thread combines its registers of a row in order of the columns: those with even and odd
+       numbers separately, then both partials.
+    2. The lanes that share the row combine their partials pairwise, nearest lanes first.
+
+    A result in the layout of per-thread partials (`LayoutAttr::getThreadPart`) omits step 2: its
+    column l is the partial of the row's l-th lane.
+
+    Sums of f16 may have a result of f32. A thread then adds its pairs of neighbours in f16
+    (add.rn.f16x2), those with even and odd numbers separately, then both partials. It adds the two
+    halves in f32.
 
         %m = device.reduce max %s : !device.fragment<[64, 128], f32, …> -> !device.fragment<[64], f32, …>
 
-    Constraints: the result has the layout of the fragment's rows, or that of the threads' parts of
-    them (C1), and the fragment's element type, or f32 for sums of f16 whose neighbours are in two registers of a thread, and of
-    threads' parts (C2); the fragment has rows and columns (C3).
+    Constraints:
+
+    - C1: The result has the layout of the fragment's rows, or of their per-thread partials.
+    - C2: The result has the fragment's element type. It may be f32 for per-thread partials of f16
+      sums whose neighbouring columns are in two registers of a thread.
+    - C3: The fragment has rows and columns.
+    - C4: The monoid is a named one.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);
@@ -909,10 +1002,10 @@ def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
 }
 
 def Device_AnyOp : Device_Op<"any", [Pure, AllTypesMatch<["condition", "result"]>]> {
-  let summary = "Whether a condition holds for some element in a warp";
+  let summary = "True in a warp if a condition holds for any of its elements (a vote)";
   let description = [{
-    Every element of the result is the disjunction of the elements that the same warp holds of
-    `condition`.
+    Every element of the result is the disjunction of the elements of `condition` that the same warp
+    holds.
 
         %some = device.any %moved : !device.fragment<[64], i1, …>
 
@@ -926,12 +1019,12 @@ def Device_AnyOp : Device_Op<"any", [Pure, AllTypesMatch<["condition", "result"]
 
 def Device_OpaqueOp : Device_Op<"opaque", [SameOperandsAndResultType,
                                             MemoryEffects<[MemWrite]>]> {
-  let summary = "The same scalar, of which a compiler knows nothing";
+  let summary = "The same scalar, hidden from the compiler (an optimization barrier)";
   let description = [{
-    What is computed from the result is computed behind this operation, and the result is not seen
-    to be what the operand was computed from. So registers are not filled before a loop with many
-    values that follow from few, as the addresses of a tile's elements from strides or its
-    conditions from the bits of a word.
+    Values computed from the result cannot be computed before this operation, and the compiler does
+    not see how the operand was computed. This keeps it from hoisting many values out of a loop,
+    which would fill registers. For example, the addresses of a tile's elements follow from a few
+    strides, and its masks from the bits of one word.
 
         %s = device.opaque %stride : index
   }];
@@ -941,11 +1034,11 @@ def Device_OpaqueOp : Device_Op<"opaque", [SameOperandsAndResultType,
 }
 
 def Device_ReciprocalOp : Device_Op<"reciprocal", [Pure, SameOperandsAndResultType]> {
-  let summary = "1/x by the hardware's approximation";
+  let summary = "1/x, by the hardware's approximation";
   let description = [{
-    Off by at most one unit in the last place. Subnormal arguments and results are flushed to zero
-    (rcp.approx.ftz.f32, PTX ISA 9.7.3.13), but not with `subnormals` (rcp.approx.f32), which takes
-    a few instructions more and no call.
+    The error is at most one unit in the last place. Subnormal arguments and results are flushed to
+    zero (rcp.approx.ftz.f32, PTX ISA 9.7.3.13). With `subnormals` they are not (rcp.approx.f32),
+    for a few more instructions.
 
         %y = device.reciprocal %x subnormals : f32
   }];
@@ -956,19 +1049,20 @@ def Device_ReciprocalOp : Device_Op<"reciprocal", [Pure, SameOperandsAndResultTy
 
 def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,
                                           RecursiveMemoryEffects]> {
-  let summary = "Fragments that are computed by the warps that need it";
+  let summary = "Computes fragments only in the warps that need them";
   let description = [{
-    A warp in which `condition` holds for some element runs the body, and its part of
-    the results is what the body yields; the others skip it, and theirs is `otherwise`.
-    The body reads fragments of the same warpgroup only.
+    A warp runs the body if `condition` holds for any of its elements. Its part of the results is
+    then the body's yield. Other warps skip the body, and their part is `otherwise`. The body reads
+    fragments of the same warpgroup only. For example, accumulators are rescaled only if a running
+    maximum grew:
 
         %x = device.if_any %needed else (%old) : … {
           …
           device.yield %new : …
         }
 
-    Constraints: `condition` is of booleans (C1); results, other values and yields
-    have the same types (C2).
+    Constraints: `condition` is of booleans (C1); results, `otherwise` and yields have the same
+    types (C2).
   }];
   let arguments = (ins Device_FragmentType:$condition,
                        Variadic<Device_FragmentType>:$otherwise);
@@ -983,10 +1077,10 @@ def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,
 
 def Device_YieldOp : Device_Op<"yield", [Terminator, Pure,
                                         ParentOneOf<["MapOp", "IfAnyOp", "CollectOp"]>]> {
-  let summary = "Ends a map, a conditional or the body of a collection";
+  let summary = "Ends the body of a map, a conditional or a collection";
   let description = [{
-    In a map: one scalar per result. In a conditional: the fragments of the results. In a
-    collection: one boolean per list.
+    In a map it yields one scalar per result, in a conditional the fragments of the results, in a
+    collection one boolean per list.
 
         device.yield %1 : f32
   }];

@@ -7,13 +7,16 @@ include "dialects/Device/IR/DeviceEnums.td"
 
 def Device_Dialect : Dialect {
   let name = "device";
-  let summary = "Programs for a GPU: kernels, their launch, and what a thread does";
+  let summary = "GPU programs: kernels, their launches, and the work of threads and warpgroups";
   let description = [{
-    What one thread of a grid does, in operations of arith, math, scf and memref, and
-    what a warpgroup does with tiles: fragments in registers, whose type says which
-    warp, lane and register holds an element [Def 20], rings of tiles in shared memory,
-    copies, contractions and barriers. Both texts, CUDA C++ and PTX, are written from
-    this level; lib/Interpreter runs it.
+    A thread's scalar work is in operations of arith, math, scf and memref. This dialect adds the
+    work of a warpgroup on tiles:
+
+    - fragments in registers, whose type maps each element to a warp, lane and register [Def 20];
+    - rings of tiles in shared memory, one tile per stage of a software pipeline;
+    - asynchronous copies, contractions on tensor cores, and mbarriers.
+
+    Both outputs, CUDA C++ and PTX, are emitted from this level. lib/Interpreter executes it.
   }];
   let cppNamespace = "::moa::device";
   let dependentDialects = ["::moa::MoADialect"];

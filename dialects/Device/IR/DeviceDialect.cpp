@@ -15,7 +15,7 @@ using namespace moa::device;
 #include "dialects/Device/IR/DeviceTypes.cpp.inc"
 
 namespace {
-/// Constants made by folding stay inside a kernel: a program holds none.
+/// Keeps constants that folding creates inside a kernel: a program's body may not hold any.
 struct KeepConstantsInside : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final {
@@ -159,7 +159,7 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LayoutAttr LayoutAttr::getSlice(unsigned axis) const {
   SmallVector<int64_t> ranks, places, sizes, strides;
-  // Registers are numbered anew, in the order they had.
+  // Renumber the registers in their order.
   SmallVector<Digit> kept = getDigits(axis), rest;
   auto renumbered = [&](const Digit &digit) {
     if (digit.place != Place::register_)
@@ -189,7 +189,7 @@ LayoutAttr LayoutAttr::getSlice(unsigned axis) const {
 
 LayoutAttr LayoutAttr::getThreadPart(unsigned axis) const {
   SmallVector<int64_t> ranks, places, sizes, strides;
-  // Registers that stay are numbered anew, in the order they had.
+  // Renumber the remaining registers in their order.
   auto stays = [&](unsigned of, const Digit &digit) {
     return of != axis || digit.place != Place::register_;
   };

@@ -1,4 +1,4 @@
-//===- DeviceEnums.td - where an element of a fragment is ---*- tablegen -*-===//
+//===- DeviceEnums.td - the places of a fragment's elements -*- tablegen -*-===//
 #ifndef MOA_DIALECTS_DEVICE_IR_DEVICEENUMS_TD
 #define MOA_DIALECTS_DEVICE_IR_DEVICEENUMS_TD
 

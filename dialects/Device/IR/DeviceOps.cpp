@@ -110,7 +110,7 @@ LogicalResult SymbolOp::verify() {
   return success();
 }
 
-/// The accessed array is a parameter of the program, on the expected side.
+/// C1, C2: the array is a parameter of the program, an input or an output as expected.
 static LogicalResult verifyParameter(Operation *op, Value array, bool output,
                                      bool orWorkspace = false) {
   auto arg = dyn_cast<BlockArgument>(array);
@@ -144,8 +144,8 @@ LogicalResult LoadOp::verify() {
                  failed(verifyElement(*this, getResult().getType(), getArray().getType())));
 }
 
-/// Whether a thread's registers 2k and 2k + 1 are neighbours along the columns: the last digit of a
-/// column's number is that of a register's.
+/// Returns true if a thread's registers 2k and 2k + 1 hold neighbouring columns: the last digit of
+/// a column's number is that of a register's.
 static bool hasPairs(LayoutAttr layout) {
   auto digits = layout.getDigits(1);
   return !digits.empty() && digits.back().place == Place::register_ && digits.back().stride == 1 &&
@@ -173,14 +173,12 @@ LogicalResult StoreOp::verify() {
                      .wasInterrupted();
   if (!areAll || !getValue().getType().isF32() || !hasPairs(map.getLayout()) ||
       !(program && program.isWorkspace(getArray())))
-    return emitOpError("expects pairs of the workspace, and what a map over rows and columns takes "
-                       "of a fragment of f32 whose "
-                       "neighbours are in two registers of a thread, where all that the map does "
-                       "is to store pairs (C4)");
+    return emitOpError("expects pairs in the workspace, of an f32 fragment with neighbours in two "
+                       "registers of a thread, in a map that only stores pairs (C4)");
   return success();
 }
 
-/// A counter of signals.
+/// Checks the counter of a signal (C1 to C3).
 template <typename OpT> static LogicalResult verifyCounter(OpT op) {
   auto program = op->template getParentOfType<ProgramOp>();
   if (program && isa<BlockArgument>(op.getArray()) && !program.isWorkspace(op.getArray()))
@@ -237,7 +235,7 @@ LogicalResult StagesOp::verify() {
     return success();
   InFlightDiagnostic error =
       emitOpError("expects neither shared memory and roles nor numbers of blocks inside (C8)");
-  error.attachNote(found->getLoc()) << "this stands there";
+  error.attachNote(found->getLoc()) << "this is the operation";
   return error;
 }
 
@@ -252,9 +250,9 @@ LogicalResult NextBlockOp::verify() {
   if (!roles || !(*this)->isBeforeInBlock(roles) ||
       roles.getProducer().front().getOps<AwaitConsumersOp>().empty() ||
       !llvm::hasSingleElement(kernel.getBody().front().getOps<NextBlockOp>()))
-    return emitOpError("expects to stand alone of its kind in a kernel's own block, in front of "
-                       "roles whose producer awaits "
-                       "consumers (C4)");
+    return emitOpError(
+        "expects to be the only one of a kernel, in its own block, before roles whose "
+        "producer awaits consumers (C4)");
   if (static_cast<int64_t>(getResidents()) < 1)
     return emitOpError("expects at least one block in the grid (C5), but got ")
            << static_cast<int64_t>(getResidents());
@@ -267,9 +265,9 @@ LogicalResult NextBlockOp::verify() {
     });
     if (!found)
       continue;
-    InFlightDiagnostic error = emitOpError("expects in front of roles neither lists and stores nor "
-                                           "what is of one thread or of the grid (C6)");
-    error.attachNote(found->getLoc()) << "this stands there";
+    InFlightDiagnostic error = emitOpError("expects no stores, lists, exchanges, or numbers of "
+                                           "threads and blocks before the roles (C6)");
+    error.attachNote(found->getLoc()) << "this is the operation";
     return error;
   }
   return success();
@@ -281,14 +279,14 @@ LogicalResult ExitIfOp::verify() {
   for (Operation &op : llvm::make_range((*this)->getBlock()->begin(), (*this)->getIterator()))
     if (!isa<LoadOp>(op) && !isMemoryEffectFree(&op)) {
       InFlightDiagnostic error =
-          emitOpError("expects nothing in front of it but loads and what has no effect (C2)");
-      error.attachNote(op.getLoc()) << "this stands in front of it";
+          emitOpError("expects only loads and operations without effects before it (C2)");
+      error.attachNote(op.getLoc()) << "this operation is before it";
       return error;
     }
   return success();
 }
 
-/// A run and the row of a private array that holds its elements.
+/// Checks a run and the row of the private array that holds its elements.
 template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool hasStep = false) {
   MemRefType buffer = cast<MemRefType>(op.getBuffer().getType());
   Type element = buffer.getElementType();
@@ -308,8 +306,7 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool
     return op.emitOpError("expects rows of 4 to 64 bytes, a power of two (C6), but got ") << bytes;
   auto program = op->template getParentOfType<ProgramOp>();
   if (op.getAligned() && !program.isWorkspace(op.getArray()) && !program.hasTiles(op.getArray()))
-    return op.emitOpError(
-        "expects that what is aligned is of the workspace or of an array with tiles (C8)");
+    return op.emitOpError("expects an aligned run in the workspace or in an array with tiles (C8)");
   return success();
 }
 
@@ -371,8 +368,8 @@ LogicalResult AwaitConsumersOp::verify() {
     if (!early)
       continue;
     InFlightDiagnostic error =
-        emitOpError("expects no copy that completes odd barriers in front of it (C2)");
-    error.attachNote(early.getLoc()) << "this stands there";
+        emitOpError("expects no copy before it that completes odd barriers (C2)");
+    error.attachNote(early.getLoc()) << "this is the operation";
     return error;
   }
   return success();
@@ -384,7 +381,7 @@ LogicalResult KeptOp::verify() {
     return emitOpError("expects to stand in a role of a specialized block (C2)");
   Operation *number = getOperand().getDefiningOp();
   if (!number || number->getBlock() != roles->getBlock())
-    return emitOpError("expects a number from in front of the block's roles (C1)");
+    return emitOpError("expects a number that is computed before the block's roles (C1)");
   return success();
 }
 
@@ -394,7 +391,7 @@ LogicalResult CollectOp::verify() {
       kernel && llvm::any_of(kernel.getBody().front().getOps<SpecializeOp>(),
                              [&](SpecializeOp roles) { return roles->isBeforeInBlock(*this); });
   if (!kernel || isBehind)
-    return emitOpError("expects to stand in a kernel's own block, in front of its roles (C1)");
+    return emitOpError("expects to stand in a kernel's own block, before its roles (C1)");
   Block &block = getBody().front();
   if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
     return emitOpError("expects one index as the argument of its body (C2)");
@@ -446,7 +443,7 @@ LogicalResult FillOp::verify() {
   return success();
 }
 
-/// The layout of wgmma's accumulator, which has 8, 16, … columns.
+/// Returns true for the layout of wgmma's accumulator, which has 8, 16, … columns.
 static bool isAccumulator(FragmentType fragment) {
   ArrayRef<int64_t> shape = fragment.getShape();
   return shape.size() == 2 && shape[1] >= 8 && shape[1] % 8 == 0 &&
@@ -554,7 +551,7 @@ LogicalResult LoadFragmentOp::verify() {
   return success();
 }
 
-/// The fragments of 16-bit floats are packed in pairs.
+/// Returns true if elements are packed in pairs, as 16-bit floats are.
 static bool isPacked(FragmentType fragment) {
   return isa<FloatType>(fragment.getElementType()) &&
          fragment.getElementType().getIntOrFloatBitWidth() == 16;

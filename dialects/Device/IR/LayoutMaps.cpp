@@ -1,4 +1,4 @@
-//===- LayoutMaps.cpp - what follows from the digits of layouts -----------===//
+//===- LayoutMaps.cpp - maps derived from the digits of layouts -----------===//
 #include "dialects/Device/IR/LayoutMaps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>
@@ -8,7 +8,6 @@ using namespace mlir;
 
 namespace moa::device {
 
-/// The digit of a place's number.
 static int64_t digitOf(const LayoutAttr::Digit &digit, const Where &where) {
   return where.of(digit.place) / digit.stride % digit.size;
 }
@@ -50,7 +49,7 @@ Where LayoutMap::getWhere(ArrayRef<int64_t> indices, const Where &near) const {
 
 using At = std::array<int64_t, 2>;
 
-/// The larger depth first: both may fit.
+/// The larger depth comes first, because both may fit.
 static const TileInstruction kHalfInstructions[] = {
     {16,
      8,
@@ -91,11 +90,11 @@ std::optional<TileRegisters> getTileRegisters(LayoutAttr layout, const TileOpera
     if (auto [row, column] = operand.place(lane, 0);
         map.getIndices({0, lane, 0}) != Indices{row, column})
       return std::nullopt;
-  std::map<At, int64_t> known; // what a register adds
+  std::map<At, int64_t> known; // contributions of the registers
   for (int64_t reg = 0; reg < layout.getNumRegisters(); ++reg) {
     Indices at = map.getIndices({0, 0, reg});
     if (!known.try_emplace({at[0], at[1]}, reg).second)
-      return std::nullopt; // a replica: which one would be written?
+      return std::nullopt; // a replica: the register to write would be ambiguous
   }
   TileRegisters tiles;
   std::set<int64_t> rows, columns;
@@ -124,7 +123,7 @@ std::optional<TileRegisters> getTileRegisters(LayoutAttr layout, const TileOpera
   return tiles;
 }
 
-/// Whether elements 2i and 2i + 1 of every tile are one packed pair of registers.
+/// Returns true if elements 2i and 2i + 1 of every tile are one packed pair of registers.
 static bool hasPairs(const TileRegisters &tiles) {
   for (const auto &line : tiles.registers)
     for (const auto &list : line)
@@ -134,7 +133,6 @@ static bool hasPairs(const TileRegisters &tiles) {
   return true;
 }
 
-/// What a warp adds to the indices along an axis.
 static std::array<int64_t, kWarps> getWarpStarts(LayoutAttr layout, unsigned axis) {
   LayoutMap map(layout);
   std::array<int64_t, kWarps> starts;
@@ -143,7 +141,7 @@ static std::array<int64_t, kWarps> getWarpStarts(LayoutAttr layout, unsigned axi
   return starts;
 }
 
-/// Why the warps' parts of the operands do not make the warps' parts of the result.
+/// Returns why the warps' parts of the operands do not give the warps' parts of the result, or "".
 static std::string compareWarps(LayoutAttr a, LayoutAttr b, LayoutAttr c) {
   auto rows = getWarpStarts(a, 0), columns = getWarpStarts(b, 1);
   auto resultRows = getWarpStarts(c, 0), resultColumns = getWarpStarts(c, 1);
@@ -151,7 +149,7 @@ static std::string compareWarps(LayoutAttr a, LayoutAttr b, LayoutAttr c) {
   auto differ = [](int64_t warp, const char *what, int64_t first, const char *of,
                    int64_t expected) {
     return "warp " + std::to_string(warp) + " holds " + what + " from " + std::to_string(first) +
-           " of " + of + ", and of the result those from " + std::to_string(expected);
+           " of " + of + ", and in the result from " + std::to_string(expected);
   };
   for (int64_t warp = 0; warp < kWarps; ++warp) {
     if (rows[warp] != resultRows[warp])
@@ -193,9 +191,9 @@ std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b
                  tiles[1]->columnStarts == tiles[2]->columnStarts &&
                  tiles[0]->columnStarts == tiles[1]->rowStarts;
     if (why.empty() && !agree)
-      why = "a warp's registers hold other rows, columns or k of one than of another";
+      why = "a warp's registers hold different rows, columns or k in different operands";
     if (!why.empty()) {
-      why = "expects every warp to hold of a and b what it holds of the result (C4), but " + why;
+      why = "expects every warp's parts of a, b and the result to agree (C4), but " + why;
       return std::nullopt;
     }
     return TileContraction{&instruction, *tiles[0], *tiles[1], *tiles[2]};
@@ -207,8 +205,8 @@ std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b
 // Reading tiles
 //===----------------------------------------------------------------------===//
 
-/// Up to two factors of 2 of the digits bound to registers, behind the pairs: their
-/// strides and what they add to the indices, ascending.
+/// Returns up to two factors of 2 of the register digits above the pairs: their strides and their
+/// contributions to the indices, ascending.
 static SmallVector<std::pair<int64_t, Indices>> getFactors(LayoutAttr layout) {
   SmallVector<std::pair<int64_t, Indices>> factors;
   for (unsigned axis = 0; axis <= layout.getRank(); ++axis)
@@ -231,7 +229,7 @@ static SmallVector<std::pair<int64_t, Indices>> getFactors(LayoutAttr layout) {
 std::optional<MatrixLoads> getMatrixLoads(LayoutAttr layout, bool transposed) {
   if (layout.getRank() != 2 || layout.getNumRegisters() % 2 != 0)
     return std::nullopt;
-  // In the tile's rows and columns from here on.
+  // All indices from here on are rows and columns of the tile.
   auto inTile = [&](Indices at) { return transposed ? Indices{at[1], at[0]} : at; };
   LayoutMap map(layout);
   auto indices = [&](const Where &where) { return inTile(map.getIndices(where)); };

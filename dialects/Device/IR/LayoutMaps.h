@@ -1,9 +1,9 @@
-//===- LayoutMaps.h - what follows from the digits of layouts ---*- C++ -*-===//
+//===- LayoutMaps.h - maps derived from the digits of layouts ---*- C++ -*-===//
 //
-// A digit adds to an index by itself: the index of an element is what its warp adds,
-// what its lane adds and what its register adds. So a layout is compared with the
-// formulas of an instruction place by place, and where two layouts hold an element
-// follows from their digits alone.
+// Digits contribute to an index independently: an element's index is the sum of the contributions
+// of its warp, its lane and its register. So each place of a layout can be compared separately with
+// the formulas of an instruction, and conversions between two layouts follow from their digits
+// alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_DEVICE_IR_LAYOUTMAPS_H
@@ -18,7 +18,6 @@ namespace moa::device {
 
 inline constexpr int64_t kWarps = 4, kLanes = 32;
 
-/// A warp, a lane of it, a register of that thread.
 struct Where {
   int64_t warp = 0, lane = 0, reg = 0;
   bool operator==(const Where &other) const {
@@ -35,10 +34,9 @@ using Indices = llvm::SmallVector<int64_t, 2>;
 class LayoutMap {
 public:
   explicit LayoutMap(LayoutAttr layout);
-  /// The indices of the element that a place holds.
   Indices getIndices(const Where &where) const;
-  /// Where an element is: of its replicas the one in the warp and lane of `near`, if
-  /// there is one.
+  /// Returns the place of an element. Of several replicas it returns the one in the warp and lane
+  /// of `near`, if there is one.
   Where getWhere(llvm::ArrayRef<int64_t> indices, const Where &near) const;
 
 private:
@@ -62,23 +60,23 @@ struct TileInstruction {
   TileOperand a, b, c;
 };
 
-/// The registers of a fragment that are the elements of an operand's tiles.
+/// The registers of a fragment, ordered as elements of an operand's tiles.
 struct TileRegisters {
-  llvm::SmallVector<int64_t> rowStarts, columnStarts; ///< behind those of the warp
+  llvm::SmallVector<int64_t> rowStarts, columnStarts; ///< relative to the warp's first element
   /// [row of tiles][column of tiles][element]
   std::vector<std::vector<llvm::SmallVector<int64_t, 8>>> registers;
 };
 
-/// Nothing if the layout is not one of such tiles.
+/// Returns nothing if the layout does not consist of such tiles.
 std::optional<TileRegisters> getTileRegisters(LayoutAttr layout, const TileOperand &operand);
 
-/// A contraction of fragments, tile by tile.
 struct TileContraction {
   const TileInstruction *instruction = nullptr;
   TileRegisters a, b, c;
 };
 
-/// The largest instruction that the layouts hold tiles of; else what a verifier says.
+/// Returns the contraction with the largest instruction whose tiles the layouts hold. Otherwise
+/// returns nothing and sets `why` to the verifier's message.
 std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b, FragmentType c,
                                                   std::string &why);
 
@@ -86,38 +84,38 @@ std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b
 // Reading tiles
 //===----------------------------------------------------------------------===//
 
-/// Instructions that read a fragment of packed pairs from a tile.
+/// The ldmatrix instructions that read a fragment of packed pairs from a tile.
 struct MatrixLoads {
   bool isTransposed = false; ///< ldmatrix.trans
-  int64_t count = 1;         ///< matrices of one instruction: 1, 2 or 4
-  /// Rows and columns of the tile between the matrices 0 and 1, and 0 and 2.
+  int64_t count = 1;         ///< matrices per instruction: 1, 2 or 4
+  /// Distance in rows and columns of the tile from matrix 0 to matrix 1, and to matrix 2.
   std::array<Indices, 2> steps = {Indices{0, 0}, Indices{0, 0}};
   struct Load {
     int64_t row = 0, column = 0;         ///< of the first matrix
-    llvm::SmallVector<int64_t, 4> pairs; ///< of registers, by their numbers
+    llvm::SmallVector<int64_t, 4> pairs; ///< numbers of register pairs
   };
   std::vector<Load> loads;
 };
 
-/// `transposed`: the fragment's columns lie along the tile's rows. Nothing if lanes do
-/// not hold what the instruction gives them.
+/// Returns nothing if lanes do not hold the elements that ldmatrix gives them. `transposed`: the
+/// fragment's columns lie along the tile's rows.
 std::optional<MatrixLoads> getMatrixLoads(LayoutAttr layout, bool transposed);
 
 //===----------------------------------------------------------------------===//
 // Conversions
 //===----------------------------------------------------------------------===//
 
-/// How registers of one layout come from those of another.
+/// The registers of one layout as functions of those of another.
 struct LayoutConversion {
-  int64_t width = 1;       ///< registers that move as one: 2 for pairs that stay together
-  bool movesLanes = false; ///< some thread takes an element from another lane
-  /// For each of the result's registers (pairs, for a width of 2) those that the threads
-  /// take it from, ascending.
+  int64_t width = 1;       ///< registers that move together: 2 if pairs stay pairs
+  bool movesLanes = false; ///< true if some thread reads from another lane
+  /// For each register of the result (for each pair if the width is 2), the source registers of all
+  /// threads, ascending.
   std::vector<llvm::SmallVector<int64_t, 4>> sources;
 };
 
-/// `packed`: registers are pairs of 16 bits. Else why there is none: an element that
-/// leaves its warp.
+/// Returns nothing, and the reason in `why`, if an element would leave its warp. `packed`:
+/// registers are pairs of 16 bits.
 std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bool packed,
                                               std::string &why);
 
@@ -125,18 +123,18 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// Whether warps read stages of a ring by themselves (`device.load_fragment`).
+/// Returns true if warps read the ring's stages themselves (`device.load_fragment`).
 bool isReadByWarps(mlir::Value ring);
 
-/// Returns the wait that directly follows a store, so that one branch of a thread does both; null
-/// if there is none.
+/// Returns the wait directly after a store, or null. One branch of a thread can then do both.
 AwaitStoresOp findWait(StoreTileOp store);
-/// The elements of one access of a run that is read into such a private array: what the offset of
-/// an aligned run is a multiple of.
+/// Returns the number of elements of one access of a run with this private array. The offset of an
+/// aligned run is a multiple of it.
 int64_t countAligned(mlir::MemRefType buffer);
-/// Whether a kernel's text needs the number of a thread's warp or lane.
+/// Returns true if the kernel's text needs the number of a thread's warp or lane.
 bool usesLanes(KernelOp kernel);
-/// Whether all barriers of the kernel are known behind this op.
+/// Returns true if this op is the last `device.barriers` of the kernel, so that all barriers are
+/// known after it.
 bool isLastBarriers(mlir::Operation *op);
 
 } // namespace moa::device

@@ -1,4 +1,4 @@
-//===- Accesses.h - which arrays kernels read and write ---------*- C++ -*-===//
+//===- Accesses.h - arrays that kernels read and write ----------*- C++ -*-===//
 #ifndef MOA_DIALECTS_DEVICE_TRANSFORMS_ACCESSES_H
 #define MOA_DIALECTS_DEVICE_TRANSFORMS_ACCESSES_H
 
@@ -10,8 +10,8 @@
 
 namespace moa::device {
 
-/// Whether two choices (kChosenAttr) are never taken at the same index: one array has different
-/// values, or the one is a choice where it has another value.
+/// Returns true if two choices (kChosenAttr) never hold at the same index: they name different
+/// values of one array, directly or through `where`.
 inline bool areExclusive(mlir::DictionaryAttr a, mlir::DictionaryAttr b) {
   auto differ = [](mlir::DictionaryAttr x, mlir::DictionaryAttr y) {
     return x && y && x.get("by") == y.get("by") && x.get("is") != y.get("is");
@@ -22,7 +22,6 @@ inline bool areExclusive(mlir::DictionaryAttr a, mlir::DictionaryAttr b) {
   return differ(a, b) || differ(where(a), b) || differ(a, where(b)) || differ(where(a), where(b));
 }
 
-/// What a kernel does with the program's arrays.
 struct Accesses : onf::ReadAndWritten {
   explicit Accesses(KernelOp kernel)
       : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),
@@ -36,8 +35,9 @@ struct Accesses : onf::ReadAndWritten {
           (isStore ? written : read).insert(array);
     });
   }
-  /// Whether one of both writes what the other one reads or writes. What one array chooses to be
-  /// stored by the one or by the other (D4), they do not both write.
+  /// Returns true if one kernel writes an array that the other one accesses. Two kernels with
+  /// exclusive choices do not conflict on a common output, because they store different elements
+  /// (D4).
   bool interferes(const Accesses &other) const {
     auto meets = [&](const llvm::DenseSet<mlir::Value> &a, const llvm::DenseSet<mlir::Value> &b,
                      bool areStores) {
@@ -55,8 +55,8 @@ private:
   mutable ProgramOp program;
 };
 
-/// The kernels that nothing needs but what is told of results (onf::kShownAttr): of all that they
-/// write, the program's results need nothing. Hosts launch them in NAME_shown alone.
+/// Returns the kernels that only `NAME_shown` needs: the program's results depend on nothing that
+/// they write (onf::kShownAttr). Hosts launch them only there.
 inline llvm::SetVector<KernelOp> findTelling(ProgramOp program) {
   llvm::SetVector<KernelOp> telling;
   auto shown = program->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);

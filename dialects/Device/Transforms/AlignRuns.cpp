@@ -1,10 +1,10 @@
-//===- AlignRuns.cpp - runs that begin where wide accesses may -------------===//
+//===- AlignRuns.cpp - mark aligned runs for wide accesses ----------------===//
 //
-// A run is read by wide accesses if its first element is aligned to them, which a thread asks, and
-// else element by element: code that stands in a kernel for every run, and that a device fetches
-// before it has seen that it jumps over it. Arrays of the workspace are aligned, and often an
-// offset is a multiple of the access whatever sizes are. So are inputs and outputs with tiles, as
-// hosts launch nothing where the copy engine does not take them.
+// A run is read by wide accesses if its first element is aligned, and else element by element.
+// Without this pass a thread tests the alignment, and the kernel contains the element-by-element
+// code of every run, which a device fetches before it branches around it. Arrays of the workspace
+// are aligned, and an offset is often a multiple of the access for all sizes. Inputs and outputs
+// with tiles are aligned too, because hosts launch nothing if the copy engine cannot take them.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/IR/LayoutMaps.h"
@@ -24,13 +24,13 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
-/// No run asks for more.
+/// The largest divisor that a run needs.
 constexpr int64_t kMost = 64;
 
-/// The largest power of two, up to kMost, that divides a number.
+/// Returns the largest power of two, up to kMost, that divides a number.
 int64_t powerOf(int64_t number) { return number == 0 ? kMost : std::min(kMost, number & -number); }
 
-/// The same of what an expression is for all values of its symbols.
+/// Returns a power of two that divides an expression for all values of its symbols.
 int64_t powerOf(const SymExpr &expr) {
   int64_t power = kMost;
   for (const auto &[monomial, coefficient] : expr.getTerms())
@@ -38,8 +38,8 @@ int64_t powerOf(const SymExpr &expr) {
   return power;
 }
 
-/// What hosts have checked of the strides of arrays with tiles: that of the last axis is 1, others
-/// are whole 16 bytes.
+/// Facts that hosts check about strides of arrays with tiles: the last axis has stride 1, the other
+/// strides are multiples of 16 bytes.
 class Strides {
 public:
   explicit Strides(ProgramOp program) {
@@ -58,7 +58,7 @@ public:
       }
     }
   }
-  /// An expression with multiples in place of strides.
+  /// Replaces strides in an expression by the multiples that they are known to be.
   SymExpr over(const SymExpr &expr) const {
     return expr.substitute([&](StringRef name) -> std::optional<SymExpr> {
       auto found = known.find(name);
@@ -74,7 +74,7 @@ private:
 class Divisors {
 public:
   explicit Divisors(const Strides &strides) : strides(strides) {}
-  /// A power of two that divides an index; 1 where nothing is known.
+  /// Returns a power of two that divides an index; 1 if nothing is known.
   int64_t of(Value value) {
     if (auto found = known.find(value); found != known.end())
       return found->second;
@@ -90,7 +90,8 @@ private:
     return power;
   }
 
-  /// Bits that both have: those that one lacks are 0, and all are where that leaves none.
+  /// Divisor of x & y: the low bits that one operand lacks are 0. The result is 0 if a constant
+  /// mask has only bits that the other operand lacks.
   int64_t ofBits(Value x, Value y) {
     APInt mask;
     if (matchPattern(x, m_ConstantInt(&mask)))
@@ -115,12 +116,12 @@ private:
         .Case<arith::MulIOp>([&](auto product) {
           return std::min(kMost, of(product.getLhs()) * of(product.getRhs()));
         })
-        // Of a number of fewer bits the low ones are left, which tell.
+        // A truncation keeps the low bits, so it keeps the divisor (up to kMost).
         .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp,
               arith::RemSIOp, arith::IndexCastOp, arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>(
             [&](auto) { return least(op->getOperands()); })
         .Case<arith::AndIOp>([&](auto both) { return ofBits(both.getLhs(), both.getRhs()); })
-        // What the divisor divides, it divides without a rest.
+        // A division by a power of two divides the divisor by it.
         .Case<arith::DivUIOp, arith::DivSIOp>([&](auto quotient) {
           APInt divisor;
           bool isKnown =
@@ -139,7 +140,7 @@ private:
   llvm::DenseMap<Value, int64_t> known;
 };
 
-/// Strides that are 1 are no factors.
+/// Removes factors that are strides known to be 1.
 void dropOnes(ProgramOp program, const Strides &strides) {
   SmallVector<SymbolOp> ones;
   program.walk([&](SymbolOp symbol) {
@@ -180,7 +181,7 @@ struct DeviceAlignRuns final : impl::DeviceAlignRunsBase<DeviceAlignRuns> {
           run.setAligned(true);
       };
       program.walk([&](Operation *op) {
-        if (auto load = dyn_cast<LoadRunOp>(op)) // steps are multiples of what one access has (C7)
+        if (auto load = dyn_cast<LoadRunOp>(op)) // steps are multiples of one access (C7)
           align(load);
         else if (auto store = dyn_cast<StoreRunOp>(op))
           align(store);

@@ -1,8 +1,8 @@
-//===- ChainKernels.cpp - launches that have little to do as one ----------===//
+//===- ChainKernels.cpp - one launch for dependent kernels with little work -===//
 //
-// A launch costs a device a few microseconds, also where it has nothing to do. Kernels one behind
-// the other, each of which may need what the one in front of it writes, are one launch whose blocks
-// wait for each other instead (device.stages).
+// A launch costs a few microseconds, even if it has no work. This pass turns consecutive kernels,
+// each of which may depend on those before it, into one launch whose blocks wait for each other
+// instead (device.stages).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -15,8 +15,8 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
-/// Whether a kernel may be a stage: it has few blocks and may have nothing to do, writes for other
-/// kernels alone, and none asks whether it has ended but by waiting for all.
+/// Returns true if a kernel may be a stage: it has few blocks, a skip flag and no early exit,
+/// stores only to the workspace, and raises no flag.
 bool canChain(KernelOp kernel, unsigned degree) {
   auto program = kernel->getParentOfType<ProgramOp>();
   if (!llvm::all_of(Accesses(kernel).written,
@@ -32,7 +32,7 @@ bool haveSameLaunch(KernelOp a, KernelOp b) {
          a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
 }
 
-/// Kernels one behind the other, so many or more each.
+/// Returns the runs of consecutive kernels with at least `fewest` stages.
 SmallVector<SmallVector<KernelOp>> findChains(ProgramOp program, size_t fewest) {
   unsigned degree = 0;
   for (auto kernel : program.getBody().getOps<KernelOp>())
@@ -52,7 +52,7 @@ SmallVector<SmallVector<KernelOp>> findChains(ProgramOp program, size_t fewest) 
   return chains;
 }
 
-/// One kernel whose stages are what each of them does.
+/// Emits one kernel with the given kernels as its stages.
 KernelOp chain(ArrayRef<KernelOp> kernels, FirstStores &stores, int64_t residents) {
   KernelOp first = kernels.front();
   auto program = first->getParentOfType<ProgramOp>();
@@ -107,7 +107,7 @@ struct DeviceChainKernels final : impl::DeviceChainKernelsBase<DeviceChainKernel
       FirstStores stores(program);
       for (ArrayRef<KernelOp> kernels : chains) {
         KernelOp made = chain(kernels, stores, residents);
-        // What may run beside the last stage may need another one.
+        // A kernel that may overlap with the last stage may depend on an earlier one.
         auto next = dyn_cast_or_null<KernelOp>(made->getNextNode());
         for (Accesses all(made); next && next->hasAttr(kBesideAttr);
              next = dyn_cast_or_null<KernelOp>(next->getNextNode()))

@@ -1,9 +1,9 @@
-//===- CombineKernels.cpp - kernels side by side in one launch ------------===//
+//===- CombineKernels.cpp - one launch for independent kernels ------------===//
 //
-// A launch costs a device a few microseconds, and at its end multiprocessors wait for its last
-// blocks. Kernels of which none reads or writes what another one writes need no order, so that
-// their blocks may be those of one grid; nor do those that store an output each where one array
-// chooses it.
+// A launch costs a few microseconds, and multiprocessors idle at its end while its last blocks run.
+// Kernels without conflicts (none writes an array that another one accesses) need no order, so
+// their blocks can share one grid. The same holds for kernels that one array chooses to store an
+// output.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -19,25 +19,23 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
-/// A kernel hides others that have together fewer blocks than it by this factor.
+/// A kernel hides others if it has more blocks than they have together, by this factor.
 constexpr double kLonger = 4;
 
-/// Kernels that are to be one launch.
 struct Group {
   SmallVector<KernelOp> kernels;
   SmallVector<Accesses> accesses;
 };
 
-/// Whether a kernel stores in what is no workspace.
 bool storesOutput(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
   return llvm::any_of(Accesses(kernel).written,
                       [&](Value array) { return !program.isWorkspace(array); });
 }
 
-/// Whether hosts launch both with as many threads, and one wherever they launch the other. A launch
-/// of both asks for what each asks for. Blocks of different choices make no difference but for
-/// outputs, which D4 is about.
+/// Returns true if both kernels have as many threads, and hosts launch one whenever they launch the
+/// other. The combined launch has the conditions of both. Different choices matter only for outputs
+/// (D4).
 bool haveSameLaunch(KernelOp a, KernelOp b) {
   auto of = conditionsOf(a), others = conditionsOf(b);
   if (of.size() > others.size())
@@ -48,8 +46,8 @@ bool haveSameLaunch(KernelOp a, KernelOp b) {
          llvm::all_of(of, [&](const auto &pair) { return llvm::is_contained(others, pair); });
 }
 
-/// Whether a kernel may be of the same launch as each of the group. What only tells of results is
-/// launched by itself.
+/// Returns true if a kernel may share a launch with each kernel of the group. Kernels that only
+/// `NAME_shown` needs have their own launches.
 bool canJoin(const Group &group, KernelOp kernel, const llvm::SetVector<KernelOp> &telling) {
   return llvm::all_of(group.kernels, [&](KernelOp other) {
     return isPlain(other) && haveSameLaunch(other, kernel) &&
@@ -57,7 +55,7 @@ bool canJoin(const Group &group, KernelOp kernel, const llvm::SetVector<KernelOp
   });
 }
 
-/// Each kernel in the first launch that it may be in: behind all that it interferes with.
+/// Puts each kernel in the earliest launch possible: after all kernels that it conflicts with.
 SmallVector<Group> findGroups(ProgramOp program) {
   SmallVector<Group> groups;
   const llvm::SetVector<KernelOp> telling = findTelling(program);
@@ -81,7 +79,6 @@ SmallVector<Group> findGroups(ProgramOp program) {
   return groups;
 }
 
-/// Takes a kernel out of its launch and puts it into another one.
 void put(Group &from, unsigned which, Group &to) {
   to.kernels.push_back(from.kernels[which]);
   to.accesses.push_back(std::move(from.accesses[which]));
@@ -89,9 +86,9 @@ void put(Group &from, unsigned which, Group &to) {
   from.accesses.erase(from.accesses.begin() + which);
 }
 
-/// Moves what interferes with a kernel, in the launches from `place` to `last`, to the latest
-/// launches behind these that it may be in, if that has at most so many blocks each. False: not
-/// possible, and the groups are of no use.
+/// Moves kernels that conflict with `accesses` out of the launches `place` to `last`, each to the
+/// latest possible launch after `last`. Each may have at most `most` blocks. Returns false if that
+/// is impossible; the groups are then invalid.
 bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last,
                 double most, const llvm::SetVector<KernelOp> &telling) {
   for (; place <= last; ++place)
@@ -115,13 +112,13 @@ bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t pla
   return true;
 }
 
-/// Moves a kernel to the first later launch that it may be in and `fits` says yes to, if there is
-/// one.
+/// Moves a kernel to the first later launch that it may be in and that satisfies `fits`. Returns
+/// false if there is none.
 bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double most,
                  const llvm::SetVector<KernelOp> &telling,
                  llvm::function_ref<bool(const Group &)> fits) {
   const Accesses &own = groups[from].accesses[which];
-  auto staysBehind = [&](auto pair) { // what no move of others changes
+  auto staysBehind = [&](auto pair) { // no move of others can resolve this conflict
     auto &[other, accesses] = pair;
     return own.interferes(accesses) && (!isPlain(other) || countBlocks(other) > most);
   };
@@ -142,9 +139,9 @@ bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double
   return false;
 }
 
-/// Kernels that may wait: one that is alone, which saves its launch, and of several whose blocks
-/// grow with all sizes the last ones, each of which hides what has few blocks elsewhere. Others of
-/// few blocks that need them wait for them.
+/// Delays kernels to later launches. A kernel that is alone moves, because that saves its launch.
+/// Of a launch with several kernels whose blocks grow with all sizes, the last ones move to hide a
+/// launch with few blocks. Kernels with few blocks that depend on a moved kernel move after it.
 void delay(SmallVector<Group> &groups, const llvm::SetVector<KernelOp> &telling) {
   auto blocksOf = [](const Group &group) {
     double sum = 0;
@@ -171,7 +168,7 @@ void delay(SmallVector<Group> &groups, const llvm::SetVector<KernelOp> &telling)
   llvm::erase_if(groups, [](const Group &group) { return group.kernels.empty(); });
 }
 
-/// One kernel whose first blocks are those of the first one, and so on.
+/// Emits one kernel whose first blocks are those of the first kernel, and so on.
 KernelOp combine(ArrayRef<KernelOp> kernels) {
   KernelOp first = kernels.front();
   OpBuilder b(first);
@@ -191,7 +188,7 @@ KernelOp combine(ArrayRef<KernelOp> kernels) {
     b.setInsertionPoint(branch.thenYield());
     moveBody(kernel, b, number);
     b.setInsertionPoint(branch.elseYield());
-    // A block's number has 32 bits, and divisions of such numbers are fast.
+    // Block numbers have 32 bits; divisions of such numbers are fast.
     Value rest = arith::SubIOp::create(b, loc, number, count);
     Value low = arith::IndexCastOp::create(b, loc, b.getI32Type(), rest);
     number = arith::IndexCastOp::create(b, loc, b.getIndexType(),
@@ -210,7 +207,7 @@ struct DeviceCombineKernels final : impl::DeviceCombineKernelsBase<DeviceCombine
     getOperation()->walk([&](ProgramOp program) {
       SmallVector<Group> groups = findGroups(program);
       delay(groups, findTelling(program));
-      // In the order of the groups: one may hold a kernel that stood behind those of a later one.
+      // Order the kernels by group: a kernel may have moved before those of a later group.
       for (Group &group : groups) {
         KernelOp kernel = group.kernels.size() > 1 ? combine(group.kernels) : group.kernels.front();
         kernel->moveBefore(&program.getBody().front(), program.getBody().front().end());

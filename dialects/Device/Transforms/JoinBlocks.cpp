@@ -1,9 +1,9 @@
-//===- JoinBlocks.cpp - blocks beside each other as one -------------------===//
+//===- JoinBlocks.cpp - thread coarsening: one block for four neighbours --===//
 //
-// Threads of a matrix product f_ij = Σ_k a_ik·b_kj that have one element each read two numbers for
-// every product. Where a block has a row i, what it reads of b is what the next block reads: a
-// block that does the work of several rows reads it once, and what it reads of each row is adjacent
-// along k.
+// In a matrix product f_ij = Σ_k a_ik·b_kj with one element per thread, a thread reads two numbers
+// for every product. If a block has one row i, neighbouring blocks read the same elements of b. So
+// a block that does the work of several rows reads them once (register tiling), and reads the
+// elements of each row of a, which are adjacent along k, by runs.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -19,7 +19,7 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
-/// Blocks that become one, and elements of a row that are read at once.
+/// The number of blocks that become one, and the number of elements of a run.
 constexpr int64_t kBlocks = 4, kRun = 4;
 
 std::optional<int64_t> constantOf(Value value) {
@@ -28,14 +28,14 @@ std::optional<int64_t> constantOf(Value value) {
                                                      : std::nullopt;
 }
 
-/// Whether an expression is a multiple of a number whatever the sizes are, as far as its terms show
-/// it.
+/// Returns true if the terms of an expression show that it is a multiple of a number for all sizes.
 bool isMultipleOf(const SymExpr &expr, int64_t number) {
   return SymExpr::floorDiv(expr, SymExpr(number)) * SymExpr(number) == expr;
 }
 
-/// Whether a kernel's blocks do nothing but to compute and to store in the workspace, so that it
-/// makes no difference in which order several do it. Of an output there is one store (D4).
+/// Returns true if a kernel's blocks only compute, read, and store arrays of the workspace that
+/// they do not read. The order of several blocks is then irrelevant. An output must keep its single
+/// store (D4).
 bool isIndependent(KernelOp kernel) {
   Accesses accesses(kernel);
   auto program = kernel->getParentOfType<ProgramOp>();
@@ -48,27 +48,26 @@ bool isIndependent(KernelOp kernel) {
               .walk([](Operation *op) {
                 bool isKnown = isMemoryEffectFree(op) ||
                                isa<KernelOp, scf::ForOp, scf::IfOp, LoadOp, StoreOp>(op);
-                bool isInside = isa<BlockOp>(op) &&
-                                !isa<KernelOp>(op->getParentOp()); // for which all would be one
+                bool isInside =
+                    isa<BlockOp>(op) && !isa<KernelOp>(op->getParentOp()); // same for all blocks
                 return isKnown && !isInside && !isa<ExchangeOp>(op) ? WalkResult::advance()
                                                                     : WalkResult::interrupt();
               })
               .wasInterrupted();
 }
 
-/// Writes what several blocks do as the work of one.
+/// Emits the work of several blocks as that of one.
 class Joiner {
 public:
   Joiner(OpBuilder &b, KernelOp kernel)
       : b(b), blocks(*SymExpr::parse(kernel.getBlocks())), maps(kBlocks), loc(kernel.getLoc()) {}
 
-  /// All operations of a block but the last one, if that ends it.
   void join(Block &from) {
     for (Operation &op : from)
       if (!op.hasTrait<OpTrait::IsTerminator>())
         join(op);
   }
-  /// Loops in which something is read once for all, those inside of others first.
+  /// Loops that read something once for all blocks, inner loops first.
   SmallVector<scf::ForOp> sharing;
 
 private:
@@ -84,7 +83,6 @@ private:
       maps[k].map(value, of(k));
   }
   Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  /// The k-th of numbers that follow each other.
   Value following(Value first, int64_t k) {
     return k ? arith::AddIOp::create(b, loc, first, index(k)) : first;
   }
@@ -92,7 +90,7 @@ private:
   void join(Operation &op) {
     loc = op.getLoc();
     if (apart != 1 && op.getNumOperands() > 0 && op.getOperand(0).getDefiningOp<BlockOp>())
-      return; // it has its values already
+      return; // numberBlocks has set its values
     if (auto block = dyn_cast<BlockOp>(op))
       return numberBlocks(block);
     if (auto loop = dyn_cast<scf::ForOp>(op);
@@ -118,8 +116,8 @@ private:
       b.clone(op, maps[k]);
   }
 
-  /// Those that follow each other, or each so many behind the other, where the number is asked for
-  /// by its quotient and remainder by that alone, as that of a row of blocks.
+  /// Numbers the joined blocks consecutively, or `apart` from each other. The latter is used if all
+  /// uses of the number are quotients and remainders by one constant, that is if blocks form rows.
   void numberBlocks(BlockOp block) {
     Value number = BlockOp::create(b, loc);
     apart = findDistance(block);
@@ -150,11 +148,11 @@ private:
     }
     return distance && isMultipleOf(blocks, kBlocks * *distance)
                ? *distance
-               : 1; // else the last rows would be fewer
+               : 1; // otherwise the last rows would be incomplete
   }
 
-  /// What the first is a multiple of, all of them have the same quotient by, and remainders that
-  /// follow each other.
+  /// The first number is a multiple of kBlocks, as the divisor is. So all numbers have the same
+  /// quotient, and their remainders are consecutive.
   void divide(Operation &op, int64_t divisor) {
     Value first = firstOf.lookup(op.getOperand(0)), by = index(divisor);
     if (isa<arith::DivUIOp>(op)) {
@@ -172,7 +170,7 @@ private:
         list.push_back(valueOf(value, k));
     return list;
   }
-  /// As many of each block, one block's behind another's.
+  /// Maps `values` of block k to the k-th part of `list`.
   void setAll(ValueRange values, ValueRange list) {
     for (auto [number, value] : llvm::enumerate(values))
       set(value, [&, number = number](int64_t k) { return list[k * values.size() + number]; });
@@ -194,7 +192,7 @@ private:
     if (shares)
       sharing.push_back(made);
     shares = around;
-    if (from.getNumResults() > 0) // else it has its end already
+    if (from.getNumResults() > 0) // the builder has created the terminator otherwise
       scf::YieldOp::create(b, from.getLoc(),
                            valuesOf(from.getBody()->getTerminator()->getOperands()));
     setAll(from.getResults(), made.getResults());
@@ -224,13 +222,13 @@ private:
   SymExpr blocks;
   SmallVector<IRMapping> maps;
   Location loc;
-  llvm::DenseMap<Value, Value> firstOf; ///< of a block's number in the kernel as it was
-  int64_t apart = 1;                    ///< how far these numbers are from each other
-  bool shares = false; ///< whether the loop around what is written reads something once for all
+  llvm::DenseMap<Value, Value> firstOf; ///< first of the numbers that replace a block number
+  int64_t apart = 1;                    ///< distance of these numbers
+  bool shares = false;                  ///< the current loop reads something once for all blocks
 };
 
-/// The number in front of a loop's index in the place of a load, if what the loop reads there is
-/// adjacent.
+/// Returns the offset of a load without the loop's index, if the loop reads adjacent elements
+/// there. Returns null otherwise.
 Value baseOf(LoadOp load, scf::ForOp loop) {
   auto sum = load.getOffset().getDefiningOp<arith::AddIOp>();
   if (!sum || load->getBlock() != loop.getBody())
@@ -242,7 +240,7 @@ Value baseOf(LoadOp load, scf::ForOp loop) {
   return base && loop.isDefinedOutsideOfLoop(base) ? base : Value();
 }
 
-/// Reads what is adjacent along a loop by runs, each for as many of its steps.
+/// Strip-mines a loop by kRun and reads the elements that are adjacent along it by runs.
 void readRuns(scf::ForOp loop) {
   auto least = constantOf(loop.getLowerBound()), most = constantOf(loop.getUpperBound()),
        step = constantOf(loop.getStep());
@@ -299,17 +297,16 @@ void readRuns(scf::ForOp loop) {
   loop.erase();
 }
 
-/// Numbers that nobody reads any more.
 void eraseDead(KernelOp kernel) {
   SmallVector<Operation *> list;
   kernel.walk([&](Operation *op) { list.push_back(op); });
-  for (Operation *op : llvm::reverse(list)) // users stand behind
+  for (Operation *op : llvm::reverse(list)) // users come later
     if (op->getNumRegions() == 0 && isOpTriviallyDead(op))
       op->erase();
 }
 
-/// A kernel whose blocks do the work of several each, in the place of one; the kernel itself where
-/// that reads nothing once for all.
+/// Replaces a kernel by one whose blocks do the work of several. Keeps the kernel if no loop would
+/// read anything once for all blocks.
 void joinBlocks(KernelOp kernel) {
   SymExpr blocks = *SymExpr::parse(kernel.getBlocks());
   SymExpr fewer = SymExpr::floorDiv(blocks, SymExpr(kBlocks));

@@ -1,4 +1,4 @@
-//===- KernelRewrites.h - what passes make kernels of -----------*- C++ -*-===//
+//===- KernelRewrites.h - helpers that rewrite kernels ----------*- C++ -*-===//
 #ifndef MOA_DIALECTS_DEVICE_TRANSFORMS_KERNELREWRITES_H
 #define MOA_DIALECTS_DEVICE_TRANSFORMS_KERNELREWRITES_H
 
@@ -9,8 +9,9 @@
 
 namespace moa::device {
 
-/// Whether there are blocks, whose threads use nothing but registers, the arrays, and each other's
-/// registers: shared memory and the registers of roles are divided for a whole launch.
+/// Returns true if the kernel has blocks and its threads use only registers, arrays, and registers
+/// of lanes of their warp. Shared memory and the registers of roles are allocated for a whole
+/// launch.
 inline bool isPlain(KernelOp kernel) {
   if (SymExpr::parse(kernel.getBlocks())->isZero())
     return false;
@@ -24,8 +25,8 @@ inline bool isPlain(KernelOp kernel) {
               .wasInterrupted();
 }
 
-/// What one launch of several kernels has of the first one's attributes: conditions that all of
-/// them ask for, and the choice if it is one.
+/// Gives `made`, one launch of several kernels, the first one's attributes: those launch conditions
+/// that all kernels have, and the choice if it is the same for all.
 inline void setAttributesOfAll(KernelOp made, llvm::ArrayRef<KernelOp> kernels) {
   KernelOp first = kernels.front();
   made->setDiscardableAttrs(first->getDiscardableAttrDictionary());
@@ -43,7 +44,7 @@ inline void setAttributesOfAll(KernelOp made, llvm::ArrayRef<KernelOp> kernels) 
     made->removeAttr(kChosenAttr);
 }
 
-/// Moves what a kernel does behind the builder's place, with `number` as the block's.
+/// Moves the body of a kernel to the builder's position, with `number` as the block's number.
 inline void moveBody(KernelOp kernel, mlir::OpBuilder &b, mlir::Value number) {
   mlir::Block &from = kernel.getBody().front();
   kernel.walk([&](BlockOp block) {
@@ -53,12 +54,12 @@ inline void moveBody(KernelOp kernel, mlir::OpBuilder &b, mlir::Value number) {
   b.getBlock()->getOperations().splice(b.getInsertionPoint(), from.getOperations());
 }
 
-/// Where the first thread of a program's first kernel stores the first elements of arrays.
+/// Emits stores of 0 by the first thread of a program's first kernel, for flags and counters.
 class FirstStores {
 public:
   explicit FirstStores(ProgramOp program) : first(*program.getBody().getOps<KernelOp>().begin()) {}
 
-  /// It stores 0 in an element of an array of i32.
+  /// Stores 0 in one element of an array of i32.
   void clear(mlir::Value array, int64_t element = 0) {
     mlir::OpBuilder b(first.getContext());
     mlir::Location loc = first.getLoc();
@@ -84,7 +85,6 @@ private:
   mlir::scf::IfOp branch;
 };
 
-/// A name that no array of a program has.
 inline std::string freshArrayName(ProgramOp program, std::string name) {
   while (llvm::is_contained(program.getAllNames(), name))
     name += "_";

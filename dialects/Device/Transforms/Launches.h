@@ -1,4 +1,4 @@
-//===- Launches.h - when hosts launch kernels, and how large ----*- C++ -*-===//
+//===- Launches.h - launch conditions and sizes -----------------*- C++ -*-===//
 #ifndef MOA_DIALECTS_DEVICE_TRANSFORMS_LAUNCHES_H
 #define MOA_DIALECTS_DEVICE_TRANSFORMS_LAUNCHES_H
 
@@ -11,7 +11,7 @@
 
 namespace moa::device {
 
-/// What a host launches a kernel for, pair by pair.
+/// Returns the conditions x > y under which a host launches a kernel, as pairs.
 inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>>
 conditionsOf(KernelOp kernel) {
   llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> pairs;
@@ -21,22 +21,23 @@ conditionsOf(KernelOp kernel) {
   return pairs;
 }
 
-/// With how many sizes the number of a kernel's blocks grows.
+/// Returns the number of sizes that the kernel's block count grows with (its degree).
 inline unsigned degreeOf(KernelOp kernel) {
   return SymExpr::parse(kernel.getBlocks())->getDegree();
 }
 
-/// What sizes are taken to be where blocks of kernels are compared that grow alike.
+/// The value of every size when block counts of one degree are compared.
 inline constexpr int64_t kLarge = 4096;
 
-/// Blocks of a kernel where all sizes are large.
+/// Returns the kernel's number of blocks if all sizes are large.
 inline double countBlocks(KernelOp kernel) {
   auto large = [](llvm::StringRef) { return std::optional<int64_t>(kLarge); };
   auto number = SymExpr::parse(kernel.getBlocks())->evaluate(large);
   return number ? double(*number) : INFINITY;
 }
 
-/// Whether the first kernel is always launched, has a block, and has ended when another one starts.
+/// Returns true if the first kernel is always launched, has a block, and has ended when `kernel`
+/// starts.
 inline bool isFirstOver(ProgramOp program, KernelOp kernel) {
   llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
   KernelOp first = kernels.front();
@@ -45,12 +46,12 @@ inline bool isFirstOver(ProgramOp program, KernelOp kernel) {
       !first.getBody().getOps<ExitIfOp>().empty())
     return false;
   for (KernelOp other : llvm::ArrayRef(kernels).drop_front())
-    if (!other->hasAttr(kBesideAttr)) // this one has waited for the first
+    if (!other->hasAttr(kBesideAttr)) // waits for the first
       return other == kernel || other->isBeforeInBlock(kernel);
   return false;
 }
 
-/// The flag that says whether a kernel has anything to do (kIdleAttr); null if there is none.
+/// Returns the skip flag of a kernel (kIdleAttr), or null. The kernel has no work if the flag is 0.
 inline mlir::Value getIdleFlag(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
   auto name = kernel->getAttrOfType<mlir::StringAttr>(kIdleAttr);
@@ -60,7 +61,6 @@ inline mlir::Value getIdleFlag(KernelOp kernel) {
                               : program.getBody().getArgument(found - names.begin());
 }
 
-/// The kernels that raise a flag.
 inline llvm::SetVector<KernelOp> raisersOf(mlir::Value flag) {
   llvm::SetVector<KernelOp> raisers;
   for (mlir::Operation *user : flag.getUsers())
@@ -69,8 +69,8 @@ inline llvm::SetVector<KernelOp> raisersOf(mlir::Value flag) {
   return raisers;
 }
 
-/// Whether a flag stays 0 where another one does: it is that one, or only kernels raise it that
-/// have nothing to do by a flag for which this holds, which kernels in front of them raise.
+/// Returns true if `flag` stays 0 whenever `other` does. That holds if the flag is `other`, or if
+/// every kernel that raises it is skipped by such a flag, which only earlier kernels raise.
 inline bool isWithin(mlir::Value flag, mlir::Value other) {
   llvm::SetVector<mlir::Value> flags;
   flags.insert(flag);
@@ -89,25 +89,26 @@ inline bool isWithin(mlir::Value flag, mlir::Value other) {
   return true;
 }
 
-/// Whether a kernel waits for all before it wherever one that it stands behind does something: it
-/// does not run beside another one, and ends early, if at all, by the flag that this one has
-/// nothing to do by.
+/// Returns true if `kernel`, which is after `writer`, waits for all earlier kernels whenever
+/// `writer` does work: it does not overlap with the kernel before it, and its skip flag, if any, is
+/// `writer`'s.
 inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
   return !kernel->hasAttr(kBesideAttr) &&
          (!kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr));
 }
 
-/// Whether hosts launch a kernel wherever they launch another one.
+/// Returns true if hosts launch `kernel` whenever they launch `other`.
 inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
   auto pairs = conditionsOf(other);
   return llvm::all_of(conditionsOf(kernel),
                       [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
 }
 
-/// Whether a kernel that waits has done so wherever another one behind it overlaps with what is in
-/// front of that: it is launched wherever that one is, or wherever any kernel between them is, as
-/// without one of these hosts do not let it overlap. A kernel without blocks is not launched
-/// either: hosts forget the launches before it then (gpu::Launch::isCountedOn).
+/// Returns true if `waiting` has waited whenever the later kernel `reader` overlaps with the kernel
+/// before it. That holds if hosts launch `waiting` whenever they launch `reader`, or whenever they
+/// launch any kernel between them: if none of those is launched, hosts do not let `reader` overlap.
+/// A kernel without blocks is not launched either; hosts then forget earlier launches
+/// (gpu::Launch::isCountedOn).
 inline bool hasWaitedFor(KernelOp waiting, KernelOp reader) {
   if (isLaunchedWith(waiting, reader))
     return true;
@@ -119,9 +120,9 @@ inline bool hasWaitedFor(KernelOp waiting, KernelOp reader) {
   return true;
 }
 
-/// The kernel in front of another one that waits until a flag is what it stays, and behind which
-/// that one reads it without waiting: the first behind all that raise it that waits wherever they
-/// do something (hasWaitedFor). Null if there is none.
+/// Returns the kernel after which `reader` can read the flag without waiting, or null. It is the
+/// first kernel after all that raise the flag that waits whenever they do work, and that has waited
+/// when `reader` runs (hasWaitedFor). The flag is final then.
 inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
   llvm::SetVector<KernelOp> raisers = raisersOf(flag);
   for (auto kernel : reader->getParentOfType<ProgramOp>().getBody().getOps<KernelOp>()) {
@@ -136,8 +137,9 @@ inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
   return nullptr;
 }
 
-/// The kernel that runs beside another one and would not have waited where that one has nothing to
-/// do by a flag; null if there is none.
+/// Returns the kernel launched directly after `kernel` if it overlaps with it and its own skip flag
+/// does not imply `flag`. Returns null otherwise. It would not have waited for earlier kernels if
+/// `kernel` is skipped.
 inline KernelOp findUnsafeBeside(KernelOp kernel, mlir::Value flag) {
   auto next = llvm::dyn_cast_or_null<KernelOp>(kernel->getNextNode());
   if (!next || !next->hasAttr(kBesideAttr))

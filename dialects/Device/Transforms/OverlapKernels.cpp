@@ -1,8 +1,8 @@
-//===- OverlapKernels.cpp - launches that need not wait for each other -----===//
+//===- OverlapKernels.cpp - mark launches that may overlap ----------------===//
 //
-// While the last blocks of a launch run, multiprocessors have nothing to do but what the next
-// launch brings. A kernel that does not need what the one in front of it writes may start there,
-// though it cannot be one launch with it.
+// While the last blocks of a launch run, the other multiprocessors could run blocks of the next
+// launch. A kernel that does not depend on the one before it may start then, even if both cannot be
+// one launch.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -20,11 +20,11 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
 
   void runOnOperation() override {
     getOperation()->walk([&](ProgramOp program) {
-      // Those that may still run when the next one starts: one that has waited for all before it,
-      // and those beside it.
+      // Kernels that may still run when the next one starts: one that has waited for all earlier
+      // kernels, and those that overlap with it.
       SmallVector<Accesses> running;
       const llvm::SetVector<KernelOp> telling =
-          findTelling(program); // which hosts launch by themselves
+          findTelling(program); // hosts launch them separately
       KernelOp before;
       for (auto kernel : program.getBody().getOps<KernelOp>()) {
         Accesses accesses(kernel);

@@ -5,19 +5,17 @@
 #include "mlir/Pass/Pass.h"
 
 namespace moa::device {
-/// On kernels that store an output which others store too: the name of the array that chooses
-/// among them, `by`, and the value that it has where this one runs, `is`. If it has this value only
-/// where another array has one, that stands in `where`.
+/// On kernels that store an output which others store too: `by`, the name of the array that chooses
+/// among them, and `is`, its value for which this kernel runs. If the array has this value only
+/// where another array has one, `where` is that other choice.
 inline constexpr llvm::StringLiteral kChosenAttr = "moa.chosen";
-/// Of a kernel that does no work of the nest it is made for, so that it runs whether that is chosen
-/// or not.
+/// On a kernel that is derived from a nest with a choice but runs whether or not it is chosen.
 inline constexpr llvm::StringLiteral kAlwaysAttr = "moa.always";
-/// Of a kernel that may run beside the one in front of it, and beside those that this one may run
-/// beside: a unit.
+/// On a kernel that may overlap with the kernel before it, and with those which that one overlaps
+/// with (unit).
 inline constexpr llvm::StringLiteral kBesideAttr = "moa.beside";
-/// Of a kernel that has nothing to do where a flag is 0: the name of the flag's array, which was
-/// raised or not before a kernel in front of this one began, so that blocks end without waiting for
-/// that.
+/// On a kernel that has no work if a flag is 0: the name of the flag's array. The flag is final
+/// before a kernel ahead of this one starts, so blocks end without waiting for that kernel.
 inline constexpr llvm::StringLiteral kIdleAttr = "moa.idle";
 
 #define GEN_PASS_DECL

@@ -1,12 +1,12 @@
-//===- SkipUnchosen.cpp - blocks that have nothing to do end at once ------===//
+//===- SkipUnchosen.cpp - end blocks early if an array chooses none -------===//
 //
-// Blocks of a kernel that an array chooses look up whether it chooses them, behind the arithmetic
-// of their indices. Where it chooses none, thousands of them do so, wave after wave. What stores
-// the array knows that first.
+// Blocks of a kernel with a choice load it after the arithmetic of their indices. If no block is
+// chosen, thousands of blocks do so, wave after wave. The kernel that stores the choices knows this
+// first, and can set a flag.
 //
-// Where a kernel in between has waited for what stores it, they need not wait for that kernel to
-// learn that they have nothing to do, so that they, and those that write for them alone, end beside
-// its last blocks.
+// If a kernel in between has waited for the one that stores, later kernels need not wait again to
+// learn that they have no work. So they, and kernels whose results only they read, end while its
+// last blocks run.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
@@ -27,19 +27,19 @@ namespace {
 /// A kernel has few blocks if another one has more by this factor.
 constexpr double kFew = 16;
 
-/// An array that chooses, and where one kernel stores it: by device.store or device.store_run.
+/// The stores of an array of choices, all in one kernel: device.store or device.store_run.
 struct Choices {
   KernelOp writer;
   SmallVector<Operation *> stores;
 };
 
-/// An array and the value of it that blocks do something for.
+/// An array of choices, and the value for which blocks do work.
 using Choice = std::pair<BlockArgument, int64_t>;
 
 class Skipper {
 public:
   explicit Skipper(ProgramOp program) : program(program), b(program.getContext()), stores(program) {
-    // What only tells of results is launched behind the rest, whatever is chosen there.
+    // Kernels that only `NAME_shown` needs are launched after the rest, whatever is chosen.
     const llvm::SetVector<KernelOp> telling = findTelling(program);
     for (auto kernel : program.getBody().getOps<KernelOp>())
       if (!telling.contains(kernel))
@@ -60,7 +60,7 @@ public:
     for (KernelOp kernel : kernels)
       if (SmallVector<Choice> list = choicesOf(kernel); !list.empty() && isEnded(kernel))
         readers[list.front()].push_back(kernel);
-    // What is stored first may say more: later choices are made where that has a value.
+    // Earlier stores first: later choices depend on them, so their flags skip more.
     SmallVector<std::pair<Choice, KernelOp>> order(writers.begin(), writers.end());
     llvm::stable_sort(order, [](const auto &x, const auto &y) {
       return x.second != y.second && KernelOp(x.second)->isBeforeInBlock(y.second);
@@ -91,14 +91,15 @@ public:
   }
 
 private:
-  /// Whether a kernel has so many blocks that it pays to end them. One that runs beside the one in
-  /// front of it hides them there, and has a last block that waits.
+  /// Returns true if the kernel has so many blocks that ending them early pays. A kernel that
+  /// overlaps with the one before it hides its blocks already, and a block with work would wait for
+  /// the load.
   bool hasMany(KernelOp kernel) {
     return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most &&
            !kernel->hasAttr(kBesideAttr);
   }
 
-  /// What blocks are chosen by, and what that is a choice where.
+  /// Returns the choice of a kernel, followed by the choices that it depends on (`where`).
   SmallVector<Choice> choicesOf(KernelOp kernel) {
     SmallVector<Choice> list;
     SmallVector<StringRef> names = program.getAllNames();
@@ -114,27 +115,28 @@ private:
     return list;
   }
 
-  /// Whether it pays to end a kernel's blocks behind its wait, and none ends early yet.
+  /// Returns true if ending a kernel's blocks after its wait pays, and none ends early yet.
   bool isEnded(KernelOp kernel) {
     return hasMany(kernel) && !kernel->hasAttr(kIdleAttr) &&
            kernel.getBody().getOps<ExitIfOp>().empty();
   }
 
-  /// Where choices are stored, if a flag can tell of them.
+  /// Returns the stores of a choice if a flag can summarise them.
   std::optional<Choices> findChoices(const Choice &choice) {
     auto choices = findStores(choice.first);
     return choices && isFirstOver(program, choices->writer) ? choices : std::nullopt;
   }
 
-  /// Kernels behind the one that waits for the writer that have nothing to do where nobody has
-  /// stored the value: they are chosen for it, or write for such ones alone.
+  /// Returns the kernels that have no work if the value was never stored, after a kernel that waits
+  /// for `writer`: those that are chosen for the value, and those whose results only such kernels
+  /// read.
   SmallVector<KernelOp> findIdle(const Choice &choice, KernelOp writer) {
     SmallVector<KernelOp> list;
     SmallVector<KernelOp> waiting;
     for (KernelOp kernel : kernels) {
       if (!writer->isBeforeInBlock(kernel))
         continue;
-      // Where the writer has nothing to do, neither has who waits for its choices.
+      // If the writer has no work, kernels that wait for its choices have none either.
       bool isFree =
           !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
       bool hasWaited =
@@ -145,7 +147,7 @@ private:
         waiting.push_back(kernel);
     }
     auto isIdle = [&](KernelOp kernel) {
-      // Who runs beside it would not have waited for those before.
+      // An overlapping kernel after it would not have waited for earlier kernels.
       auto next = dyn_cast_or_null<KernelOp>(kernel->getNextNode());
       if (next && next->hasAttr(kBesideAttr) && !llvm::is_contained(list, next))
         return false;
@@ -167,7 +169,7 @@ private:
     }
   }
 
-  /// The stores of an array of the workspace if one kernel has them all, outside of maps over
+  /// Returns the stores of a workspace array if they are all in one kernel, outside of maps over
   /// tiles.
   std::optional<Choices> findStores(BlockArgument array) {
     Choices choices;
@@ -190,13 +192,13 @@ private:
     return choices.writer ? std::optional(choices) : std::nullopt;
   }
 
-  /// Whether the writer stands in front of a kernel, and hosts launch it wherever they launch that.
+  /// Returns true if `writer` is before `kernel` and hosts launch it whenever they launch `kernel`.
   static bool isLaunchedFor(KernelOp kernel, KernelOp writer) {
     return writer->isBeforeInBlock(kernel) && isLaunchedWith(writer, kernel);
   }
 
-  /// Who waits for one choice may have nothing to do by a later one: then others that counted on it
-  /// wait themselves.
+  /// Removes skip flags that are unsafe: a kernel that waits for one choice may itself be skipped
+  /// by a later one, and kernels that relied on its wait must then wait themselves.
   void dropUnsafe() {
     auto isUnsafe = [](KernelOp kernel) {
       Value flag = getIdleFlag(kernel);
@@ -216,7 +218,7 @@ private:
     return program.getAllNames()[cast<BlockArgument>(array).getArgNumber()];
   }
 
-  /// The flag that is raised where the value is stored.
+  /// Returns the flag of a choice. Creates it and its raises at the first call.
   Value addFlag(const Choice &choice) {
     auto [array, value] = choice;
     if (Value known = flags.lookup(choice))
@@ -236,7 +238,6 @@ private:
     return flags[choice] = flag;
   }
 
-  /// Whoever has stored the value raises the flag.
   void raise(Value flag, Value stored, int64_t value) {
     Location loc = stored.getLoc();
     Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stored,
@@ -246,7 +247,6 @@ private:
     RaiseOp::create(b, loc, flag);
   }
 
-  /// So with each element of a run.
   void raise(Value flag, StoreRunOp run, int64_t value) {
     Location loc = run.getLoc();
     int64_t length = cast<MemRefType>(run.getBuffer().getType()).getShape().back();
@@ -262,7 +262,6 @@ private:
     }
   }
 
-  /// Blocks end where nobody has.
   void exit(Value flag, KernelOp kernel) {
     Location loc = kernel.getLoc();
     b.setInsertionPointToStart(&kernel.getBody().front());
@@ -286,7 +285,7 @@ struct DeviceSkipUnchosen final : impl::DeviceSkipUnchosenBase<DeviceSkipUnchose
 
   void runOnOperation() override {
     getOperation()->walk([](ProgramOp program) {
-      if (!program.getBody().getOps<KernelOp>().empty()) // of which one at least stores a result
+      if (!program.getBody().getOps<KernelOp>().empty()) // at least one stores a result
         Skipper(program).run();
     });
   }

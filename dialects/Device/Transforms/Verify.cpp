@@ -47,8 +47,7 @@ public:
 private:
   StringRef nameOf(BlockArgument arg) { return program.getAllNames()[arg.getArgNumber()]; }
 
-  /// Whether several kernels store the output, once each, and arrays choose one of them for an
-  /// index.
+  /// Returns true if several kernels store the output, once each, with exclusive choices.
   static bool isStoredByChoice(BlockArgument output) {
     SmallVector<DictionaryAttr> choices;
     for (Operation *user : output.getUsers()) {
@@ -61,8 +60,7 @@ private:
     return !choices.empty();
   }
 
-  /// Whether blocks of a kernel pass something on to others: they signal by a counter that they
-  /// read.
+  /// Returns true if blocks of a kernel synchronise: it signals a counter and reads it.
   static bool passesOn(KernelOp kernel) {
     llvm::SmallPtrSet<Value, 2> signalled, read;
     kernel.walk([&](Operation *op) {
@@ -74,7 +72,7 @@ private:
     return llvm::any_of(read, [&](Value counter) { return signalled.contains(counter); });
   }
 
-  /// The number of the stage that an operation stands in (device.stages); none elsewhere.
+  /// Returns the number of the stage (device.stages) that contains an operation, or nothing.
   static std::optional<unsigned> stageOf(Operation *op) {
     auto stages = op->getParentOfType<StagesOp>();
     if (!stages)
@@ -85,11 +83,11 @@ private:
     return std::nullopt;
   }
 
-  /// One kernel stores the array, and only those behind it load it, or blocks of the same one that
-  /// read signals, or later stages.
+  /// D5: one kernel stores the array. Only later kernels load it, or blocks of the same kernel that
+  /// read signals, or its later stages.
   LogicalResult verifyWorkspace(BlockArgument array) {
     KernelOp writer;
-    std::optional<unsigned> last; // stage that stores
+    std::optional<unsigned> last; // last stage that stores
     auto stores = [&](Operation *op) {
       if (auto run = dyn_cast<StoreRunOp>(op))
         return run.getArray() == array;
@@ -132,7 +130,7 @@ private:
     return success();
   }
 
-  /// Kernels that run beside others do not need them.
+  /// D6: overlapping kernels do not conflict.
   LogicalResult verifyOrder() {
     SmallVector<std::pair<KernelOp, Accesses>> running;
     for (auto kernel : program.getBody().getOps<KernelOp>()) {
@@ -140,19 +138,19 @@ private:
       if (!kernel->hasAttr(kBesideAttr))
         running.clear();
       else if (running.empty())
-        return kernel.emitOpError("expects a kernel in front of one that runs beside another (D6)");
+        return kernel.emitOpError("expects a kernel before one that overlaps with another (D6)");
       for (auto &[other, others] : running)
         if (accesses.interferes(others))
-          return kernel.emitOpError("expects no order between this and '")
+          return kernel.emitOpError("expects no conflict with '")
                  << other.getSymName()
-                 << "', which it may run beside (D6), but one reads or writes what the other "
-                    "writes";
+                 << "', which it may overlap with (D6), but one writes an array that the other "
+                    "accesses";
       running.push_back({kernel, std::move(accesses)});
     }
     return success();
   }
 
-  /// What a kernel without work is known by, and who follows it.
+  /// D7: checks skip flags and the kernels that overlap with a skipped one.
   LogicalResult verifyIdle() {
     for (auto kernel : program.getBody().getOps<KernelOp>()) {
       if (!kernel->hasAttr(kIdleAttr))
@@ -169,7 +167,7 @@ private:
       if (KernelOp next = findUnsafeBeside(kernel, flag))
         return next.emitOpError("expects flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName()
-               << "', which it may run beside (D7)";
+               << "', which it may overlap with (D7)";
     }
     return success();
   }

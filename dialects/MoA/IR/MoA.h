@@ -26,14 +26,13 @@
 #include "dialects/MoA/IR/MoAOps.h.inc"
 
 namespace moa {
-/// The canonical expression of an extent attribute. The text is canonical by
-/// the verifiers, so parsing cannot fail on verified IR.
+/// Returns the canonical expression of an extent attribute. The verifiers check that the text is
+/// canonical, so parsing cannot fail on verified IR.
 SymExpr getSymExpr(mlir::StringAttr text);
-/// The tolerance of a result of a kernel of moa, dnf or onf, or null.
+/// Returns the tolerance of a result of a kernel of moa, dnf or onf, or null.
 WithinAttr getWithin(mlir::Operation *kernel, unsigned result);
-/// Of such a kernel: one tolerance or unit per result, and tolerances of floats only.
+/// Checks such a kernel: one tolerance or unit per result, and tolerances only for floats.
 mlir::LogicalResult verifyWithin(mlir::Operation *kernel, llvm::StringRef rule);
-/// Number of operands of a scalar function.
 unsigned getArity(ScalarFn fn);
 } // namespace moa
 

@@ -1,7 +1,7 @@
 //===- MoA.td - the ops of the moa dialect ------------------*- tablegen -*-===//
 //
-// Values are whole arrays with symbolic shapes; one op per operator of the
-// algebra. Numbers in brackets, [Def 3], refer to docs/Spec.md.
+// Values are whole arrays with symbolic shapes. There is one op per operator of the algebra.
+// Numbers in brackets, [Def 3], refer to docs/Spec.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_MOA_IR_MOA_TD
@@ -28,11 +28,16 @@ def MoA_KernelOp : MoA_Op<"kernel",
      DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "A kernel: parameters, constraints and a body of array operators";
   let description = [{
-    A kernel maps input arrays to output arrays [Def 13]. Block arguments are the
-    parameters in the user's order; `arg_names` holds their names. `symbols` are the
-    run-time symbols in the order of declaration, `requires` the constraints as
-    canonical text (`H%G == 0`), `result_names` and `result_types` the outputs, and `within`,
-    where some result has a tolerance, one `#moa.within` or `unit` per output.
+    A kernel maps input arrays to output arrays [Def 13]. The block arguments are the parameters, in
+    the user's order.
+
+    - `symbols`: the run-time symbols, in the order of declaration.
+    - `requires`: the constraints on them, as canonical text. For example, `H%G == 0`.
+    - `arg_names`: the names of the parameters.
+    - `result_names`, `result_types`: the outputs.
+    - `within`: if any result has a tolerance, one `#moa.within` or `unit` per output.
+
+    The body holds array operators and ends with `moa.return`:
 
         moa.kernel @rows attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
             result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
@@ -41,10 +46,15 @@ def MoA_KernelOp : MoA_Op<"kernel",
           moa.return %0 : !moa.array<[N], f32>
         }
 
-    Constraints: one name per parameter (C1) and per result (C2); parameters and
-    results are arrays (C3); the terminator is `moa.return` (C4); one tolerance or unit per
-    result, and tolerances of floats only (C5). The contract of the level, K1 to M2, is that of
-    `moa-verify`.
+    Constraints:
+
+    - C1: One name per parameter.
+    - C2: One name per result.
+    - C3: Parameters and results are arrays.
+    - C4: The terminator is `moa.return`.
+    - C5: One tolerance or unit per result, and tolerances only for floats.
+
+    The contract of the level, K1 to M2, is that of `moa-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
@@ -58,8 +68,9 @@ def MoA_KernelOp : MoA_Op<"kernel",
 def MoA_ReturnOp : MoA_Op<"return", [Terminator, Pure, HasParent<"KernelOp">]> {
   let summary = "The outputs of a kernel, in order";
   let description = [{
-    Ends a kernel. An absent element of an output is 0 [Def 9]; the element type may be
-    wider than the declared one, to which elements are rounded once, at the store.
+    Ends a kernel and gives its outputs. An absent element of an output is stored as 0 [Def 9]. The
+    element type of a value may be wider than the declared one; elements are then rounded once, at
+    the store.
 
         moa.return %o, %lse : !moa.array<[N, 128], f32>, !moa.array<[N], f32>
 
@@ -73,7 +84,7 @@ def MoA_ReturnOp : MoA_Op<"return", [Terminator, Pure, HasParent<"KernelOp">]> {
 def MoA_ConstantOp : MoA_ArrayOp<"constant"> {
   let summary = "A scalar constant";
   let description = [{
-    <> ψ c = c (law P1). Both the value and the element type are exact.
+    <> ψ c = c (law P1). The value is exact in the element type.
 
         %c = moa.constant 2.5 : f32 -> <[], f32>
 
@@ -100,12 +111,12 @@ def MoA_ExtentOp : MoA_ArrayOp<"extent"> {
 def MoA_IotaOp : MoA_ArrayOp<"iota"> {
   let summary = "ι n: the vector 0, 1, …, n−1 of type index [Def 3]";
   let description = [{
-    ρ(ι n) = <n>, <i> ψ ι n = i (law P3).
+    ρ(ι n) = <n>, <i> ψ ι n = i (law P3). `extent` is the text of n.
 
         %i = moa.iota "N" -> <[N], index>
 
-    Constraints: `extent` is an integer expression (C1), the result a vector of that
-    extent and of type index (C2).
+    Constraints: `extent` is an integer expression (C1), the result a vector of that extent and of
+    type index (C2).
   }];
   let arguments = (ins StrAttr:$extent);
   let assemblyFormat = "$extent attr-dict `->` type($result)";
@@ -114,21 +125,26 @@ def MoA_IotaOp : MoA_ArrayOp<"iota"> {
 def MoA_MapOp : MoA_ArrayOp<"map"> {
   let summary = "Point-wise extension of a scalar function [Def 8]";
   let description = [{
-    i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …) (law P4). `axes[k]` lists, for
-    operand k, the result axis of each operand axis, in increasing order; axes of the
-    result that an operand lacks are broadcast. This is f Ω<c0, c1, …> with the cell
-    ranks already resolved. Absent where any operand is; a selection where its condition or
-    the operand that it picks is, `otherwise` where both operands are. Operand element types are
-    equal (select: the last two), or the result of the implicit widening stated by
-    `moa.cast {implicit}`.
+    i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …) (law P4). This is f Ω<c0, c1, …> with
+    resolved cell ranks.
+
+    `axes[k]` lists the result axis of each axis of operand k, in increasing order. An operand is
+    broadcast along result axes that it lacks. Operands have equal element types (of a `select`: the
+    last two). The language's implicit widening is explicit as `moa.cast {implicit}`.
+
+    An element is absent if any operand is. A `select` is absent if its condition or the operand
+    that it picks is absent, and `otherwise` only if both operands are.
 
         %d = moa.map sub(%s, %m) axes [array<i64: 0, 1>, array<i64: 0>]
            : (!moa.array<[N, M], f32>, !moa.array<[N], f32>) -> !moa.array<[N, M], f32>
 
-    Constraints: axes[k] has as many entries as operand k has axes, strictly increasing
-    (C1); the extents agree with the result's (C2); the arity fits the function (C3); the
-    function has a meaning on the operands' element type (booleans are no numbers) and
-    the result element type is the function's (C4).
+    Constraints:
+
+    - C1: `axes[k]` has one entry per axis of operand k, strictly increasing.
+    - C2: The extents agree with the result's.
+    - C3: The number of operands fits the function.
+    - C4: The function is defined on the operands' element type (booleans are not numbers), and the
+      result has the function's element type.
   }];
   let arguments = (ins MoA_ScalarFnAttr:$fn, Variadic<MoA_ArrayType>:$inputs,
                        ArrayAttr:$axes);
@@ -140,11 +156,15 @@ def MoA_MapOp : MoA_ArrayOp<"map"> {
 def MoA_CastOp : MoA_ArrayOp<"cast"> {
   let summary = "Conversion of the element type";
   let description = [{
-    i ψ cast(A) = cast(i ψ A) (law P5). Without `implicit` it is the user's cast and
-    rounds, in the interpreter too: to a float type to nearest even, to an integer by
-    truncation, saturating, with NaN to 0, to bool by comparison with 0 (docs/Spec.md,
-    section 2). With `implicit` it is a widening the language inserted (bf16 to f32, i32
-    to index, i1 to an integer or a float) and loses nothing.
+    i ψ cast(A) = cast(i ψ A) (law P5).
+
+    - Without `implicit` it is the user's cast and rounds, also in the interpreter: to a float type
+      to nearest even; to an integer type by truncation, saturating, with NaN to 0; to bool by
+      comparison with 0 (docs/Spec.md, section 2).
+    - With `implicit` it is a widening that the language inserted, which is exact: bf16 to f32, i32
+      to index, i1 to an integer or a float.
+
+    For example:
 
         %f = moa.cast %q {implicit} : <[N], bf16> -> <[N], f32>
 
@@ -157,15 +177,16 @@ def MoA_CastOp : MoA_ArrayOp<"cast"> {
 def MoA_MaskOp : MoA_ArrayOp<"mask"> {
   let summary = "mask(p, x): elements where p is false are absent [Def 9]";
   let description = [{
-    i ψ mask(p, A) = (i ψ A) where (i[axes p] ψ p) (law P6): where the predicate is false
-    the element is absent, which is no number [Def 9]. `axes` places the axes of the
-    predicate among the axes of `input`, increasing. The result has the type of `input`.
+    i ψ mask(p, A) = (i ψ A) where (i[axes p] ψ p) (law P6). An element is absent if its predicate
+    is false. Absence is not a number [Def 9]: reductions skip absent elements. `axes` lists the
+    axis of `input` for each axis of the predicate, in increasing order. The result has the type of
+    `input`.
 
         %m = moa.mask %p, %s axes [1, 2]
            : (!moa.array<[N, M], i1>, !moa.array<[H, N, M], f32>) -> !moa.array<[H, N, M], f32>
 
-    Constraints: the predicate has element type i1 and an axis of the input per axis (C1);
-    extents and the result's type agree with the input's (C2).
+    Constraints: the predicate has element type i1 and one input axis per axis (C1); extents and the
+    result's type agree with the input's (C2).
   }];
   let arguments = (ins MoA_ArrayType:$predicate, MoA_ArrayType:$input,
                        DenseI64ArrayAttr:$axes);
@@ -177,12 +198,17 @@ def MoA_MaskOp : MoA_ArrayOp<"mask"> {
 def MoA_MonoidOp : MoA_Op<"monoid", [Symbol, IsolatedFromAbove, SingleBlock]> {
   let summary = "A monoid of the user: an identity and a function of two scalars [Def 10]";
   let description = [{
-    `moa.monoid @gcd identity 0 : index { ^bb0(%x, %y): … moa.return %r }`, at
-    the level of the module. Reductions with the monoid `user` name it. That the
-    function is associative and commutative and has the identity is the user's
-    claim; the front end tries it on values. Arguments and result are scalars:
-    arrays of rank 0 on the moa level, plain values of the element type below.
-    C1: two arguments, and a result, of the identity's type. C2: it stands in a module.
+    A monoid of the specification, at module level. Reductions with the monoid `user` name it. The
+    body takes two scalars and ends with `moa.combined`. Scalars are arrays of rank 0 on the moa
+    level and plain values on the levels below.
+
+    The user claims that the function is associative and commutative and that `identity` is its
+    identity. The front end tests the claim on values.
+
+        moa.monoid @gcd identity 0 : index { ^bb0(%x, %y): … moa.combined %r : … }
+
+    Constraints: two arguments and a result of the identity's type (C1); the parent is a module
+    (C2).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypedAttrInterface:$identity);
   let regions = (region SizedRegion<1>:$body);
@@ -196,7 +222,7 @@ def MoA_MonoidOp : MoA_Op<"monoid", [Symbol, IsolatedFromAbove, SingleBlock]> {
 }
 
 def MoA_CombinedOp : MoA_Op<"combined", [Terminator, Pure, HasParent<"MonoidOp">]> {
-  let summary = "The value of a user's monoid on two values";
+  let summary = "Ends a user's monoid: its value on the two arguments";
   let arguments = (ins AnyType:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
@@ -204,12 +230,19 @@ def MoA_CombinedOp : MoA_Op<"combined", [Terminator, Pure, HasParent<"MonoidOp">
 def MoA_ReduceOp : MoA_ArrayOp<"reduce", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Reduction of one axis with a monoid [Def 10]";
   let description = [{
-    q ψ (⊕/ A) = ⊕ over i of the present elements at (q with i inserted at
-    `axis`). Over nothing it is the identity of the monoid (max: −∞).
-    Never absent. C1: the axis is below the rank. C2: the shape is the input's
-    without the axis. C3: so is the element type. C5: `and` and `or` reduce
-    booleans, the other monoids numbers. C6: exactly the monoid `user` names a
-    `moa.monoid`, one on the element type.
+    q ψ (⊕/ A) = ⊕ over i of the present elements (q with i inserted at `axis`) ψ A. The result over
+    no elements is the identity of the monoid (max: −∞), and is never absent. `function` names the
+    `moa.monoid` of the monoid `user`.
+
+        %0 = moa.reduce add %x axis 1 : <[N, M], f32> -> <[N], f32>
+
+    Constraints:
+
+    - C1: The axis is below the rank.
+    - C2: The shape is the input's without the axis.
+    - C3: The element type is the input's.
+    - C5: `and` and `or` reduce booleans, the other monoids numbers.
+    - C6: Exactly the monoid `user` names a `moa.monoid`, one on the element type.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, MoA_ArrayType:$input,
                        I64Attr:$axis, OptionalAttr<FlatSymbolRefAttr>:$function);
@@ -221,20 +254,27 @@ def MoA_ReduceOp : MoA_ArrayOp<"reduce", [DeclareOpInterfaceMethods<SymbolUserOp
 def MoA_InnerOp : MoA_ArrayOp<"inner"> {
   let summary = "Inner product A g.f B over a common frame [Def 11]";
   let description = [{
-    (p ⧺ i ⧺ j) ψ (A g.f B) = g over l of ((p ⧺ i ⧺ <l>) ψ A) f ((p ⧺ <l> ⧺ j) ψ B)
-    (law P8). The operands are cells with `frame` leading frame axes each; an operand
-    with `lhs_framed`/`rhs_framed` = false has none and is shared by the frame. The last
-    axis of the left cell is contracted with the first of the right. A term is present
-    when both factors are. `operand_type` states the element type to which a computed
-    operand is rounded once by a lowering; it changes no meaning here.
+    (p ⧺ i ⧺ j) ψ (A g.f B) = g over l of ((p ⧺ i ⧺ <l>) ψ A) f ((p ⧺ <l> ⧺ j) ψ B) (law P8). With
+    `add of mul` this is a batched matrix product.
+
+    Each operand has `frame` leading batch axes, the frame. An operand with `lhs_framed` or
+    `rhs_framed` = false has none and is shared by all cells of the frame. The last axis of the left
+    cell is contracted with the first axis of the right cell. A term is present if both factors are.
+    `operand_type` is the element type to which lowerings round a computed operand once; the meaning
+    at this level does not depend on it.
 
         %s = moa.inner add of mul %q, %k {frame = 1 : i64, lhs_framed = true, rhs_framed = true}
-           : (!moa.array<[H, N, 64], f32>, !moa.array<[H, 64, M], f32>) -> !moa.array<[H, N, M], f32>
+           : (!moa.array<[H, N, 64], f32>, !moa.array<[H, 64, M], f32>)
+          -> !moa.array<[H, N, M], f32>
 
-    Constraints: cells have rank 1 or more (C1); the result is frame ⧺ left ⧺ right, and a
-    frame has a framed operand (C2); frames and element types agree (C3); so do the
-    contracted extents, and f has a meaning on the operands (C4); the monoid is one of f's
-    results (C5); f has two operands, and the result has its element type (C6).
+    Constraints:
+
+    - C1: Cells have rank 1 or more.
+    - C2: The result is frame ⧺ left ⧺ right, and a frame has a framed operand.
+    - C3: Frames and element types agree.
+    - C4: The contracted extents agree, and f is defined on the operands.
+    - C5: The monoid is a named one that is defined on f's results.
+    - C6: f has two operands, and the result has its element type.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, MoA_ScalarFnAttr:$fn,
                        MoA_ArrayType:$lhs, MoA_ArrayType:$rhs, I64Attr:$frame,
@@ -248,21 +288,23 @@ def MoA_InnerOp : MoA_ArrayOp<"inner"> {
 def MoA_PsiOp : MoA_ArrayOp<"psi"> {
   let summary = "ψ: indexing, partial, full or gathered by integer arrays [Def 2]";
   let description = [{
-    (p ⧺ q) ψ (psi A I₀ … Iₘ) = r ψ A, where r[dims[k]] = p[axes[k]] ψ Iₖ and the remaining
-    entries of r are q (law P9). `dims[k]` is the axis of A that index operand k selects on;
-    the other axes of A pass through, in order. All index operands share one frame of
-    `frame` axes, the leading axes of the result; `axes[k]` places the axes of index operand
-    k in that frame. A frame axis that no index operand covers takes its extent from the
-    result type. Full, partial and gathered indexing are this one operator; an index outside
-    A is an error where its element is needed.
+    (p ⧺ q) ψ (psi A I₀ … Iₘ) = r ψ A, where r[dims[k]] = p[axes[k]] ψ Iₖ and the remaining entries
+    of r are q (law P9). Full, partial and gathered indexing are this one operator.
+
+    - `dims[k]` is the axis of A that index operand k selects on. The other axes of A pass through,
+      in order.
+    - All index operands share one frame of `frame` axes, the leading axes of the result. `axes[k]`
+      lists the frame axis of each axis of index operand k.
+    - A frame axis that no index operand covers has its extent in the result type.
+
+    An index outside A is an error if its element is needed. For example, a gather along two axes:
 
         %kh = moa.psi %k[%b, %g] dims [0, 1] axes [array<i64: 0>, array<i64: 1>] frame 2
             : (!moa.array<[B, G, M], f32>, !moa.array<[B], index>, !moa.array<[H], index>)
            -> !moa.array<[B, H, M], f32>
 
-    Constraints: one selected axis per index operand, in increasing order (C1); the result
-    has the frame's axes, then those that pass through (C2); indices have element type
-    index (C3).
+    Constraints: one selected axis per index operand, in increasing order (C1); the result has the
+    frame's axes, then those that pass through (C2); indices have element type index (C3).
   }];
   let arguments = (ins MoA_ArrayType:$input, Variadic<MoA_ArrayType>:$indices,
                        DenseI64ArrayAttr:$dims, ArrayAttr:$axes, I64Attr:$frame);
@@ -289,7 +331,7 @@ def MoA_TransposeOp : MoA_ArrayOp<"transpose"> {
 def MoA_ReshapeOp : MoA_ArrayOp<"reshape"> {
   let summary = "v ρ x: the same elements in row-major order under shape v [Def 5]";
   let description = [{
-    i ψ (v ρ A) = γ'(γ(i; v); ρA) ψ A (law P11); the shape v is the result type's.
+    i ψ (v ρ A) = γ'(γ(i; v); ρA) ψ A (law P11). The new shape v is that of the result type.
 
         %r = moa.reshape %x : <[B, N, 4], f32> -> <["4*B*N"], f32>
 
@@ -302,14 +344,14 @@ def MoA_ReshapeOp : MoA_ArrayOp<"reshape"> {
 def MoA_SliceOp : MoA_ArrayOp<"slice"> {
   let summary = "take and drop on one axis [Def 6]";
   let description = [{
-    <i> ψ slice(A) = <i + start> ψ A on `axis`, 0 ≤ i < count (law P12). Take and drop, from
-    either end, are slices with a start computed from the extent. Both are expressions over
-    the symbols; that start + count does not exceed the extent is a constraint of the kernel.
+    <i> ψ slice(A) = <i + start> ψ A on `axis`, 0 ≤ i < count (law P12). Take and drop, from either
+    end, are slices whose start is computed from the extent. `start` and `count` are expressions
+    over the symbols. The kernel has the constraint that start + count does not exceed the extent.
 
         %d = moa.slice %x axis 1 start "1" count "N - 1" : <[B, N], f32> -> <[B, "N - 1"], f32>
 
-    Constraints: the axis is below the rank, `start` and `count` are integer expressions
-    (C1); the result has the input's type but for `count` on the axis (C2).
+    Constraints: the axis is below the rank, `start` and `count` are integer expressions (C1); the
+    result has the input's type except for `count` on the axis (C2).
   }];
   let arguments = (ins MoA_ArrayType:$input, I64Attr:$axis, StrAttr:$start,
                        StrAttr:$count);
@@ -322,10 +364,14 @@ def MoA_SliceOp : MoA_ArrayOp<"slice"> {
 def MoA_CatOp : MoA_ArrayOp<"cat"> {
   let summary = "x ⧺ y: catenation on one axis [Def 21]";
   let description = [{
-    <i> ψ (x ⧺ y) = <i> ψ x for i < n, else <i − n> ψ y, where n is the extent of
-    x on `axis`. An element is absent where it is in the array it comes from.
-    C1: the axis is below the rank. C2: x and y agree in all other extents, and
-    the result's is the sum. C3: element types are equal.
+    <i> ψ (x ⧺ y) = <i> ψ x for i < n, else <i − n> ψ y (law P16), where n is the extent of x on
+    `axis`. An element is absent if it is absent in the array that it comes from.
+
+        %k = moa.cat %past, %new axis 0
+           : (!moa.array<[P, 64], f32>, !moa.array<[N, 64], f32>) -> !moa.array<["N + P", 64], f32>
+
+    Constraints: the axis is below the rank (C1); x and y agree in all other extents, and the
+    result's extent on the axis is their sum (C2); element types are equal (C3).
   }];
   let arguments = (ins MoA_ArrayType:$lhs, MoA_ArrayType:$rhs, I64Attr:$axis);
   let assemblyFormat = [{
@@ -336,7 +382,7 @@ def MoA_CatOp : MoA_ArrayOp<"cat"> {
 def MoA_ReverseOp : MoA_ArrayOp<"reverse"> {
   let summary = "<i> ψ (reverse x) = <n − 1 − i> ψ x on one axis [Def 6]";
   let description = [{
-    <i> ψ reverse(A) = <n − 1 − i> ψ A on `axis`, n its extent (law P13).
+    <i> ψ reverse(A) = <n − 1 − i> ψ A on `axis`, where n is its extent (law P13).
 
         %e = moa.reverse %x axis 1 : <[B, N], f32> -> <[B, N], f32>
 
@@ -349,13 +395,13 @@ def MoA_ReverseOp : MoA_ArrayOp<"reverse"> {
 def MoA_RotateOp : MoA_ArrayOp<"rotate"> {
   let summary = "<i> ψ (k rotate x) = <(i + k) mod n> ψ x on one axis [Def 6]";
   let description = [{
-    <i> ψ rotate(A) = <(i + by) mod n> ψ A on `axis`, n its extent (law P14); `by` is an
-    integer expression over the symbols of either sign.
+    <i> ψ rotate(A) = <(i + by) mod n> ψ A on `axis`, where n is its extent (law P14). `by` is an
+    integer expression over the symbols, of either sign.
 
         %f = moa.rotate %x by "N/2" axis 1 : <[B, N], f32> -> <[B, N], f32>
 
-    Constraints: the axis is below the rank and `by` an integer expression (C1); the result
-    has the type of the input (C2).
+    Constraints: the axis is below the rank and `by` an integer expression (C1); the result has the
+    type of the input (C2).
   }];
   let arguments = (ins MoA_ArrayType:$input, StrAttr:$by, I64Attr:$axis);
   let assemblyFormat = "$input `by` $by `axis` $axis attr-dict `:` type($input) `->` type($result)";

@@ -1,7 +1,7 @@
 //===- MoABase.td - dialect, attributes and types of moa ----*- tablegen -*-===//
 //
-// Values are whole arrays with symbolic shapes; one op per operator of the
-// algebra. Numbers in brackets, [Def 3], refer to docs/Spec.md.
+// Values are whole arrays with symbolic shapes. There is one op per operator of the algebra.
+// Numbers in brackets, [Def 3], refer to docs/Spec.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_MOA_IR_MOABASE_TD
@@ -21,9 +21,9 @@ def MoA_Dialect : Dialect {
   let name = "moa";
   let summary = "Whole arrays and the operators of the Mathematics of Arrays";
   let description = [{
-    Every value is an array with a symbolic shape. Scalars are arrays of rank
-    zero. An array may have absent elements (`moa.mask`); point-wise operators
-    keep absence and reductions run over the elements that are present.
+    Every value is an array with a symbolic shape. A scalar is an array of rank zero. An array may
+    have absent elements (`moa.mask`). Point-wise operators propagate absence; reductions skip
+    absent elements.
   }];
   let cppNamespace = "::moa";
   let useDefaultAttributePrinterParser = 1;
@@ -37,12 +37,16 @@ def MoA_MonoidAttr : EnumAttr<MoA_Dialect, MoA_Monoid, "monoid">;
 
 def MoA_WithinAttr : AttrDef<MoA_Dialect, "Within"> {
   let mnemonic = "within";
-  let summary = "The error that a result may have [Def 25]";
+  let summary = "The tolerance of a result [Def 25]";
   let description = [{
-    `#moa.within<3.000000e-02, relative, sampled>`: `within 3e-2 relative sampled` of the
-    language. Without `relative` the measure is component-wise; without `sampled` the bound
-    is one that holds a priori. The attribute `within` of a kernel has one entry per result:
-    this or, for a result that may have no more error than the default numerics, `unit`.
+    The largest error that a result may have. `epsilon` is the bound. `relative` selects the
+    relative measure; without it the measure is component-wise. `sampled` allows an estimate from
+    sampled rows; without it the bound holds for every input.
+
+        #moa.within<3.000000e-02, relative, sampled>    // within 3e-2 relative sampled
+
+    The attribute `within` of a kernel has one entry per result: a `#moa.within`, or `unit` if the
+    result may have no more error than the default numerics.
 
     Constraints: the tolerance is positive and finite (C1); one that is sampled is relative (C2).
   }];
@@ -63,9 +67,11 @@ def MoA_ArrayType : TypeDef<MoA_Dialect, "Array"> {
   let mnemonic = "array";
   let summary = "An array with symbolic extents";
   let description = [{
-    `!moa.array<[B, H, "H/G", 128], bf16>`. An extent is the canonical text of
-    an integer expression over the kernel's symbols; text other than a name or
-    a number is quoted. Element types: f64, f32, bf16, f16, i1, i8 … i64, index.
+    `shape` holds the extents and `elementType` the type of the elements: f64, f32, bf16, f16, i1,
+    i8 … i64 or index. An extent is the canonical text of an integer expression over the kernel's
+    symbols. Text other than a name or a number is quoted.
+
+        !moa.array<[B, H, "H/G", 128], bf16>
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$shape,
                         "::mlir::Type":$elementType);
@@ -73,7 +79,7 @@ def MoA_ArrayType : TypeDef<MoA_Dialect, "Array"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     unsigned getRank() const { return getShape().size(); }
-    /// The extent of one axis as an expression.
+    /// Returns the extent of one axis as an expression.
     ::moa::SymExpr getExtent(unsigned axis) const;
     static ArrayType get(::mlir::MLIRContext *context,
                          ::llvm::ArrayRef<::moa::SymExpr> extents,

@@ -6,7 +6,7 @@ include "mlir/IR/EnumAttr.td"
 
 class MoA_Fn<string name, int value> : I32EnumAttrCase<name, value, name>;
 
-/// Scalar functions that extend point-wise. The comment gives the arity class.
+/// Scalar functions that extend point-wise. The comments give the operands.
 def MoA_ScalarFn : I32EnumAttr<"ScalarFn", "scalar function", [
     // one operand, any type
     MoA_Fn<"id", 0>, MoA_Fn<"neg", 1>, MoA_Fn<"abs", 2>,
@@ -36,8 +36,8 @@ def MoA_ScalarFn : I32EnumAttr<"ScalarFn", "scalar function", [
   let genSpecializedAttr = 0;
 }
 
-/// Named monoids: identity and laws are in dialects/MoA/IR/Monoid.h. `user` is a
-/// monoid of the specification, which a symbol beside it names.
+/// Named monoids; identities and laws are in dialects/MoA/IR/Monoid.h. `user` is a monoid of the
+/// specification, named by a symbol attribute of the op.
 def MoA_Monoid : I32EnumAttr<"Monoid", "named monoid", [
     I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"mul", 1>,
     I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>,

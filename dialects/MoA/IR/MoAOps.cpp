@@ -17,7 +17,7 @@ using namespace moa;
 
 static ArrayType arrayOf(Value value) { return cast<ArrayType>(value.getType()); }
 
-/// C: operand axes placed at `axes` of the result have the result's extents.
+/// C1, C2: the axes of an operand, placed at `axes` of the result, have the result's extents.
 static LogicalResult verifyPlacement(Operation *op, ArrayType operand, ArrayRef<int64_t> axes,
                                      ArrayType result, StringRef what) {
   if (axes.size() != operand.getRank())
@@ -69,7 +69,7 @@ static LogicalResult verifyMonoid(Operation *op, Monoid monoid, Type element) {
                                      << stringifyMonoid(monoid) << "' (C5), but got " << element;
 }
 
-/// C: 0 ≤ axis < rank.
+/// C1: 0 ≤ axis < rank.
 static LogicalResult verifyAxis(Operation *op, int64_t axis, ArrayType type) {
   if (axis >= 0 && axis < static_cast<int64_t>(type.getRank()))
     return success();
@@ -166,7 +166,7 @@ static Type getResultElementType(ScalarFn fn, Type element) {
   return compares ? IntegerType::get(element.getContext(), 1) : element;
 }
 
-/// C4: the function has a meaning on the element type.
+/// C4: the function is defined on the element type.
 static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
   auto refuse = [&](StringRef wanted) {
     return op->emitOpError("expects a ")

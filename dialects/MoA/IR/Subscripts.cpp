@@ -1,10 +1,10 @@
-//===- Subscripts.cpp - the text of subscripts and reductions -------------===//
+//===- Subscripts.cpp - source text of subscripts and reductions ----------===//
 #include "dialects/MoA/IR/Subscripts.h"
 
 using namespace mlir;
 using namespace moa;
 
-/// [indices, names] of a location that has them.
+/// Returns the metadata [indices, names] of a location, or null.
 static ArrayAttr entriesOf(Location place) {
   if (auto named = dyn_cast<NameLoc>(place))
     return entriesOf(named.getChildLoc());
@@ -77,7 +77,7 @@ LocationAttr moa::makeWritten(MLIRContext *context, StringRef text, Location pla
 
 LocationAttr moa::reachedFrom(LocationAttr written, LocationAttr from) {
   Written here = readWritten(written), there = readWritten(from);
-  // One step back: longer ways would grow with the program.
+  // Keeps one step only: longer chains would grow with the program.
   Location caller = makeWritten(written.getContext(), there.text, there.place);
   return makeWritten(written.getContext(), here.text, CallSiteLoc::get(here.place, caller));
 }

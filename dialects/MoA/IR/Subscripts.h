@@ -1,9 +1,8 @@
-//===- Subscripts.h - the text of subscripts and reductions -----*- C++ -*-===//
+//===- Subscripts.h - source text of subscripts and reductions --*- C++ -*-===//
 //
-// The location of a ψ says, beside the place of the operation, how each of its
-// indices was written and what the index variables are called there; that of a reduction
-// how it was written. These are parts of the location and not of the operation, so that
-// equal operations remain equal.
+// The location of a ψ holds, next to its source position, the text of each index and the names of
+// the index variables. The location of a reduction holds its text. This information is part of the
+// location and not of the operation, so that equal operations stay equal.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_MOA_IR_SUBSCRIPTS_H
@@ -14,34 +13,34 @@
 
 namespace moa {
 
-/// An index as it was written: its text, which may be empty, its place, and the index by
-/// which that was reached, if its array is itself read at one.
+/// An index in the source: its text (may be empty), its position, and, if the indexed array is
+/// itself read through an index, that outer index.
 struct Written {
   llvm::StringRef text;
   mlir::Location place;
   mlir::LocationAttr from;
 };
 
-/// The location `place` of a ψ with one entry per index, each null or a location that
-/// makeWritten made, and with the names of the axes of its result, some of them empty.
+/// Adds to `place`, the location of a ψ, one entry per index and the names of the axes of the
+/// result. An entry is null or made by makeWritten; a name may be empty.
 mlir::Location withSubscripts(mlir::Location place, llvm::ArrayRef<mlir::LocationAttr> subscripts,
                               llvm::ArrayRef<llvm::StringRef> names = {});
 mlir::Location withoutSubscripts(mlir::Location place);
-/// Without them, and without the name of a definition.
+/// Also removes the name of the definition.
 mlir::Location getBarePlace(mlir::Location place);
 
-/// Those of a location; none if it has none.
+/// Returns the entries or names that withSubscripts added; empty if there are none.
 llvm::SmallVector<mlir::LocationAttr> getSubscripts(mlir::Location place);
 llvm::SmallVector<llvm::StringRef> getAxisNames(mlir::Location place);
 
-/// The place of an operation with its text, of one that no definition names.
+/// Adds the source text of an operation to its location. The location must have no NameLoc.
 mlir::Location withText(mlir::Location place, llvm::StringRef text);
-/// The text of such a place, or nothing.
+/// Returns the text that withText added, or "".
 llvm::StringRef getText(mlir::Location place);
 
 mlir::LocationAttr makeWritten(mlir::MLIRContext *context, llvm::StringRef text,
                                mlir::Location place);
-/// The index `written` of an array that is reached by the index `from`.
+/// Returns the index `written` of an array that is itself read through the index `from`.
 mlir::LocationAttr reachedFrom(mlir::LocationAttr written, mlir::LocationAttr from);
 Written readWritten(mlir::LocationAttr written);
 

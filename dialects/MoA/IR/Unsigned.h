@@ -1,10 +1,9 @@
-//===- Unsigned.h - arrays that are stored without a sign -------*- C++ -*-===//
+//===- Unsigned.h - arrays of unsigned elements -----------------*- C++ -*-===//
 //
-// Integers in the dialects have no sign of their own. Elements of a parameter u8[N] are
-// loaded as i8, and the front end keeps their low 8 bits: x & 255 of the loaded value.
-// A result stores the low 8 bits of its value, as one of type i8 does. So only those who
-// see the memory from outside need to know the sign: callers, tools, and the interpreters
-// where values leave them. This attribute of a kernel of any level names the arrays.
+// Integer types of the dialects are signless. An element of a parameter u8[N] is loaded as i8, and
+// the front end masks it: x & 255. A result stores the low 8 bits of its value, as for i8. So only
+// code that sees the memory from outside needs the signedness: callers, tools, and interpreters at
+// their interface. This attribute, on a kernel of any level, names the unsigned arrays.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_MOA_IR_UNSIGNED_H

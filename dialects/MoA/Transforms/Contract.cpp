@@ -1,4 +1,4 @@
-//===- Contract.cpp - what the contract passes share ----------------------===//
+//===- Contract.cpp - helpers of the contract passes ----------------------===//
 
 #include "dialects/MoA/Transforms/Contract.h"
 
@@ -41,7 +41,7 @@ LogicalResult DeclaredSymbols::check(Operation *op, Type type, StringRef rule) c
   return success();
 }
 
-/// A constraint is a comparison of two expressions.
+/// K3: a constraint compares two expressions over declared symbols.
 static LogicalResult verifyConstraint(Operation *kernel, StringRef text,
                                       const DeclaredSymbols &symbols) {
   size_t begin = text.find_first_of("=!<>");

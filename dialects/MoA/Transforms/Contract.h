@@ -1,7 +1,7 @@
-//===- Contract.h - what the contract passes share --------------*- C++ -*-===//
+//===- Contract.h - helpers of the contract passes --------------*- C++ -*-===//
 //
-// A contract pass runs between two levels of every pipeline, changes nothing
-// and fails where the IR does not keep what the level promises.
+// A contract pass runs between two levels of every pipeline. It changes nothing, and fails if the
+// IR violates the contract of its level.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_MOA_TRANSFORMS_CONTRACT_H
@@ -12,13 +12,13 @@
 
 namespace moa {
 
-/// The symbols a kernel's expressions may use.
+/// The symbols that expressions of a kernel may use.
 class DeclaredSymbols {
 public:
   explicit DeclaredSymbols(mlir::ArrayAttr symbols);
   void add(llvm::StringRef name) { names.insert(name); }
-  /// Emits an error at `op` when `text` is malformed or uses another symbol.
-  /// `rule` is the number of the constraint in the message.
+  /// Emits an error at `op` if `text` is malformed or uses an undeclared symbol. `rule` is the
+  /// constraint number in the message.
   mlir::LogicalResult check(mlir::Operation *op, llvm::StringRef text, llvm::StringRef rule) const;
   mlir::LogicalResult check(mlir::Operation *op, mlir::ArrayAttr texts, llvm::StringRef rule) const;
   mlir::LogicalResult check(mlir::Operation *op, mlir::Type type, llvm::StringRef rule) const;
@@ -27,7 +27,7 @@ private:
   llvm::StringSet<> names;
 };
 
-/// The parts of a kernel's interface that every level keeps: distinct names,
+/// Checks the interface of a kernel, which every level keeps (K1 to K3): distinct names, and
 /// extents and constraints over declared symbols.
 mlir::LogicalResult verifyInterface(mlir::Operation *kernel, mlir::ArrayAttr symbols,
                                     mlir::ArrayAttr constraints, mlir::ArrayAttr argNames,

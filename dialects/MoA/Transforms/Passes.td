@@ -12,9 +12,9 @@ def MoAVerify : Pass<"moa-verify"> {
     - K1: names of symbols, parameters and results are distinct.
     - K2: the extents of parameters and results use declared symbols only.
     - K3: every constraint compares two expressions over declared symbols.
-    - M1: the body holds operators of the algebra only.
-    - M2: extents of every value, and of `moa.extent`, `moa.iota`, `moa.slice` and
-        `moa.rotate`, use declared symbols only.
+    - M1: the body holds only operators of the algebra.
+    - M2: the extents of every value, and the expressions of `moa.extent`, `moa.iota`, `moa.slice`
+      and `moa.rotate`, use declared symbols only.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];

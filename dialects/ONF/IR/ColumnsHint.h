@@ -1,6 +1,6 @@
 //===- ColumnsHint.h - the hint moa.columns ---------------------*- C++ -*-===//
 //
-// A hint as those of Hints.h: a program means the same without it.
+// A hint like those of Hints.h: it does not change the meaning of a program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_ONF_IR_COLUMNSHINT_H
@@ -10,9 +10,9 @@
 
 namespace moa::onf {
 
-/// On a nest, an integer: its last two axes are columns and rows of sums of products, which a CPU
-/// adds up for so many columns at once, or on a loop in a nest, over columns of its rows
-/// (lib/Conversion/ONFToVector/Columns.h).
+/// On a nest: an integer, the number of columns of a block on a CPU. The nest's last two axes are
+/// the columns and rows of sums of products, which are added up for a block of columns at once.
+/// Also on a loop inside a nest, over columns of its rows (lib/Conversion/ONFToVector/Columns.h).
 inline constexpr llvm::StringLiteral kColumnsAttr = "moa.columns";
 
 } // namespace moa::onf

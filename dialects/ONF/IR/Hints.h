@@ -1,6 +1,6 @@
-//===- Hints.h - what lowerings may know and need not -----------*- C++ -*-===//
+//===- Hints.h - optional hints for lowerings -------------------*- C++ -*-===//
 //
-// Discardable attributes of onf. A program means the same without them.
+// Discardable attributes of onf. They do not change the meaning of a program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_ONF_IR_HINTS_H
@@ -10,25 +10,24 @@
 
 namespace moa::onf {
 
-/// On a nest with a choice and on the kernels of a GPU that it becomes, expressions over symbols
-/// x₁, y₁, x₂, y₂, …: but where each xₖ > yₖ, no index is chosen, so that a host that knows the
-/// symbols need not start it.
+/// On a nest with a choice, and on the GPU kernels derived from it: expressions over symbols x₁,
+/// y₁, x₂, y₂, …. No index is chosen unless each xₖ > yₖ, so a host that knows the symbols need not
+/// launch it otherwise.
 inline constexpr llvm::StringLiteral kRunsAttr = "moa.runs";
 
-/// On a nest, a unit: it does little beside others of the kernel, so that code for it should be
-/// short.
+/// On a nest (unit): it does little of the kernel's work, so its code should be short.
 inline constexpr llvm::StringLiteral kShortAttr = "moa.short";
 
-/// On a sum (onf.acc) with factors of bf16, a bool: nothing computes it again, so that it need not
-/// have the bits of multiply-adds in order. Without it a lowering looks for what does; with it
-/// copies of a fold, for some of its rows too, are added up as it is.
+/// On a sum (onf.acc) with factors of bf16, a bool. True: the sum is not recomputed elsewhere, so
+/// it need not have the bits of multiply-adds in order. Copies of a fold, also for some of its
+/// rows, keep the attribute. Without it a lowering searches for recomputations.
 inline constexpr llvm::StringLiteral kAloneAttr = "moa.alone";
 
-/// On a kernel that tells whether its results are near enough: of a result with a tolerance
-/// { result = "O", bound = "O_shown", within = #moa.within<…> }, the temporary in f32 with what is
-/// compared with the tolerance, a bound on the errors or, of one that is sampled, an estimate of
-/// them, and `why` where none is known. A program of a GPU and the module of a CPU's nests have
-/// what the kernel has.
+/// On a kernel that reports the errors of its results: one entry per result with a tolerance, {
+/// result = "O", bound = "O_shown", within = #moa.within<…> }. `bound` names the temporary, in f32,
+/// that is compared with the tolerance: a bound on the errors, or an estimate if the tolerance is
+/// sampled. `why` is the reason if none is known. A GPU program and a CPU module inherit the
+/// attribute.
 inline constexpr llvm::StringLiteral kShownAttr = "moa.shown";
 
 } // namespace moa::onf

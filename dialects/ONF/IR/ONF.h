@@ -15,8 +15,7 @@
 
 namespace moa::onf {
 
-/// A choice that is made at indices alone where another array holds a value: what it is there, and
-/// elsewhere.
+/// A choice that is made only where another array has a given value; elsewhere it is a constant.
 struct Refinement {
   mlir::Value of;     ///< the other array, over the same axes
   int64_t value = 0;  ///< its value where the choice is made
@@ -24,8 +23,8 @@ struct Refinement {
   int64_t outside = 0;
 };
 
-/// What a store of choices, `(p[i] = value ? inside : outside)` at q[i], refines; nothing if it is
-/// no such store.
+/// Returns the refinement of a store of choices, `(p[i] = value ? inside : outside)` at q[i].
+/// Returns nothing for any other store.
 std::optional<Refinement> getRefinement(StoreOp store);
 
 } // namespace moa::onf

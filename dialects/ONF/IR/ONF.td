@@ -1,7 +1,7 @@
 //===- ONF.td - the operational normal form -----------------*- tablegen -*-===//
 //
-// Loops, folds that carry monoid states, and flat addresses. Scalar operations
-// are those of the arith and math dialects.
+// Loops, folds that carry monoid states, and flat addresses. Scalar operations are those of the
+// arith and math dialects.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_ONF_IR_ONF_TD
@@ -14,11 +14,17 @@ def ONF_Dialect : Dialect {
   let name = "onf";
   let summary = "Operational normal form: loops, folds and flat addresses";
   let description = [{
-    How the definitions are computed: nests of independent rows, in them folds that run
-    over a range once and carry a tuple of monoid states, which repair each other
-    (rule R3), loads and stores at linear forms in the loop indices, with the caller's
-    strides as opaque symbols. Lifted, the same operations have their axes factored and
-    bound to resources of a machine [Def 15].
+    The loops that compute the definitions.
+
+    - Nests of independent rows (`onf.for`).
+    - Folds that run over a range once and carry a tuple of monoid states (`onf.fold`, `onf.acc`). A
+      state may be rescaled when another one changes (rule R3). This gives the online softmax, for
+      example.
+    - Loads and stores at linear forms in the loop indices, with the caller's strides as opaque
+      symbols.
+
+    In lifted form the same operations have their axes factored (tiled), and the factors bound to
+    resources of a machine [Def 15].
   }];
   let cppNamespace = "::moa::onf";
   let dependentDialects = ["::moa::MoADialect"];
@@ -40,12 +46,15 @@ def ONF_ResourceAttr : EnumAttr<ONF_Dialect, ONF_Resource, "resource">;
 
 def ONF_AxisAttr : AttrDef<ONF_Dialect, "Axis"> {
   let mnemonic = "axis";
-  let summary = "One lifted axis: its factors from the outermost in";
+  let summary = "The tiling of one axis: its factors from the outermost in";
   let description = [{
-    `#onf.axis<core: 0, register: 6, lane: 16>`: i = (c·6 + r)·16 + l with
-    0 ≤ r < 6 and 0 ≤ l < 16. The outermost factor has size 0 and takes
-    ⌈extent / product of the others⌉; indices not below the extent are guarded.
-    The map from guarded digits to indices is a bijection by mixed radix.
+    Each factor has a resource and a size. For example,
+
+        #onf.axis<core: 0, register: 6, lane: 16>
+
+    means i = (c·6 + r)·16 + l with 0 ≤ r < 6 and 0 ≤ l < 16. The outermost factor has size 0, which
+    stands for ⌈extent / product of the others⌉; indices at or above the extent are guarded. By
+    mixed radix, the guarded digits correspond one to one to the indices.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$resources,
                         ArrayRefParameter<"int64_t">:$sizes);
@@ -55,29 +64,40 @@ def ONF_AxisAttr : AttrDef<ONF_Dialect, "Axis"> {
     Resource getResource(unsigned k) const {
       return static_cast<Resource>(getResources()[k]);
     }
-    /// Product of the sizes of all factors but the outermost.
+    /// Returns the product of the sizes of all factors but the outermost.
     int64_t getTile() const;
-    /// Size of the factor bound to `resource`, or 1.
+    /// Returns the size of the factor bound to `resource`, or 1.
     int64_t getSize(Resource resource) const;
   }];
 }
 
 def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
   let mnemonic = "pipeline";
-  let summary = "How the warpgroups of a block work together, and in which order blocks run";
+  let summary = "The cooperation of the warpgroups of a block, and the order of blocks";
   let description = [{
-    `consumer` and `producer` are registers per thread of a warpgroup that computes
-    and of the one that copies. `overlap`: the products of one tile are in flight
-    while the states of the next one are computed; else they follow its own states. `descending`: blocks of the last
-    rows come first. `group`: indices of the other axes go through the blocks of rows
-    together, as many as have what they read per index of the fold in so many bytes;
-    0: one after the other. `lazy`: a reference may fall behind by a factor of 2^lazy
-    before the states are repaired; 0: they always are. `held`: a consumer reads its
-    rows once and keeps them in registers. `turns`: a consumer starts the scores of a tile
-    when the one before it has finished those of its own, so that one computes states
-    while products of the other run. `shares`: of a grid of more blocks than so many, those of the last
-    round, which does not fill them, are done in two parts, the former in front of all other blocks;
-    0: none are. Only `lazy` may change roundings.
+    The parameters of a warp-specialised kernel. Only `lazy` may change roundings.
+
+    - `consumer`, `producer`: registers per thread of a warpgroup that computes, and of the one that
+      copies.
+    - `overlap`: the products of one tile are in flight while the states of the next one are
+      computed. Without it they follow the states of their own tile.
+    - `descending`: the blocks of the last rows come first.
+    - `group`: indices of the other axes share the L2 cache. As many of them go through the row
+      blocks together as read at most this number of bytes in the fold's range. 0: one after the
+      other.
+    - `lazy`: conditional rescale. States are rescaled only if a running maximum has grown by a
+      factor of more than 2^lazy. 0: they are rescaled whenever it grows.
+    - `held`: a consumer reads its rows once and keeps them in registers.
+    - `turns`: ping-pong between consumer warpgroups. A warpgroup starts the scores of a tile when
+      the one before it has finished its own, so one computes states while products of the other
+      run.
+    - `shares`: stream-K split. In a grid of more than this number of blocks, the blocks of a
+      partial last round are done in two parts, the first part before all other blocks. 0: no split.
+
+    For example:
+
+        #onf.pipeline<consumer = 240, producer = 24, overlap = true, descending = false, group = 0,
+                      lazy = 8>
   }];
   let parameters = (ins "int64_t":$consumer, "int64_t":$producer, "bool":$overlap,
                         "bool":$descending, "int64_t":$group, "int64_t":$lazy,
@@ -90,16 +110,22 @@ def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
 
 def ONF_PieceAttr : AttrDef<ONF_Dialect, "Piece"> {
   let mnemonic = "piece";
-  let summary = "One convex piece of a fold's domain, projected to index bounds";
+  let summary = "Index bounds of one convex piece of a fold's domain";
   let description = [{
-    For a tile of the lane axis with first index d0 and last index d1 (both
-    inclusive, d1 below the extent), and the fold's bound operands s0, s1, …:
-    the piece has elements of the tile only at reduction indices in
-    [max visitLower, min visitUpper), and every index in
-    [max fullLower, min fullUpper) is present for every lane of the tile.
-    `full` is false when no index is known to be so.
-    Pieces may overlap and their order is only a hint: a lowering visits their
-    union once. An interval whose lower end is not below its upper end is empty.
+    A piece gives intervals of reduction indices for a tile of the enclosing nest's last axis. Its
+    maps take the tile's first index d0 and last index d1 (both inclusive, d1 below the extent), and
+    the fold's operands `bounds`, s0, s1, ….
+
+    - `visit`: the piece has elements of the tile only at indices in [max visitLower, min
+      visitUpper).
+    - `full`: if the flag is true, every index in [max fullLower, min fullUpper) is present for
+      every row of the tile, so the mask may be omitted there.
+
+    Pieces may overlap, and their order is only a hint: a lowering visits their union once. An
+    interval whose lower end is not below its upper end is empty. For example, a causal mask:
+
+        #onf.piece<visit (d0, d1) -> (0) to (d0, d1) -> (d1 + 1)
+                   full true (d0, d1) -> (0) to (d0, d1) -> (d0 + 1)>
   }];
   let parameters = (ins "::mlir::AffineMap":$visitLower, "::mlir::AffineMap":$visitUpper,
                         "::mlir::AffineMap":$fullLower, "::mlir::AffineMap":$fullUpper,
@@ -115,14 +141,15 @@ def ONF_PieceAttr : AttrDef<ONF_Dialect, "Piece"> {
 
 def ONF_KernelOp : ONF_NamedOp<"kernel",
     [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
-  let summary = "A kernel: a sequence of parallel loop nests";
+  let summary = "A kernel: a sequence of loop nests";
   let description = [{
-    Block arguments: the inputs, then the outputs, then the temporaries, all `!moa.array`.
-    Attributes as for `moa.kernel`; `result_types` and `temporary_types` are the types of the
-    trailing arguments. A temporary is an array of the workspace, row-major without gaps and
-    with arbitrary contents at first: one nest stores every element of it once, and nests behind
-    that one load them. Stride symbols are named `<array>.s<axis>` and count elements. The nests
-    run in order.
+    The block arguments are the inputs, the outputs and the temporaries, all `!moa.array`.
+    Attributes are those of `moa.kernel`. `result_types` and `temporary_types` are the types of the
+    trailing arguments. The nests run in order.
+
+    A temporary is an array of the workspace, row-major without gaps, with arbitrary contents at
+    first. One nest stores every element of it once, and later nests load it. Stride symbols are
+    named `<array>.s<axis>` and count elements.
 
         onf.kernel @rows attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
             result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
@@ -130,9 +157,14 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
           onf.for ["n"] in ["N"] { … }
         }
 
-    Constraints: one argument per input, output and temporary (C1); they are arrays of the
-    declared types (C2); the body holds `onf.for` only (C3); one tolerance or unit per result, and
-    tolerances of floats only (C4). The contract, O1 to O7, is that of `onf-verify`.
+    Constraints:
+
+    - C1: One argument per input, output and temporary.
+    - C2: The arguments are arrays of the declared types.
+    - C3: The body holds `onf.for` only.
+    - C4: One tolerance or unit per result, and tolerances only for floats.
+
+    The contract, O1 to O7, is that of `onf-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
@@ -149,16 +181,14 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
     unsigned getNumTemporaries() { return getTemporaryNames() ? getTemporaryNames()->size() : 0; }
     bool isInput(unsigned array) { return array < getNumInputs(); }
     bool isTemporary(unsigned array) { return array >= getNumInputs() + getNumOutputs(); }
-    /// The name of an array by the number of its argument.
     ::llvm::StringRef getArrayName(unsigned array);
-    /// The number of the array of this name, if there is one.
     std::optional<unsigned> findArray(::llvm::StringRef name);
-    /// The distance of neighbours on an axis of a temporary, in elements.
+    /// Returns the stride of a temporary on an axis, in elements.
     SymExpr getStride(unsigned temporary, unsigned axis);
-    /// The expression with the strides of temporaries as products of extents.
+    /// Replaces the strides of temporaries by products of extents.
     SymExpr withoutTemporaryStrides(const SymExpr &expr);
-    /// Where an array is stored; there is one such place in a verified kernel, but for an
-    /// output that nests with choices store.
+    /// Returns a store of the array. A verified kernel has one per array, except for an output that
+    /// nests with choices store.
     StoreOp getStore(unsigned array);
   }];
 }
@@ -166,11 +196,10 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
 def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
   let summary = "A nest of independent loops";
   let description = [{
-    Block arguments are the indices; index k runs over 0 ≤ i < extents[k]. The iterations
-    are independent. At the top level of a kernel it is a row nest; inside one it runs over
-    the axes that accumulators carry. `lift`, one `#onf.axis` per index, binds the factors of
-    each axis to resources [Def 15]; `pipeline` says how the warpgroups of a block share the
-    work, where there are any.
+    The block arguments are the indices; index k runs over 0 ≤ i < extents[k]. The iterations are
+    independent. At the top level of a kernel it is a nest of rows. Inside a nest it runs over the
+    axes of accumulators. `lift`, one `#onf.axis` per index, tiles each axis and binds the factors
+    to resources [Def 15]. `pipeline` describes the warpgroups of a block, if any.
 
         onf.for ["h", "n"] in ["H", "N"] lift [#onf.axis<core: 0>,
             #onf.axis<core: 0, register: 6, lane: 16>] {
@@ -178,16 +207,21 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
           …
         }
 
-    A nest with a *choice* runs where an element of an array has one value and nowhere else:
-    `chosen by %p [0] is 1` takes p[h] = 1, h being the index of axis 0. Several nests may
-    then store one output, each for other values (O4); the array is a temporary of `i32` that
-    a nest before has stored, at the indices of the named axes in the order of its own.
+    **Choices.** A predicated (versioned) nest runs only where an element of an array has a given
+    value. `chosen by %p [0] is 1` means p[h] = 1, where h is the index of axis 0. The array is a
+    temporary of `i32` that an earlier nest has stored, with the named axes in order. Several nests
+    may store one output for different values (O4).
 
         onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> { … }
 
-    Constraints: one index argument (C1) and one name (C2) per extent; one `#onf.axis` per
-    index where there is a lift (C3); a lift beside a pipeline (C4); a choice names increasing
-    axes before the last one, one per axis of an array of i32 with these extents (C5).
+    Constraints:
+
+    - C1: One index argument per extent.
+    - C2: One name per extent.
+    - C3: A lift has one `#onf.axis` per index.
+    - C4: A pipeline needs a lift.
+    - C5: A choice names increasing axes before the last one. Its array is of i32 and has their
+      extents.
   }];
   let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$extents,
                        Optional<MoA_ArrayType>:$choices,
@@ -205,9 +239,9 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
     OpBuilder<(ins "::mlir::ArrayAttr":$names, "::mlir::ArrayAttr":$extents)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The indices of the axes that a choice names.
     ::llvm::SmallVector<::mlir::Value> getChoiceIndices();
-    /// Writes whether the nest is chosen to the front of its body; null where it always is.
+    /// Emits, at the start of the body, the condition that the nest is chosen. Returns null for a
+    /// nest without a choice.
     ::mlir::Value buildChoice();
   }];
 }
@@ -215,12 +249,13 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
 def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "One pass over an index range that carries monoid states";
   let description = [{
-    The block argument is the index j, 0 ≤ j < `extent`, ascending [Def 14]. The body
-    computes scalars of j, restricts the range by at most one `onf.guard`, and holds one
-    `onf.acc` per state; `onf.yield` returns the accs in order, and the fold's results are
-    their final values. `lift` splits the range (associativity of every acc, rule R4);
-    `pieces` and their operands `bounds` say which indices a tile of the enclosing nest's
-    last axis needs [Def 16]; no `pieces` means all.
+    The block argument is the index j, 0 ≤ j < `extent`, ascending [Def 14]. The body computes
+    scalars of j, restricts the range by at most one `onf.guard`, and holds one `onf.acc` per state.
+    `onf.yield` returns the accs in order. The fold's results are their final values.
+
+    `lift` splits the range into blocks (rule R4: every acc is associative). `pieces`, with their
+    operands `bounds`, say which indices a tile of the enclosing nest's last axis needs [Def 16];
+    without `pieces` it needs all.
 
         %s = onf.fold "m" in "M" : f32 {
         ^bb0(%m: index):
@@ -229,9 +264,15 @@ def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
           onf.yield %1 : f32
         }
 
-    Constraints: one index argument (C1); the body ends with `onf.yield` (C2) of every state,
-    in order (C4); at most one guard (C3); results have the states' types (C5); pieces are
-    `#onf.piece` (C6) whose maps take the tile's two rows and the bounds (C7).
+    Constraints:
+
+    - C1: The body has one index argument.
+    - C2: The body ends with an `onf.yield`.
+    - C3: There is at most one guard.
+    - C4: The yield has every state, in order.
+    - C5: Results have the states' types.
+    - C6: Pieces are `#onf.piece`.
+    - C7: The maps of pieces take the tile's two indices and the bounds.
   }];
   let arguments = (ins StrAttr:$name, StrAttr:$extent,
                        OptionalAttr<ONF_AxisAttr>:$lift,
@@ -247,10 +288,10 @@ def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
 }
 
 def ONF_GuardOp : ONF_Op<"guard", [HasParent<"FoldOp">]> {
-  let summary = "Indices where the condition is false are absent from every acc of the fold";
+  let summary = "The mask of a fold";
   let description = [{
-    Restricts the range of the fold around it: an index j at which the condition is false
-    changes no state. It is the presence of the reductions that the fold computes (law A3).
+    Restricts the range of the enclosing fold: an index j at which the condition is false changes no
+    state. It is the presence of the reductions that the fold computes (law A3).
 
         onf.guard %p
   }];
@@ -258,37 +299,61 @@ def ONF_GuardOp : ONF_Op<"guard", [HasParent<"FoldOp">]> {
   let assemblyFormat = "$condition attr-dict";
 }
 
-// Not free of effects: a fold yields each of its states, so that equal states
-// may not be merged nor unused ones removed behind its back.
+// Not pure: a fold yields each of its states, so CSE must not merge equal states, and DCE must not
+// remove unused ones.
 def ONF_AccOp : ONF_NamedOp<"acc",
     [HasParent<"FoldOp">, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "One state of a fold: t ← c(d, d') ⊗ t ⊕ F(j, d')";
+  let summary = "One state of a fold, an accumulator: t ← c(d, d') ⊗ t ⊕ F(j, d')";
   let description = [{
-    `value` has one block argument per entry of `extents` (the axes the state
-    carries, none for a scalar state) and yields F. The result, readable after
-    the acc in the same fold body, is the state including index j; for carried
-    axes it is an `!moa.array` and only the fold's final result may be read.
+    The accumulator t of the monoid ⊕. `value` yields the term F; it has one block argument per
+    entry of `extents`, the axes that the state carries (none for a scalar state). The result is the
+    state including index j, and may be read after the acc in the same fold body. With carried axes
+    it is an `!moa.array`, and only the fold's final result may be read. `operand_type` is as for
+    `dnf.reduce`. `function` names the `moa.monoid` of the monoid `user`.
 
-    `refs` are results of earlier accs d of the same fold on which F depends
-    through the current value d'. `repair` has the block arguments
-    (old₀, new₀, old₁, new₁, …), one pair per ref, and yields the factor
-    c(d, d'), applied with ⊗ = `combine` (mul or add) when any ref changed and
-    the state is not the identity; c(d, d) = id. With ⊗ = select the factor is a
-    boolean: the state stays where it holds and is the identity again elsewhere.
-    `function` names the `moa.monoid` of the monoid `user`.
+    **Rescaling.** `refs` are the results d of earlier accs of the fold, if F depends on their
+    current values d' (for example a running maximum). When any of them has changed and t is not the
+    identity, t is rescaled by the correction factor c(d, d'). `repair` yields the factor. Its block
+    arguments are an old and a new value per ref (old₀, new₀, old₁, new₁, …), and c(d, d) = id. ⊗ is
+    `combine`: mul, add or select. With select the factor is a boolean: t is kept if it is true, and
+    reset to the identity otherwise.
 
-    `others` are results u of earlier accs of the same fold without axes, sums of the type of this
-    one, which is a sum without axes. The repair then yields one more value cₖ for each: it is linear,
-    t ← c·t + Σ cₖ·uₖ, with the uₖ as they were before this index, as it takes to measure powers
-    of x − d from a new d.
+    **Linear rescaling.** `others` are results u of earlier accs of the fold: scalar sums of the
+    same type as t, which is a scalar sum too. `repair` then yields one more value cₖ for each, and
+    t ← c·t + Σ cₖ·uₖ with the uₖ before this index. For example, this moves powers of x − d to a
+    new d.
 
-    `singular[k]` is a float: while d'ₖ equals it, the state stays the identity
-    (NaN: never). The caller decides what a state that is still singular at the
-    end means. `operand_type` as for `dnf.reduce`.
+    **Singular values.** `singular[k]` is a float. While d'ₖ equals it, t stays the identity (NaN:
+    never). The reader decides the meaning of a state that is still singular at the end.
 
-    Semantics per present index j, in order of the accs:
-      if some d'ₖ = singularₖ: t unchanged
-      else: t ← (t is identity-since-start or no ref changed ? t : c ⊗ t + Σ cₖ·uₖ) ⊕ F
+    For each present index j, in order of the accs:
+
+    1. If some d'ₖ = singularₖ, t is unchanged.
+    2. Otherwise t ← s ⊕ F. Here s = t if t is still the identity or no ref changed, and else s = c
+       ⊗ t + Σ cₖ·uₖ.
+
+    For example, the sum of an online softmax, with the running maximum %m:
+
+        %l = onf.acc add "l" carries [] in [] refs(%m) mul [0xFF800000 : f32] : (f32) -> f32 {
+          … onf.yield %e : f32              // exp(s − m)
+        } repair {
+        ^bb0(%old: f32, %new: f32):
+          … onf.yield %c : f32              // exp(old − new)
+        }
+
+    Constraints:
+
+    - C1: The value has one index argument per extent.
+    - C2: One name per extent.
+    - C3: The result is an array of the carried extents, or a scalar if there are none.
+    - C4: The value yields the element type.
+    - C5: Refs are scalar states of the same fold.
+    - C6: One singular value, a float, per ref.
+    - C7: There is a repair exactly if there are refs. It takes two values per ref, and yields a factor
+      and one value per entry of `others`.
+    - C8: `combine` is mul, add or select.
+    - C9: The monoid is defined on the element type. Exactly the monoid `user` names a `moa.monoid`.
+    - C10: `others` are scalar sums of the same fold and type, and the state is rescaled by a factor.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, StrAttr:$name, StrArrayAttr:$names,
                        StrArrayAttr:$extents, Variadic<AnyType>:$refs,
@@ -307,16 +372,16 @@ def ONF_AccOp : ONF_NamedOp<"acc",
 }
 
 def ONF_LoadOp : ONF_Op<"load", [Pure]> {
-  let summary = "An element of an input at base + constant + Σ coefficient · term";
+  let summary = "An element of an input or temporary at constant + Σ coefficient · term";
   let description = [{
-    `coefficients[k]` and `constant` are polynomials in the stride symbols and the kernel's
-    symbols, in elements; `terms` are loop indices or opaque index values. The address is that
-    of γ [Def 4] with the caller's strides; it lies inside the array.
+    `coefficients[k]` and `constant` are polynomials in the stride symbols and the kernel's symbols,
+    in elements. `terms` are loop indices or opaque index values. The address is that of γ [Def 4]
+    with the caller's strides, and lies inside the array.
 
         %0 = onf.load %K[%g, %m] times ["K.s0", "K.s1"] plus "0" : <[G, M], bf16> -> bf16
 
-    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the result
-    has the element type (C2).
+    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the result has the
+    element type (C2).
   }];
   let arguments = (ins MoA_ArrayType:$array, Variadic<Index>:$terms,
                        StrArrayAttr:$coefficients, StrAttr:$constant);
@@ -329,15 +394,14 @@ def ONF_LoadOp : ONF_Op<"load", [Pure]> {
 }
 
 def ONF_StoreOp : ONF_Op<"store"> {
-  let summary = "Writes one element of an output, rounding once to its element type";
+  let summary = "Writes one element of an output or temporary, rounding once to its element type";
   let description = [{
-    Operands and attributes as for `onf.load`. Every element of an output is written exactly
-    once (contract O4).
+    Operands and attributes are those of `onf.load`. Every element is written exactly once (O4).
 
         onf.store %v, %O[%n] times ["O.s0"] plus "0" : f32, <[N], bf16>
 
-    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the value is
-    a float, an integer or a boolean as the elements are (C2).
+    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the value is a
+    float, an integer or a boolean, as the elements are (C2).
   }];
   let arguments = (ins AnyType:$value, MoA_ArrayType:$array, Variadic<Index>:$terms,
                        StrArrayAttr:$coefficients, StrAttr:$constant);
@@ -349,9 +413,9 @@ def ONF_StoreOp : ONF_Op<"store"> {
 }
 
 def ONF_AtOp : ONF_Op<"at", [Pure]> {
-  let summary = "One element of a state that carries axes, after its fold";
+  let summary = "One element of a final state with axes";
   let description = [{
-    The result of a fold whose acc carries axes is a small array; this reads one element.
+    Reads an element of a fold's result. The result of an acc with carried axes is a small array.
 
         %0 = onf.at %o[%k] : <[128], f32> -> f32
 
@@ -376,14 +440,20 @@ def ONF_ExtentOp : ONF_Op<"extent", [Pure]> {
 }
 
 def ONF_PiecewiseExp2Op : ONF_Op<"piecewise_exp2", [Pure, SameOperandsAndResultType] # ElementwiseMappable.traits> {
-  let summary = "2^y by straight lines between powers of two, in the range of f16";
+  let summary = "2^y, linear between powers of two, in the range of f16";
   let description = [{
-    With y = `times`·x + `plus`, rounded to a multiple of 2⁻⁶ (ties to even), the result is
-    2^⌊y⌋·(1 + y − ⌊y⌋), which f16 holds: an exponential as J. N. Mitchell reads an antilogarithm
-    (Computer multiplication and division using binary logarithms, IRE Trans. EC-11, 1962). It is
-    2^y·r(y − ⌊y⌋) with r(f) = (1 + f)·2⁻ᶠ in 1 … 1.0615, of mean 1/(2·ln² 2) = 1.0407 over a period, which is also
-    r(3/4) but for 2·10⁻⁴; the rounding of y changes it by a factor within 2^±2⁻⁷. Below y = −14 it is 2⁻¹⁴·(y + 15), and 0 from
-    −15 on. NaN where y is; y must be less than 16 − 2⁻⁷. Of vectors it is that of each element.
+    With y = `times`·x + `plus`, rounded to a multiple of 2⁻⁶ (ties to even), the result is 2^⌊y⌋·(1
+    + y − ⌊y⌋), which is an f16. This is J. N. Mitchell's antilogarithm (Computer multiplication and
+    division using binary logarithms, IRE Trans. EC-11, 1962). The result of a vector is
+    element-wise.
+
+    - Below y = −14 it is 2⁻¹⁴·(y + 15), and 0 from −15 on. NaN gives NaN. y must be less than 16 −
+      2⁻⁷.
+    - It is 2^y·r(y − ⌊y⌋) with r(f) = (1 + f)·2⁻ᶠ in 1 … 1.0615. The mean of r over a period is
+      1/(2·ln² 2) = 1.0407, which is r(3/4) up to 2·10⁻⁴.
+    - The rounding of y changes the result by a factor within 2^±2⁻⁷.
+
+    For example:
 
         %w = onf.piecewise_exp2 %x times 1.44269504 plus 5.75 : f32
   }];
@@ -391,17 +461,17 @@ def ONF_PiecewiseExp2Op : ONF_Op<"piecewise_exp2", [Pure, SameOperandsAndResultT
   let results = (outs AnyTypeOf<[F32, VectorOfNonZeroRankOf<[F32]>]>:$result);
   let assemblyFormat = "$operand `times` $times `plus` $plus attr-dict `:` type($result)";
   let extraClassDeclaration = [{
-    /// 2^y so, of a y that is not rounded yet.
+    /// Returns 2^y in this approximation, for a y that is not rounded yet.
     static double evaluate(double y);
   }];
 }
 
 def ONF_YieldOp : ONF_Op<"yield", [Terminator, Pure, ParentOneOf<["FoldOp", "AccOp"]>]> {
-  let summary = "Ends a fold (its states), a value region or a repair region";
+  let summary = "Ends a fold, or a value or repair region of an acc";
   let description = [{
-    In a fold: the results of its accs, in order. In the value of an acc: the term F, or one
-    element of it where axes are carried. In a repair: the factor c(d, d') and what others of
-    the fold are multiplied with.
+    A fold yields the results of its accs, in order. A value region yields the term F (one element
+    of it if axes are carried). A repair yields the factor c(d, d'), then one coefficient cₖ per
+    entry of `others`.
 
         onf.yield %m, %l : f32, f32
   }];

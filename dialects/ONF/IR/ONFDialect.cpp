@@ -10,7 +10,7 @@ using namespace moa::onf;
 #include "dialects/ONF/IR/ONFDialect.cpp.inc"
 
 namespace {
-/// Constants made by folding stay inside a definition: a kernel holds none.
+/// Keeps constants that folding creates inside a nest: a kernel's body may not hold any.
 struct KeepConstantsInside : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final {

@@ -89,7 +89,7 @@ std::optional<Refinement> getRefinement(StoreOp store) {
   if (load.getTerms() != store.getTerms() || type.getShape() != own.getShape() ||
       load.getConstant() != "0" || store.getConstant() != "0")
     return std::nullopt;
-  // The strides of the one where the other has its own.
+  // Both addresses are alike, each with the strides of its own array.
   StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
   StringRef ownName = kernel.getArrayName(cast<BlockArgument>(store.getArray()).getArgNumber());
   for (auto [text, ownText] :
@@ -164,7 +164,7 @@ Value ForOp::buildChoice() {
   return arith::CmpIOp::create(b, getLoc(), arith::CmpIPredicate::eq, taken, value);
 }
 
-/// C5: a choice names axes before the last one, and an array over them.
+/// C5: a choice names increasing axes before the last one, and an array over them.
 static LogicalResult verifyChoice(ForOp op) {
   bool isWhole = op.getChoiceAxes() && op.getChoice();
   if (!op.getChoices())
@@ -199,7 +199,7 @@ LogicalResult ForOp::verify() {
     return emitOpError("expects one #onf.axis per index (C3), but got ")
            << lift->size() << " for " << getExtents().size();
   if (getPipeline() && !getLift())
-    return emitOpError("expects a lift beside its pipeline (C4)");
+    return emitOpError("expects a lift if it has a pipeline (C4)");
   if (failed(verifyChoice(*this)))
     return failure();
   return verifyIndices(*this, getBody(), getExtents().size());
@@ -249,7 +249,6 @@ void AccOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName
     nameArguments(region, getNames(), setName);
 }
 
-/// The type of a state's elements.
 static Type elementOf(Type type) {
   auto array = dyn_cast<ArrayType>(type);
   return array ? array.getElementType() : type;
@@ -299,8 +298,8 @@ LogicalResult AccOp::verify() {
   for (Value other : getOthers())
     if (!isSum || !isScalarState(other) || other.getType() != element ||
         other.getDefiningOp<AccOp>().getMonoid() != Monoid::add)
-      return emitOpError("expects others to be sums without axes of the same fold and type, beside "
-                         "a repair by a factor (C10)");
+      return emitOpError("expects others to be scalar sums of the same fold and type, and a repair "
+                         "by a factor (C10)");
   if (getSingular().size() != getRefs().size() ||
       !llvm::all_of(getSingular(), llvm::IsaPred<FloatAttr>))
     return emitOpError("expects one singular value, a float, per ref (C6), but got ")
@@ -359,8 +358,8 @@ LogicalResult AtOp::verify() {
   return success();
 }
 
-/// A float of 16 bits is the exponential of its bits, by lines: 16 of 1,024 times y + 15 are
-/// rounded.
+/// The bits of an f16 are a piecewise linear logarithm of its value. So the result has the bits
+/// 1024·(y + 15), rounded to a multiple of 16.
 double PiecewiseExp2Op::evaluate(double y) {
   if (std::isnan(y))
     return y;

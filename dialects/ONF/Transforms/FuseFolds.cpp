@@ -1,9 +1,9 @@
-//===- FuseFolds.cpp - folds over one range in one ------------------------===//
+//===- FuseFolds.cpp - fuse folds over one range --------------------------===//
 //
 // Tupling: (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩, the banana-split law of Meijer, Fokkinga and Paterson (1991).
-// Two folds over the same indices, of which neither needs the other's result, are one whose states
-// are those of both: what both read is read once, and loads of the second wait beside those of the
-// first. Equal values that a nest computes or loads in one place are one.
+// If neither of two folds over the same indices needs the other's result, one fold carries the
+// states of both (loop fusion). Common operands are read once, and the loads of both overlap. The
+// pass also removes equal values that a nest computes or loads in one block (CSE).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
@@ -22,14 +22,13 @@ namespace moa::onf {
 #include "dialects/ONF/Transforms/ONFPasses.h.inc"
 
 namespace {
-/// What the guard of a fold asks for, if it has one.
 Value guardOf(FoldOp fold) {
   auto guards = fold.getBody().getOps<GuardOp>();
   return guards.empty() ? Value() : (*guards.begin()).getCondition();
 }
 
-/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard
-/// that differs from index to index.
+/// Returns true for a fold without inner folds (contractions) and without a guard that depends on
+/// the fold's index.
 bool isPlain(FoldOp fold) {
   Value guard = guardOf(fold);
   return !fold.getPieces() && !fold.getLift() && fold->getDiscardableAttrs().empty() &&
@@ -37,7 +36,7 @@ bool isPlain(FoldOp fold) {
          (!guard || guard.getParentBlock() == fold->getBlock());
 }
 
-/// The axes of the nest that an address follows from, by number.
+/// Returns the axes of the nest that a load's address depends on.
 llvm::SmallBitVector axesOf(LoadOp load, ForOp nest) {
   llvm::SmallBitVector axes(nest.getBody().getNumArguments());
   llvm::SetVector<Value> open(load.getTerms().begin(), load.getTerms().end());
@@ -51,8 +50,8 @@ llvm::SmallBitVector axesOf(LoadOp load, ForOp nest) {
   return axes;
 }
 
-/// Whether what one fold reads is the same along an axis of the nest, and what the other one reads
-/// along another: together they would be taken for a product of matrices.
+/// Returns true if one fold has a load that varies along an axis of the nest along which the other
+/// one's does not, and conversely. Fused, both would be taken for a product of matrices.
 bool readAcross(FoldOp fold, FoldOp other) {
   auto nest = cast<ForOp>(fold->getParentOp());
   auto collect = [&](FoldOp of) {
@@ -67,14 +66,14 @@ bool readAcross(FoldOp fold, FoldOp other) {
   });
 }
 
-/// Whether an operation in front of a fold may stand further in front: nothing but the nest's own
-/// stores stands between, and no nest loads what it stores.
+/// Returns true if an operation before a fold may move up. Only stores of the nest itself may be in
+/// between, and no nest loads the arrays that it stores.
 bool canMove(Operation *op) {
   return op->getNumRegions() == 0 && (isa<LoadOp>(op) || isMemoryEffectFree(op));
 }
 
-/// What a fold needs that stands behind `place` in its block, in order; none where some of it
-/// cannot stand in front of `place`.
+/// Returns the operations that a fold needs and that are after `place` in its block, in order.
+/// Returns nothing if one of them cannot move before `place`.
 std::optional<SmallVector<Operation *>> findNeeded(FoldOp fold, Operation *place) {
   llvm::SetVector<Operation *> needed;
   auto add = [&](Operation *user) {
@@ -95,7 +94,7 @@ std::optional<SmallVector<Operation *>> findNeeded(FoldOp fold, Operation *place
   return list;
 }
 
-/// One fold with the states of both, where the first one stands.
+/// Replaces two folds by one with the states of both, at the position of the first.
 FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   for (Operation *op : needed)
     op->moveBefore(first);
@@ -114,7 +113,7 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   yield.erase();
   last.erase();
   for (GuardOp guard :
-       llvm::make_early_inc_range(other.getOps<GuardOp>())) // the same as of the first one
+       llvm::make_early_inc_range(other.getOps<GuardOp>())) // equal to the first fold's guard
     guard.erase();
   body.getOperations().splice(body.end(), other.getOperations());
   b.setInsertionPointToEnd(&body);
@@ -127,9 +126,9 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   return made;
 }
 
-/// Keeps the first of equal values that a block computes or loads.
+/// Removes all but the first of equal values that a block computes or loads.
 void dropEqual(Block &block) {
-  llvm::DenseMap<size_t, SmallVector<Operation *, 1>> known; // by what they compute
+  llvm::DenseMap<size_t, SmallVector<Operation *, 1>> known; // by hash
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!canMove(&op) || op.getNumResults() != 1)
       continue;
@@ -165,7 +164,7 @@ struct ONFFuseFolds final : impl::ONFFuseFoldsBase<ONFFuseFolds> {
     Block &body = nest.getBody().front();
     auto folds = llvm::filter_to_vector(nest.getBody().getOps<FoldOp>(), isPlain);
     if (folds.size() != size_t(llvm::range_size(nest.getBody().getOps<FoldOp>())))
-      return; // tensor cores may take them as they are
+      return; // tensor cores may take them unmodified
     dropEqual(body);
     for (size_t k = 0; k < folds.size(); ++k) {
       for (size_t other = k + 1; other < folds.size();) {

@@ -9,37 +9,40 @@ def ONFVerify : Pass<"onf-verify"> {
   let description = [{
     **Establishes**, for every `onf.kernel`, K1 to K3 of `moa-verify` and
 
-    - O1: no operation but those of onf, arith and math; array values are the
-        parameters and the states of folds.
-    - O2: extents use declared symbols only; addresses also the stride symbols
-        `<array>.s<axis>` of the array they address.
-    - O3: loads read inputs and temporaries, stores write outputs and temporaries, and
-        nests at the top are chosen by temporaries.
-    - O4: every output and every temporary has exactly one store, whose address is Σ stride·index over
-        all its axes, each with the index of one enclosing loop of that axis'
-        extent, and no other loop of more than one iteration encloses it. So
-        every element is written exactly once. An output may have several such stores, in
-        nests that are chosen by one temporary along the same axes of the output, each for
-        another value, where the temporary holds these values only: constants, or
-        selections among them, stored by a nest without a choice. Or they are chosen by it and by another temporary that
-        refines it: where it has a further value, selections of values that nests are chosen for, elsewhere a constant
-        that none is chosen for, `(p[i] = 1 ? … : -1)`. The one store of a
-        temporary may stand in a nest with a choice: elements have values where it ran, and
-        are loaded only there.
+    - O1: all operations are of onf, arith or math; array values are the parameters and the states
+      of folds.
+    - O2: extents use declared symbols only; addresses may also use the stride symbols
+      `<array>.s<axis>` of the array that they address.
+    - O3: loads read inputs and temporaries, stores write outputs and temporaries, and only
+      top-level nests have choices, by temporaries.
+    - O4: every output and every temporary has exactly one store. Its address is Σ stride·index over
+      all axes of the array, each with the index of one enclosing loop of that axis' extent. No
+      other loop of more than one iteration encloses it. So every element is written exactly once.
     - O5: `onf.at` reads a state after its fold.
-    - O6: a lifted kernel is lifted throughout: if one top-level nest has a `lift`
-        all have.
-    - O7: a temporary is loaded in nests behind that which stores it, no others, and
-        chooses only such.
+    - O6: a lift is on all top-level nests or on none.
+    - O7: a temporary is loaded, and chooses, only in nests after the one that stores it.
+
+    Exceptions to O4 for choices:
+
+    - An output may have several such stores, in nests that are chosen by one temporary, along the
+      same axes of the output, each for a different value. The temporary holds only these values: a
+      nest without a choice stores constants, or selections among constants.
+    - Or these nests are chosen by that temporary and by a second one that refines it, `(p[i] = 1 ?
+      … : -1)`. Where the first has a further value, the second selects among values that nests are
+      chosen for. Elsewhere it is a constant that no nest is chosen for.
+    - The one store of a temporary may be in a nest with a choice. Its elements are then loaded only
+      where the nest ran.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
 }
 
 def ONFSplitFolds : Pass<"onf-split-folds"> {
-  let summary = "Fold ranges in parts, which a nest of their own stores, where rows are few";
+  let summary = "Split the ranges of long folds over few rows into parts (split-K)";
   let description = [{
-    Rule R4 of docs/Spec.md, section 6. With L the length of a part
+    Rule R4 of docs/Spec.md, section 6. One nest folds each part of the range and stores its states;
+    a later nest merges them. For attention this is known as flash decoding. With L the length of a
+    part,
 
         onf.for ["b", "n"] in ["B", "1"] {
           %m, %t = onf.fold "j" in "M" { … }
@@ -59,34 +62,41 @@ def ONFSplitFolds : Pass<"onf-split-folds"> {
           onf.store f(%m, %t), %y[%b, %n] …
         }
 
-    The repair c of a state is that of the fold; a part whose references are still singular adds
-    nothing. Where states that others refer to refer to some themselves, all are merged in one fold, which repairs
-    what it has so far too. Where no value says that a reference is singular, as for a mean, and the fold has a
-    guard, parts without elements are left out by a state that says whether there were any; a nest that has no
-    such state is not split. Results over an axis of a state become nests over the rows and that axis, so that there is
-    a state without axes for each element. A nest is split whose one fold runs over a range that is not
-    known, or longer than a part, where the last axis and those along which elements that the fold reads are the
-    same for all indices are known and have at most `rows` indices together (queries, but not heads with keys of their own);
-    where no temporary is read or stored, and the states are f32, f64, integers of 64 bits or booleans, their axes are known and what stands
-    behind the fold are stores and loops over these axes.
+    A nest is split if all of these hold:
 
-    **Requires** the onf contract; no lift and no pieces on the nests that are split. **Establishes** the
-    onf contract; temporaries hold one value per row, part and element of a state.
-    **Numerics**: reassociates; the boundaries of parts are functions of the fold's index alone. **Cost**:
-    linear; the folds over parts are M / L long.
+    - It has one fold, over a range that is unknown or longer than a part.
+    - Its rows are known to be few. Rows are the last axis, and the axes along which some element
+      that the fold reads is the same for all indices; together they have at most `rows` indices.
+      For example, queries are rows, but heads with their own keys are not.
+    - It stores no temporary, and no fold over parts reads one.
+    - States are f32, f64, 64-bit integers or booleans, with known axes.
+    - After the fold there are only stores, loads, and loops over these axes.
+
+    **Merging.** A part's state is rescaled by the repair c of the fold. A part whose references are
+    still singular adds nothing. If references of other states have references themselves, one fold
+    merges all states, and also rescales the state merged so far. With a guard, parts may be empty.
+    If no singular value shows this, as for a mean, a state that tells whether there were elements
+    masks such parts. A nest without such a state is not split. Results over an axis of a state
+    become nests over the rows and that axis, with one scalar state per element.
+
+    **Requires** the onf contract; no lift and no pieces on the nests that are split.
+    **Establishes** the onf contract; temporaries hold one value per row, part and element of a
+    state. **Numerics**: reassociates; the boundaries of parts are functions of the fold's index
+    alone. **Cost**: linear; the folds over parts have M / L indices.
   }];
   let options = [
     Option<"length", "length", "int64_t", "512", "Indices of a part">,
-    Option<"rows", "rows", "int64_t", "64", "The most rows, indices of the last axis, of a nest that is split">
+    Option<"rows", "rows", "int64_t", "64", "Most rows, indices of the last axis, of a nest that is split">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def ONFFuseFolds : Pass<"onf-fuse-folds"> {
-  let summary = "Fold once over a range that several folds of a nest run over";
+  let summary = "Fuse the folds of a nest that run over one range";
   let description = [{
-    Tupling, (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩ (the banana-split law: Meijer, Fokkinga, Paterson, "Functional
-    programming with bananas, lenses, envelopes and barbed wire", 1991):
+    Loop fusion of folds, also called tupling: (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩ (the banana-split law:
+    Meijer, Fokkinga, Paterson, "Functional programming with bananas, lenses, envelopes and barbed
+    wire", 1991).
 
         %s = onf.fold "j" in "M" { … }
         %t = onf.fold "j" in "M" { … }
@@ -95,19 +105,22 @@ def ONFFuseFolds : Pass<"onf-fuse-folds"> {
 
         %s, %t = onf.fold "j" in "M" { … }
 
-    Both folds share their reads, and loads of one do not wait for the other. Two folds are fused if all of these hold:
+    Both folds share their reads, and the loads of both overlap. Two folds are fused if all of these
+    hold:
 
-    - neither reads the other's result;
-    - the operands of the second can be computed before the first;
-    - no fold of the nest contains a fold (a contraction, which tensor cores take one at a time);
-    - a guard, if there is one, is one value for all indices of both;
-    - it does not hold that each of them reads along an axis of the nest that the other does not.
+    - Neither reads the other's result.
+    - The operands of the second can be computed before the first.
+    - No fold of the nest contains a fold (a contraction; tensor cores take them one at a time).
+    - A guard, if there is one, is one value for all indices of both.
+    - It is not the case that each reads along an axis of the nest that the other does not. Fused,
+      such folds would be taken for a matrix product.
 
-    The pass also removes common subexpressions and repeated loads in such nests and their folds, also if a nest has at most one fold.
+    The pass also removes common subexpressions and repeated loads in such nests and their folds,
+    also in nests with at most one fold.
 
-    **Requires** the onf contract; nests that are lifted and folds with pieces are left as they are. **Establishes** the onf contract.
-    **Numerics**: exact; each state takes the same elements in the same order. **Cost**: linear in operations; for each two folds of a nest what they read is
-    compared.
+    **Requires** the onf contract; lifted nests and folds with pieces stay unchanged.
+    **Establishes** the onf contract. **Numerics**: exact; each state takes the same elements in the
+    same order. **Cost**: linear in operations; the reads of each two folds of a nest are compared.
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- SplitFolds.cpp - R4: a range in parts, nest by nest ----------------===//
+//===- SplitFolds.cpp - R4: the range of a fold in parts, by nests --------===//
 #include "dialects/ONF/Transforms/SplitFolds.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "dialects/ONF/Transforms/Passes.h"
@@ -18,15 +18,15 @@ namespace moa::onf {
 #include "dialects/ONF/Transforms/ONFPasses.h.inc"
 
 //===----------------------------------------------------------------------===//
-// What can be split
+// Conditions
 //===----------------------------------------------------------------------===//
 
 static SmallVector<AccOp> accsOf(FoldOp fold) {
   return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
 }
 
-/// Whether a part without elements, as under a mask, has a state that its repairs have no value
-/// for: one that refers to others of which no value says that there were none.
+/// Returns true if an empty part, for example a masked-out one, may have a state that repairs
+/// cannot handle: the state has refs, and no singular value shows that they had no element.
 static bool asksForElements(FoldOp fold) {
   return !fold.getBody().getOps<GuardOp>().empty() && llvm::any_of(accsOf(fold), [](AccOp acc) {
     return !acc.getRefs().empty() && llvm::all_of(acc.getSingular(), [](Attribute limit) {
@@ -35,7 +35,7 @@ static bool asksForElements(FoldOp fold) {
   });
 }
 
-/// The number of a state that says whether there were elements: a disjunction of truths.
+/// Returns the number of a state that tells whether there were elements: a disjunction of `true`.
 static std::optional<unsigned> findPresence(FoldOp fold) {
   for (auto [k, acc] : llvm::enumerate(accsOf(fold))) {
     auto truth = acc.getValue().front().getTerminator()->getOperand(0);
@@ -91,7 +91,7 @@ public:
   SplitNest run();
 
 private:
-  /// A state that results are made of, at indices of the loop around it.
+  /// A state that results read, at indices of the enclosing loop.
   struct Read {
     unsigned acc = 0;
     SmallVector<Value> indices;
@@ -139,7 +139,7 @@ ArrayAttr Splitter::with(ArrayAttr list, StringRef text) {
 ForOp Splitter::makeNest(ArrayAttr names, ArrayAttr extents) {
   b.setInsertionPoint(nest);
   auto made = ForOp::create(b, nest.getLoc(), names, extents);
-  // The axes of a choice stand in front of those that are new.
+  // The axes of a choice come before the new axes.
   if (nest.getChoices()) {
     made.getChoicesMutable().assign(nest.getChoices());
     made.setChoiceAxesAttr(nest.getChoiceAxesAttr());
@@ -150,8 +150,8 @@ ForOp Splitter::makeNest(ArrayAttr names, ArrayAttr extents) {
   return made;
 }
 
-/// The states of all parts: the nest's axes with that of the parts in front of the last one, then
-/// the axes of the state.
+/// Adds the temporary for the states of all parts. Its axes are the nest's, with the axis of parts
+/// before the last one, then those of the state.
 BlockArgument Splitter::addTemporary(AccOp acc) {
   SmallVector<SymExpr> shape;
   for (ArrayAttr list : {with(nest.getExtents(), numParts()), acc.getExtents()})
@@ -161,8 +161,8 @@ BlockArgument Splitter::addTemporary(AccOp acc) {
                            storedType(elementOf(acc)), acc.getLoc());
 }
 
-/// The nest with an axis of parts: what stands in front of the fold, the fold where its indices are
-/// those of the part, and its states.
+/// Emits the nest over rows and parts: the operations before the fold, the fold with the part's
+/// indices as guard, and stores of its states.
 ForOp Splitter::addPartNest() {
   ForOp made = makeNest(with(nest.getNames(), "part"), with(nest.getExtents(), numParts()));
   Block &body = made.getBody().front();
@@ -217,7 +217,7 @@ ForOp Splitter::addPartNest() {
   return made;
 }
 
-/// The states that the stores of a loop, or those of the rows, are made of, with all that these
+/// Returns the states that the stores of a loop (or of the nest) read, with all states that these
 /// refer to, in the order of the fold.
 SmallVector<Splitter::Read> Splitter::readsOf(ForOp loop) {
   SmallVector<Value> open;
@@ -254,7 +254,6 @@ SmallVector<Splitter::Read> Splitter::readsOf(ForOp loop) {
   return reads;
 }
 
-/// The state of a part, in its own type.
 Value Splitter::loadPart(unsigned k, ValueRange rows, Value part, ValueRange indices) {
   BlockArgument array = temporaries[k];
   SmallVector<Value> terms(rows);
@@ -269,11 +268,11 @@ static Value differs(OpBuilder &b, Location loc, Value x, Value y) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
 }
 
-/// What a part adds to a state: its own state, repaired from the part's references to the merged
-/// ones. It stays as it is where these are the same, and where the part's were singular: it had no
-/// element then and is the identity. That is a choice of factors, so that reading the state waits
-/// for nothing. `front` maps what stands in front of the fold, which repairs may read, to its
-/// copies.
+/// Emits a part's contribution to a state: the part's state, rescaled from the part's references to
+/// the merged ones. It is unchanged if the references are equal, or if the part's were singular,
+/// because it is the identity then. A select of the factors decides this, so that loads of states
+/// need not wait for a branch. `front` maps operations before the fold, which repairs may read, to
+/// their copies.
 Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts,
                       ArrayRef<Value> states, const IRMapping &front) {
   AccOp acc = accs[reads[k].acc];
@@ -327,9 +326,9 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts,
   return moved;
 }
 
-/// Which states a fold of their own merges in front of the others: those that are referred to,
-/// where none of them refers to any. Each part of the others is repaired to what they are in the
-/// end then, once, and no sum while it grows.
+/// Returns the states that a separate fold merges first: those that others refer to, if none of
+/// them has refs. The other states are then rescaled once per part, to the final references, and no
+/// sum is rescaled while it grows.
 llvm::BitVector Splitter::findFirst(ArrayRef<Read> reads) {
   llvm::BitVector first(reads.size());
   for (const Read &read : reads)
@@ -346,8 +345,8 @@ llvm::BitVector Splitter::findFirst(ArrayRef<Read> reads) {
   return first;
 }
 
-/// A fold over the parts, without axes, for the chosen states that are read: one per element.
-/// `states` has those that are merged in front of it, and gets the others.
+/// Emits a fold over the parts, without axes, that merges the chosen states, one per element read.
+/// `states` holds the states that were merged before and receives the others.
 void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made,
                          const IRMapping &map, MutableArrayRef<Value> states) {
   SmallVector<Type> types;
@@ -364,7 +363,7 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
         llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
     parts.push_back(loadPart(read.acc, rows, block->getArgument(0), indices));
   }
-  // Parts without elements are left out where nothing else says that they have none.
+  // Skips empty parts if nothing else shows that they are empty.
   if (asksForElements(fold)) {
     unsigned presence = *findPresence(fold);
     auto known = llvm::find_if(reads, [&](const Read &read) { return read.acc == presence; });
@@ -375,7 +374,7 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
   for (unsigned k : chosen.set_bits()) {
     AccOp acc = accs[reads[k].acc];
     Value value = merge(k, reads, parts, inside, map);
-    // What the state refers to, where it changes here.
+    // Keep the refs only if they change in this fold.
     bool changes = true;
     auto mapped = [&](ValueRange list) {
       return llvm::map_to_vector(list, [&](Value state) {
@@ -412,8 +411,8 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
     states[k] = merged.getResult(number);
 }
 
-/// What is left of the nest for one of its loops, whose axes become the nest's last, or for the
-/// stores of its rows.
+/// Emits the nest that merges states for one loop of the nest, whose axes become the nest's last,
+/// or for the stores of its rows (null `loop`).
 void Splitter::addMergeNest(ForOp loop) {
   SmallVector<Attribute> names(nest.getNames().begin(), nest.getNames().end()),
       extents(nest.getExtents().begin(), nest.getExtents().end());
@@ -460,7 +459,7 @@ void Splitter::addMergeNest(ForOp loop) {
         for (Operation &inner : loop.getBody().front())
           clone(inner);
     } else if (!isa<StoreOp>(op) || !loop) {
-      // What needs states that are not merged here is needed by no store.
+      // No store needs operations that read states which are not merged here.
       bool isNeeded = llvm::all_of(op.getOperands(), [&](Value value) {
         return !value.getDefiningOp() || map.contains(value);
       });
@@ -500,8 +499,8 @@ namespace {
 struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
   using Base::Base;
 
-  /// Whether the rows that share what a fold reads are few and the range may be long: both are
-  /// seen at compile time.
+  /// Returns true if the rows that share the fold's loads are few and the range may be long. Only
+  /// compile-time sizes count.
   bool isWorthSplitting(ForOp nest) {
     auto folds = llvm::to_vector(nest.getBody().getOps<FoldOp>());
     if (folds.size() != 1)
@@ -509,8 +508,8 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     auto range = constantOf(folds[0].getExtent());
     if (range && *range <= length)
       return false;
-    // Nests that store temporaries have parts, and a fold over parts merges them. What is stored of
-    // whole rows is read as an array is.
+    // Do not split nests that store temporaries: those have parts already. Nests that merge parts
+    // read temporaries and fold over quotients. Other temporaries are read like inputs.
     bool merges = folds[0].getExtent().contains('/');
     auto kernel = nest->getParentOfType<KernelOp>();
     auto isTemporary = [&](Value array) {
@@ -541,7 +540,7 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     return !hasTemporary && count <= rows;
   }
 
-  /// Whether where a load reads depends on an index.
+  /// Returns true if the address of a load depends on an index.
   static bool isOn(LoadOp load, Value index) {
     llvm::DenseSet<Value> seen;
     SmallVector<Value> open(load.getTerms());

@@ -1,4 +1,4 @@
-//===- Telling.cpp - what only tells of results ---------------------------===//
+//===- Telling.cpp - parts that only serve error reports ------------------===//
 #include "dialects/ONF/Transforms/Telling.h"
 
 using namespace mlir;
@@ -18,7 +18,7 @@ SmallVector<bool> findUnneeded(ArrayRef<ReadAndWritten> parts,
         continue;
       isUnneeded = false;
       needed.insert(part.read.begin(), part.read.end());
-      needed.insert(part.written.begin(), part.written.end()); // what others write there too
+      needed.insert(part.written.begin(), part.written.end()); // others may write there too
       changes = true;
     }
   }

@@ -1,4 +1,4 @@
-//===- Telling.h - what only tells of results -------------------*- C++ -*-===//
+//===- Telling.h - parts that only serve error reports ----------*- C++ -*-===//
 #ifndef MOA_DIALECTS_ONF_TRANSFORMS_TELLING_H
 #define MOA_DIALECTS_ONF_TRANSFORMS_TELLING_H
 
@@ -8,13 +8,12 @@
 
 namespace moa::onf {
 
-/// The arrays that a part of a program reads, and those that it writes.
 struct ReadAndWritten {
   llvm::DenseSet<mlir::Value> read, written;
 };
 
-/// Whether each part is unneeded: of all that it writes neither `isRoot` is nor what parts read or
-/// write that are needed.
+/// For each part, returns true if it is unneeded: it writes no root, and nothing that a needed part
+/// reads or writes.
 llvm::SmallVector<bool> findUnneeded(llvm::ArrayRef<ReadAndWritten> parts,
                                      llvm::function_ref<bool(mlir::Value)> isRoot);
 

@@ -1,4 +1,4 @@
-//===- Temporaries.h - arrays of the workspace --------------------*- C++ -*-===//
+//===- Temporaries.h - arrays of the workspace ------------------*- C++ -*-===//
 #ifndef MOA_DIALECTS_ONF_TRANSFORMS_TEMPORARIES_H
 #define MOA_DIALECTS_ONF_TRANSFORMS_TEMPORARIES_H
 
@@ -6,25 +6,23 @@
 
 namespace moa::onf {
 
-/// What the specification calls a state, or the kind of the state.
+/// Returns the name of a state in the specification, or else the acc's own name.
 llvm::StringRef nameOf(AccOp acc);
-/// The elements of a state: those of its array, or its own type.
 mlir::Type elementOf(AccOp acc);
-/// The elements of a temporary that holds values of a type; null for none.
+/// Returns the element type of a temporary that holds values of `type`, or null if none can.
 mlir::Type storedType(mlir::Type type);
 
-/// A further temporary of the kernel; its name is `wish`, with a number behind it if there is such
-/// an array or symbol.
+/// Adds a temporary to the kernel. Its name is `wish`, with a number appended if an array or symbol
+/// has that name.
 mlir::BlockArgument addTemporary(KernelOp kernel, llvm::StringRef wish,
                                  llvm::ArrayRef<SymExpr> shape, mlir::Type element,
                                  mlir::Location loc);
-/// The strides of an array's axes, as coefficients of its indices.
 mlir::ArrayAttr stridesOf(KernelOp kernel, mlir::BlockArgument array);
 
-/// Stores a value at one index per axis, as the type that the array has for it (`storedType`).
+/// Stores a value at one index per axis, in the array's type for it (`storedType`).
 void storeValue(mlir::OpBuilder &b, mlir::Location loc, KernelOp kernel, mlir::Value value,
                 mlir::BlockArgument array, mlir::ValueRange indices);
-/// Loads what `storeValue` has stored of this type.
+/// Loads a value of this type that `storeValue` has stored.
 mlir::Value loadValue(mlir::OpBuilder &b, mlir::Location loc, KernelOp kernel, mlir::Type type,
                       mlir::BlockArgument array, mlir::ValueRange indices);
 

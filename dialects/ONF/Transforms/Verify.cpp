@@ -15,7 +15,6 @@ namespace moa::onf {
 #include "dialects/ONF/Transforms/ONFPasses.h.inc"
 
 namespace {
-/// Checks one kernel.
 class KernelVerifier {
 public:
   explicit KernelVerifier(KernelOp kernel) : kernel(kernel), symbols(kernel.getSymbols()) {}
@@ -82,15 +81,14 @@ private:
     return success();
   }
 
-  /// The nest at the top that an operation is in.
   Operation *getNest(Operation *op) { return kernel.getBody().front().findAncestorOpInBlock(*op); }
 
-  /// O7: a temporary is loaded, and chosen by, behind the nest that stores it.
+  /// O7: only nests after the one that stores a temporary load it or are chosen by it.
   LogicalResult verifyOrder(BlockArgument array) {
     Operation *store = getNest(kernel.getStore(array.getArgNumber()));
     for (Operation *user : array.getUsers())
       if (isa<LoadOp, ForOp>(user) && !store->isBeforeInBlock(getNest(user)))
-        return user->emitOpError("expects a nest behind that which stores the temporary ")
+        return user->emitOpError("expects a nest after the one that stores the temporary ")
                << getName(array) << " (O7)";
     return success();
   }
@@ -123,7 +121,7 @@ private:
     return success();
   }
 
-  /// The axis whose stride a coefficient is, or nothing.
+  /// Returns the axis whose stride is the coefficient, or nothing.
   static std::optional<unsigned> getAxis(StringRef array, unsigned rank, StringRef coefficient) {
     for (unsigned axis = 0; axis < rank; ++axis)
       if (coefficient == getStride(array, axis))
@@ -131,7 +129,7 @@ private:
     return std::nullopt;
   }
 
-  /// The extent of the loop an index belongs to, or null.
+  /// Returns the extent of the loop that an index belongs to, or null.
   static StringAttr getLoopExtent(Value index, Operation *inner) {
     auto argument = dyn_cast<BlockArgument>(index);
     if (!argument)
@@ -161,7 +159,7 @@ private:
     return hasChoices ? verifyChoices(stores) : success();
   }
 
-  /// The axis of the stored array that each axis of the nest's choice runs over.
+  /// Returns the axis of the stored array (its stride) for each axis of the nest's choice.
   SmallVector<StringRef> getChosenAxes(StoreOp store) {
     SmallVector<StringRef> axes;
     for (Value index : cast<ForOp>(getNest(store)).getChoiceIndices())
@@ -172,7 +170,8 @@ private:
     return axes;
   }
 
-  /// The values that a choice may have: constants and selections of them.
+  /// Collects the values that a choice may have. Fails unless it consists of constants and
+  /// selections.
   static LogicalResult collectChoices(Value value, llvm::SmallSet<int64_t, 4> &values) {
     if (auto select = value.getDefiningOp<arith::SelectOp>())
       return success(succeeded(collectChoices(select.getTrueValue(), values)) &&
@@ -186,13 +185,14 @@ private:
 
   using Values = llvm::SmallSet<int64_t, 4>;
 
-  /// The store of an array that chooses; nothing, which has been told of, where a nest with a
-  /// choice stores it.
+  /// Returns the store of an array of choices. Emits an error and fails if a nest with a choice
+  /// stores it.
   FailureOr<StoreOp> getDecision(Value choices) {
     StoreOp decision = kernel.getStore(cast<BlockArgument>(choices).getArgNumber());
     if (decision && cast<ForOp>(getNest(decision)).getChoices())
-      return decision.emitOpError("expects what nests of an output are chosen by to be stored by a "
-                                  "nest without a choice (O4)");
+      return decision.emitOpError(
+          "expects a nest without a choice to store the array that nests of "
+          "an output are chosen by (O4)");
     return decision;
   }
 
@@ -205,10 +205,10 @@ private:
     return success();
   }
 
-  /// O4 of an output that several nests store: every element by exactly one of them. They are
-  /// chosen by one array along the same axes, for different values, and it holds no others; or by
-  /// it and another one that is a choice where the first has a further value, and no value that is
-  /// taken elsewhere.
+  /// O4 for an output that several nests store: exactly one of them stores each element. They are
+  /// chosen by one array, along the same axes, for different values, and the array has no other
+  /// values. Or they are chosen by it and by a second array that refines it: the second one is a
+  /// choice where the first has a further value, and has no chosen value elsewhere.
   LogicalResult verifyChoices(ArrayRef<StoreOp> stores) {
     llvm::MapVector<Value, Values> taken;
     for (StoreOp store : stores) {
@@ -222,10 +222,10 @@ private:
     if (failed(first) || failed(last))
       return failure();
     if (!*first || !*last)
-      return success(); // an error of the temporary itself
+      return success(); // reported for the temporary itself
     if (taken.size() == 1)
       return verifyHeld(*first, (*first).getValue(), taken.front().second);
-    // That which refines the other one is stored behind it.
+    // The refinement is stored after the array that it refines.
     if (getNest(*last)->isBeforeInBlock(getNest(*first)))
       std::swap(*first, *last);
     Value one = (*first).getArray(), other = (*last).getArray();
@@ -234,15 +234,14 @@ private:
         taken[one].contains(refinement->value) || taken[other].contains(refinement->outside))
       return emitError(StoreOp(stores.back()).getLoc())
              << "expects the stores of an output in nests chosen by one array, or by it and one "
-                "that is a choice where it "
-                "has another value (O4)";
+                "that refines it (O4)";
     taken[one].insert(refinement->value);
     if (failed(verifyHeld(*first, (*first).getValue(), taken[one])))
       return failure();
     return verifyHeld(*last, refinement->inside, taken[other]);
   }
 
-  /// A store writes every element once, in a nest that always runs.
+  /// O4: a store writes every element of its array once.
   LogicalResult verifyCovers(StoreOp store) {
     auto output = cast<BlockArgument>(store.getArray());
     StringRef name = getName(output);

@@ -332,7 +332,7 @@ device.program @d7_launched attributes {symbols = ["N"], requires = [], arg_name
 
 device.program @d6_first attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>]} {
 ^bb0(%y: !moa.array<[N], i64>):
-  // expected-error @below {{expects a kernel in front of one that runs beside another (D6)}}
+  // expected-error @below {{expects a kernel before one that overlaps with another (D6)}}
   device.kernel @k blocks "N" threads 128 attributes {moa.beside} {
     %i = device.block
     %v = arith.constant 1 : i64
@@ -354,7 +354,7 @@ device.program @d6_order attributes {symbols = ["N"], requires = [], arg_names =
     %v = arith.constant 1 : i64
     device.store %v, %z[%i] : i64, !moa.array<[N], i64>
   }
-  // expected-error @below {{expects no order between this and 'k', which it may run beside (D6), but one reads or writes what the other writes}}
+  // expected-error @below {{expects no conflict with 'k', which it may overlap with (D6), but one writes an array that the other accesses}}
   device.kernel @m blocks "N" threads 128 attributes {moa.beside} {
     %i = device.block
     %v = device.load %w[%i] : !moa.array<[N], i64> -> i64
@@ -433,7 +433,7 @@ device.program @d7_beside attributes {symbols = ["N"], requires = [], arg_names 
     %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
     device.store %e, %w[%i] : f32, !moa.array<[N], f32>
   }
-  // expected-error @below {{expects flag 'f' of 'idle', which it may run beside (D7)}}
+  // expected-error @below {{expects flag 'f' of 'idle', which it may overlap with (D7)}}
   device.kernel @beside blocks "N" threads 32 attributes {moa.beside} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], f32> -> f32

@@ -43,7 +43,7 @@ device.program @next_c4 attributes {symbols = [], requires = [], arg_names = [],
 ^bb0(%w: !moa.array<[1], i32>):
   device.kernel @k blocks "1" threads 256 {
     %zero = arith.constant 0 : index
-    // expected-error @below {{'device.next_block' op expects to stand alone of its kind in a kernel's own block, in front of roles whose producer awaits consumers (C4)}}
+    // expected-error @below {{'device.next_block' op expects to be the only one of a kernel, in its own block, before roles whose producer awaits consumers (C4)}}
     %b = device.next_block %w[%zero] below %zero residents 2 : !moa.array<[1], i32>
     device.specialize consumers 1 registers 240 {
     } producer registers 24 {
@@ -72,9 +72,9 @@ device.program @next_c6 attributes {symbols = [], requires = [], arg_names = [],
 ^bb0(%w: !moa.array<[1], i32>):
   device.kernel @k blocks "1" threads 256 {
     %zero = arith.constant 0 : index
-    // expected-note @below {{this stands there}}
+    // expected-note @below {{this is the operation}}
     %t = device.thread
-    // expected-error @below {{'device.next_block' op expects in front of roles neither lists and stores nor what is of one thread or of the grid (C6)}}
+    // expected-error @below {{'device.next_block' op expects no stores, lists, exchanges, or numbers of threads and blocks before the roles (C6)}}
     %b = device.next_block %w[%zero] below %t residents 2 : !moa.array<[1], i32>
     device.specialize consumers 1 registers 240 {
     } producer registers 24 {
@@ -106,9 +106,9 @@ device.program @await_c2 attributes {symbols = ["N"], requires = [], arg_names =
     %b = device.next_block %w[%zero] below %zero residents 2 : !moa.array<[1], i32>
     device.specialize consumers 1 registers 240 {
     } producer registers 24 {
-      // expected-note @below {{this stands there}}
+      // expected-note @below {{this is the operation}}
       device.copy %q[%zero] rows 0 to %rows[%zero] signals %full[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
-      // expected-error @below {{'device.await_consumers' op expects no copy that completes odd barriers in front of it (C2)}}
+      // expected-error @below {{'device.await_consumers' op expects no copy before it that completes odd barriers (C2)}}
       device.await_consumers
     }
   }

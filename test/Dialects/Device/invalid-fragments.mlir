@@ -158,7 +158,7 @@ device.program @contract_fragments_c4 attributes {symbols = [], requires = [], a
     %w = arith.constant 1.0 : f32
     %a = device.fill %v : bf16 -> !device.fragment<[64, 64], bf16, #acc>
     %b = device.fill %v : bf16 -> !device.fragment<[64, 64], bf16, #column>
-    // expected-error @below {{expects every warp to hold of a and b what it holds of the result (C4), but warp 1 holds rows from 16 of a, and of the result those from 0}}
+    // expected-error @below {{expects every warp's parts of a, b and the result to agree (C4), but warp 1 holds rows from 16 of a, and in the result from 0}}
     %r = device.contract_fragments %a by %b : !device.fragment<[64, 64], bf16, #acc>, !device.fragment<[64, 64], bf16, #column> -> !device.fragment<[64, 64], f32, #apart>
   }
 }
@@ -176,7 +176,7 @@ device.program @contract_fragments_c4_k attributes {symbols = [], requires = [],
     %w = arith.constant 1.0 : f32
     %a = device.fill %v : bf16 -> !device.fragment<[64, 64], bf16, #depth>
     %b = device.fill %v : bf16 -> !device.fragment<[64, 64], bf16, #column>
-    // expected-error @below {{expects every warp to hold of a and b what it holds of the result (C4), but warp 1 holds k from 16 only}}
+    // expected-error @below {{expects every warp's parts of a, b and the result to agree (C4), but warp 1 holds k from 16 only}}
     %r = device.contract_fragments %a by %b : !device.fragment<[64, 64], bf16, #depth>, !device.fragment<[64, 64], bf16, #column> -> !device.fragment<[64, 64], f32, #same>
   }
 }
@@ -192,7 +192,7 @@ device.program @contract_fragments_c4_columns attributes {symbols = [], requires
     %w = arith.constant 1.0 : f32
     %a = device.fill %v : bf16 -> !device.fragment<[64, 64], bf16, #acc>
     %b = device.fill %v : bf16 -> !device.fragment<[64, 64], bf16, #spread>
-    // expected-error @below {{expects every warp to hold of a and b what it holds of the result (C4), but warp 1 holds columns from 8 of b, and of the result those from 0}}
+    // expected-error @below {{expects every warp's parts of a, b and the result to agree (C4), but warp 1 holds columns from 8 of b, and in the result from 0}}
     %r = device.contract_fragments %a by %b : !device.fragment<[64, 64], bf16, #acc>, !device.fragment<[64, 64], bf16, #spread> -> !device.fragment<[64, 64], f32, #acc>
   }
 }
@@ -322,7 +322,7 @@ device.program @store_c4_value attributes {symbols = ["N"], requires = [], arg_n
     device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
     ^bb0(%x: f32, %i: index, %j: index):
       %y = arith.addf %x, %x : f32
-      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)}}
+      // expected-error @below {{expects pairs in the workspace, of an f32 fragment with neighbours in two registers of a thread, in a map that only stores pairs (C4)}}
       device.store %y, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
       device.yield
     }
@@ -340,7 +340,7 @@ device.program @store_c4_layout attributes {symbols = ["N"], requires = [], arg_
     %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #lanes>
     device.map(%a) over #lanes : (!device.fragment<[64, 64], f32, #lanes>) -> () {
     ^bb0(%x: f32, %i: index, %j: index):
-      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)}}
+      // expected-error @below {{expects pairs in the workspace, of an f32 fragment with neighbours in two registers of a thread, in a map that only stores pairs (C4)}}
       device.store %x, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
       device.yield
     }
@@ -358,7 +358,7 @@ device.program @store_c4_output attributes {symbols = ["N"], requires = [], arg_
     %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #acc>
     device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
     ^bb0(%x: f32, %i: index, %j: index):
-      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)}}
+      // expected-error @below {{expects pairs in the workspace, of an f32 fragment with neighbours in two registers of a thread, in a map that only stores pairs (C4)}}
       device.store %x, %y[%j] pairs : f32, !moa.array<[N, 64], f32>
       device.yield
     }

@@ -30,7 +30,7 @@ device.program @collect_c1 attributes {symbols = ["N"], requires = [], arg_names
     %n = device.symbol "N"
     %some = arith.cmpi slt, %zero, %n : index
     scf.if %some {
-      // expected-error @below {{expects to stand in a kernel's own block, in front of its roles (C1)}}
+      // expected-error @below {{expects to stand in a kernel's own block, before its roles (C1)}}
       %list, %count = device.collect %zero to %n : (!device.members<64>), (index) {
       ^bb0(%t: index):
         %in = arith.cmpi slt, %t, %n : index
@@ -228,9 +228,9 @@ device.program @exit_c2 attributes {symbols = ["N"], requires = [], arg_names = 
     %i = device.block
     %yes = arith.constant true
     %e = arith.constant 1.0 : f32
-    // expected-note @below {{this stands in front of it}}
+    // expected-note @below {{this operation is before it}}
     device.store %e, %y[%i] : f32, !moa.array<[N], f32>
-    // expected-error @below {{'device.exit_if' op expects nothing in front of it but loads and what has no effect (C2)}}
+    // expected-error @below {{'device.exit_if' op expects only loads and operations without effects before it (C2)}}
     device.exit_if %yes
   }
 }

@@ -87,7 +87,7 @@ device.program @load_run_c8 attributes {symbols = ["N"], requires = [], arg_name
   device.kernel @k blocks "N" threads 32 {
     %c1 = arith.constant 1 : index
     %run = memref.alloca() : memref<8xbf16>
-    // expected-error @below {{expects that what is aligned is of the workspace or of an array with tiles (C8)}}
+    // expected-error @below {{expects an aligned run in the workspace or in an array with tiles (C8)}}
     device.load_run %x[%c1] stride %c1 count %c1 aligned to %run[] : !moa.array<[N, 64], bf16>, memref<8xbf16>
   }
 }
@@ -167,7 +167,7 @@ device.program @store_run_c8 attributes {symbols = ["N"], requires = [], arg_nam
   device.kernel @k blocks "N" threads 32 {
     %c1 = arith.constant 1 : index
     %run = memref.alloca() : memref<8xbf16>
-    // expected-error @below {{expects that what is aligned is of the workspace or of an array with tiles (C8)}}
+    // expected-error @below {{expects an aligned run in the workspace or in an array with tiles (C8)}}
     device.store_run %run[] to %y[%c1] stride %c1 count %c1 aligned : memref<8xbf16>, !moa.array<[N, 64], bf16>
   }
 }

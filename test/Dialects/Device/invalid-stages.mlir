@@ -127,7 +127,7 @@ device.program @stages_c8 attributes {symbols = [], requires = [], arg_names = [
     ^bb0(%b: index):
     }, {
     ^bb0(%b: index):
-      // expected-note @below {{this stands there}}
+      // expected-note @below {{this is the operation}}
       %own = device.block
     }
   }

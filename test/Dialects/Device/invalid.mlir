@@ -212,7 +212,7 @@ device.program @kept_c1 attributes {symbols = ["N"], requires = [], arg_names = 
   device.kernel @k blocks "N" threads 256 {
     device.specialize consumers 1 registers 240 {
       %w = device.warpgroup
-      // expected-error @below {{expects a number from in front of the block's roles (C1)}}
+      // expected-error @below {{expects a number that is computed before the block's roles (C1)}}
       %n = device.kept %w
     } producer registers 24 {
     }

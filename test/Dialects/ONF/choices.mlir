@@ -255,7 +255,7 @@ onf.kernel @o4_chosen attributes {symbols = ["H", "N"], requires = [], arg_names
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    // expected-error @below {{expects what nests of an output are chosen by to be stored by a nest without a choice (O4)}}
+    // expected-error @below {{expects a nest without a choice to store the array that nests of an output are chosen by (O4)}}
     onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
@@ -276,7 +276,7 @@ onf.kernel @o4_chosen attributes {symbols = ["H", "N"], requires = [], arg_names
 
 onf.kernel @o7_early attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[H, N], f32>], temporary_names = ["p"], temporary_types = [!moa.array<[H], i32>]} {
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
-  // expected-error @below {{expects a nest behind that which stores the temporary p (O7)}}
+  // expected-error @below {{expects a nest after the one that stores the temporary p (O7)}}
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
     %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
@@ -412,7 +412,7 @@ onf.kernel @o4_refined_taken attributes {symbols = ["H", "N"], requires = [], ar
   ^bb0(%h: index, %n: index):
     %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that is a choice where it has another value (O4)}}
+    // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that refines it (O4)}}
     onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
   }
 }
@@ -461,7 +461,7 @@ onf.kernel @o4_refined_outside attributes {symbols = ["H", "N"], requires = [], 
   ^bb0(%h: index, %n: index):
     %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that is a choice where it has another value (O4)}}
+    // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that refines it (O4)}}
     onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
   }
 }

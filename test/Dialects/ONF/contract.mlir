@@ -470,7 +470,7 @@ onf.kernel @early attributes {symbols = ["N", "M"], requires = [], arg_names = [
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    // expected-error @below {{'onf.load' op expects a nest behind that which stores the temporary t (O7)}}
+    // expected-error @below {{'onf.load' op expects a nest after the one that stores the temporary t (O7)}}
     %z = onf.load %t[%i] times ["t.s0"] plus "0" : <[N], f32> -> f32
     onf.store %z, %y[%i] times ["y.s0"] plus "0" : f32, <[N], f32>
   }

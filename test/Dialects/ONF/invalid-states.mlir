@@ -612,7 +612,7 @@ onf.kernel @acc_c10 attributes {symbols = ["N", "M"], requires = [], arg_names =
         onf.yield %e : f32
       } repair {
       }
-      // expected-error @below {{expects others to be sums without axes of the same fold and type, beside a repair by a factor (C10)}}
+      // expected-error @below {{expects others to be scalar sums of the same fold and type, and a repair by a factor (C10)}}
       %a = onf.acc add "a" carries [] in [] refs(%m) others(%m : f32) mul [0x7FC00000 : f32] : (f32) -> f32 {
         onf.yield %e : f32
       } repair {

@@ -583,7 +583,7 @@ onf.kernel @pipeline_shares attributes {symbols = ["N"], requires = [], arg_name
 onf.kernel @pipeline_without_lift attributes {symbols = ["N"], requires = [], arg_names = [],
     result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%y: !moa.array<[N], f32>):
-  // expected-error @+1 {{expects a lift beside its pipeline (C4)}}
+  // expected-error @+1 {{expects a lift if it has a pipeline (C4)}}
   onf.for ["i"] in ["N"] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 0> {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
