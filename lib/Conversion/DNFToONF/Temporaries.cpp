@@ -1,4 +1,4 @@
-//===- Temporaries.cpp - R7: stores sums that rows share --- --------------===//
+//===- Temporaries.cpp - R7: stores sums that rows share ------------------===//
 //
 // A reduction inside another one would be recomputed for each row that it does not depend on. R7
 // stores it once, in a nest of its own:
@@ -274,7 +274,7 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
                              sum->rounds, exprs.boundName(sum));
   exprs.inheritName(sum, ofPart);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(kPart - 1), length);
-  // The axis of parts comes after the rows, but not last.
+  // The axis of parts comes after the leading rows and before the last axis.
   IndexExtents of = indices;
   size_t rows =
       llvm::count_if(indices, [&](auto &index) { return llvm::is_contained(rowIds, index.first); });
