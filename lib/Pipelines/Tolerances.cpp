@@ -31,7 +31,7 @@ llvm::Expected<Tolerances> readTolerances(llvm::ArrayRef<std::string> words) {
   return result;
 }
 
-/// The tolerances of one kernel, with those given by name; `known` gets its results.
+/// Sets the tolerances of one kernel that are given by name. Adds its results to `known`.
 static llvm::Error setTolerances(Operation *kernel, const Tolerances &tolerances,
                                  std::set<std::string> &known) {
   auto names = kernel->getAttrOfType<ArrayAttr>("result_names");
