@@ -7,10 +7,10 @@ include "mlir/Pass/PassBase.td"
 def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
   let summary = "ψ-reduction: push indexing inward until it stands on inputs only";
   let description = [{
-    Every `moa.kernel` becomes a `dnf.kernel` with one definition per output, whose
-    element at an index is ψ of the returned array there. The laws P1, P2, … of
-    docs/Spec.md, one per operator, push ψ inward until it stands on inputs; the laws
-    A1 to A6 move absent elements to the ranges of reductions and to outputs.
+    Every `moa.kernel` becomes a `dnf.kernel` with one definition per output: its element at an
+    index is ψ of the returned array there. The laws P1, P2, … of docs/Spec.md, one per operator,
+    push ψ inward until it stands on inputs. The laws A1 to A7 move absent elements to the ranges of
+    reductions and to outputs.
 
         %1 = moa.transpose %0 perm [1, 0]        // i ψ transpose(A) = i' ψ A (P10)
         moa.return %1
@@ -23,17 +23,16 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
           dnf.yield %0 : f32
         }
 
-    Arrays that are used more than once, or reduced and then broadcast, become lets
-    (P15), so that sharing is kept; a let is a function of its indices, never storage.
+    Arrays that are used more than once, or reduced and then broadcast, become lets (P15), so that
+    sharing is kept. A let is a function of its indices, never storage.
 
-    **Requires** the contract of `moa-verify`. **Establishes** that of `dnf-verify`; the
-    text does not depend on the order in which laws are tried. **Numerics**: exact.
-    **Cost**: at every ψ one law applies and removes one operator; linear in the number
-    of operators per use.
+    **Requires** the contract of `moa-verify`. **Establishes** that of `dnf-verify`; the text does
+    not depend on the order in which laws are tried. **Numerics**: exact. **Cost**: at every ψ one
+    law applies and removes one operator; linear in the number of operators per use.
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
-               "Laws not to apply, for tests; what one of them would have removed is an error">,
+               "Laws not to apply, for tests; an operator that such a law would have removed is an error">,
     Option<"seed", "seed", "unsigned", "0",
            "Shuffle the order of the laws, for the test of confluence">
   ];
@@ -44,10 +43,11 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
 def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
   let summary = "Fuse reductions into folds by the rules R0-R7, and make addresses of ψ";
   let description = [{
-    Every `dnf.kernel` becomes an `onf.kernel`: outputs over the same extents share a
-    nest of rows, the reductions that a row needs become states of folds, in as few
-    passes over a range as the rules of docs/Spec.md, section 6, allow, and ψ on an input
-    becomes a load at base + Σ stride · index.
+    Every `dnf.kernel` becomes an `onf.kernel`. Outputs over the same extents share a nest of rows.
+    The reductions that a row needs become states (accumulators) of folds, in as few passes over a
+    range as the rules of docs/Spec.md, section 6, allow. ψ on an input becomes a load at base + Σ
+    stride · index. For example, the maximum and the sum of a softmax take one pass (online
+    softmax):
 
         m(n)   = max{k<M} S(n, k)
         l[n]   = Σ{k<M} exp(S(n, k) − m(n))
@@ -57,29 +57,29 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
         for n < N:
           fold k < M:
             m ← max(m, S)
-            l ← l·exp(m⁻ − m) + exp(S − m)       // R2 pairs them, R3 repairs l
+            l ← l·exp(m⁻ − m) + exp(S − m)       // R2 pairs them, R3 rescales l
           l@(n·l.s0) = l
 
-    A sum of products that mix an element with results over the range comes apart by R6,
-    measured from the row's first element. A sum of sums is read off a state that carries the
-    inner axis, by R5, behind the fold that has this state. A reduction that cannot share a pass takes another one, and a remark names the
-    subterm that keeps it from it.
+    R6 expands a sum of products that mix an element with results over the range, measured from the
+    row's first element. R5 reads a sum of sums from a state that carries the inner axis, after the
+    fold of this state. A reduction that cannot share a pass takes another one, and a remark names
+    the subterm that prevents it.
 
-    R7 stores a reduction inside another one in a nest of its own if rows share it. For example, Σᵢ exp(sᵢⱼ − mᵢ)
-    reads the stored mᵢ = maxⱼ sᵢⱼ. A product of three matrices is reassociated first if that takes fewer
-    multiply-adds (R5). A long sum is stored in parts of its range (R4).
+    R7 stores a reduction inside another one in a nest of its own if rows share it. For example, Σᵢ
+    exp(sᵢⱼ − mᵢ) reads the stored mᵢ = maxⱼ sᵢⱼ. A product of three matrices is reassociated first
+    if that takes fewer multiply-adds (R5). A long sum is stored in parts of its range (R4).
 
-    **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
-    **Numerics**: reassociating. R3 rescales partial sums by factors within 1. The parts
-    of an operand that R0 takes apart are not rounded to its type. R1 moves factors out of
-    sums and assumes that what is left neither overflows nor underflows where the sum as
-    written would not. It does so for constants, run-time scalars, elements of inputs and
-    results of sums and products, and for maxima and minima over the same range that R3
-    cannot repair inside. Other factors made of maxima and minima stay, and so does every
-    earlier result beside a factor that occurs twice. **Cost**: quadratic in the number of
-    reductions of a row, linear in the size of their terms. What is written down may grow
-    exponentially with the levels of a chain of cascades; a nest that takes more than `most-ops` operations, and
-    more than eight for each of dnf's, is refused at the reduction that is written out most often.
+    **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`. **Numerics**:
+    reassociating. R3 rescales partial sums by factors within 1. The parts of an operand that R0
+    takes apart are not rounded to its type. R1 moves factors out of sums, and assumes that the rest
+    neither overflows nor underflows where the unmodified sum would not. It moves constants,
+    run-time scalars, elements of inputs, results of sums and products, and those maxima and minima
+    over the same range that R3 cannot rescale inside. Other factors made of maxima and minima stay,
+    and so does every earlier result next to a factor that occurs twice. **Cost**: quadratic in the
+    number of reductions of a row, linear in the size of their terms. The code of a chain of
+    cascades may grow exponentially with its length. A nest that takes more than `most-ops`
+    operations, and more than eight per operation of dnf, is refused at the reduction that is
+    repeated most often.
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
@@ -94,8 +94,8 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
 def OrderRows : Pass<"onf-order-rows", "::mlir::ModuleOp"> {
   let summary = "Put the axis of a nest last whose rows share the operands of contractions";
   let description = [{
-    Every target takes the last axis of a nest for the rows of a tile. Of each nest that
-    is not lifted, the axis whose rows share most operands of contractions comes last.
+    Every target uses the last axis of a nest as the rows of a tile. In each nest that is not
+    lifted, the axis whose rows share most operands of contractions comes last.
 
         onf.for ["n", "h"] in ["N", "H"] { … K@(h·K.s1 + m·K.s2 + …) … }
 
@@ -112,9 +112,9 @@ def OrderRows : Pass<"onf-order-rows", "::mlir::ModuleOp"> {
 def BlockColumns : Pass<"onf-block-columns", "::mlir::ModuleOp"> {
   let summary = "Order the axes of nests whose sums run in blocks of columns on a CPU";
   let description = [{
-    A row carries the sums of its columns if their number is known and small. Of other nests whose
-    sums are products of an element of the row and one of the column, this pass puts the axis of
-    the columns last but one and that of the rows last:
+    A row carries the sums of its columns if their number is known and small. In other nests whose
+    sums are products of an element of the row and one of the column, this pass puts the axis of the
+    columns second to last and that of the rows last:
 
         onf.for ["i", "c"] in ["N", "M"] { … A@(i·A.s0 + k·A.s1) · B@(k·B.s0 + c·B.s1) … }
 
@@ -122,22 +122,22 @@ def BlockColumns : Pass<"onf-block-columns", "::mlir::ModuleOp"> {
 
         onf.for ["c", "i"] in ["M", "N"] attributes {moa.columns = 128} { … }
 
-    The lowering then factors c = c₀ + d with d < 128, and lets the row carry d, as it would a short
-    axis: every element of a block is read once for all rows of a tile. The last block has fewer
-    columns. For example, `C = A +.* B` with a run-time number of columns is a blocked matrix product.
+    The lowering then factors c = c₀ + d with d < 128, and lets the row carry d like a short axis.
+    Every element of a block is read once for all rows of a tile. The last block has fewer columns.
+    For example, `C = A +.* B` with a run-time number of columns becomes a blocked matrix product.
 
     **Requires** the onf contract, nests without `lift`. **Establishes** the hint `moa.columns`.
-    **Numerics**: exact, the iterations of a nest are independent; long sums are compensated as those
-    of one column are. **Cost**: plans each fold of a nest once per axis.
+    **Numerics**: exact, the iterations of a nest are independent; long sums are compensated like
+    those of one column. **Cost**: plans each fold of a nest once per axis.
   }];
 }
 
 def OrderProducts : Pass<"onf-order-products", "::mlir::ModuleOp"> {
   let summary = "Put the axes of a nest last that are columns and rows of a product of warps";
   let description = [{
-    A nest whose one fold sums up products x(i, k) · y(c, k) of 16-bit operands for two of its axes
-    runs on the tensor cores of single warps, if these axes are its last two. Of other nests one axis
-    moves last, if the nest then has this form:
+    A nest runs on the tensor cores of single warps if its one fold sums products x(i, k) · y(c, k)
+    of 16-bit operands for its last two axes. In other nests one axis moves last, if the nest then
+    has this form:
 
         onf.for ["i", "h", "c"] in ["N", "H", "M"] { … Q@(i·Q.s0 + h·Q.s1 + k) · K@(h·K.s0 + c·K.s1 + k) … }
 
@@ -164,45 +164,52 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
         func @NAME_nest<k>(%args: !llvm.ptr, %scratch: !llvm.ptr, %begin: i64, %end: i64)
         func @NAME_tasks<k>(%args: !llvm.ptr) -> i64
 
-    The first runs the tasks begin ≤ t < end. Lanes run over rows, so that one state per
-    row is one vector. `scratch` is aligned to 64 bytes and holds `moa.scratch_bytes`
-    bytes (an attribute of the module) for each concurrent call; `moa.nests` counts nests.
-    A nest whose first fold is split over cores (rule R4) is two: in the first, where its rows
-    are one tile, a task is one part of the range and leaves its states in the workspace, for
-    which `NAME_shared<k>` gives the bytes; the second merges them and stores. `moa.shared`
-    lists these bytes as polynomials. `moa.telling` lists the numbers of nests that only `NAME_shown` runs.
+    The first runs the tasks begin ≤ t < end. Lanes are rows, so that a state of several rows is one
+    vector. `scratch` is aligned to 64 bytes and holds `moa.scratch_bytes` bytes (an attribute of
+    the module) for each concurrent call. `moa.nests` counts nests.
 
-    Sums Σ_k x(i, k)·y(j, k) of elements of i8 are contractions like those of floats, exact as integers. With `byte-dots` a lane
-    holds four consecutive elements of a row and the key's four are broadcast, 128 larger and so without a sign, as
-    `vpdpbusd` wants it; sums start at −128·Σ_k x(i, k), up to 131,071 terms. Without, they are of f32, up to 1,024 terms, the most
-    that it holds exactly. Other sums of integers are added one by one.
+    If the first fold of a nest is split over cores (rule R4), the nest becomes two. In the first,
+    whose rows are one tile, a task is one part of the range and leaves its states in the workspace.
+    `NAME_shared<k>` gives their bytes, and `moa.shared` lists these as polynomials. The second nest
+    merges the states and stores the results. `moa.telling` lists the numbers of nests that only
+    `NAME_shown` runs.
+
+    Sums Σ_k x(i, k)·y(j, k) of elements of i8 are contractions like those of floats, exact as
+    integers. With `byte-dots` a lane holds four consecutive elements of a row, and the key's four
+    are broadcast, 128 larger, because `vpdpbusd` takes unsigned bytes. Sums then start at −128·Σ_k
+    x(i, k) and have up to 131,071 terms. Without `byte-dots` these sums are of f32, with up to
+    1,024 terms, the most that f32 holds exactly. Other sums of integers are added one by one.
 
     f32 sums of products may use `bf16-dots` if their factors are bf16 or are rounded to it.
 
-    - `pairs`: a lane holds two consecutive elements of a row and the key's two are broadcast. `vdpbf16ps` adds both products.
-    - `tiles` (512-bit vectors): `tdpbf16ps` multiplies 16 keys by 16 rows over 32 indices, in two by two tiles of sums.
+    - `pairs`: a lane holds two consecutive elements of a row, and the key's two are broadcast.
+      `vdpbf16ps` adds both products.
+    - `tiles` (512-bit vectors): `tdpbf16ps` multiplies 16 keys by 16 rows over 32 indices, in two
+      by two tiles of sums.
 
-    Operands of a sum over keys are packed in pairs of keys. Subnormal operands, products and sums count as 0.
+    Operands of a sum over keys are packed in pairs of keys. Subnormal operands, products and sums
+    count as 0.
 
-    A sum must have the same bits wherever it is recomputed. So these sums use multiply-adds instead: one that a fold elsewhere
-    may compute too, from the same arrays, and one that the guard of a fold may compute too, as guards are evaluated on their own.
-    The attribute `moa.alone` of an `onf.acc` overrides this test, on copies too. Passes that spend accuracy set it for the
-    unmodified nest. A sum that a plan rounds to bf16 counts as alone.
+    A sum must have the same bits wherever it is recomputed. These sums therefore use multiply-adds
+    if a fold elsewhere may also compute them from the same arrays. So do sums that the guard of a
+    fold may also compute, because guards are evaluated separately. The attribute `moa.alone` of an
+    `onf.acc` overrides this test, on copies too. Mixed-precision passes set it for the unmodified
+    nest. A sum that a plan rounds to bf16 counts as alone.
 
-    **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
-    operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced
-    index, 256 or the cache tile; sums of blocks are compensated, except those of states
-    with axes in blocked folds, so that the relative error of a sum of terms of one sign is
-    at most that of one block, or of one block and n / block additions. Everything else is
-    evaluated as written. **Cost**: linear in the kernel times the registers of a tile.
+    **Requires** the onf contract, lifted or not. **Establishes** the functions above; no operation
+    of onf is left. **Numerics**: sums are reassociated by blocks of the reduced index, 256 or the
+    cache tile. Sums of blocks are compensated, except those of states with axes in blocked folds. A
+    sum of terms of one sign thus has at most the relative error of one block, or of one block and n
+    / block additions. Everything else is evaluated as written. **Cost**: linear in the kernel times
+    the registers of a tile.
   }];
   let options = [
     Option<"vectorsPerTile", "vectors-per-tile", "int64_t", "6",
-           "Vectors of rows per task where a nest is not lifted">,
+           "Vectors of rows per task if a nest is not lifted">,
     Option<"vectorBits", "vector-bits", "int64_t", "512",
-           "Bits of a vector where a nest is not lifted">,
+           "Bits of a vector if a nest is not lifted">,
     Option<"blocks", "blocks", "bool", "true",
-           "Run folds in blocks where their form allows it">,
+           "Run folds in blocks if their form allows it">,
     Option<"byteDots", "byte-dots", "bool", "false",
            "Sum up products of i8 by dot products of four bytes, which AVX512-VNNI and AVX-VNNI have">,
     Option<"bf16Dots", "bf16-dots", "::moa::Bf16Dots", "::moa::Bf16Dots::none",
@@ -221,11 +228,10 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
 def ExpandMath : Pass<"moa-expand-math"> {
   let summary = "Expand exponentials and other elementary functions";
   let description = [{
-    Exponentials and tanh of f32 and f64, as scalars or vectors, become polynomials;
-    then follows what MLIR's own expansions cover to 2 ulp (logarithms of f32), functions
-    of 16-bit floats in f32, floored divisions, and bfloat16 conversions as integer
-    operations: not every x86 has instructions for them, and library calls in their place
-    are not everywhere linked.
+    Exponentials and tanh of f32 and f64, as scalars or vectors, become polynomials. MLIR's own
+    expansions follow: those within 2 ulp (logarithms of f32), functions of 16-bit floats in f32,
+    floored divisions, and bfloat16 conversions as integer operations. Not every x86 has
+    instructions for them, and library calls may not be linked.
 
         %y = math.exp %x : vector<16xf32>
 
@@ -244,9 +250,9 @@ def ExpandMath : Pass<"moa-expand-math"> {
 def SeparateColumns : Pass<"onf-separate-columns", "::mlir::ModuleOp"> {
   let summary = "Make a nest of a loop over columns whose sums of products tensor cores take";
   let description = [{
-    A nest of rows may sum up products again for each of the columns of a result, whose number only
-    the run knows. With the loop as a nest of its own the rest of the row runs by tiles, and the
-    products run on tensor cores:
+    A nest of rows may sum products for each column of a result whose number of columns is only
+    known at run time. If this loop becomes a nest of its own, the rest of the row runs by tiles,
+    and the products run on tensor cores:
 
         onf.for ["n"] in ["N"] {
           %m = onf.fold "j" in "M" … max …
@@ -258,10 +264,10 @@ def SeparateColumns : Pass<"onf-separate-columns", "::mlir::ModuleOp"> {
         onf.for ["n"] in ["N"] { %m = onf.fold …, T[n] = %m }
         onf.for ["n", "k"] in ["N", "M"] { %s = …, P[n, k] = exp(%s − T[n]) }
 
-    A loop that compares its sums stays, as sums of two nests may differ in their last bits.
+    A loop that compares its sums stays, because sums of two nests may differ in their last bits.
 
-    **Requires** the onf contract. **Establishes** nothing more. **Numerics**: exact, temporaries hold
-    values in their own type. **Cost**: a temporary for each value that follows from a fold and that
+    **Requires** the onf contract. **Establishes** nothing more. **Numerics**: exact, temporaries
+    hold values in their own type. **Cost**: a temporary for each value computed from a fold that
     the loop reads.
   }];
 }
@@ -269,10 +275,13 @@ def SeparateColumns : Pass<"onf-separate-columns", "::mlir::ModuleOp"> {
 def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
   let summary = "Move other folds, and computed operands, out of nests that tensor cores take";
   let description = [{
-    Tensor cores take a nest with one fold over keys, whose operands stand in arrays. This pass moves the rest to other nests:
+    Tensor cores take a nest with one fold over keys, whose operands are in arrays. This pass moves
+    the rest to other nests:
 
-    - Folds that do not read the fold over keys move to a nest before. For example, the norm of a row.
-    - If all other folds read the fold over keys, that fold moves itself. Temporaries hold the states that are read later.
+    - Folds that do not read the fold over keys move to a nest before. For example, the norm of a
+      row.
+    - If all other folds read the fold over keys, that fold moves itself. Temporaries hold the
+      states that are read later.
     - A fold that gives a value per key, which every row would recompute, is stored.
     - An operand that is computed and rounded is stored. For example, `bf16(K·e)`.
 
@@ -300,27 +309,33 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
             …
           O[b, n, d] = o[d]/l
 
-    Without `tiles`, only folds that read no sum of products move. An operand is stored only if the nest then runs by tiles.
-    With `tiles`, the other folds move too, if all nests with sums of products then run by tiles. Otherwise the same sum,
-    computed by tiles and without, would differ in its last bits, which a comparison may see.
+    Without `tiles`, only folds that read no sum of products move. An operand is stored only if the
+    nest then runs by tiles. With `tiles`, the other folds move too, if all nests with sums of
+    products then run by tiles. Otherwise the same sum, computed both by tiles and without, would
+    differ in its last bits, which a comparison may see.
 
-    In nests that run by tiles, or may do so in fewer bits (`plans`), two more things are stored: folds that give a value per
-    key, and reciprocals of divisors that the row or the key alone decides. A quotient becomes a product with the
-    reciprocal, unless another nest reads what follows or it may jump. Comparisons with finite numbers, integers and user
-    monoids jump.
+    In nests that run by tiles, or may do so in fewer bits (`plans`), folds that give a value per
+    key are stored too. So are reciprocals of divisors that depend on the row or the key alone. A
+    quotient becomes a product with the reciprocal. It stays if another nest reads a value computed
+    from it, or if such a value may jump: comparisons with finite numbers, integers and user monoids
+    jump.
 
-    An array has the axes that its value depends on. If a value depends on an index only by a quotient, the quotient is the
-    axis. For example, heads that share keys have one axis of groups. If all readers first compute the same of a state and
-    array elements, for example a[i, d] + o[d], that value is stored instead of the state. A value is stored only if all its
+    An array has the axes that its value depends on. If a value depends on an index only by a
+    quotient, the quotient is the axis. For example, heads that share keys have one axis of groups.
+    If all readers first compute the same value from a state and array elements, that value is
+    stored instead of the state. For example, a[i, d] + o[d]. A value is stored only if all its
     reads are in bounds at all indices, whatever conditions surround it.
 
-    The pass keeps nests with a choice, nests that run by tiles already (except for values per key), and folds with a state
-    that no temporary holds or that is not read element by element.
+    The pass keeps predicated nests (with a choice) and nests that run by tiles already, except for
+    values per key. It also keeps folds with a state that no temporary holds or that is not read
+    element by element.
 
-    **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact without `tiles`, as what is
-    stored has the type in which it is used; with it such quotients are off by less than two units of the last place, where
-    divisors and their reciprocals are normal numbers (of a divisor below 2⁻¹²⁸ the reciprocal is infinite). **Cost**: copies of
-    the kernel; a launch for each nest, and what it stores of memory, once written and read, also where rows are few.
+    **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact
+    without `tiles`, because a stored value has the type in which it is used. With `tiles`, such
+    quotients are off by less than two units of the last place if divisors and their reciprocals are
+    normal numbers (the reciprocal of a divisor below 2⁻¹²⁸ is infinite). **Cost**: copies of the
+    kernel, a launch per nest, and memory for the stored values. They are written and read once,
+    even for few rows.
   }];
   let options = [Option<"forTiles", "tiles", "bool", "false", "For a GPU whose tensor cores take tiles">,
                  Option<"forPlans", "plans", "bool", "false", "Kernels with tolerances may run by tiles in fewer bits">];
@@ -328,11 +343,12 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
 }
 
 def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
-  let summary = "Compute in the row what it would load from a temporary";
+  let summary = "Recompute a contraction in the row instead of loading it from a temporary";
   let description = [{
-    If a kernel of tiles reads a temporary that an earlier nest computed for the same rows, it recomputes that contraction
-    before its loop over tiles. The temporary must have one load, and the kernel must still run by tiles
-    (docs/Architecture.md). For example:
+    **Prologue fusion.** If a kernel of tiles reads a temporary that an earlier nest computed for
+    the same rows, it recomputes that contraction in its prologue, before its loop over tiles. The
+    temporary must have one load, and the kernel must still run by tiles (docs/Architecture.md). For
+    example:
 
         for b < B, block < (N + 63)/64, n < 64:
           fold k < 64 where N > block·64 + n:
@@ -349,18 +365,19 @@ def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
           fold m < M where m ≥ ⌊n/128⌋·128 and m ≤ n: o[d<64] ← o + (Σ Q·K)·V
           O[n, d] = t[d] + o[d]
 
-    **Requires** the onf contract, no lifts. **Establishes** nothing further: other kernels stay as they are.
-    **Numerics**: exact; what was stored had the type in which it is used. **Cost**: a copy of the kernel for each
-    temporary.
+    **Requires** the onf contract, no lifts. **Establishes** nothing further; other kernels are
+    unmodified. **Numerics**: exact, because the temporary has the type in which it is used.
+    **Cost**: a copy of the kernel for each temporary.
   }];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
-  let summary = "Read an array where it stands, not a copy of some of its rows";
+  let summary = "Read an array itself instead of a copy of some of its rows";
   let description = [{
-    Index composition, the psi reduction of the Mathematics of Arrays (L. Mullin, A Mathematics of Arrays, 1988): where
-    T[i] = A[f(i)], T[e] = A[f(e)]. With f an index, or a multiple of one, along each axis,
+    Index composition, the ψ-reduction of the Mathematics of Arrays (L. Mullin, A Mathematics of
+    Arrays, 1988): if T[i] = A[f(i)], then T[e] = A[f(e)]. With f an index, or a multiple of one,
+    along each axis,
 
         for h < H, i < 1024:
           for d < 64: T[h, i, d] = A[h, ⌊M/1024⌋·i, d]
@@ -372,15 +389,21 @@ def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
         for h < H, n < N:
           fold m < 1024: … A[h, ⌊M/1024⌋·m, d] …
 
-    where A is an input, or another temporary, of the same type; the last axis is read whole; every nest that reads T
-    is chosen, and launched, only where the one that stores it is (`moa.runs`), as elsewhere there may be no such
-    element of A; and no nest that runs by tiles would run without. Copies at other indices, as of a sample's rows, are
-    kept, and so are those of the first indices of a longer axis: behind them a tile has zeros. The copy engine then has
-    to take A as it took T.
+    under these conditions:
 
-    **Requires** the onf contract, no lifts. **Establishes** the onf contract; the workspace has no such array.
-    **Numerics**: exact. **Cost**: a copy of the kernel for each such temporary; what is read several times is read at the
-    caller's strides.
+    - A is an input, or another temporary, of the same type.
+    - The last axis is read whole.
+    - Every nest that reads T runs only if the nest that stores T runs (`moa.runs`). Otherwise A may
+      have no such element.
+    - Every nest that runs by tiles still does.
+
+    Copies at other indices are kept, for example those of a sample's rows. So are copies of the
+    first indices of a longer axis, because a tile has zeros after them. The copy engine must be
+    able to copy A as it copied T.
+
+    **Requires** the onf contract, no lifts. **Establishes** the onf contract; the workspace has no
+    such array. **Numerics**: exact. **Cost**: a copy of the kernel for each such temporary;
+    elements that are read several times are read at the caller's strides.
   }];
   let dependentDialects = ["::moa::onf::ONFDialect"];
 }
@@ -388,10 +411,15 @@ def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
 def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
   let summary = "Factor the axes of nests and folds and bind the factors to a GPU";
   let description = [{
-    Axes are bound to blocks, warpgroups, warps, registers, lanes and stages where the
-    fold is a chain of contractions that the tensor cores take, to blocks, warps and lanes where
-    folds and loops run along the last axis of what they read or store, to blocks and threads
-    elsewhere; a remark, or a warning for products of 16-bit operands, says why.
+    Axes are bound by the form of the nest:
+
+    - to blocks, warpgroups, warps, registers, lanes and stages, if the fold is a chain of
+      contractions that the tensor cores take;
+    - to blocks, warps and lanes, if folds and loops run along the last axis of the arrays that they
+      read or store;
+    - to blocks and threads otherwise.
+
+    A remark, or a warning for products of 16-bit operands, gives the reason.
 
         onf.for ["h", "i"] in ["H", "N"] { onf.fold "j" in "M" … }
 
@@ -402,16 +430,16 @@ def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
             pipeline <consumer = 240, producer = 24, …> {
           onf.fold "j" in "M" lift <sequential: 0, stage: 2, shared: 128> … }
 
-    **Requires** the onf contract. **Establishes** a lift on every nest and on the folds in
-    it. **Numerics**: reassociates folds (rule R4) by tiles whose boundaries depend on the
-    index alone. **Cost**: a hundred evaluations of a formula per nest.
+    **Requires** the onf contract. **Establishes** a lift on every nest and on the folds in it.
+    **Numerics**: reassociates folds (rule R4) by tiles whose boundaries depend on the index alone.
+    **Cost**: a hundred evaluations of a formula per nest.
   }];
   let options = [
     Option<"machine", "machine", "std::string", "\"h200\"",
            "A known GPU, its architecture, or the path of a description">,
     Option<"schedule", "schedule", "std::string", "\"\"",
            "Path of a schedule to use instead of the cost model's">,
-    Option<"rank", "rank", "bool", "false", "Print what the cost model says of every shape">,
+    Option<"rank", "rank", "bool", "false", "Print the cost model's estimate of every shape">,
     Option<"print", "print", "bool", "false", "Print the schedule as JSON">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect"];
@@ -429,15 +457,15 @@ def ConvertONFToDevice : Pass<"convert-onf-to-device", "::mlir::ModuleOp"> {
         device.kernel @NAME blocks "(N + 127)/128" threads 128 {
           %block = device.block   %thread = device.thread   … }
 
-    A nest bound to threads runs one row per thread; one bound to warpgroups becomes a
-    producer that copies tiles and consumers that contract them (docs/Architecture.md).
+    A nest bound to threads runs one row per thread. A nest bound to warpgroups becomes a producer
+    that copies tiles and consumers that contract them (docs/Architecture.md).
 
     **Requires** the onf contract, bound to a GPU by `onf-lift-gpu`, with the intervals of
-    `onf-derive-intervals` where there are any, and constant extents of carried axes.
-    **Establishes** the contract of `device-verify`. **Numerics**: the values of onf in the
-    types it names; sums in ascending order, a product that is added to a sum in one
-    rounding; in kernels of tiles, exponentials, hyperbolic tangents and powers by whole numbers of f32 by the
-    hardware's approximations. **Cost**: linear in the kernel.
+    `onf-derive-intervals` if there are any, and constant extents of carried axes. **Establishes**
+    the contract of `device-verify`. **Numerics**: the values of onf in the types it names. Sums are
+    in ascending order, and a product is added to a sum in one rounding. In kernels of tiles,
+    exponentials, hyperbolic tangents and integer powers of f32 are the hardware's approximations.
+    **Cost**: linear in the kernel.
   }];
   let dependentDialects = ["::moa::device::DeviceDialect", "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -447,10 +475,10 @@ def ConvertONFToDevice : Pass<"convert-onf-to-device", "::mlir::ModuleOp"> {
 def ConvertDeviceToNVVM : Pass<"convert-device-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Lower GPU programs to functions in nvvm, llvm, scf and arith";
   let description = [{
-    Every `device.kernel` becomes an `llvm.func` that is an nvvm kernel; its program
-    disappears. A fragment becomes its registers, one value each, those of 16-bit floats in
-    pairs; rings and barriers become addresses in shared memory; what NVVM has no op for is
-    inline assembly.
+    Every `device.kernel` becomes an `llvm.func` that is an nvvm kernel; its program disappears. A
+    fragment becomes its registers, one value each, those of 16-bit floats in pairs. Rings and
+    barriers become addresses in shared memory. Instructions without an op in NVVM are inline
+    assembly.
 
         device.arrive %empty[%s] : <2, 8>
 
@@ -472,7 +500,7 @@ def ConvertDeviceToNVVM : Pass<"convert-device-to-nvvm", "::mlir::ModuleOp"> {
 def ConvertGPUFunctionsToLLVM : Pass<"convert-gpu-functions-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Lower scalar code and control flow of GPU functions to llvm";
   let description = [{
-    An operation of arith or math becomes one of llvm, a branch or a loop its blocks.
+    An operation of arith or math becomes one of llvm; a branch or a loop becomes its blocks.
 
         %r = scf.if %c -> (f32) { scf.yield %x : f32 } else { scf.yield %y : f32 }
         %s = arith.addf %r, %z : f32
@@ -482,9 +510,9 @@ def ConvertGPUFunctionsToLLVM : Pass<"convert-gpu-functions-to-llvm", "::mlir::M
         llvm.cond_br %c, ^1, ^2   ^1: llvm.br ^3(%x)   ^2: llvm.br ^3(%y)
         ^3(%r: f32): %s = llvm.fadd %r, %z : f32
 
-    **Requires** the result of `convert-device-to-nvvm`. **Establishes** functions in llvm
-    and nvvm alone. **Numerics**: exact. **Cost**: one walk; operations without an equal in
-    llvm go through MLIR's conversions, which take several times as long.
+    **Requires** the result of `convert-device-to-nvvm`. **Establishes** functions in llvm and nvvm
+    alone. **Numerics**: exact. **Cost**: one walk; operations without an equal in llvm go through
+    MLIR's conversions, which take several times as long.
   }];
   let dependentDialects = ["::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect"];
 }

@@ -103,9 +103,8 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
       if (!isBetter || !whyNoTiles(about, *machine).empty() || own <= kMostOfTime * cost(about))
         continue;
       return "it takes " + llvm::formatv("{0:f2}", own / cost(about)).str() + " of the time of " +
-             (number == 0 ? "the nest as it is written" : "a plan with smaller errors") +
-             ", by the model of '" + machine->name +
-             "', and rounding comes on top, for which a tenth is asked for";
+             (number == 0 ? "the unmodified nest" : "a plan with smaller errors") +
+             ", by the model of '" + machine->name + "', but must save a tenth to pay for rounding";
     }
     return tellsFewSeen()(kernel, nest);
   };
@@ -115,8 +114,8 @@ NestTeller tellsFewSeen() {
   return [](onf::KernelOp, onf::ForOp nest) -> std::string {
     for (auto fold : llvm::make_early_inc_range(nest.getBody().getOps<onf::FoldOp>()))
       if (seesFew(fold))
-        return "rows see few of the indices of '" + fold.getName().str() +
-               "', however many there are, and all of these would be rounded";
+        return "rows see only few indices of '" + fold.getName().str() +
+               "', however many there are, but all of them would be rounded";
     return std::string();
   };
 }

@@ -142,11 +142,10 @@ void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &wh
   if (quiet || !remarked.insert(a.sum).second)
     return;
   auto [place, name] = placeAndName(a.sum);
-  emitRemark(place)
-      << "'" << name << "' is summed up over '" << a.sum->extent << "' for each '"
-      << exprs.indexName(row) << "', as " << why << " '" << exprs.indexName(row)
-      << "' and the index of '" << a.sum->extent
-      << "' together: the sums of products in it, which rows could share otherwise, are not stored";
+  emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent << "' for each '"
+                    << exprs.indexName(row) << "', because " << why << " '" << exprs.indexName(row)
+                    << "' and the index of '" << a.sum->extent
+                    << "': rows cannot share the sums of products in it";
 }
 
 /// Returns whether a factor is a sum over a constant range that depends on j; see takeApart().
@@ -341,7 +340,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
                  !llvm::is_contained(term.weights, other.base);
         });
         if (!isApart && blocking != factors.end())
-          remarkOnRows(found, id, textOf(blocking->base, id) + " knows");
+          remarkOnRows(found, id, textOf(blocking->base, id) + " depends on both");
       }
       if (isApart)
         break;
@@ -376,7 +375,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
         if (knows(part) ||
             (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
           remarkOnRows(found, shared[0],
-                       "where " + textOf(found.present, shared[0]) + " holds depends on");
+                       "the condition " + textOf(found.present, shared[0]) + " depends on both");
     return std::nullopt;
   }
   for (SharedTerm &term : found.terms) {

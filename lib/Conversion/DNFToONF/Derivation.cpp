@@ -644,7 +644,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
 }
 
 /// Applies R3 to a sum of powers of differences. The sums that the repair adds become states of the
-/// same fold, in front of `acc`.
+/// same fold, before `acc`.
 bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
   if (!enabled("R3"))
     return false;

@@ -539,11 +539,10 @@ LogicalResult Emitter::checkSize(NestPlan &nest) {
   StringRef name = target.getArrayName(target.getNumInputs() + nest.outputs.front().result);
   return emitError(most->first)
          << "the loops of '" << name << "' take more than " << mostWritten
-         << " operations, and this reduction is written out in them at least " << most->second
-         << " times: it is computed again in every pass of what reads it, for every index at which "
-            "it is "
-            "read; make it, or what is computed from it on the way to '"
-         << name << "', a result of a kernel of its own, which the next one takes as a parameter";
+         << " operations, because they repeat this reduction at least " << most->second
+         << " times, in every pass and for every index that reads it; make it, or a value on the "
+            "way to '"
+         << name << "', a result of another kernel";
 }
 
 LogicalResult Emitter::emitNest(NestPlan &nest) {

@@ -72,7 +72,8 @@ public:
   struct Difference {
     Expr base, g, h;
   };
-  /// body = weight · Π differences, the weight without what mixes the index with states.
+  /// Splits body = weight · Π differences, where all factors of the weight split multiplicatively.
+  /// Returns false if there is no such form.
   bool takesDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
                         llvm::SmallVectorImpl<Difference> &differences);
   /// Returns whether a difference is of elements from their own maximum or minimum. It then never

@@ -98,8 +98,8 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
 }
 
 /// Returns whether a product without its results may leave the range of the type although the whole
-/// product does not: a factor occurs twice, and a result occurs twice or is one of maxima and
-/// minima.
+/// product does not. This takes a factor that occurs twice, and a result that occurs twice or
+/// consists of maxima and minima.
 bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> factors,
                                Expr present) {
   std::set<Expr> bases, results;

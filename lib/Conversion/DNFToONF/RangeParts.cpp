@@ -127,11 +127,11 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
 }
 
 /// R4 for a range that ends at an index x(i), which never falls as the row i grows. Let L be the
-/// length of parts and c = ⌊x(i₀) / L⌋, with i₀ the first row of the block of rows of i:
+/// length of parts and c = ⌊x(i₀) / L⌋, with i₀ the first row of the block of rows of i.
 ///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
-/// For a range that begins there, with c = ⌈x(i₁) / L⌉ and i₁ the last row of the block:
+/// If the range begins at x(i) instead, let c = ⌈x(i₁) / L⌉, with i₁ the last row of the block.
 ///   Σ over j ≥ x = Σ_e A_e · (Σ over the parts p ≥ c of the sums of part p) + Σ over x ≤ j < L·c.
-/// Terms may have weights of the distance, which split for the j of part p:
+/// Terms may have weights of the distance. For the j of part p these split:
 ///   w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) · w(L·p + L − 1, j).
 /// The sums of parts, their running sums, and the products of rows with these are stored.
 Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,

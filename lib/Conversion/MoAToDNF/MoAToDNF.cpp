@@ -239,10 +239,10 @@ void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePat
 
 static LogicalResult tooLarge(Operation *at, const Twine &what, size_t operators) {
   return at->emitError(what)
-         << ", made of " << operators << " operators on arrays, and at most " << kMostOps
-         << " are compiled: what is read at several indices is written out at each, as `a` is in "
-            "`cat(a, a)`; read it at one index that is computed, as `a[i % N]`, or make it a "
-            "result of a kernel of its own";
+         << ", made of " << operators << " operators on arrays; at most " << kMostOps
+         << " are compiled, and an array that is read at several indices is repeated for each, as "
+            "`a` in `cat(a, a)`; read it at one computed index, as `a[i % N]`, or make it a result "
+            "of another kernel";
 }
 
 /// Refuses kernels whose ψ-reduction would not come to an end. An array that is not shared is
