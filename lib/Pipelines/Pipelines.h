@@ -89,7 +89,7 @@ NestTeller tellsFewSeen();
 /// slow.
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options,
                   NestTeller tellsSlow = nullptr);
-/// Adds the order of columns, key intervals, dimension lifting by the cost model for this machine,
+/// Adds blocks of columns, key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting and onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Adds the lowering to code for a CPU in func, scf, vector and memref.

@@ -18,8 +18,8 @@ class FoldObserver;
 
 /// Creates `convert-dnf-to-onf`; lib/Conversion/Passes.td describes it. `disabledRules` (R0 to R7)
 /// are not applied, for tests; the result is then still right but takes more passes. A remark names
-/// the subterm that keeps a reduction from sharing a pass. The `observer`, if any, is told of every
-/// step.
+/// the subterm that keeps a reduction from sharing a pass. The `observer`, if any, is notified of
+/// every step.
 std::unique_ptr<mlir::Pass> createConvertDNFToONFPass(std::vector<std::string> disabledRules = {},
                                                       FoldObserver *observer = nullptr);
 

@@ -232,8 +232,8 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
   size_t axis = indices.size() - 1;
   int64_t last = indices.back();
   SmallVector<Expr> reductions = outermostReductions(value);
-  // An emptiness test costs nothing next to a reduction. An axis on which only such a test does not
-  // depend shares no work.
+  // An emptiness test costs nothing next to a reduction. An axis shares no work if only such a test
+  // is independent of it.
   llvm::erase_if(reductions, [](Expr reduce) {
     return reduce->monoid == Monoid::or_ && reduce->operands[0]->kind == ExprKind::Const;
   });

@@ -163,7 +163,7 @@ void Derivation::exchangeReductions(NestPlan &nest) {
     int64_t k;
     Expr body, present, value;
   };
-  // The observer is not told of trials.
+  // Trials are not reported to the observer.
   FoldObserver *listener = std::exchange(observer, nullptr);
   SmallVector<Expr> states = rowReductions(nest);
   llvm::MapVector<Expr, Exchanged> exchanged;

@@ -29,7 +29,7 @@ public:
   Expansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
       : exprs(exprs), rules(rules), sum(sum), j(j), type(sum->type) {}
 
-  /// Returns the expansion of `body`, or null if it has not this form.
+  /// Returns the expansion of `body`, or null if it does not have this form.
   Expr run(Expr body);
 
 private:

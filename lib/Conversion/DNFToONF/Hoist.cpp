@@ -51,11 +51,11 @@ bool Derivation::isAtMostOne(StringRef extent, int64_t j, Expr factor, Expr pres
   return body == difference->operands[0] && (!range || range == present);
 }
 
-/// Returns whether a result is moderate: between 1 and the number of elements. Sums of products of
-/// factors exp(x − max x) are, if the maximum is over the same elements, since one term is then 1;
-/// so are products and quotients of such sums. Separate powers of exp(x − max x) and of moderate
-/// results leave the range of the type no sooner than their quotient does, up to powers of the
-/// number of elements.
+/// Returns whether a result is moderate: a sum of products of factors exp(x − max x) with the
+/// maximum over the same elements, or a product or quotient of such sums. One term of such a sum is
+/// 1, so that it lies between 1 and the number of elements. Separate powers of exp(x − max x) and
+/// of moderate results leave the range of the type no sooner than their quotient does, up to powers
+/// of the number of elements.
 bool Derivation::isModerate(Expr e) {
   if (e->isOp("arith.mulf") || e->isOp("arith.divf"))
     return isModerate(e->operands[0]) && isModerate(e->operands[1]);
@@ -126,8 +126,8 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
 /// The remaining sum must not leave the range of the type if the original one does not. So two
 /// kinds of factors stay:
 /// - A result of an earlier reduction stays if another factor occurs twice. For example, x²/m²
-///   overflows where (x/m)² does not. A moderate result still leaves exp(x − max x), which is at
-///   most 1.
+///   overflows where (x/m)² does not. It leaves if it is moderate and the other factor is
+///   exp(x − max x), which is at most 1.
 /// - A result made of maxima and minima stays if R3 can rescale the sum when it changes, which is
 ///   rare.
 /// All other factors leave; see Numerics of `convert-dnf-to-onf` in lib/Conversion/Passes.td.

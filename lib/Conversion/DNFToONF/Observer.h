@@ -6,7 +6,7 @@
 
 namespace moa {
 
-/// Is told of every step of `convert-dnf-to-onf`. Expressions belong to the derivation and live
+/// Is notified of every step of `convert-dnf-to-onf`. Expressions belong to the derivation and live
 /// until planned() returns; reductions have their names only then.
 class FoldObserver {
 public:

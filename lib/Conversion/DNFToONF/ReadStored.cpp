@@ -4,8 +4,7 @@
 // that is stored for one place serves the others too:
 //
 //  1. A nest that has the states of a temporary anyway stores it. For example, the nest of
-//  attention
-//     has the maximum of each row, which a sum over the rows reads.
+//     attention has the maximum of each row, which a sum over the rows reads.
 //  2. Other nests load it. For example, with U = V + A·V stored, U + A·U also reads U_id where it
 //     stands alone.
 //
@@ -240,8 +239,8 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
 }
 
 /// Reads temporaries wherever their values are recomputed. Outside of reductions, a row computes
-/// the value itself, because its reductions then share passes. It loads it only if it waits for the
-/// temporary anyway.
+/// the value itself, because its reductions then share passes. The row loads the temporary only if
+/// it waits for it anyway.
 void Derivation::readStored(std::vector<NestPlan> &nests) {
   if (temporaries.empty())
     return;

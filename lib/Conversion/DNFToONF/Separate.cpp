@@ -161,8 +161,8 @@ int64_t workInside(Expr body, int64_t j) {
 
 } // namespace
 
-/// Returns the sum `t`, whose term at `j` is `body`, taken apart. Returns null if it has not the
-/// form, or if the states of a carried axis cost more than they save.
+/// Returns the sum `t`, whose term at `j` is `body`, taken apart. Returns null if it does not have
+/// this form, or if the states of a carried axis cost more than they save.
 Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   LinearFactor linear(exprs, rules, j, body);

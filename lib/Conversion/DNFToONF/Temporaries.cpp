@@ -462,7 +462,7 @@ Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
   return nullptr;
 }
 
-/// Tells the observer that a sum is read from a temporary.
+/// Notifies the observer that a sum is read from a temporary.
 void Derivation::hearStored(Expr sum, Expr element) {
   if (!observer)
     return;

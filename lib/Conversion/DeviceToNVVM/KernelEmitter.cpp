@@ -89,8 +89,8 @@ LogicalResult KernelEmitter::run() {
   to.setEntry(*entry);
   to.loc = kernel.getLoc();
   bindParameters(function);
-  // An overlapping launch (PDL) does not wait, except for an extra last block. So it ends after the
-  // earlier launches, and a later wait for it covers them too.
+  // An overlapping launch (PDL) does not wait, except for an extra last block. So this launch ends
+  // after the earlier ones, and a later wait for it covers them too.
   if (launch.isBeside)
     to.awaitLaunchBeside();
   if (launch.idle) {

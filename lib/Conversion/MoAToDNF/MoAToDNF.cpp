@@ -281,7 +281,7 @@ static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
 
 namespace {
 
-/// Tells an observer of every pattern that applied.
+/// Notifies an observer of every pattern that applied.
 struct LawListener final : RewriterBase::Listener {
   LawListener(PsiObserver &observer, dnf::KernelOp kernel) : observer(observer), kernel(kernel) {}
   void notifyPatternEnd(const Pattern &pattern, LogicalResult status) final {

@@ -25,8 +25,8 @@ class PsiObserver;
 /// Creates `convert-moa-to-dnf`; lib/Conversion/Passes.td describes it. `disabledLaws` are not
 /// applied, for tests; an operator that such a law would have removed is an error. A nonzero `seed`
 /// shuffles the order in which laws are tried, for the test of confluence. The `observer`, if any,
-/// is told of every step. `moreLaws` adds patterns: tests of the validation replace disabled laws
-/// by wrong ones.
+/// is notified of every step. `moreLaws` adds patterns: tests of the validation replace disabled
+/// laws by wrong ones.
 std::unique_ptr<mlir::Pass>
 createConvertMoAToDNFPass(std::vector<std::string> disabledLaws = {}, unsigned seed = 0,
                           PsiObserver *observer = nullptr,

@@ -6,7 +6,7 @@
 
 namespace moa {
 
-/// Is told of every step of `convert-moa-to-dnf`. Calls may read the kernel, but not change it.
+/// Is notified of every step of `convert-moa-to-dnf`. Calls may read the kernel, but not change it.
 class PsiObserver {
 public:
   virtual ~PsiObserver() = default;

@@ -115,7 +115,7 @@ MOA_PSI_LAW(PsiExtent, ExtentOp) { return extent(op.getExpr()); }
 MOA_PSI_LAW(PsiIota, IotaOp) { return i[0]; }
 
 /// i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …). A selection becomes a join, because only
-/// the operand that it picks matters; so does `otherwise` (A7)
+/// the operand that it picks matters; `otherwise` becomes one by A7
 MOA_PSI_LAW(PsiMap, MapOp) {
   SmallVector<Value> operands;
   for (auto [k, input] : llvm::enumerate(op.getInputs()))
