@@ -7,14 +7,14 @@
 
 namespace moa {
 
-/// Scalar operations that an element of a result may take: beyond them the machine's code
-/// takes minutes.
+/// Most scalar operations per element of a result; with more, machine code takes minutes to
+/// compile.
 inline constexpr size_t kMostOps = 10000;
 
-/// The same with what branches repeat, of which a run takes one side.
+/// The same limit if operations in branches count, of which a run takes one side.
 inline constexpr size_t kMostWritten = 10 * kMostOps;
 
-/// As many, or eight for each of those that it is made of.
+/// Returns `most`, or eight operations for each one of the source if that is more.
 inline size_t mostOps(size_t source, size_t most = kMostOps) { return std::max(most, 8 * source); }
 
 } // namespace moa

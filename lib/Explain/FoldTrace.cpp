@@ -10,7 +10,7 @@ using namespace moa;
 
 namespace {
 
-/// Writes the plan of one kernel while its expressions live.
+/// Prints the plan of one kernel while its expressions live.
 class FoldText {
 public:
   FoldText(ExprContext &exprs, FoldRules &rules, ArrayRef<NestPlan> nests)
@@ -22,7 +22,7 @@ public:
   std::string str(Expr e) { return exprs.str(named(e)); }
   std::string reduction(Expr reduce, int64_t j, Expr body, Expr present);
   StringRef stateName(Expr reduce) { return names.find(reduce)->second; }
-  /// From here on indices are named anew, these first.
+  /// Names indices anew from here on, these first.
   void nameIndices(ArrayRef<int64_t> first);
   void printNest(const NestPlan &nest, dnf::KernelOp kernel);
   void printBlocked(StringRef reason, Expr blocked);
@@ -46,7 +46,8 @@ private:
   llvm::StringSet<> taken;
 };
 
-/// Whether `e` is `pattern` with other indices in the place of those in `bound`.
+/// Returns whether `e` is `pattern` with other expressions in place of the indices in `bound`, to
+/// which it binds them.
 bool matches(Expr pattern, Expr e, std::map<Expr, Expr> &bound) {
   if (auto it = bound.find(pattern); it != bound.end()) {
     if (!it->second)
@@ -67,7 +68,7 @@ bool matches(Expr pattern, Expr e, std::map<Expr, Expr> &bound) {
 
 } // namespace
 
-/// The names of the operational normal form, with a number where several are alike.
+/// Names states as in the operational normal form, with a number if names repeat.
 void FoldText::nameStates(const NestPlan &nest) {
   llvm::StringMap<unsigned> counts;
   for (const FoldPlan &fold : nest.folds)
@@ -87,7 +88,7 @@ void FoldText::nameIndices(ArrayRef<int64_t> first) {
     indexName(id);
 }
 
-/// The name an index was written with, with a number if another one has it.
+/// Returns the name that an index was written with, with a number if another index has it.
 StringRef FoldText::indexName(int64_t id) {
   auto [it, isNew] = indices.try_emplace(id);
   if (isNew) {
@@ -99,7 +100,7 @@ StringRef FoldText::indexName(int64_t id) {
   return it->second;
 }
 
-/// S(b, n, m) if that is what the expression is, for a definition that reads no state.
+/// Returns S(b, n, m) if the expression is such an application of a definition and reads no state.
 std::optional<std::string> FoldText::application(Expr e) {
   if (e->operands.empty() || e->kind == ExprKind::Psi)
     return std::nullopt;
@@ -119,7 +120,7 @@ std::optional<std::string> FoldText::application(Expr e) {
   return std::nullopt;
 }
 
-/// The expression with states and definitions by their names.
+/// Returns the expression with states and definitions replaced by their names.
 Expr FoldText::named(Expr e) {
   for (int64_t id : e->freeIndices)
     if (id >= 0)
@@ -127,7 +128,7 @@ Expr FoldText::named(Expr e) {
   return exprs.replace(e, [&](Expr node) -> Expr {
     if (names.count(node))
       return leaf(stateName(node));
-    // Indices of reductions inside are not free here and keep what they are.
+    // Indices of inner reductions are not free here, and stay.
     if (node->kind == ExprKind::Index && node->id >= 0 && e->dependsOn(node->id))
       return leaf(indexName(node->id));
     if (auto call = application(node))
@@ -165,14 +166,15 @@ void FoldText::printRepair(const AccPlan &acc) {
   auto now = [&](Expr state) { return leaf(stateName(state)); };
   auto text = [&](Expr value) {
     return exprs.str(exprs.replace(value, [&](Expr node) -> Expr {
-      // The new names are leaves; other indices get theirs.
+      // New names are leaves already; other indices get their names here.
       bool known = node->kind == ExprKind::Index && node->id >= 0 && indices.count(node->id);
       return known ? leaf(indices[node->id]) : nullptr;
     }));
   };
   os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all
      << " of this pass and is "
-     << (repair.others.empty() ? "G·H" : "G·H times differences from what it reads") << ",\n"
+     << (repair.others.empty() ? "G·H" : "G·H times differences from the states that it reads")
+     << ",\n"
      << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when "
      << before << (refs.size() == 1 ? " becomes " : " become ") << all << ", "
      << stateName(acc.reduce) << " is multiplied by H(" << all << ")/H(" << before
@@ -224,7 +226,7 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
        << str(output.value) << "\n";
 }
 
-/// file:line:column, of what the user wrote where it is inside of a function.
+/// Returns file:line:column; for code inside a function, that of the user's call.
 static std::string placeText(Location place) {
   if (auto call = place->findInstanceOf<CallSiteLoc>())
     return placeText(call.getCaller());
@@ -235,7 +237,7 @@ static std::string placeText(Location place) {
             : "";
 }
 
-/// The subterm in the way, and what the user wrote of the states in it without a name.
+/// Prints the blocking subterm, and the user's text of its states without a name.
 void FoldText::printBlocked(StringRef reason, Expr blocked) {
   os << reason << ",\n      blocked by " << str(blocked) << "\n";
   for (Expr reduce : exprs.writtenReductions(blocked))

@@ -7,8 +7,7 @@
 
 namespace moa {
 
-/// Keeps what the rules of fusion made of the reductions, as `convert-dnf-to-onf` applies
-/// them.
+/// Records the rewrites of reductions by the rules of fusion in `convert-dnf-to-onf`.
 class FoldTrace final : public FoldObserver {
 public:
   void rewrote(llvm::StringRef rule, Expr reduce, int64_t j, Expr body, Expr present,
@@ -17,7 +16,7 @@ public:
   void planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rules,
                llvm::ArrayRef<NestPlan> nests) final;
 
-  /// The derivation of one kernel; empty if no kernel of that name was derived.
+  /// Returns the derivation of one kernel; empty if no kernel of that name was derived.
   std::string print(llvm::StringRef kernel) const;
 
 private:

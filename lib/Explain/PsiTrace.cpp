@@ -1,8 +1,7 @@
 //===- PsiTrace.cpp - ψ-reduction as text, law by law ---------------------===//
 //
-// After every step each definition is printed, and kept where its text has changed.
-// Lets get their final names only at the end, so that the texts hold numbers in their
-// place until they are printed.
+// Prints each definition after every step, and keeps the text if it has changed. Lets get their
+// final names only at the end, so the texts hold their numbers until then.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Explain/PsiTrace.h"
@@ -15,11 +14,11 @@
 using namespace mlir;
 using namespace moa;
 
-/// Around the number of a let: a character that no name has.
+/// Encloses the number of a let. No name has this character.
 static constexpr char kMark = '\x01';
 
 std::string moa::getNumberedLaw(StringRef law) {
-  // Of each kind in the order of their numbers, which are those of docs/Spec.md.
+  // The laws of each kind in the order of their numbers in docs/Spec.md.
   static constexpr StringRef psi[] = {"psi-constant", "psi-extent",    "psi-iota",    "psi-map",
                                       "psi-cast",     "psi-mask",      "psi-reduce",  "psi-inner",
                                       "psi-psi",      "psi-transpose", "psi-reshape", "psi-slice",
@@ -38,7 +37,7 @@ std::string moa::getNumberedLaw(StringRef law) {
   return find(absence, "A").value_or(law.str());
 }
 
-/// A name for a let that does not live to get its own.
+/// Returns a name for a let that is erased before it gets its own.
 static std::string provisionalName(dnf::LetOp let) {
   auto named = dyn_cast<NameLoc>(let.getLoc());
   std::string name = named ? named.getName().str() : let.getSymName().str();
@@ -48,11 +47,11 @@ static std::string provisionalName(dnf::LetOp let) {
   return name;
 }
 
-/// Steps of a definition that are written; then its end. Every step writes the whole
-/// definition, so that a chain of thousands would be read by nobody.
+/// Most steps of a definition that are kept, before its end. Every step prints the whole
+/// definition, so nobody would read thousands.
 static constexpr size_t kMostSteps = 100;
 
-/// Prints all definitions and keeps what has changed; false if nothing has.
+/// Prints all definitions and keeps those that have changed. Returns whether any has.
 bool PsiTrace::record(StringRef step, dnf::KernelOp op, bool isEnd) {
   Kernel &kernel = kernels[op.getSymName()];
   llvm::DenseMap<Operation *, unsigned> numbers;
@@ -73,7 +72,7 @@ bool PsiTrace::record(StringRef step, dnf::KernelOp op, bool isEnd) {
     changed = it->second.isCut = true;
     return false;
   };
-  // In the order of their numbers, which the first mention of a let gives it.
+  // Sort by number; a let gets its number when it is first mentioned.
   std::vector<MathDefinition> found = getMathDefinitions(op, number, wanted);
   llvm::sort(found, [&](const MathDefinition &a, const MathDefinition &b) {
     auto of = [&](const MathDefinition &x) {
@@ -122,7 +121,7 @@ void PsiTrace::ended(dnf::KernelOp op) {
   }
 }
 
-/// The text with names in the place of numbers.
+/// Returns the text with names in place of numbers.
 std::string PsiTrace::resolve(StringRef text, const Kernel &kernel) const {
   std::string result;
   while (!text.empty()) {
@@ -137,7 +136,7 @@ std::string PsiTrace::resolve(StringRef text, const Kernel &kernel) const {
   return result;
 }
 
-/// How often each law was applied, by number.
+/// Prints how often each law was applied, by number.
 void PsiTrace::printTally(const Kernel &kernel, llvm::raw_ostream &os) const {
   std::vector<std::string> order;
   for (const std::string &law : getPsiLawNames())

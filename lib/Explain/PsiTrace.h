@@ -11,7 +11,7 @@
 
 namespace moa {
 
-/// Keeps what every law made of every definition, as `convert-moa-to-dnf` applies it.
+/// Records every definition after each law that `convert-moa-to-dnf` applies.
 class PsiTrace final : public PsiObserver {
 public:
   void began(dnf::KernelOp kernel) final;
@@ -19,13 +19,13 @@ public:
   void tidied(llvm::StringRef what, dnf::KernelOp kernel) final;
   void ended(dnf::KernelOp kernel) final;
 
-  /// The derivation of one kernel: each definition, and below it the laws in the order
-  /// in which they were applied, each with what the definition was afterwards. Empty if
-  /// no kernel of that name was reduced.
+  /// Returns the derivation of one kernel: each definition, and below it the laws in the order of
+  /// their application, each with the definition after it. Empty if no kernel of that name was
+  /// reduced.
   std::string print(llvm::StringRef kernel) const;
 
 private:
-  /// What stands behind the equals sign after a step; the first has none.
+  /// The right side of a definition after a step. The first line has no step.
   struct Line {
     std::string step, text;
   };
@@ -37,7 +37,7 @@ private:
   };
   struct Kernel {
     llvm::MapVector<mlir::Operation *, Definition> definitions;
-    /// How often each law was applied, and how often without a trace in the text.
+    /// How often each law was applied, and how often the text did not change.
     std::map<std::string, std::pair<unsigned, unsigned>> laws;
     std::vector<std::string> names; ///< of lets, by their number in the text
   };
@@ -49,7 +49,7 @@ private:
   llvm::StringMap<Kernel> kernels;
 };
 
-/// "P8 psi-inner": a law with its number in docs/Spec.md.
+/// Returns a law with its number in docs/Spec.md: "P8 psi-inner".
 std::string getNumberedLaw(llvm::StringRef law);
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- LevelCheck.cpp - passes meet the level they are for ----------------===//
+//===- LevelCheck.cpp - checks that passes find their level ---------------===//
 #include "lib/Pipelines/LevelCheck.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/Device/IR/Device.h"
@@ -16,7 +16,7 @@ using namespace moa;
 
 static const StringLiteral kLevels[] = {"moa", "dnf", "onf", "device"};
 
-/// The levels a pass works on, by its name; none of passes that work on any.
+/// Returns the levels that a pass works on, by its name; none for a pass that works on any.
 static SmallVector<StringRef> levelsOf(StringRef pass) {
   if (pass == "moa-validate")
     return {"dnf", "onf"};

@@ -1,4 +1,4 @@
-//===- LevelCheck.h - passes meet the level they are for --------*- C++ -*-===//
+//===- LevelCheck.h - checks that passes find their level -------*- C++ -*-===//
 #ifndef MOA_PIPELINES_LEVELCHECK_H
 #define MOA_PIPELINES_LEVELCHECK_H
 
@@ -8,8 +8,8 @@ class PassManager;
 
 namespace moa {
 
-/// Reports the first pass that finds no kernel of the level it works on in a module of
-/// kernels of other levels, and sets `found`. Such a pass changes nothing by itself.
+/// Reports the first pass that finds no kernel of its level in a module with kernels of other
+/// levels, and sets `found`. Such a pass would change nothing.
 void addLevelCheck(mlir::PassManager &passes, bool &found);
 
 } // namespace moa

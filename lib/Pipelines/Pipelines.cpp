@@ -34,14 +34,13 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(onf::createONFVerify());
 }
 
-/// Of the time of the nest as it is written, or of a plan with smaller errors, what a plan may take
-/// that is to pay: rounding and the sample take a part of what it saves, and the model is off by
-/// some percent.
+/// Largest part of the time of the unmodified nest, or of a plan with smaller errors, that a plan
+/// may take. Rounding and the sample cost a part of the saving, and the model has an error too.
 static constexpr double kMostOfTime = 0.9;
 
-/// Indices of a fold that a row sees on average, where all extents are of one size and what else
-/// its pieces depend on, as a window that is passed or the elements of an array, is 1; none if it
-/// is not known.
+/// Returns the average number of fold indices that a row sees if all extents have one size. Other
+/// values that its pieces depend on, such as a window's length, count as 1. Returns nothing if the
+/// number is unknown.
 static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   constexpr int64_t rows = 64;
   double seen = 0;
@@ -62,8 +61,8 @@ static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   return seen / rows;
 }
 
-/// Whether rows see few of a fold's indices, or none, however many there are, as those under a
-/// window.
+/// Returns whether rows see few of a fold's indices, or none, however many there are. For example,
+/// under a sliding window.
 static bool seesFew(onf::FoldOp fold) {
   if (fold.getBody().getOps<onf::GuardOp>().empty())
     return false;
@@ -81,7 +80,7 @@ static bool seesFew(onf::FoldOp fold) {
 NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
   return [gpu, wherePays](onf::KernelOp kernel, onf::ForOp nest) -> std::string {
     auto machine = loadGpuMachine(gpu);
-    if (!machine) // lifting refuses its name
+    if (!machine) // lifting reports the name
       return llvm::consumeError(machine.takeError()), std::string();
     std::vector<GpuNest> described = gpuNests(kernel);
     auto nests = llvm::zip_equal(kernel.getBody().getOps<onf::ForOp>(), described);
@@ -95,8 +94,8 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
         own = cost(about);
     if (!why.empty() || !wherePays)
       return why;
-    // Plans are in the order of their bits: those behind have smaller errors, and 0 is the nest as
-    // it is written.
+    // Plans are ordered by their bits: later ones have smaller errors, and 0 is the unmodified
+    // nest.
     for (auto [other, about] : nests) {
       int64_t number = other.getChoice().value_or(0);
       bool isBetter = other.getChoices() == nest.getChoices() &&
@@ -104,9 +103,8 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
       if (!isBetter || !whyNoTiles(about, *machine).empty() || own <= kMostOfTime * cost(about))
         continue;
       return "it takes " + llvm::formatv("{0:f2}", own / cost(about)).str() + " of the time of " +
-             (number == 0 ? "the nest as it is written" : "a plan with smaller errors") +
-             ", by the model of '" + machine->name +
-             "', and rounding comes on top, for which a tenth is asked for";
+             (number == 0 ? "the unmodified nest" : "a plan with smaller errors") +
+             ", by the model of '" + machine->name + "', but must save a tenth to pay for rounding";
     }
     return tellsFewSeen()(kernel, nest);
   };
@@ -116,13 +114,13 @@ NestTeller tellsFewSeen() {
   return [](onf::KernelOp, onf::ForOp nest) -> std::string {
     for (auto fold : llvm::make_early_inc_range(nest.getBody().getOps<onf::FoldOp>()))
       if (seesFew(fold))
-        return "rows see few of the indices of '" + fold.getName().str() +
-               "', however many there are, and all of these would be rounded";
+        return "rows see only few indices of '" + fold.getName().str() +
+               "', however many there are, but all of them would be rounded";
     return std::string();
   };
 }
 
-/// Those of the disabled laws that are a pass's.
+/// Returns the disabled laws that belong to a pass.
 static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled,
                                        llvm::ArrayRef<const char *> laws) {
   std::vector<std::string> own;
@@ -157,7 +155,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestT
       adapt.workPerByte16 = machine->workPerByte16;
       adapt.workPerByteSplit = machine->workPerByteSplit;
     } else {
-      llvm::consumeError(machine.takeError()); // what lifts the nests says so
+      llvm::consumeError(machine.takeError()); // lifting reports it
     }
     pm.addPass(createAdaptPrecisionPass(adapt, tellsSlow));
   }
@@ -203,14 +201,14 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(onf::createONFVerify());
 }
 
-/// Blocks of 128 threads and up to 64 registers that a multiprocessor has place for.
+/// Blocks of 128 threads with up to 64 registers that fit on a multiprocessor.
 static constexpr int64_t kBlocksPerMultiprocessor = 8;
-/// Launches that are worth to be one: on an H200 two that mostly have work take 5 µs more so.
+/// Fewest launches that are worth combining: two that mostly have work take longer as one.
 static constexpr int64_t kFewestStages = 4;
 
 void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertONFToDevicePass());
-  // The loop of the first tile stays one, beside those of the others.
+  // The loop of the first tile must stay a loop, like those of the other tiles.
   pm.addPass(mlir::createCanonicalizerPass({}, {"(anonymous namespace)::SimplifyTrivialLoops"}));
   pm.addPass(mlir::createCSEPass());
   pm.addPass(mlir::createLoopInvariantCodeMotionPass());
@@ -223,7 +221,7 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
     pm.addPass(device::createDeviceChainKernels(
         {kBlocksPerMultiprocessor * machine->multiprocessors, kFewestStages}));
   else
-    llvm::consumeError(machine.takeError()); // what lifts the nests says so
+    llvm::consumeError(machine.takeError()); // lifting reports it
   pm.addPass(device::createDeviceAlignRuns());
   pm.addPass(device::createDeviceVerify());
 }

@@ -1,6 +1,6 @@
 //===- Pipelines.h - the arrows between the levels --------------*- C++ -*-===//
 //
-// One pipeline per arrow; each ends with the contract of the level it reaches.
+// One pipeline per arrow between two levels. Each ends with the contract of the level it reaches.
 // All run on a module.
 //
 //===----------------------------------------------------------------------===//
@@ -21,29 +21,29 @@ namespace moa {
 class PsiObserver;
 class FoldObserver;
 
-/// What is said of the choices that spend accuracy.
+/// Options of the passes that trade accuracy for speed.
 struct PrecisionOptions {
-  /// Two further results: the decisions, and the estimates behind them.
+  /// Return two further results: the decisions, and the estimates that led to them.
   bool decisions = false;
-  /// The decisions, by index in row-major order with commas, instead of estimates; with
-  /// `check` the estimates still may take others.
+  /// The decisions, by index in row-major order with commas, instead of estimates. With `check`
+  /// they are estimated as well, and may be overridden.
   std::string table;
   bool check = false;
-  /// Sums of 8 bits too, and scales for all rows: what tensor cores take. Without, what pays on a
-  /// CPU.
+  /// Variants for tensor cores: 8-bit sums too, and scales for all rows. Without, those that pay on
+  /// a CPU.
   bool sums = false;
-  /// Operands of f32 in 16 bits, or as sums of two such, for tensor cores.
+  /// Operands of f32 in 16 bits, or as sums of two 16-bit floats, for tensor cores.
   bool halves = false;
-  /// Operands of f32 in bf16, for a CPU that has dot products of these.
+  /// Operands of f32 in bf16, for a CPU with dot products of bf16.
   bool bf16 = false;
-  /// With fewer rows and keys nothing is tried; 0: where it pays.
+  /// Nothing is tried with fewer rows or keys; 0: decide by the cost model.
   int64_t fewest = 256;
-  /// Few rows and keys come first where an index has more multiply-adds; −1: where `fewest` is 0
-  /// and it pays.
+  /// Few rows and keys are tried first if an index has more multiply-adds than this; −1: if
+  /// `fewest` is 0 and it pays.
   int64_t pilot = -1;
-  /// Where it changes no nest a warning says why.
+  /// Warn, with the reason, if no nest is changed.
   bool warns = false;
-  /// Laws that are not applied, of both passes; for tests.
+  /// Laws of both passes that are not applied; for tests.
   std::vector<std::string> disabledLaws = {};
 };
 
@@ -55,57 +55,58 @@ struct PipelineOptions {
   bool intervals = true;
   /// Without ranges in parts no fold is split over cores (rule R4).
   bool ranges = true;
-  /// Without, nothing is computed in fewer bits.
+  /// Without, nothing is computed in fewer bits (mixed precision).
   bool spends = true;
-  /// With so many rows and keys or more, few keys may stand for many; 0: never.
+  /// With at least this many rows and keys, few keys may stand for many (low rank); 0: never.
   int64_t lowRankFrom = 0;
   PrecisionOptions precision;
   /// The CPU has dot products of four bytes.
   bool byteDots = false;
-  /// What it has for products of bf16.
+  /// The instructions of the CPU for products of bf16.
   Bf16Dots bf16Dots = Bf16Dots::none;
   /// The GPU, by name, architecture or the path of a description.
   std::string gpu = "h200";
-  /// Who hears of the steps of ψ-reduction and of the derivation of folds, if anyone.
+  /// Observers of ψ-reduction and of the derivation of folds, if any.
   PsiObserver *psiObserver = nullptr;
   FoldObserver *foldObserver = nullptr;
 };
 
-/// moa-verify, ψ-reduction, dnf-verify.
+/// Adds moa-verify, ψ-reduction and dnf-verify.
 void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Derivation of folds and addresses, onf-verify; remarks on what is computed
-/// again.
+/// Adds the bounds of errors, the derivation of folds and addresses, the order of rows and
+/// onf-verify.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Why a nest that is written for a plan would run without tensor cores on a GPU, by name,
-/// architecture or the path of a description; with `wherePays` also why it would not be a tenth
-/// faster than as it is written, or than a plan behind it, by the cost model.
+/// Returns a function that says why the nest of a plan would run without tensor cores on a GPU (a
+/// name, an architecture or the path of a description). With `wherePays` it also says why the nest
+/// would not save a tenth of the time, by the cost model, compared to the unmodified nest or to a
+/// plan with smaller errors.
 NestTeller tellsSlowOn(std::string gpu, bool wherePays);
-/// That part of it which holds for every machine: rows that see few keys, however many there are,
-/// all of which would be rounded.
+/// Returns the part of it that holds for every machine: rows see few keys, however many there are,
+/// but all keys would be rounded.
 NestTeller tellsFewSeen();
-/// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the
-/// following. What is written for fewer bits is left out where `tellsSlow`, if it is not null, says
-/// why it would run slowly.
+/// Adds computation with fewer keys or in fewer bits, and onf-verify, before either of the
+/// following. Plans for fewer bits are left out if `tellsSlow`, unless null, says why they would be
+/// slow.
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options,
                   NestTeller tellsSlow = nullptr);
-/// Key intervals, dimension lifting by the cost model for this machine,
-/// onf-verify-lifting, onf-verify.
+/// Adds blocks of columns, key intervals, dimension lifting by the cost model for this machine,
+/// onf-verify-lifting and onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Code for a CPU in func, scf, vector and memref.
+/// Adds the lowering to code for a CPU in func, scf, vector and memref.
 void buildLiftedToVector(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// What is computed in fewer bits, key intervals, dimension lifting by the cost model for a GPU,
-/// onf-verify-lifting, onf-verify.
+/// Adds computation in fewer bits, splitting and fusion of nests and folds, key intervals,
+/// dimension lifting by the cost model for a GPU, onf-verify-lifting and onf-verify.
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Programs for a GPU.
+/// Adds the lowering to programs for a GPU.
 void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Both.
+/// Adds both.
 void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// The llvm dialect.
+/// Adds the lowering to the llvm dialect.
 void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options);
 
 /// Registers moa-to-dnf-pipeline, moa-to-onf-pipeline, moa-to-lifted-pipeline,
-/// moa-to-vector-pipeline, moa-to-llvm-pipeline and moa-to-device-pipeline:
-/// everything from moa up to the level.
+/// moa-to-vector-pipeline, moa-to-llvm-pipeline and moa-to-device-pipeline: all passes from moa to
+/// the level.
 void registerPipelines();
 
 } // namespace moa

@@ -1,4 +1,4 @@
-//===- ReadModule.cpp - the text of a level -------------------------------===//
+//===- ReadModule.cpp - reads the text of a level -------------------------===//
 #include "lib/Pipelines/ReadModule.h"
 #include "lib/Support/LevelWords.h"
 #include "mlir/IR/Diagnostics.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace moa {
 
-/// The operation whose name is nearest, if it is near enough to be meant.
+/// Returns the operation with the nearest name, if it is near enough to be meant.
 static StringRef nearest(StringRef name, MLIRContext *context) {
   unsigned best = 1 + name.size() / 3;
   StringRef found;
@@ -26,7 +26,7 @@ static StringRef nearest(StringRef name, MLIRContext *context) {
   return found;
 }
 
-/// The page of docs/Dialects on the level of an operation.
+/// Returns the page of docs/Dialects for the level of an operation.
 static StringRef getPage(StringRef operation) {
   return llvm::StringSwitch<StringRef>(operation.split('.').first)
       .Case("moa", "MoA.md")
@@ -48,7 +48,7 @@ static std::string getRemedy(StringRef message, StringRef file) {
       .str();
 }
 
-/// The same diagnostic in our words, without the notes that show MLIR's own state.
+/// Rewords a diagnostic, without the notes that show MLIR's own state.
 static void reword(Diagnostic &diagnostic, std::string (*translate)(StringRef)) {
   Diagnostic words(diagnostic.getLocation(), diagnostic.getSeverity());
   words << translate(diagnostic.str());
@@ -64,19 +64,19 @@ static void reword(Diagnostic &diagnostic, std::string (*translate)(StringRef)) 
 void addRewording(MLIRContext &context) {
   context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
     reword(diagnostic, rewordCheck);
-    return failure(); // The handlers that were there before print it.
+    return failure(); // the handlers registered before print it
   });
 }
 
 OwningOpRef<ModuleOp> readModule(StringRef text, StringRef name, MLIRContext *context) {
-  // Names of operations that are not loaded could not be proposed.
+  // Only operations of loaded dialects can be proposed.
   context->loadAllAvailableDialects();
   bool hasError = false;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     reword(diagnostic, rewordMessage);
     if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
       return failure();
-    // What follows a first error follows from it.
+    // Later errors follow from the first one.
     if (hasError)
       return success();
     hasError = true;

@@ -7,13 +7,13 @@
 
 namespace moa {
 
-/// The module of a file NAME.mlir; null after an error, which says in the words of
-/// docs/Dialects what the text lacks there, and which operation was meant.
+/// Reads a file NAME.mlir. Returns null after an error, which uses the words of docs/Dialects and
+/// proposes the operation that was meant.
 mlir::OwningOpRef<mlir::ModuleOp> readModule(llvm::StringRef text, llvm::StringRef name,
                                              mlir::MLIRContext *context);
 
-/// From here on, what MLIR says by itself in this context is in the words of docs/Dialects
-/// for the handlers that are there already.
+/// Rewords MLIR's own diagnostics in this context, in the words of docs/Dialects, for the handlers
+/// that are registered already.
 void addRewording(mlir::MLIRContext &context);
 
 } // namespace moa

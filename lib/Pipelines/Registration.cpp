@@ -81,7 +81,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerNVVMDialectTranslation(registry);
 }
 
-/// The upstream passes that our pipelines and tests name.
+/// Registers the upstream passes that our pipelines and tests name.
 static void registerUpstreamPasses() {
   mlir::registerTransformsPasses();
   mlir::registerPass([] { return mlir::createArithToLLVMConversionPass(); });

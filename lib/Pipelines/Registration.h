@@ -8,12 +8,11 @@ class DialectRegistry;
 
 namespace moa {
 
-/// Every dialect a module may hold on its way from a specification to LLVM IR,
-/// with the interfaces the lowering to LLVM needs.
+/// Registers every dialect that a module may hold between a specification and LLVM IR, with the
+/// interfaces that the lowering to LLVM needs.
 void registerDialects(mlir::DialectRegistry &registry);
 
-/// Every pass of this project under its flag, and the upstream passes its
-/// pipelines are made of.
+/// Registers every pass of this project under its flag, and the upstream passes of its pipelines.
 void registerPasses();
 
 } // namespace moa

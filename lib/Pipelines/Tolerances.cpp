@@ -18,8 +18,8 @@ llvm::Expected<Tolerances> readTolerances(llvm::ArrayRef<std::string> words) {
   for (const std::string &word : words) {
     auto [name, text] = StringRef(word).split('=');
     if (name.trim().empty() || text.trim().empty())
-      return llvm::createStringError("expects a tolerance RESULT=NUMBER, with ',relative' and "
-                                     "',sampled' behind it where they are meant, but got '" +
+      return llvm::createStringError("expects a tolerance RESULT=NUMBER, optionally followed by "
+                                     "',relative' and ',sampled', but got '" +
                                      word + "'");
     std::string why;
     std::optional<Tolerance> tolerance = parseTolerance(text, why);
@@ -31,7 +31,7 @@ llvm::Expected<Tolerances> readTolerances(llvm::ArrayRef<std::string> words) {
   return result;
 }
 
-/// The tolerances of one kernel, with those given by name; `known` gets its results.
+/// Sets the tolerances of one kernel that are given by name. Adds its results to `known`.
 static llvm::Error setTolerances(Operation *kernel, const Tolerances &tolerances,
                                  std::set<std::string> &known) {
   auto names = kernel->getAttrOfType<ArrayAttr>("result_names");
@@ -73,8 +73,8 @@ llvm::Error setTolerances(ModuleOp module, const Tolerances &tolerances) {
     if (!known.count(name))
       return llvm::createStringError(
           known.empty()
-              ? "tolerances are of kernels of the levels moa, dnf and onf, and there is "
-                "none of them here"
+              ? "tolerances apply to kernels of the levels moa, dnf and onf, and this "
+                "module has none"
               : "no kernel has a result '" + name + "'; there are " + llvm::join(known, ", "));
   return llvm::Error::success();
 }

@@ -11,11 +11,11 @@
 
 namespace moa {
 
-/// Tolerances by the name of their result, from words `O=3e-2,relative,sampled`.
+/// Reads tolerances, by the name of their result, from words `O=3e-2,relative,sampled`.
 llvm::Expected<std::map<std::string, Tolerance>> readTolerances(llvm::ArrayRef<std::string> words);
 
-/// Gives every result of such a name, in every kernel of moa, dnf or onf, its tolerance,
-/// whatever it had before.
+/// Sets the tolerance of every result of such a name, in every kernel of moa, dnf or onf, in place
+/// of any earlier one.
 llvm::Error setTolerances(mlir::ModuleOp module,
                           const std::map<std::string, Tolerance> &tolerances);
 

@@ -147,8 +147,8 @@ CASES = [
     (CODE + ("--set", "D=3", "--set", "D=4"), "'D' is set twice"),
     (CODE + ("--set", "E=3"), "unknown setting 'E'; set one of N, D"),
     # Tolerances
-    (CODE + ("--within", "y"), "moa-codegen: error: expects a tolerance RESULT=NUMBER, with "
-                               "',relative' and ',sampled' behind it where they are meant, but got 'y'"),
+    (CODE + ("--within", "y"), "moa-codegen: error: expects a tolerance RESULT=NUMBER, "
+                               "optionally followed by ',relative' and ',sampled', but got 'y'"),
     (CODE + ("--within", "y=0"),
      "moa-codegen: error: the tolerance of 'y' is a positive, finite number, but '0' is none"),
     (CODE + ("--within", "y=inf,relative"), "of 'y' is a positive, finite number, but 'inf' is none"),
@@ -165,7 +165,7 @@ CASES = [
      "moa-codegen: error: the tolerance of 'y': no result of f32 is within 1e-9 for every input, as rounding to f32 alone "
      "is off by up to 6e-8"),
     (("moa-codegen", "program.mlir", "--target=cuda", "--within", "y=1e-2", "-o", "out"),
-     "tolerances are of kernels of the levels moa, dnf and onf, and there is none of them here"),
+     "tolerances apply to kernels of the levels moa, dnf and onf, and this module has none"),
     (("moa-opt", "spec.moa", "--within", "z=1"), "moa-opt: error: no kernel has a result 'z'; there are y"),
     (("moa-opt", "spec.moa", "--within", "y=-1"),
      "moa-opt: error: the tolerance of 'y' is a positive, finite number, but '-1' is none"),
@@ -207,7 +207,7 @@ CASES = [
     (("moa-codegen", "DLTensor.moa", "-o", "out"),
      "a kernel cannot be called 'DLTensor' in C: the header declares this name"),
     (("moa-codegen", "doubled12.moa", "-o", "out"),
-     "an element of 'y' takes 16395 scalar operations, made of 13 operators on arrays, and at most "
+     "an element of 'y' takes 16395 scalar operations, made of 13 operators on arrays; at most "
      "10000 are compiled"),
     (("moa-codegen", "doubled30.moa", "-o", "out"),
      "an element takes more than 1000000 scalar operations, made of 31 operators on arrays"),

@@ -1,10 +1,11 @@
-//===- Association.cpp - R5 and R4 where they lead to sums that rows share ===//
+//===- Association.cpp - R5 and R4 for sums that rows share -------------===//
 //
-// R5 and R1 bring a sum of products of sums into the form that R7 stores (Temporaries.cpp), which
-// is the associativity of the inner product:
+// R5 and R1 bring a sum of products of sums into the form that R7 stores (Temporaries.cpp). This is
+// the associativity of the inner product:
 //
 //   Σ_j (Σ_e A_ie · B_ej) · C_jd = Σ_e A_ie · (Σ_j B_ej · C_jd).
 //
+// For example, (Q·Kᵀ)·V becomes Q·(Kᵀ·V), which gives linear attention.
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Distance.h"
@@ -17,25 +18,25 @@
 using namespace mlir;
 using namespace moa;
 
-/// The fewest and most indices of a part of a range that ends at another index for every row.
+/// Least and greatest length of a part, for a range that ends at another index for every row.
 static constexpr int64_t kLeastBlock = 64, kMostBlock = 1024;
-/// Multiply-adds that take as long as what becomes of one element that is stored for a part: it is
-/// written, read and written again where parts are added up, and read by the rows.
+/// Cost of storing one element of a part, in multiply-adds: it is written, read and written again
+/// when parts are added up, and read by the rows.
 static constexpr int64_t kPerStored = 1024;
-/// Multiply-adds of sums over scores that take as long as one with a stored sum, which reads more
-/// for each and has launches of its own: what is measured where lengths are known, from 1,024 of
-/// operands of 64 on.
+/// Cost of a multiply-add with a stored sum relative to one over scores, because it reads more and
+/// needs extra launches. Measured for known lengths: with operands of 64, storing pays from length
+/// 1,024 on.
 static constexpr int64_t kPerStoredSum = 16;
-/// Products that a term is multiplied out to.
+/// Most terms that a product is multiplied out to.
 static constexpr unsigned kMostTerms = 8;
-/// Addends of a factor that are looked at.
+/// Most addends of a factor that are considered.
 static constexpr size_t kMostAddends = 32;
-/// A known range below this is none that is worth it.
+/// Least known extent of a range for which association is considered.
 static constexpr int64_t kLeastKnown = 1024;
-/// A range that grows by more indices than this with each row has few rows that share a part of it.
+/// Most indices by which a range may grow per row: if it grows faster, few rows share a part.
 static constexpr double kMostGrowth = 4;
 
-/// Multiply-adds for the elements over these free indices, `each` of them for one.
+/// Returns the multiply-adds for all elements over these free indices, `each` being those of one.
 static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &extents,
                          const SymExpr &each) {
   SymExpr count = each;
@@ -45,7 +46,7 @@ static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &e
   return count;
 }
 
-/// The type of a parameter or temporary by its number among the arrays of the kernel.
+/// Returns the type of a parameter or temporary by its number among the arrays of the kernel.
 static ArrayType typeOfArray(dnf::KernelOp kernel, ArrayRef<Temporary> temporaries, size_t number) {
   size_t inputs = kernel.getArgNames().size(), stored = inputs + kernel.getResultTypes().size();
   if (number < inputs)
@@ -76,7 +77,7 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
           return false;
       return llvm::all_of(node->operands, visit);
     }
-    // A quotient or a shift has no value for every second operand.
+    // Quotients and shifts are undefined for some second operands.
     bool isPartial =
         node->isOp("arith.floordivsi") || node->isOp("arith.shli") || node->isOp("arith.shrsi");
     if (isPartial && node->operands[1]->kind != ExprKind::Const &&
@@ -87,8 +88,9 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
   return visit(e);
 }
 
-/// Sorts the conditions of a range: those that know no j, where it ends or begins with a row, and
-/// what is left. None where a row bounds it from both sides, which is short.
+/// Sorts the conditions of a range into those independent of j, those that bound it by a row index,
+/// and the rest. Returns false if rows bound it from both sides, because such a range is short, or
+/// if it grows too fast with the row.
 bool Derivation::findRange(Association &a, const IndexExtents &rows) {
   struct Other {
     Expr part, bound;
@@ -123,7 +125,7 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
     if (!a.isFirst)
       a.ends.push_back(bound);
   }
-  // A bound of the same direction that the row does not know is one of both.
+  // A bound in the same direction that does not depend on the row is merged into the row's.
   for (const Other &other : others) {
     bool isMet =
         a.bound && other.bound && other.isFirst == a.isFirst && !other.bound->dependsOn(a.row);
@@ -135,19 +137,18 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
   return !a.bound || *growthWith(a.bound, a.row) <= kMostGrowth;
 }
 
-/// Says that rows do not share a sum of products, and why.
+/// Remarks that rows do not share a sum of products, and why.
 void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &why) {
   if (quiet || !remarked.insert(a.sum).second)
     return;
   auto [place, name] = placeAndName(a.sum);
-  emitRemark(place)
-      << "'" << name << "' is summed up over '" << a.sum->extent << "' for each '"
-      << exprs.indexName(row) << "', as " << why << " '" << exprs.indexName(row)
-      << "' and the index of '" << a.sum->extent
-      << "' together: the sums of products in it, which rows could share otherwise, are not stored";
+  emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent << "' for each '"
+                    << exprs.indexName(row) << "', because " << why << " '" << exprs.indexName(row)
+                    << "' and the index of '" << a.sum->extent
+                    << "': rows cannot share the sums of products in it";
 }
 
-/// Whether a factor at j is a sum of products that may come apart for rows.
+/// Returns whether a factor is a sum over a constant range that depends on j; see takeApart().
 static bool isInnerSum(Expr e, int64_t j) {
   return isFloatSum(e) && !e->getPresent() && e->dependsOn(j) && knownExtent(e).value_or(0) > 0;
 }
@@ -156,9 +157,8 @@ static bool isAdded(Expr e) {
   return e->isOp("arith.addf") || e->isOp("arith.subf") || e->isOp("arith.negf");
 }
 
-/// What is added up in `e`, and whether it is subtracted. What has been found may be many times
-/// what is written down, of x + x of x + x: no more than the most, of which the last is what is
-/// left.
+/// Collects the addends of `e`, and whether each is subtracted. Shared subterms may make them
+/// exponentially many, so sums beyond kMostAddends entries stay whole.
 static void addendsOf(Expr e, bool isNegative, SmallVectorImpl<std::pair<Expr, bool>> &found) {
   if (!isAdded(e) || found.size() >= kMostAddends) {
     found.push_back({e, isNegative});
@@ -170,8 +170,8 @@ static void addendsOf(Expr e, bool isNegative, SmallVectorImpl<std::pair<Expr, b
     addendsOf(e->operands[1], isNegative != e->isOp("arith.subf"), found);
 }
 
-/// Whether a product, or what it adds up, has such a sum for a factor. `known` has the answers for
-/// parts that are shared.
+/// Returns whether a product, or an addend in it, has an inner sum as a factor. `known` memoizes
+/// shared parts.
 static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j, llvm::DenseMap<Expr, bool> &known) {
   if (auto [entry, isNew] = known.try_emplace(e, false); !isNew)
     return entry->second;
@@ -192,8 +192,8 @@ static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j) {
   return hasInnerSum(rules, e, j, known);
 }
 
-/// Whether a value reads a maximum or another reduction of the row that is no sum: x − max x is
-/// exact where x is.
+/// Returns whether a value reads a maximum, or another reduction of the row that is no sum. Such a
+/// value must not be multiplied out: x − max x is exact if x is.
 static bool readsExtreme(Expr e, int64_t j) {
   bool found = false;
   walk(e, [&](Expr node) {
@@ -202,9 +202,9 @@ static bool readsExtreme(Expr e, int64_t j) {
   return found;
 }
 
-/// (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. What has none stays together:
-/// where it cancels, it does as it is written, and it is no larger than twice the factor or the
-/// other addends.
+/// Multiplies out (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. Addends without
+/// such sums stay together, so that they cancel as in the unmodified term. Their sum is at most
+/// twice the factor or the other addends.
 bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j,
                              SmallVectorImpl<SharedTerm> &terms) {
   SmallVector<FoldRules::Factor> factors = rules.factors(product);
@@ -241,8 +241,8 @@ bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j,
   return terms.size() <= kMostTerms;
 }
 
-/// Takes a product apart into what rows know and what j knows, at its factor `number`, a sum of
-/// products; without one j knows all that depends on it.
+/// Splits a product at its factor `number`, a sum of products, into an operand of the rows (`left`)
+/// and one that depends on j (`right`). Without `number` the product has no inner sum.
 bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional<unsigned> number) {
   int64_t j = a.j;
   SmallVector<FoldRules::Factor> factors = rules.factors(term.body);
@@ -267,8 +267,8 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
   term.term = rules.rebuildProduct(term.body, [&](unsigned n, Expr base) -> Expr {
     if (number && n == *number)
       return term.right;
-    // Where the range ends with a row, weights of the distance from there come apart at the ends of
-    // parts.
+    // If the range ends with a row, weights by the distance from there are split at the ends of
+    // parts (Distance.h).
     if (factors[n].divides || !base->dependsOn(a.row) || !base->dependsOn(j) ||
         llvm::none_of(
             a.ends, [&](Expr end) { return isDistanceWeight(exprs, rules, base, a.row, j, end); }))
@@ -281,7 +281,7 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
   return true;
 }
 
-/// The factors of a term that know no j.
+/// Moves the factors of a term that do not depend on j to `scale`.
 void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
   auto part = [&](bool isScale) {
     return rules.rebuildProduct(term.term, [&](unsigned, Expr base) {
@@ -295,14 +295,15 @@ void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
     term.term = exprs.floatConstant(1, term.body->type);
 }
 
-/// Whether what is summed up for a term knows a row, but for what is of the row alone.
+/// Returns whether a factor of a term depends on both j and the row, so that rows cannot share the
+/// sum.
 static bool knowsRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) {
   return llvm::any_of(rules.factors(term), [&](const FoldRules::Factor &factor) {
     return factor.base->dependsOn(j) && factor.base->dependsOn(row);
   });
 }
 
-/// Finds the other side of the law for the sum `t` of a row. `isAlways`: nothing decides whether it
+/// Finds the associated form of the sum `t` of a row. `isAlways`: no condition decides whether `t`
 /// is needed.
 std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows,
                                                                    bool isAlways) {
@@ -313,14 +314,14 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   isAlways &= !found.present;
   if (!findRange(found, rows) || !multiplyOut(found.body, false, j, found.terms))
     return std::nullopt;
-  // Of two axes that have one name the index of the sum is told apart.
+  // If both axes have the same name, the index of the sum is renamed in the text.
   auto textOf = [&](Expr e, int64_t row) {
     if (exprs.indexName(row) == exprs.indexName(j))
       e = exprs.renamed(e, {{j, exprs.index(exprs.freshIndex((exprs.indexName(j) + "2").str()))}});
     return shorten(exprs.strAsWritten(e));
   };
-  // In each product, a sum of products comes apart where what j knows does not know a row that the
-  // rest knows.
+  // In each product, split an inner sum if its right operand does not depend on a row that its left
+  // operand depends on.
   bool isProduct = false;
   for (SharedTerm &term : found.terms) {
     bool isApart = false;
@@ -332,14 +333,14 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
         if (!term.left->dependsOn(id) || term.right->dependsOn(id))
           continue;
         isApart |= !knowsRow(rules, term.term, j, id);
-        // Weights of indices and elements may come apart as they are written otherwise.
+        // Remark only on weights of indices and elements, which the user may be able to split.
         auto blocking = llvm::find_if(factors, [&, n = n, id = id](const FoldRules::Factor &other) {
           return other.base != factors[n].base && other.base->dependsOn(j) &&
                  other.base->dependsOn(id) && outermostReductions(other.base).empty() &&
                  !llvm::is_contained(term.weights, other.base);
         });
         if (!isApart && blocking != factors.end())
-          remarkOnRows(found, id, textOf(blocking->base, id) + " knows");
+          remarkOnRows(found, id, textOf(blocking->base, id) + " depends on both");
       }
       if (isApart)
         break;
@@ -348,7 +349,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       takeApart(term, found, std::nullopt);
     isProduct |= isApart;
   }
-  // What is summed up inside must not know the rows that it is to be shared by, ...
+  // The summand must not depend on the rows that share it, ...
   SmallVector<int64_t> shared;
   for (auto &[id, extent] : rows)
     if (t->dependsOn(id) && llvm::none_of(found.terms, [&](const SharedTerm &term) {
@@ -357,8 +358,8 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       shared.push_back(id);
   if (shared.empty())
     return std::nullopt;
-  // ... but for where its range ends or begins, and whether a part of that holds elements must be
-  // known without a pass.
+  // ... except through the bound of its range. Whether a part of the range has elements must be
+  // known without a pass over it.
   auto knows = [&](Expr part) {
     return llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); });
   };
@@ -374,7 +375,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
         if (knows(part) ||
             (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
           remarkOnRows(found, shared[0],
-                       "where " + textOf(found.present, shared[0]) + " holds depends on");
+                       "the condition " + textOf(found.present, shared[0]) + " depends on both");
     return std::nullopt;
   }
   for (SharedTerm &term : found.terms) {
@@ -386,8 +387,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
     if (term.inner)
       indices.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
     auto isInArrays = [&](Expr e) { return !e || readsInside(e, indices); };
-    // Conditions too: what guarded them, another condition or that there is an element, does not
-    // where they are asked for a whole part.
+    // Conditions must stay in bounds too: their guards do not apply when a whole part is computed.
     if (!llvm::all_of(ArrayRef<Expr>{term.term, term.scale, found.range, found.bound, found.ofRow},
                       isInArrays) ||
         !llvm::all_of(term.weights, isInArrays))
@@ -396,10 +396,9 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   return found;
 }
 
-/// The indices of a part: with x·y elements stored for it, and x + y multiply-adds for each index
-/// that rows sum up as it stands, half a part on average, x·y·w/L + (x + y)·L/2 is least at L =
-/// √(2·w·x·y/(x + y)). It is the same for all sums of a row, so that their last blocks are one
-/// fold.
+/// Chooses the length L of a part. A part stores x·y elements, and each row sums up half a part on
+/// average, at x + y multiply-adds per index. The cost x·y·w/L + (x + y)·L/2 is least at L =
+/// √(2·w·x·y/(x + y)). All sums of a row use one length, so that their last blocks form one fold.
 void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
   double best = 0;
   for (const Association &a : found) {
@@ -419,7 +418,7 @@ void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
 void Derivation::addCosts(const Association &a, const IndexExtents &extents,
                           AssociationCosts &costs) {
   SymExpr range = *SymExpr::parse(a.sum->extent);
-  // Of a range that ends with the row, the last block is summed up as it stands.
+  // If the range ends with the row, the row sums up its last block directly.
   SymExpr block(a.block / 2);
   costs.before = costs.before + countOver(a.sum->freeIndices, extents, range);
   if (a.bound)
@@ -444,7 +443,7 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents,
   }
 }
 
-/// ± scale · Σ over the axis of the left operand times `stored`.
+/// Returns Σ over the axis of the left operand times `stored`; `stored` if there is no inner sum.
 Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored,
                            Expr present) {
   Expr value = stored;
@@ -457,7 +456,7 @@ Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr st
   return value;
 }
 
-/// a ± b; ±b without a.
+/// Returns a ± b, or ±b without a.
 Expr Derivation::added(Expr a, const SharedTerm &term, Expr b) {
   if (!a)
     return term.isNegative ? exprs.op("arith.negf", {b}, b->type) : b;
@@ -474,7 +473,7 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
                                term.inner ? a.sum->rounds : TypeAttr(), exprs.boundName(a.sum));
     exprs.inheritName(a.sum, stored);
     exprs.inheritPlace(a.sum, stored);
-    // What stands in the term of another sum is stored as that is; this is in none.
+    // R7 stores only reductions inside other ones, and this sum is in none: store it here.
     if (!term.inner) {
       auto [loc, name] = placeAndName(a.sum);
       stored = normalise(stored);
@@ -489,7 +488,7 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
   }
   value = normalise(value);
   exprs.inheritPlace(a.sum, value);
-  // Over nothing the sum is 0 whatever the left operand is.
+  // Over an empty range the sum is 0, whatever the left operand is.
   Expr any = makeAny(a.sum->extent, a.j, a.range);
   if (Expr bounds = anyOf(any))
     any = bounds;
@@ -501,9 +500,9 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
                         a.sum->type);
 }
 
-/// What the operands of the outer contraction are rounded to: as a computed operand is, to the
-/// type of the other one. Sums over a whole range leave the range of f16 where their terms do
-/// not, and are kept as they are.
+/// Returns the type that operands of the outer contraction are rounded to: as for any computed
+/// operand, the type of the other operand. It is none for f16, since sums over a whole range may
+/// overflow f16 even if their terms do not.
 TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr sum) {
   if (!sum->rounds)
     return {};
@@ -513,8 +512,8 @@ TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr sum) {
   return rounds && !rounds.getValue().isF16() ? rounds : TypeAttr();
 }
 
-/// Finds the sums of a value that have another side, and those inside of its other reductions, over
-/// whose indices they are as they are over rows: of O_d / √(Σ_e O_e²) both.
+/// Finds the sums of a value that can be associated, and those inside its other reductions, whose
+/// indices then count as rows. For example, O_d / √(Σ_e O_e²) has both.
 void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways,
                                   llvm::DenseSet<Expr> &seen, SmallVectorImpl<Association> &found) {
   isAlways &= !hasConditions(value);
@@ -528,7 +527,7 @@ void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways,
       found.push_back(std::move(*association));
       continue;
     }
-    // What is stored for parts has all indices: not one of a range of any length more.
+    // Parts are stored for all indices around them, so ranges of unknown length are not entered.
     if (!knownExtent(t))
       continue;
     int64_t e = openings.indexFor(t);
@@ -539,7 +538,7 @@ void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways,
   }
 }
 
-/// The other sides in place of sums, at every depth.
+/// Replaces sums by their associated forms, at every depth.
 Expr Derivation::replaceSums(Expr value, llvm::DenseMap<Expr, Expr> &after) {
   return exprs.replace(value, [&](Expr e) -> Expr {
     if (Expr other = after.lookup(e))
@@ -566,7 +565,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   llvm::DenseSet<Expr> seen;
   findAssociations(value, rows, /*isAlways=*/true, seen, found);
   chooseBlocks(found);
-  // The columns of a product count once, whoever reads them.
+  // A product counts once, however many columns are read.
   llvm::DenseSet<Expr> counted;
   for (const Association &a : found)
     if (counted
@@ -580,7 +579,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   bool hasAxis = llvm::any_of(found, [&](const Association &a) { return a.sum->dependsOn(last); });
   for (const Association &a : found) {
     Expr sum = associated(nests, a, a.rows);
-    // Beside a product of matrices, what rows have for all of its columns is found before.
+    // Next to a product of matrices, a value that all columns of a row share is stored in advance.
     if (hasAxis && a.rows.size() == rows.size() && !a.sum->dependsOn(last) && !a.bound) {
       auto [loc, name] = placeAndName(a.sum);
       sum = store(nests, sum, indicesOf(sum, rows, last), sum->type, name + "_rows", loc,
@@ -593,7 +592,8 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   return replaceSums(value, after);
 }
 
-/// Whether a range that bounds of an index restrict holds an element, without a pass over it.
+/// Returns whether a range that bounds restrict has an element, without a pass over it; null if `e`
+/// is no such test.
 Expr Derivation::anyOf(Expr e) {
   if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ ||
       e->operands[0] != exprs.boolean(true) || !e->getPresent())

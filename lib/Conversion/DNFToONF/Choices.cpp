@@ -1,12 +1,12 @@
-//===- Choices.cpp - reductions that a choice excludes ---------------------===//
+//===- Choices.cpp - reductions in unselected operands ---------------------===//
 //
-// select(c, a, b) needs only the operand that it picks. A reduction in the other
-// one would become a fold of the row all the same, and may read outside of its
-// arrays there. Where that is not excluded its range is restricted to c (or not c):
+// select(c, a, b) needs only the operand that it picks. A reduction in the other operand would
+// still become a fold of the row, and might read out of bounds there. Unless all its reads are in
+// bounds, its range is restricted to c (or not c):
 //
 //   select(c, ⊕{ j : p } F, b) = select(c, ⊕{ j : p ∧ c } F, b).
 //
-// So it is with an output that is present where c holds.
+// The same holds for an output that is present where c holds.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -62,8 +62,8 @@ private:
     return exprs.op("arith.xori", {e, exprs.boolean(true)}, e->type);
   }
 
-  /// When operand k of the operation is needed, by the first operand as it is after
-  /// the restriction: what chooses may itself read outside. Null for always.
+  /// Returns the condition under which operand k of an operation is needed; null for always. It is
+  /// built from the restricted first operand, because that may itself read out of bounds.
   Expr choiceOf(Expr e, unsigned k, ArrayRef<Expr> before) {
     if (e->kind != ExprKind::Op || k == 0)
       return nullptr;
@@ -81,8 +81,8 @@ private:
     extents[j] = e->extent;
     auto [body, present] = exprs.open(e, j);
     Expr newPresent = present ? restrict(present, condition) : nullptr;
-    // A result inside that does not depend on j is a fold of the row as well; it is
-    // needed where the parts of the range hold that do not depend on j.
+    // A reduction in the body that does not depend on j is a fold of the row as well. It is needed
+    // where the conjuncts of the range that do not depend on j hold.
     Expr newBody = restrict(body, both(condition, partOfRow(newPresent, j)));
     if (condition && (mayFault(body) || (present && mayFault(present))))
       newPresent = both(without(condition, newPresent), newPresent);
@@ -92,7 +92,7 @@ private:
                         e->function);
   }
 
-  /// The conjuncts of a condition that do not depend on j, or null.
+  /// Returns the conjuncts of a condition that do not depend on j, or null.
   Expr partOfRow(Expr condition, int64_t j) {
     if (!condition || !condition->dependsOn(j))
       return condition;
@@ -101,7 +101,7 @@ private:
     return both(partOfRow(condition->operands[0], j), partOfRow(condition->operands[1], j));
   }
 
-  /// The conjuncts of a condition that are none of another's, or null.
+  /// Returns the conjuncts of a condition that are not conjuncts of another one, or null.
   Expr without(Expr condition, Expr other) {
     if (!other || condition == other)
       return other ? nullptr : condition;
@@ -113,7 +113,7 @@ private:
     return rest ? without(rest, other->operands[1]) : nullptr;
   }
 
-  /// Whether an element is read that is not known to be inside its array.
+  /// Returns whether a read is not known to be in bounds, or an operation not known to be defined.
   bool mayFault(Expr e) {
     auto [it, inserted] = faults.try_emplace(e, false);
     if (!inserted)

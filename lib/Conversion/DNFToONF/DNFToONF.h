@@ -1,7 +1,7 @@
 //===- DNFToONF.h - derivation of folds and addresses -----------*- C++ -*-===//
 //
-// Rewrites a dnf.kernel to an onf.kernel: reductions become folds in as few
-// passes as the rules R0–R3, R5 and R6 allow, ψ becomes base + Σ stride·index.
+// Rewrites a dnf.kernel to an onf.kernel. Reductions become folds in as few passes as the rules R0
+// to R7 allow, and ψ becomes base + Σ stride·index.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_DNFTOONF_DNFTOONF_H
@@ -16,11 +16,10 @@ namespace moa {
 
 class FoldObserver;
 
-/// `convert-dnf-to-onf`; lib/Conversion/Passes.td describes it.
-/// `disabledRules` (of R0, R1, R2, R3, R5, R6) are not applied, for tests; the result
-/// is then right but takes more passes. A remark names the subterm that keeps
-/// a reduction from sharing a pass. The `observer`, if any, hears of every step
-/// (Observer.h).
+/// Creates `convert-dnf-to-onf`; lib/Conversion/Passes.td describes it. `disabledRules` (R0 to R7)
+/// are not applied, for tests; the result is then still right but takes more passes. A remark names
+/// the subterm that keeps a reduction from sharing a pass. The `observer`, if any, is notified of
+/// every step.
 std::unique_ptr<mlir::Pass> createConvertDNFToONFPass(std::vector<std::string> disabledRules = {},
                                                       FoldObserver *observer = nullptr);
 

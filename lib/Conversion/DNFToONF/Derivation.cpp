@@ -14,8 +14,9 @@ static std::optional<int64_t> constantExtent(StringRef text) {
   return expr ? expr->getConstant() : std::nullopt;
 }
 
-/// A row may carry a state per element of an axis if the axis is short and its
-/// length is known: the states of a tile of rows must stay in fast memory.
+/// Returns whether a row may carry one accumulator per index of an axis of this extent. The axis
+/// must be short and of known length, because the accumulators of a tile of rows must stay in fast
+/// memory.
 static bool isCarriable(StringRef extent) {
   constexpr int64_t longest = 1024;
   auto n = constantExtent(extent);
@@ -46,11 +47,10 @@ Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {
 // R0
 //===----------------------------------------------------------------------===//
 
-/// R0: ⊕_j (a ± b)·ξ = ⊕_j a·ξ ± ⊕_j b·ξ, when both a and b read results of
-/// earlier reductions over the same range: together they have no common
-/// repair, apart each may have its own. A computed operand of a contraction is
-/// rounded once; that operand was the sum, and rounding its parts would round
-/// twice and lose what they cancel, so the parts are not rounded at all.
+/// R0: ⊕_j (a ± b)·ξ = ⊕_j a·ξ ± ⊕_j b·ξ, if a and b both read results of earlier reductions over
+/// the same range. Together they have no common correction factor; apart, each may have one. A
+/// computed operand of a contraction is rounded once. Rounding a and b separately would round twice
+/// and lose the digits that cancel, so the parts are not rounded at all.
 Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R0"))
     return nullptr;
@@ -87,8 +87,8 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   return nullptr;
 }
 
-/// R6, where it costs no work for each element of a further axis: the sums that it
-/// makes depend on no index but those of the results that the sum reads.
+/// Applies R6 if every free index of the body is `j` or an index of a result that the body reads.
+/// The sums that R6 makes then add no work per element of another axis.
 Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R6") || present || e->rounds)
     return nullptr;
@@ -109,9 +109,8 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
   return value;
 }
 
-/// ⊕ over { j : p ∧ q } of F = ⊕ over { j : p } of (q ? F : identity), for the
-/// conditions q that read results over the same range: the range is then one
-/// that F may share with them.
+/// ⊕ over { j : p ∧ q } F = ⊕ over { j : p } (q ? F : identity), for conditions q that read results
+/// over the same range. The reduction can then share the range p with these results.
 std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, Expr present) {
   Expr range = nullptr, inner = nullptr;
   auto both = [&](Expr a, Expr b) { return a ? exprs.op("arith.andi", {a, b}, b->type) : b; };
@@ -134,8 +133,9 @@ std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, 
   return {exprs.op("arith.select", {inner, body, identity}, e->type), range};
 }
 
-/// The same for conditions that the results do not have which F reads and from which it
-/// separates, so that their pass can be shared.
+/// Moves the conditions that the results read by F lack into the term, if F separates from these
+/// results (R3). The reduction can then share their pass. For example, masked weights may be
+/// normalised over more keys than the mask admits.
 std::pair<Expr, Expr> Derivation::shareRange(Expr e, int64_t j, Expr body, Expr present) {
   StateSet results;
   std::optional<Expr> range;
@@ -221,10 +221,10 @@ Expr Derivation::normalise(Expr e) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// The last axis of an output is carried inside the row if some reduction does
-/// not depend on it (then it is shared by the axis), or if a sum is a product
-/// of factors with and without it (then the factors without are shared). Else
-/// it is the last of the other axes that some reduction does not depend on.
+/// Returns the axis to carry inside the row. The last axis is carried if some reduction does not
+/// depend on it. It is also carried if it is short and a sum is a product of factors with and
+/// without it, since the factors without it are then shared. Otherwise the last of the other axes
+/// that some reduction does not depend on is carried, if any.
 std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
                                                 const AxisList &domain) {
   if (indices.size() < 2)
@@ -232,8 +232,8 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
   size_t axis = indices.size() - 1;
   int64_t last = indices.back();
   SmallVector<Expr> reductions = outermostReductions(value);
-  // Whether a range is empty costs nothing beside a reduction over it: an axis that only this
-  // does not depend on shares no work.
+  // An emptiness test costs nothing next to a reduction. An axis shares no work if only such a test
+  // is independent of it.
   llvm::erase_if(reductions, [](Expr reduce) {
     return reduce->monoid == Monoid::or_ && reduce->operands[0]->kind == ExprKind::Const;
   });
@@ -260,15 +260,15 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
   return std::nullopt;
 }
 
-/// The free index of an axis of the rows, one per position, so that outputs of one nest share
-/// rows.
+/// Returns the free index of a row axis. There is one per position, so that outputs of one nest
+/// share rows.
 int64_t Derivation::rowIndex(size_t axis, StringRef name) {
   while (rowIds.size() <= axis)
     rowIds.push_back(exprs.freshIndex(name));
   return rowIds[axis];
 }
 
-/// Adds an output, whose value is over the row indices of `domain`, to the nest of its rows.
+/// Adds an output, whose value is given at the row indices of `domain`, to the nest of its rows.
 void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
                            bool carries) {
   size_t rank = domain.size();
@@ -277,7 +277,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
   if (carries)
     axis = chooseCarried(output.value, ids, domain);
   if (axis) {
-    // The rows of a nest have the first indices, whatever axes they are.
+    // Row indices are numbered by position: the axes after the carried one move up by one.
     llvm::DenseMap<int64_t, Expr> moved;
     output.carried = *axis + 1 == rank ? ids.back() : exprs.freshIndex(exprs.indexName(ids[*axis]));
     output.carriedAxis = *axis;
@@ -295,7 +295,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
     plan.extents.push_back(domain[k].extent);
     plan.names.push_back(domain[k].name);
   }
-  // What a temporary is loaded from may be a temporary itself: its nest stays where it is.
+  // A temporary may be computed from other temporaries, so each keeps a nest of its own.
   auto same = plan.storesTemporary ? nests.end() : llvm::find_if(nests, [&](const NestPlan &nest) {
     return !nest.storesTemporary && nest.extents == plan.extents;
   });
@@ -303,7 +303,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
     same = nests.insert(nests.end(), std::move(plan));
   if (output.carried) {
     const std::string &extent = domain[*axis].extent;
-    // Carried axes of one nest that differ in extent are different indices.
+    // Carried axes of one nest that differ in extent get different indices.
     int64_t id = *output.carried;
     if (same->carriedExtents.count(id) && same->carriedExtents[id] != extent) {
       int64_t fresh = exprs.freshIndex(exprs.indexName(id));
@@ -315,7 +315,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
   same->outputs.push_back(std::move(output));
 }
 
-/// The value of an output at the row indices, in normal form, 0 where it is absent.
+/// Returns the normalised value of an output at the row indices, 0 where it is absent.
 Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op,
                          const AxisList &domain) {
   SmallVector<Expr> indices;
@@ -340,7 +340,7 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
   if (!present)
     value = storeProducts(nests, value, rows);
   value = normalise(value);
-  // A reduction without a let of its own is named after the output.
+  // A reduction without a let of its own takes the name of the output.
   StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
   for (Expr reduce : outermostReductions(value))
     if (reduce->monoid != Monoid::or_)
@@ -352,8 +352,8 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
   return exprs.op("arith.select", {normalise(present), value, zero}, value->type);
 }
 
-/// Whether an output compares floats of which one is computed from an extreme of floats. What is
-/// asked has expressions of its own: those of a derivation are ordered by when they are made.
+/// Returns whether an output compares floats that are computed from a maximum or minimum of floats.
+/// Uses its own ExprContext, because a derivation orders expressions by their creation.
 static bool readsComparedExtreme(dnf::OutputOp op) {
   ExprContext exprs(op.getContext());
   ExprImporter importer(exprs, op->getParentOfType<dnf::KernelOp>());
@@ -399,7 +399,8 @@ std::vector<NestPlan> Derivation::run() {
     value = storeSums(nests, value, rows);
     addOutput(nests, {op.getResult(), value, std::nullopt, 0, op.getLoc()}, domain);
   }
-  // A nest may store outputs of which a later one reads what an earlier one does not.
+  // Nests of temporaries come first: an output that joined an earlier nest may read later
+  // temporaries.
   std::stable_partition(nests.begin(), nests.end(),
                         [](const NestPlan &nest) { return nest.storesTemporary; });
   joinNests(nests);
@@ -440,8 +441,8 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
   nest.accs.push_back(std::move(acc));
 }
 
-/// Whether conditions on an index decide what is needed of the terms of a reduction over it, at any
-/// depth.
+/// Returns whether a condition on `index`, at any depth, decides which terms of a reduction over it
+/// are needed.
 static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
   bool found = present && present->dependsOn(index);
   walk(term, [&](Expr e) {
@@ -454,10 +455,10 @@ static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
   return found;
 }
 
-/// Whether the row may have a reduction inside of another one as a state that carries the axis of
-/// the latter, which computes it at all indices. The terms of the latter need it at each index, or
-/// every element that it reads is one of its array. For example, in Σ over { e < 8 : e < N } of
-/// (Σ_j A_j·B_je)² with B of N columns neither holds.
+/// Returns whether the row may keep `sum`, a reduction inside `t`, as a state that carries the axis
+/// of `t`. The row then computes it at all indices of the axis. Either the terms of `t` must need
+/// it at each index, or all its reads must be in bounds. For example, in Σ over { e < 8 : e < N }
+/// of (Σ_j A_j·B_je)² with B of N columns neither holds.
 static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan &nest, Expr t,
                      int64_t axis, Expr sum) {
   auto [term, present] = exprs.open(t, axis);
@@ -470,9 +471,8 @@ static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan 
   return derivation.readsInside(sum, indices);
 }
 
-/// Every reduction that depends on row indices alone, or on one carriable index
-/// besides, is a state of some fold of the row; others are computed where they
-/// are used.
+/// Returns the reductions that are states of folds of the row: those that depend on row indices
+/// alone, or also on one carriable index. Other reductions are computed where they are used.
 SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
   SmallVector<Expr> found;
   auto visit = [&](Expr node) {
@@ -485,7 +485,7 @@ SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
       auto it = nest.carriedExtents.find(id);
       if (it == nest.carriedExtents.end() || !isCarriable(it->second))
         return;
-      // A fold's guard is one for all elements of the axis.
+      // The guard of a fold is the same for all elements of the axis.
       if (node->getPresent() && node->getPresent()->dependsOn(id))
         return;
       ++carried;
@@ -512,8 +512,9 @@ SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
   return found;
 }
 
-/// An axis of a reduction of the row, over whose indices sums inside share factors: the row has
-/// their states, and then reads them, as of Σ_e (Σ_j A_j·B_je)².
+/// Carries the axis of a reduction of the row whose inner sums share work over its indices. The row
+/// keeps the inner sums as states, which the reduction then reads. For example, in Σ_e (Σ_j
+/// A_j·B_je)² the row carries e.
 void Derivation::carryInside(NestPlan &nest) {
   for (Expr t : rowReductions(nest)) {
     auto hasExtent = [&](auto &axis) { return axis.second == t->extent; };
@@ -527,7 +528,8 @@ void Derivation::carryInside(NestPlan &nest) {
           (sum->getPresent() && sum->getPresent()->dependsOn(e)) ||
           !mayCarry(exprs, *this, nest, t, e, sum))
         return false;
-      // What would be computed again for each e: a reduction that is no state of the row.
+      // The shared work is a reduction that depends on j, and so is no state of the row, but not on
+      // e.
       int64_t j = exprs.freshIndex(exprs.boundName(sum));
       return llvm::any_of(rules.factors(exprs.open(sum, j).first),
                           [&](const FoldRules::Factor &factor) {
@@ -545,7 +547,7 @@ void Derivation::carryInside(NestPlan &nest) {
 
 void Derivation::collectReductions(NestPlan &nest) {
   SmallVector<Expr> found = rowReductions(nest);
-  // A fold over a carried axis that reads a state of the axis has the same index.
+  // A fold over a carried axis that reads a state of this axis uses the same index.
   for (auto &[id, extent] : nest.carriedExtents) {
     bool isFree = true, reads = false;
     for (Expr reduce : found) {
@@ -562,7 +564,7 @@ void Derivation::collectReductions(NestPlan &nest) {
     addReduction(nest, reduce);
 }
 
-/// Where a state was written, and what it is called there.
+/// Returns the place where a state was written, and its name there.
 std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
   auto found = exprs.places.find(acc.reduce);
   Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
@@ -582,7 +584,8 @@ void Derivation::remark(const AccPlan &acc) {
         << "'" << exprs.writtenText(earlier) << "' is computed here";
 }
 
-/// Two passes over one extent that could run at once but for where their terms are.
+/// Remarks that two passes over one extent stay apart only because of the conditions of their
+/// terms.
 void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
   auto rangeOf = [&](const AccPlan &a) {
     return a.present ? "where " + shorten(exprs.strAsWritten(a.present))
@@ -594,8 +597,8 @@ void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
                     << placeOf(other).second << "' " << rangeOf(other);
 }
 
-/// The first pass in which `acc` can run: after everything it reads, or
-/// together with what it reads where R2 pairs them and R3 repairs.
+/// Assigns the first pass in which `acc` can run: after everything it reads, or together with it if
+/// R2 pairs the reductions and R3 rescales `acc`.
 void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   auto planOf = [&](Expr reduce) -> AccPlan & {
     return **llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
@@ -606,7 +609,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   unsigned pass = 0;
   for (Expr dep : acc.deps) {
     AccPlan &other = planOf(dep);
-    // What the state leaves out joins it behind the fold.
+    // Terms that the state leaves out join it only after the fold.
     bool mayShare =
         enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
     pass = std::max(pass, other.pass + (mayShare ? 0 : 1));
@@ -640,8 +643,8 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   acc.pass = pass + 1;
 }
 
-/// R3 for a sum of powers of differences. The sums that the repair adds are states beside it,
-/// which this one comes after.
+/// Applies R3 to a sum of powers of differences. The sums that the repair adds become states of the
+/// same fold, before `acc`.
 bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
   if (!enabled("R3"))
     return false;
@@ -670,7 +673,7 @@ bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
   return true;
 }
 
-/// Whether `acc` comes before `other` among the states.
+/// Returns whether `acc` precedes `other` among the states.
 bool Derivation::isAssigned(const NestPlan &nest, const AccPlan &acc, const AccPlan &other) {
   for (auto &plan : nest.accs)
     if (plan.get() == &acc || plan.get() == &other)
@@ -678,8 +681,8 @@ bool Derivation::isAssigned(const NestPlan &nest, const AccPlan &acc, const AccP
   return false;
 }
 
-/// Brings the sums that the repair of state k adds in front of it. Returns whether some were not
-/// there.
+/// Places the sums that the repair of state k adds before state k. Returns whether the order
+/// changed.
 bool Derivation::addOthers(NestPlan &nest, size_t k) {
   bool moved = false;
   AccPlan &acc = *nest.accs[k];
@@ -696,8 +699,8 @@ bool Derivation::addOthers(NestPlan &nest, size_t k) {
   return moved;
 }
 
-/// R2 for states that could run earlier than others over their range: a pass whose
-/// results nothing needs before a later pass over the same range joins it.
+/// R2: moves a pass to the next later pass over the same range, if nothing up to that pass needs
+/// its results.
 void Derivation::delayStates(NestPlan &nest) {
   auto isSameRange = [](const AccPlan &a, const AccPlan &b) {
     return a.reduce->extent == b.reduce->extent && a.present == b.present;
@@ -760,7 +763,7 @@ void Derivation::planFolds(NestPlan &nest) {
       if (any->kind == ExprKind::Reduce && members.insert(any).second)
         addReduction(nest, any);
     }
-    // R3 of an extreme: beside the state the 0 of terms that it leaves out.
+    // R3 for an extreme: a second state collects the 0 of each term that the state leaves out.
     if (!acc.repair.leftOut.empty()) {
       Expr left = makeLeftOut(acc, nest.foldIndex[acc.reduce->extent]);
       if (!quiet)

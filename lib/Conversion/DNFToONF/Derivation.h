@@ -16,7 +16,7 @@ struct Temporary {
   ArrayType type;
   Expr value;  // at the row indices
   Expr source; // the same before anything in it is stored
-  Expr loaded; // the same with loads of what is stored in it, before its range is split
+  Expr loaded; // `source` with loads of stored values, before its range is split
 };
 
 /// The axes of a domain: the user's names of the indices and their extents.
@@ -27,20 +27,19 @@ using AxisList = llvm::SmallVector<Axis>;
 /// Free indices and their extents, from the outermost in.
 using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 
-/// Whether one count is less than another where sizes that are not known are 4,096.
+/// Returns whether one count is less than another, with unknown sizes taken as 4,096.
 bool isLess(const SymExpr &x, const SymExpr &y);
 bool isFloatSum(Expr e);
-/// The extent of a reduction's range, if it is a number.
+/// Returns the extent of a reduction's range, if it is a number.
 std::optional<int64_t> knownExtent(Expr reduce);
-/// The indices of `all` that a value depends on, in the order of its array: the rows but for
-/// the last axis of the result, what it is inside of, and that axis.
+/// Returns the indices of `all` that a value depends on, in the order of the axes of its array. The
+/// index `last`, the last axis of the result, comes last.
 IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last);
-/// Whether selections decide what is needed of a value, outside of reductions.
+/// Returns whether selections outside of reductions decide which operands of a value are needed.
 bool hasConditions(Expr value);
 
-/// One output of a nest: its value at the row indices and, if it has one, the
-/// axis that is carried inside the row and its index. Temporaries are numbered behind the
-/// kernel's results.
+/// One output of a nest: its value at the row indices and, if any, the axis that is carried inside
+/// the row, with its index. Temporaries are numbered after the kernel's results.
 struct OutputPlan {
   uint64_t result;
   Expr value;
@@ -49,7 +48,7 @@ struct OutputPlan {
   mlir::Location loc;
 };
 
-/// One state of a fold.
+/// One state of a fold: an accumulator.
 struct AccPlan {
   Expr reduce;
   std::string name;
@@ -57,7 +56,7 @@ struct AccPlan {
   std::optional<int64_t> carried;
   unsigned pass = 0;
   llvm::SmallVector<Expr> deps; // reductions of the row that body or present read
-  StateSet states;              // those of them in the same fold
+  StateSet states;              // those in the same fold
   Repair repair;
 };
 
@@ -70,7 +69,7 @@ struct FoldPlan {
   llvm::SmallVector<AccPlan *> accs;
 };
 
-/// A nest over rows and what each row computes.
+/// A nest over rows, and the values that each row computes.
 struct NestPlan {
   NestPlan() = default;
   NestPlan(NestPlan &&) = default;
@@ -80,11 +79,11 @@ struct NestPlan {
   llvm::SmallVector<OutputPlan> outputs;
   std::vector<std::unique_ptr<AccPlan>> accs;
   std::vector<FoldPlan> folds;
-  /// The free index that stands for the index of every fold over an extent.
+  /// The free index of every fold over an extent.
   std::map<std::string, int64_t> foldIndex;
   /// Extents of carried indices.
   std::map<int64_t, std::string> carriedExtents;
-  /// Those that no output has: reductions over them read states that carry them.
+  /// Carried indices that no output has: reductions over them read states that carry them.
   llvm::SmallVector<int64_t> innerAxes;
   /// Temporaries are stored in nests of their own.
   bool storesTemporary = false;
@@ -102,13 +101,12 @@ public:
   std::vector<NestPlan> run();
   llvm::ArrayRef<Temporary> getTemporaries() const { return temporaries; }
   FoldRules &getRules() { return rules; }
-  /// Whether 0 ≤ j < extent with `present` at `index` holds an element.
+  /// Returns the condition that 0 ≤ j < extent with `present` at `index` has an element.
   Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
-  /// ⊕ of the terms that the state of `acc` leaves out, 0 each: Repair::leftOut.
+  /// Returns ⊕ of the terms, each of them 0, that the state of `acc` leaves out (Repair::leftOut).
   Expr makeLeftOut(const AccPlan &acc, int64_t index);
-  /// Whether every element of a parameter that `e` reads is one of its array for all values of
-  /// these indices. What was proved of an index under a condition may not hold where an array is
-  /// computed as a whole.
+  /// Returns whether every read in `e` is in bounds for all values of these indices. A bound that
+  /// is proved under a condition may not hold if an array is computed as a whole.
   bool readsInside(Expr e, IndexExtents indices);
 
 private:
@@ -130,43 +128,42 @@ private:
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
                                       const AxisList &domain);
   int64_t rowIndex(size_t axis, llvm::StringRef name);
-  /// `carries`: an axis may be carried inside of the row.
+  /// `carries`: an axis may be carried inside the row.
   void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
                  bool carries = true);
   Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op,
                const AxisList &domain);
-  /// A product of Σ_j of which rows share what knows j: ± scale · Σ_e left · (Σ_j term).
+  /// A product in Σ_j in which rows share the factors that depend on j: ± scale · Σ_e left · (Σ_j
+  /// term).
   struct SharedTerm {
     Expr body = nullptr; // the product at j
     bool isNegative = false;
-    Expr inner =
-        nullptr; // Σ_e left · right, a factor of it; null where rows know nothing but `scale`
-    unsigned factor = 0;                  // its number in the body
-    int64_t axis = 0;                     // e
+    Expr inner = nullptr; // Σ_e left · right, a factor of it; null if rows have only `scale`
+    unsigned factor = 0;  // its number in the body
+    int64_t axis = 0;     // e
     Expr left = nullptr, right = nullptr; // at the axis
     Expr term = nullptr;                  // right · …, at j and the axis
-    Expr scale = nullptr;                 // what knows no j; null: 1
-    llvm::SmallVector<Expr, 1> weights;   // of the distance from j to the last index, at both
+    Expr scale = nullptr;                 // free of j; null: 1
+    llvm::SmallVector<Expr, 1> weights;   // of the distance from j to the last index
   };
-  /// A sum over j of such products, over a range that is the same for several rows, but for the
-  /// index where it ends, or where it begins.
+  /// A sum over j of such products. Rows share its range, except for the index where it ends or
+  /// begins.
   struct Association {
     Expr sum = nullptr;
     int64_t j = 0;
     Expr body = nullptr, present = nullptr; // of the sum, at j
     llvm::SmallVector<SharedTerm, 0> terms;
     Expr range = nullptr; // the condition on j that rows share
-    Expr ofRow = nullptr; // a condition that knows no j
+    Expr ofRow = nullptr; // a condition that is free of j
     Expr bound = nullptr; // the last index, or the first one, which grows with `row`
-    bool isFirst = false; // the latter
+    bool isFirst = false; // `bound` is the first index
     llvm::SmallVector<Expr, 2>
-        ends; // the bounds that `bound` is the least of and that grow with the row
+        ends; // the bounds that grow with the row and whose minimum is `bound`
     int64_t row = 0;
-    int64_t block = 0; // indices of a part of such a range
-    IndexExtents
-        rows; // that it has elements of, the axes of the result and of reductions around it
+    int64_t block = 0; // indices per part
+    IndexExtents rows; // axes of the result and of surrounding reductions
   };
-  /// Multiply-adds of the two sides of the law of association; scores that sums share count once.
+  /// Multiply-adds of both sides of the associative law. Scores that several sums share count once.
   struct AssociationCosts {
     SymExpr before, after;
     llvm::DenseSet<Expr> scores;
@@ -211,13 +208,13 @@ private:
                 mlir::Type type, llvm::StringRef name, mlir::Location loc);
   void storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
                    std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after);
-  /// A reduction over the k up to a bound or, where it descends, from the bound on.
+  /// A reduction over the k up to a bound or, if it descends, from the bound on.
   struct Scan {
     int64_t k = 0;
     bool descends = false;
     Expr bound = nullptr;
     Expr term = nullptr, present = nullptr,
-         others = nullptr; // the term, all conditions and those besides, at k
+         others = nullptr; // the term, all conditions, and those other than the bound, at k
   };
   std::optional<Scan> findScan(Expr e, const IndexExtents &all);
   Expr storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all);
@@ -251,7 +248,7 @@ private:
                       int64_t axis, llvm::ArrayRef<Expr> states);
   Expr takeSumIn(Expr t);
   void separateReductions(NestPlan &nest);
-  /// Another form of a sum that is a state of a row, whose term at `j` is `body`.
+  /// Another form of a sum that is a state of a row and whose term at `j` is `body`.
   struct Form {
     Expr sum;
     int64_t j;
@@ -287,42 +284,39 @@ private:
   InsideReads reads;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;
-  bool comparesExtremes =
-      false; // of floats, anywhere in the kernel: their bits are to be those of an element
+  bool comparesExtremes = false; // of floats, in the kernel: their bits must be those of an element
   llvm::SmallVector<int64_t> rowIds;
   llvm::SmallVector<Temporary> temporaries;
-  /// Reductions, how often they are computed again and whether nothing decides if they are needed,
-  /// and the same with temporaries in them.
+  /// Results of storeInside(), by reduction, number of recomputations, whether it is always needed,
+  /// and whether R5 may exchange it.
   std::map<std::tuple<Expr, double, bool, bool>, Expr> withStored;
-  /// The index of the sum in which the sum that is visited next is a factor, if R5 may exchange
-  /// them.
+  /// Index of the sum that has the next visited sum as a factor, if R5 may exchange them.
   std::optional<int64_t> exchangedWith;
-  llvm::DenseMap<Expr, Expr> withProducts; // the same of storeProducts()
-  llvm::DenseMap<Expr, double> work;       // of workOf()
-  llvm::DenseSet<Expr> runningValues;      // of storeScan(), at the row indices
-  llvm::DenseMap<Expr, Expr>
-      columns; // sums that are stored for the rows of a value, and their elements
-  /// Sums of which a remark says that rows do not share them.
+  llvm::DenseMap<Expr, Expr> withProducts; // results of storeProducts()
+  llvm::DenseMap<Expr, double> work;       // results of workOf()
+  llvm::DenseSet<Expr> runningValues;      // scans of storeScan(), at the row indices
+  llvm::DenseMap<Expr, Expr> columns; // sums stored for the rows of a value, and their elements
+  /// Sums with a remark that rows do not share them.
   llvm::DenseSet<Expr> remarked;
-  /// Axes of the result at hand whose extents are not known.
+  /// Number of axes of the current result whose extents are unknown.
   size_t unknownOfResult = 0;
-  bool quiet = false; // a plan that is only tried remarks nothing
+  bool quiet = false; // no remarks while a plan is only tried
   llvm::DenseMap<Expr, Expr> normalised;
 };
 
-/// R6: the sum of `body` at index `j` over a range without conditions, as a sum of
-/// products of sums that read no result over the range and of what reads none of
-/// its indices; null where `body` does not separate, or needs no expansion.
+/// R6: returns the sum of `body` at index `j`, over a range without conditions, as a sum of
+/// products. Their factors are sums that read no result over the range, and values free of `j`.
+/// Returns null if `body` does not separate or needs no expansion.
 Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body);
 
-/// Restricts the ranges of reductions in operands of selections that may not be
-/// picked, where their terms may read outside of an array. `extents` are those of
-/// the free indices of `e`, which is needed where `present` holds (null: always).
+/// Restricts the ranges of reductions in operands of selections that may not be picked, if their
+/// terms may read out of bounds. `extents` are those of the free indices of `e`, and `e` is needed
+/// where `present` holds (null: always).
 Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
                      const std::map<int64_t, std::string> &extents, Expr e, Expr present = nullptr);
 
-/// Writes the plans down as an onf.kernel before `kernel`; null, and an error, where a nest
-/// takes more operations than lib/Conversion/Limits.h allows with `most`.
+/// Emits the plans as an onf.kernel before `kernel`. Returns null, with an error, if a nest takes
+/// more operations than lib/Conversion/Limits.h allows with `most`.
 onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
                       dnf::KernelOp kernel, std::vector<NestPlan> &nests, size_t most);
 

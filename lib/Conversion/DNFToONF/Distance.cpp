@@ -7,8 +7,8 @@ using namespace moa;
 
 static bool isExponential(Expr e) { return e->isOp("math.exp") || e->isOp("math.exp2"); }
 
-/// The index expression that a float is, exactly but for its rounding; null for others. Integers of
-/// few bits wrap around.
+/// Returns the index expression that a float is converted from, exact up to rounding; null for
+/// others. Narrow integers are excluded, because they wrap around.
 static Expr castIndex(Expr e) {
   if (!e->isOp("arith.sitofp"))
     return nullptr;
@@ -18,7 +18,7 @@ static Expr castIndex(Expr e) {
   return from->isOp("arith.index_cast") ? from->operands[0] : from;
 }
 
-/// |x| for a maximum of x and −x.
+/// Returns x for |x|, written as the maximum of x and −x; null for others.
 static Expr magnitudeOf(Expr e) {
   if (!e->isOp("arith.maxsi"))
     return nullptr;
@@ -29,7 +29,7 @@ static Expr magnitudeOf(Expr e) {
   return rest && rest->isZero() ? e->operands[0] : nullptr;
 }
 
-/// How often j is in an index expression, or in the one that it is the magnitude of.
+/// Returns the coefficient of j in an index expression.
 static int64_t timesIndex(ExprContext &exprs, Expr e, int64_t j) {
   LinearForm form;
   form.add(e, SymExpr(1));
@@ -44,9 +44,9 @@ public:
   Exponent(ExprContext &exprs, int64_t row, int64_t j, Expr last)
       : exprs(exprs), row(row), j(j), last(last) {}
 
-  /// Whether all terms that know j are multiples of the distance.
+  /// Returns whether all terms that depend on j are multiples of the distance.
   bool read(Expr e) { return visit(e, nullptr, SymExpr(1)) && areDistances(); }
-  /// Whether it is a whole number.
+  /// Returns whether the exponent is an integer.
   bool isWhole() const {
     return !hasOthers && groups.size() <= 1 && (groups.empty() || !groups.front().first);
   }
@@ -56,15 +56,16 @@ private:
   bool visit(Expr e, Expr factor, const SymExpr &sign);
   bool addIndex(Expr index, Expr factor, const SymExpr &sign);
   bool areDistances() const;
-  /// What a linear form has beside −k·(x − j), k times j being in it; null where that is no number.
+  /// Returns the rest of a linear form without −k·(x − j), where k is its coefficient of j; null if
+  /// the rest is no number.
   std::optional<int64_t> beside(LinearForm form) const;
 
   ExprContext &exprs;
   int64_t row, j;
   Expr last;
-  /// Index expressions by what they are multiplied with (null: 1).
+  /// Index expressions by their factor (null: 1).
   llvm::MapVector<Expr, LinearForm> groups;
-  bool hasOthers = false; // that know neither index
+  bool hasOthers = false; // terms that depend on neither index
 };
 
 } // namespace
@@ -78,8 +79,8 @@ std::optional<int64_t> Exponent::beside(LinearForm form) const {
   return rest ? rest->getConstant() : std::nullopt;
 }
 
-/// Adds `sign` · factor · index. A magnitude is its operand, or that with its sign changed, where j
-/// ≤ x tells it.
+/// Adds `sign` · factor · index. A magnitude is its operand or the negated operand, if j ≤ x fixes
+/// the sign.
 bool Exponent::addIndex(Expr index, Expr factor, const SymExpr &sign) {
   SymExpr times = sign;
   Expr inside = magnitudeOf(index);
@@ -115,7 +116,7 @@ bool Exponent::visit(Expr e, Expr factor, const SymExpr &sign) {
     Expr one = factor ? factor : exprs.floatConstant(1, e->type);
     return visit(e->operands[k], exprs.op(*e->op, e->attributes, {one, other}, e->type), sign);
   }
-  // What depends on the row alone may leave the range where the whole exponent does not.
+  // A term of the row alone may leave the range of the type although the whole exponent does not.
   hasOthers = true;
   return isFree(e);
 }
@@ -137,7 +138,7 @@ bool Exponent::areDistances() const {
     isAny |= *rest != 0;
     ++known;
   }
-  // Terms of different signs may cancel, and what stands beside distances then does not.
+  // Terms of different signs may cancel; an extra constant next to the distances would not.
   return known == 1 || (known > 1 && !isAny);
 }
 
@@ -149,14 +150,14 @@ bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t
   Exponent exponent(exprs, row, j, last);
   if (!exponent.read(e->operands[isPower ? 1 : 0]))
     return false;
-  // b^(m + n) = b^m · b^n for whole numbers m and n of one sign, and for all others where b ≥ 0.
+  // b^(m + n) = b^m · b^n for integers m and n of one sign, and for all others if b ≥ 0.
   Expr base = e->operands[0];
   return !isPower || (!base->dependsOn(row) && !base->dependsOn(j) &&
                       (exponent.isWhole() || rules.isNonNegative(base)));
 }
 
 Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) {
-  // e(j′) − e(r); null for 0.
+  // Returns e(j′) − e(r); null for 0.
   std::function<Expr(Expr)> difference = [&](Expr e) -> Expr {
     if (!e->dependsOn(j))
       return nullptr;
@@ -168,7 +169,7 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
     if (isa<IndexType>(e->type)) {
       Expr inside = magnitudeOf(e);
       int64_t times = timesIndex(exprs, inside ? inside : e, j);
-      // |x| falls with j: it is a distance.
+      // x| falls as j grows, since it is a distance.
       times = inside ? -std::abs(times) : times;
       return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))}, e->type);
     }

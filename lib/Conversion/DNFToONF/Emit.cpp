@@ -1,4 +1,4 @@
-//===- Emit.cpp - plans written down as onf -------------------------------===//
+//===- Emit.cpp - emits plans as onf --------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/LinearForm.h"
@@ -11,14 +11,14 @@ using namespace moa;
 
 namespace {
 
-/// A region under construction: what is bound in it and what it has computed.
+/// A region under construction: the values that are bound and computed in it.
 struct Scope {
   explicit Scope(OpBuilder builder) : builder(builder) {}
   OpBuilder builder;
   llvm::DenseMap<Expr, Value> values;
-  /// Of a fold that is computed where it is used: what its body reads.
+  /// For a fold that is computed where it is used: the expressions that its body reads.
   SmallVector<Expr> roots;
-  /// Of a fold: it may have no element.
+  /// For a fold: it may have no element.
   bool mayBeEmpty = false;
 };
 
@@ -33,13 +33,12 @@ public:
     mostWritten = mostOps(ops, most);
   }
 
-  /// Null where a nest grows beyond its limit.
+  /// Returns null, with an error, if a nest exceeds its limit.
   onf::KernelOp run(std::vector<NestPlan> &nests);
 
 private:
-  // Scalar code: every expression is computed once, in the outermost scope
-  // that binds what it reads. An element that is known to be one of its array only where a fold has
-  // elements stays in it.
+  // Scalar code. Every expression is computed once, in the outermost scope that binds its operands.
+  // An element that is known to be in bounds only if a fold has elements stays in this fold.
   Value emit(Expr e);
   unsigned levelOf(Expr e);
   bool mayLeaveFolds(Expr load);
@@ -62,12 +61,12 @@ private:
   LinearForm address(StringRef array, ArrayRef<Expr> indices);
   void splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
                  SmallVectorImpl<Attribute> &coefficients);
-  /// Where a reduction was written.
+  /// Returns where a reduction was written.
   Location placeOf(Expr reduce) {
     auto it = exprs.places.find(reduce);
     return it == exprs.places.end() ? loc : it->second;
   }
-  /// A placeholder whose value is bound by hand.
+  /// Returns a placeholder, whose value the caller binds.
   Expr placeholder(Type type) { return exprs.psi(-1 - nextPlaceholder++, {}, type); }
   StringAttr str(const Twine &text) { return StringAttr::get(exprs.getContext(), text); }
   ArrayAttr strings(ArrayRef<std::string> list) {
@@ -91,25 +90,25 @@ private:
   Derivation &derivation;
   dnf::KernelOp source;
   Location loc;
-  Location place; // of the result that is computed
+  Location place; // of the result that is being computed
   onf::KernelOp target;
   std::vector<std::unique_ptr<Scope>> scopes;
   llvm::DenseMap<Expr, unsigned> levels;
-  /// Of the nest, with their extents.
+  /// Row indices of the nest, with their extents.
   IndexExtents rows;
-  /// States that carry an axis, after their fold: the array and, if it may
-  /// have ended singular, the condition under which it did and its value then.
+  /// A state that carries an axis, after its fold: the array and, if it may have ended singular,
+  /// the condition under which it did and its value then.
   struct Carried {
     Value state, singular, limit;
     int64_t index;
-    Expr leftOut; // what joins an element, or null
+    Expr leftOut; // joins each element (Repair::leftOut), or null
   };
   llvm::DenseMap<Expr, Carried> carried;
   int64_t nextPlaceholder = 0;
-  /// Reductions whose folds are being written.
+  /// Reductions whose folds are being emitted.
   llvm::DenseSet<Expr> open;
-  /// Operations that the nest has, and may have; folds that a place has in it. A nest that has
-  /// more is left unfinished.
+  /// Operations that the nest has and may have, and folds per source location. A nest with more
+  /// operations is left unfinished.
   size_t written = 0, mostWritten;
   llvm::MapVector<Location, size_t> copies;
 };
@@ -146,8 +145,8 @@ unsigned Emitter::levelOf(Expr e) {
   return levels[e] = level;
 }
 
-/// Whether an element is known to be one of its array where a fold has none: not at a place that is
-/// a number, as g[0], along an axis that may have none.
+/// Returns whether a load may leave folds that may be empty. A constant index, as in g[0], must be
+/// known to be in bounds, because its axis may be empty.
 bool Emitter::mayLeaveFolds(Expr load) {
   bool isAtNumber =
       llvm::any_of(load->operands, [](Expr index) { return index->freeIndices.empty(); });
@@ -202,10 +201,9 @@ Value Emitter::emit(Expr e) {
   return result;
 }
 
-/// R2 inside of a fold that is computed where it is used: the reductions over the range of `e`
-/// that its body reads too, none of which reads another one. Values of one definition at
-/// several indices are then states of one fold; in folds of their own, each would be written
-/// down with all that it is made of, at every level of a chain of definitions.
+/// Returns the reductions over the range of `e` that the same body reads and that do not read each
+/// other (R2 inside a fold that is computed where it is used). They become states of one fold. In
+/// separate folds each would repeat all its operands, at every level of a chain of definitions.
 SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
   if (scopes[level]->roots.empty())
     return {e};
@@ -222,7 +220,7 @@ SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
           levelOf(node) == level && exprs.open(node, j).second == present)
         candidates.insert(node);
     });
-  // Those that `e` reads come before it; of others, those that are read by more.
+  // Reductions that `e` reads come before it. Of the others, lower ones go first.
   walk(e, [&](Expr node) { candidates.remove(node); });
   SmallVector<Expr> sorted = candidates.takeVector(), group = {e};
   llvm::stable_sort(sorted, [](Expr a, Expr b) { return a->height < b->height; });
@@ -237,13 +235,13 @@ SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
   return group;
 }
 
-/// A reduction that is no state of the row: a fold where it is used.
+/// Emits a reduction that is no state of the row, as a fold where it is used.
 Value Emitter::emitInnerReduce(Expr e, unsigned level) {
   if (written > mostWritten) {
     OpBuilder &b = scopes[level]->builder;
     return arith::ConstantOp::create(b, loc, b.getZeroAttr(e->type));
   }
-  // Scopes inside `level` cannot matter to it; set them aside.
+  // Set aside the scopes inside `level`, which do not matter to it.
   std::deque<std::unique_ptr<Scope>> inner;
   while (scopes.size() > level + 1) {
     inner.push_front(std::move(scopes.back()));
@@ -409,11 +407,10 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   pop();
 }
 
-/// Binds the final values of a fold's states. While a reference is singular
-/// every term is 0 · H, and the state has been kept at the identity; if it is
-/// still singular at the end and the range holds elements, the value is 0 · H,
-/// as the expression that was split would have given (NaN where H is ∞). Extremes
-/// are joined by the 0 of terms at which a reference would have been singular.
+/// Binds the final values of a fold's states. While a ref is singular, every term is 0 · H and the
+/// state stays at the identity. If a ref is still singular at the end of a non-empty range, the
+/// value is 0 · H, as in the unmodified expression (NaN if H is ∞). Extremes are also joined with
+/// the 0 of terms at which a ref would have been singular.
 void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
   Scope &row = *scopes.back();
   OpBuilder &b = row.builder;
@@ -509,7 +506,7 @@ void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
                        b.getArrayAttr(coefficients), str(form.constant.str()));
 }
 
-/// Returns a location without names, which code takes for its variables.
+/// Strips the names from a location, because code would take them for its variables.
 static Location withoutName(Location loc) {
   while (auto name = dyn_cast<NameLoc>(loc))
     loc = name.getChildLoc();
@@ -533,8 +530,8 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
   b.setInsertionPointAfter(loop);
 }
 
-/// Of a chain of cascades each level is written out at every index, and in every pass, of the
-/// one after it.
+/// Reports a nest that exceeds its limit. In a chain of cascades each level is repeated at every
+/// index, and in every pass, of the next level.
 LogicalResult Emitter::checkSize(NestPlan &nest) {
   if (written <= mostWritten)
     return success();
@@ -542,11 +539,10 @@ LogicalResult Emitter::checkSize(NestPlan &nest) {
   StringRef name = target.getArrayName(target.getNumInputs() + nest.outputs.front().result);
   return emitError(most->first)
          << "the loops of '" << name << "' take more than " << mostWritten
-         << " operations, and this reduction is written out in them at least " << most->second
-         << " times: it is computed again in every pass of what reads it, for every index at which "
-            "it is "
-            "read; make it, or what is computed from it on the way to '"
-         << name << "', a result of a kernel of its own, which the next one takes as a parameter";
+         << " operations, because they repeat this reduction at least " << most->second
+         << " times, in every pass and for every index that reads it; make it, or a value on the "
+            "way to '"
+         << name << "', a result of another kernel";
 }
 
 LogicalResult Emitter::emitNest(NestPlan &nest) {

@@ -2,11 +2,11 @@
 //
 //   Σ_k A_k · (Σ_d B_d · C_kd) = Σ_d B_d · (Σ_k A_k · C_kd)
 //
-// The right side reads a state that carries the axis d. Where the row computes that
-// state anyhow, the sum over k costs nothing more and its result may be read in the
-// range k itself: with O_d = Σ_k Y_k · V_kd, Σ_k Y_k · (Σ_d g_d · V_kd) = Σ_d g_d · O_d.
-// Where it does not, the left side is one pass that carries nothing, and the right
-// side as it stands would run over k again for every d.
+// The right side reads a state that carries the axis d. If the row computes this state anyway, the
+// sum over k costs nothing more, and its result may be read in the range k itself. For example,
+// with O_d = Σ_k Y_k · V_kd (attention backward), Σ_k Y_k · (Σ_d g_d · V_kd) = Σ_d g_d · O_d.
+// Otherwise the left side is better: one pass that carries nothing, while the right side would run
+// over k again for every d.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace moa;
 
-/// A sum of floats whose operands are not rounded: a rounded one says in which order
-/// its product is taken.
+/// Returns whether `e` is a sum of floats without rounded operands. Rounding would fix the order of
+/// its product.
 static bool isPlainSum(Expr e) {
   return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type) &&
          !e->rounds;
@@ -28,7 +28,7 @@ static bool isPositiveConstant(StringRef text) {
   return n && *n > 0;
 }
 
-/// Whether two sums are over the same elements and of the same factors, in any order.
+/// Returns whether two sums are over the same elements and have the same factors in any order.
 static bool isSameSum(ExprContext &exprs, FoldRules &rules, Expr a, Expr b) {
   if (a == b)
     return true;
@@ -47,8 +47,8 @@ static bool isSameSum(ExprContext &exprs, FoldRules &rules, Expr a, Expr b) {
   return present == otherPresent && sorted(body) == sorted(otherBody);
 }
 
-/// `value` with every sum over `extent` in it replaced by the equal one among `states`;
-/// null if one is not among them.
+/// Replaces every sum over `extent` in `value` by the equal one among `states`. Returns null if
+/// there is none.
 static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef extent,
                      ArrayRef<Expr> states) {
   llvm::DenseMap<Expr, Expr> known;
@@ -63,8 +63,8 @@ static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef
   return exprs.replace(value, [&](Expr e) { return known.lookup(e); });
 }
 
-/// The sum of `t` with the sum of its factor number `n`, over the axis that `axis`
-/// stands for, outside; null if the row does not compute what then stands inside.
+/// Returns `t` with its factor number `n`, a sum over the axis of index `axis`, moved outside.
+/// Returns null if the row does not compute the sum that is then inside.
 Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner,
                                 int64_t axis, ArrayRef<Expr> states) {
   Expr innerBody = exprs.open(inner, axis).first;
@@ -78,7 +78,7 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
       rules.rebuildProduct(body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
   Expr value = normalise(
       exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(), exprs.boundName(t)));
-  // The guard of R1 inside; over nothing the whole is 0 whatever B is.
+  // Drop the guard of R1 inside: over an empty range the whole is 0, whatever B is.
   Expr any = makeAny(t->extent, k, present), zero = exprs.floatConstant(0, t->type);
   if (value->isOp("arith.select") && value->operands[0] == any && value->operands[2] == zero)
     value = value->operands[1];
@@ -95,7 +95,7 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
   return any == exprs.boolean(true) ? value : exprs.op("arith.select", {any, value, zero}, t->type);
 }
 
-/// R5 where the row computes what stands inside afterwards.
+/// Applies R5 if the row computes the new inner sum anyway.
 Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present,
                           ArrayRef<Expr> states) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
@@ -114,7 +114,7 @@ Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Ex
   return nullptr;
 }
 
-/// select(c, F(select(c, a, b)), z) = select(c, F(a), z), outside of reductions.
+/// Rewrites select(c, F(select(c, a, b)), z) to select(c, F(a), z), outside of reductions.
 static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
   std::function<Expr(Expr, Expr)> under = [&](Expr root, Expr condition) {
     return exprs.replace(root, [&](Expr node) -> Expr {
@@ -138,7 +138,7 @@ static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
   });
 }
 
-/// The folds over ranges that are long or not known, if the nest had these outputs.
+/// Counts the folds over ranges of unknown length that the nest would have with these outputs.
 unsigned Derivation::countPasses(const NestPlan &nest, ArrayRef<OutputPlan> outputs) {
   NestPlan trial;
   trial.rows = nest.rows;
@@ -163,7 +163,7 @@ void Derivation::exchangeReductions(NestPlan &nest) {
     int64_t k;
     Expr body, present, value;
   };
-  // What is only tried is heard by nobody.
+  // Trials are not reported to the observer.
   FoldObserver *listener = std::exchange(observer, nullptr);
   SmallVector<Expr> states = rowReductions(nest);
   llvm::MapVector<Expr, Exchanged> exchanged;
@@ -183,7 +183,7 @@ void Derivation::exchangeReductions(NestPlan &nest) {
     });
     output.value = dropRepeatedChoices(exprs, output.value);
   }
-  // What reads the exchanged sum in its own range may lose the pass it shared.
+  // A reader of the exchanged sum in its own range may lose the pass that it shared.
   bool pays = !exchanged.empty() && countPasses(nest, after) <= countPasses(nest, nest.outputs);
   observer = listener;
   if (!pays)
@@ -194,8 +194,8 @@ void Derivation::exchangeReductions(NestPlan &nest) {
       observer->rewrote("R5", t, e.k, e.body, e.present, e.value);
 }
 
-/// R5 the other way, for a sum over an axis of known length whose term has a factor
-/// that is a cascade over a range of its own: the cascade's term takes the sum in.
+/// Applies R5 in the other direction, for a sum over an axis of known length that has a cascade
+/// over another range as a factor: the sum moves into the term of the cascade.
 Expr Derivation::takeSumIn(Expr t) {
   if (!enabled("R5") || !isPlainSum(t) || t->getPresent() || !isPositiveConstant(t->extent))
     return nullptr;
@@ -213,7 +213,7 @@ Expr Derivation::takeSumIn(Expr t) {
     });
     if (!isCascade || (present && present->dependsOn(d)))
       continue;
-    // Another sum of the axis would be computed again for each k.
+    // Another sum that depends on the axis would be recomputed for each k.
     bool hasOther = llvm::any_of(llvm::enumerate(factors), [&, n = n](const auto &other) {
       return other.index() != n && llvm::any_of(outermostReductions(other.value().base),
                                                 [&](Expr sum) { return sum->dependsOn(d); });

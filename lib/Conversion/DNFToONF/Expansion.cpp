@@ -1,12 +1,10 @@
 //===- Expansion.cpp - R6, finite separation rank --------------------------===//
 //
-// Σ_j F(j, d) = Σ_r H_r(d) · Σ_j G_r(j) for a product F whose factors are sums of
-// products of what depends on the index and what depends on earlier results, as
-// (x_j − s/n)². The sums on the right read no result, so they need no pass of
-// their own. A plain expansion loses what it cancels; each part G is therefore
-// measured from its own first value K (the shifted-data algorithm: Chan, Golub,
-// LeVeque, The American Statistician 37, 1983), and a mean of parts is the mean
-// of their distances from K:
+// Σ_j F(j, d) = Σ_r H_r(d) · Σ_j G_r(j) for a product F whose factors are sums of products of
+// elements and earlier results, such as (x_j − s/n)². The sums on the right read no result, so they
+// need no pass of their own. A plain expansion would cancel. Each part G is therefore measured from
+// its own first value K (the shifted-data algorithm: Chan, Golub, LeVeque, The American
+// Statistician 37, 1983), and a mean of parts becomes the mean of their distances from K:
 //
 //   Σ (x − s/n)² = Σ y² − 2·(Σ y/n)·Σ y + n·(Σ y/n)²,  y = x − x_0.
 //
@@ -31,7 +29,7 @@ public:
   Expansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
       : exprs(exprs), rules(rules), sum(sum), j(j), type(sum->type) {}
 
-  /// The factors of `body` expanded, or null where that is not the form of one.
+  /// Returns the expansion of `body`, or null if it does not have this form.
   Expr run(Expr body);
 
 private:
@@ -56,9 +54,9 @@ private:
   Type type;
 };
 
-/// Whether what scales the terms also scales the terms of results. The first value is
-/// within √n deviations of a mean, but not of a weighted one: an element of little weight
-/// may be anywhere.
+/// Returns whether a factor of the weights also scales the terms of results. The first value is
+/// within √n deviations of a mean, but not of a weighted mean: an element of little weight may be
+/// anywhere.
 bool Expansion::weighsResults(Expr weights, const StateSet &results) {
   StateSet factors;
   for (const FoldRules::Factor &factor : rules.factors(weights))
@@ -71,7 +69,7 @@ bool Expansion::weighsResults(Expr weights, const StateSet &results) {
   return found;
 }
 
-/// Results of reductions over the same whole range.
+/// Returns whether `e` reads results of reductions over the same range without conditions.
 bool Expansion::readsResult(Expr e) {
   return llvm::any_of(outermostReductions(e), [&](Expr r) {
     return r->extent == sum->extent && !r->dependsOn(j) && !r->getPresent();
@@ -101,15 +99,15 @@ std::optional<Terms> Expansion::product(const Terms &a, const Terms &b) {
   return result;
 }
 
-/// e as a sum of products.
+/// Returns e as a sum of products.
 std::optional<Terms> Expansion::separate(Expr e) {
   if (!readsResult(e))
     return e->dependsOn(j) ? Terms{Term{{e}, {}}} : Terms{Term{{}, {e}}};
   if (!e->dependsOn(j))
     return Terms{Term{{}, {e}}};
   auto part = [&](unsigned k) { return separate(e->operands[k]); };
-  // A factor that is a sum is measured from the first value before it is multiplied, for
-  // then its parts no longer cancel.
+  // A factor that is a sum is measured from its first value before it is multiplied, because its
+  // parts then no longer cancel.
   auto factor = [&](unsigned k) {
     auto terms = part(k);
     if (!terms || terms->size() < 2)
@@ -123,7 +121,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
   };
   if (e->isOp("arith.addf") || e->isOp("arith.subf")) {
     auto a = part(0);
-    auto b = a ? part(1) : a; // not both where one is too large, at each level of a chain
+    auto b = a ? part(1) : a; // skip b after a failure: chains would double the work
     if (!b)
       return std::nullopt;
     a->append(e->isOp("arith.subf") ? negated(*b) : *b);
@@ -164,7 +162,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
       if (!result->dependsOn(j))
         states.insert(result);
     Split split = rules.splitMul(e->operands[0], states, {j});
-    // Of two negative factors the product has a logarithm, but they have none.
+    // A product of two negative factors has a logarithm, but the factors have none.
     if (!split)
       return std::nullopt;
     auto log = [&](Expr x) {
@@ -173,7 +171,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
     SmallVector<Expr> g, h;
     Terms result;
     for (const FoldRules::Factor &factor : rules.factors(op("arith.mulf", split.g, split.h))) {
-      if (!rules.isNonNegative(factor.base)) // as those of a square may be
+      if (!rules.isNonNegative(factor.base)) // as in a square
         return std::nullopt;
       Expr value = log(factor.base);
       Term term;
@@ -189,7 +187,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
   return std::nullopt;
 }
 
-/// g at index 0, and 0 over an empty range, where its reductions read nothing.
+/// Returns g at index 0, and 0 over an empty range, where its reductions then read nothing.
 Expr Expansion::firstValue(Expr g) {
   Type index = IndexType::get(exprs.getContext());
   Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
@@ -216,8 +214,8 @@ Expr Expansion::firstValue(Expr g) {
   return exprs.op("arith.select", {any, first, exprs.floatConstant(0, type)}, type);
 }
 
-/// h = −(Σ g)/n, with or without the sign: −(Σ (g − K))/n, the distance of K from
-/// the mean, which h + K is.
+/// For h = −(Σ g)/n returns h + K = −(Σ (g − K))/n, the distance of the first value K from the
+/// mean. Returns nothing for other h.
 std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
   bool negative = false;
   SmallVector<FoldRules::Factor> factors;
@@ -276,8 +274,8 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
   return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
 }
 
-/// Whether what is added to terms of the index comes from maxima and minima alone. These have no
-/// error, so that a difference from them has none of their size, as its expansion has.
+/// Returns whether an addend without the index comes from maxima and minima alone. These are exact:
+/// a difference from them has no error of their size, but its expansion would.
 bool Expansion::addsExtremes(const Terms &terms) {
   return llvm::any_of(terms, [&](const Term &term) {
     SmallVector<Expr> results =
@@ -288,8 +286,8 @@ bool Expansion::addsExtremes(const Terms &terms) {
   });
 }
 
-/// A first value that is itself a result over a range of this length would make the new
-/// sums mixed again.
+/// Returns whether no first value is itself a result over a range of this length, which would make
+/// the new sums mixed again.
 bool Expansion::canShift(const Terms &terms) {
   return llvm::none_of(terms, [&](const Term &term) {
     return !term.g.empty() && !term.isShifted && readsResult(firstValue(multiply(term.g)));
@@ -338,7 +336,7 @@ Terms Expansion::shifted(const Terms &terms) {
   return result;
 }
 
-/// Σ 1, the extent as a float.
+/// Returns Σ 1: the extent as a float.
 Expr Expansion::count() {
   auto extent = SymExpr::parse(sum->extent);
   if (auto n = extent->getConstant())
@@ -361,7 +359,7 @@ Expr Expansion::run(Expr body) {
   for (const FoldRules::Factor &factor : rules.factors(body)) {
     if (!isMixed(factor.base))
       continue;
-    if (rules.splitMul(factor.base, states, {j})) { // R3's business
+    if (rules.splitMul(factor.base, states, {j})) { // left to R3
       rest = rest ? op(factor.divides ? "arith.divf" : "arith.mulf", rest, factor.base)
                   : (factor.divides ? op("arith.divf", exprs.floatConstant(1, type), factor.base)
                                     : factor.base);

@@ -97,7 +97,7 @@ Expr ExprContext::boolean(bool value) {
   return constant(IntegerAttr::get(type, value), type);
 }
 
-/// `predicate` is arith's number.
+/// `predicate` is arith's number of the predicate.
 Expr ExprContext::compare(StringRef name, int64_t predicate, Expr a, Expr b) {
   auto attribute = NamedAttribute(StringAttr::get(context, "predicate"),
                                   IntegerAttr::get(IntegerType::get(context, 64), predicate));
@@ -166,7 +166,7 @@ Expr ExprContext::foldOp(StringRef name, ArrayRef<Expr> operands) {
   return nullptr;
 }
 
-/// ¬e as comparisons of integers, where that is all there is in it; null otherwise.
+/// Returns ¬e for comparisons of integers and their combinations; null for others.
 Expr ExprContext::inverse(Expr e) {
   if (e->isOp("arith.xori") && e->operands[1] == boolean(true))
     return e->operands[0];
@@ -210,8 +210,8 @@ Expr ExprContext::op(StringRef name, ArrayRef<Expr> operands, Type type) {
   return op(opName, DictionaryAttr::get(context, attributes), operands, type);
 }
 
-/// Puts one index for another, structure and heights unchanged: inner binders
-/// have smaller heights, so neither index is theirs.
+/// Replaces one index by another. Structure and heights do not change: inner binders have smaller
+/// heights, so neither index is theirs.
 Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
   llvm::DenseMap<Expr, Expr> memo;
   std::function<Expr(Expr)> go = [&](Expr node) -> Expr {

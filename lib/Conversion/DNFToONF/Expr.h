@@ -1,10 +1,9 @@
 //===- Expr.h - hash-consed scalar expressions ------------------*- C++ -*-===//
 //
-// The fold rules reason about scalar expressions of the denotational normal
-// form. An Expr is an immutable node, made once per structure: two expressions
-// that are equal up to the names of bound indices are the same pointer. Bound
-// indices are numbered by the height of their binder, so that equality needs
-// no renaming; open() replaces a bound index by a free one.
+// The fold rules work on scalar expressions of the denotational normal form. An Expr is an
+// immutable node, made once per structure: two expressions that are equal up to the names of bound
+// indices are the same pointer. Bound indices are numbered by the height of their binder, so that
+// equality needs no renaming. open() replaces a bound index by a free one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_DNFTOONF_EXPR_H
@@ -59,7 +58,7 @@ struct ExprNode : llvm::FoldingSetNode {
   void Profile(llvm::FoldingSetNodeID &nodeId) const;
 };
 
-/// Makes expressions; owns them.
+/// Makes and owns expressions.
 class ExprContext {
 public:
   explicit ExprContext(mlir::MLIRContext *context) : context(context) {}
@@ -72,7 +71,7 @@ public:
   Expr floatConstant(double value, mlir::Type type);
   Expr boolean(bool value);
   Expr psi(int64_t input, llvm::ArrayRef<Expr> indices, mlir::Type type);
-  /// A scalar operation; folds integer arithmetic on extents, and ×1 and ÷1.
+  /// Makes a scalar operation. Folds integer arithmetic on extents, ×1 and ÷1.
   Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes, llvm::ArrayRef<Expr> operands,
           mlir::Type type);
   Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands, mlir::Type type);
@@ -83,18 +82,17 @@ public:
   /// ⊕ over `free` in 0 ≤ free < extent (where `present`) of body.
   Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body, Expr present,
               mlir::TypeAttr rounds, llvm::StringRef name, mlir::FlatSymbolRefAttr function = {});
-  /// The body and condition of a reduction at a free index.
+  /// Returns the body and condition of a reduction at a free index.
   std::pair<Expr, Expr> open(Expr reduce, int64_t free);
-  /// The reduction with another body and condition at a free index, and its name.
+  /// Returns the reduction with another body and condition at a free index, under the same name.
   Expr withBody(Expr reduce, int64_t free, Expr body, Expr present);
-  /// The name of the index a reduction was written with.
+  /// Returns the name of the index that a reduction was written with.
   llvm::StringRef boundName(Expr reduce) const;
 
-  /// Replaces sub-expressions, outermost first. Bodies of reductions are
-  /// rewritten at a fresh index.
+  /// Replaces subexpressions, outermost first. Bodies of reductions are rewritten at a fresh index.
   Expr replace(Expr e, llvm::function_ref<Expr(Expr)> with);
 
-  /// Free indices replaced.
+  /// Replaces free indices.
   Expr renamed(Expr e, const llvm::DenseMap<int64_t, Expr> &with) {
     return replace(e, [&](Expr node) {
       return node->kind == ExprKind::Index ? with.lookup(node->id) : nullptr;
@@ -108,13 +106,13 @@ public:
   llvm::DenseMap<Expr, std::string> reductionNames;
   /// Where reductions were written.
   llvm::DenseMap<Expr, mlir::Location> places;
-  /// What the user wrote of a reduction without a name, as `max/ x`; empty otherwise.
+  /// Returns the source text of a reduction without a name, such as `max/ x`; empty otherwise.
   llvm::StringRef writtenText(Expr reduce) const;
-  /// The reductions without a name that are outermost in `e`, once each.
+  /// Returns the outermost reductions without a name in `e`, once each.
   llvm::SmallVector<Expr> writtenReductions(Expr e) const;
-  /// `str` with reductions without a name as the user wrote them.
+  /// Returns `str` with reductions without a name as the user wrote them.
   std::string strAsWritten(Expr e);
-  /// What lets stand for at the indices where they are applied, for printing.
+  /// Values of lets at the indices where they are applied, for printing.
   struct Definition {
     std::string name;
     std::vector<Expr> indices;
@@ -123,9 +121,9 @@ public:
   std::vector<Definition> definitions;
   /// Gives the reduction `to` the place of `from`, unless it has one.
   void inheritPlace(Expr from, Expr to);
-  /// The same for the place and the name.
+  /// Does the same for the place and the name.
   void inheritName(Expr from, Expr to);
-  /// Readable mathematics, for remarks. Named reductions print as their names.
+  /// Returns readable mathematics, for remarks. Named reductions print as their names.
   std::string str(Expr e) const {
     Terms terms;
     return term(e, terms).text;
@@ -137,7 +135,7 @@ private:
   Expr unique(ExprNode &&node);
   Expr rename(Expr e, int64_t from, Expr to);
   Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);
-  /// Terms of what an expression shares: its text may be exponentially longer.
+  /// Printed subexpressions, memoized: the text of a shared one may be exponentially longer.
   using Terms = llvm::DenseMap<Expr, MathTerm>;
   MathTerm term(Expr e, Terms &terms) const;
   MathTerm makeTerm(Expr e, Terms &terms) const;
@@ -156,15 +154,14 @@ private:
 /// Calls `visit` on every node below `e`, once each.
 void walk(Expr e, llvm::function_ref<void(Expr)> visit);
 
-/// The free indices at which one traversal opens reductions: the same for all reductions
-/// of one height, range and name, so that what they share stays shared. With an index of
-/// its own for every opening, a cascade in which each result is read in two reductions
-/// would be walked twice at each level.
+/// Chooses the free indices at which one traversal opens reductions: one for all reductions of the
+/// same height, range and name, so that shared subexpressions stay shared. With an index per
+/// opening, a cascade in which two reductions read each result would be walked twice at each level.
 class Openings {
 public:
   explicit Openings(ExprContext &exprs) : exprs(exprs) {}
-  /// An index that is not free in `reduce`. A reduction inside another has another index,
-  /// since it is less high.
+  /// Returns an index that is not free in `reduce`. A reduction inside another one has less height,
+  /// and so another index.
   int64_t indexFor(Expr reduce);
 
 private:
@@ -173,14 +170,14 @@ private:
       indices;
 };
 
-/// Reductions of `value` outside any other reduction, in order.
+/// Returns the reductions of `value` outside any other reduction, in order.
 llvm::SmallVector<Expr> outermostReductions(Expr value);
 
-/// Reads the definitions of a dnf.kernel as expressions, lets unfolded.
+/// Reads the definitions of a dnf.kernel as expressions, with lets unfolded.
 class ExprImporter {
 public:
   ExprImporter(ExprContext &exprs, dnf::KernelOp kernel);
-  /// The value of an output at `indices`, and when it is present (or null).
+  /// Returns the value of an output at `indices`, and the condition of its presence (or null).
   std::pair<Expr, Expr> output(dnf::OutputOp op, llvm::ArrayRef<Expr> indices);
 
 private:
@@ -192,8 +189,8 @@ private:
   ExprContext &exprs;
   dnf::KernelOp kernel;
   std::map<std::pair<mlir::Operation *, std::vector<Expr>>, Expr> applied;
-  /// The free index of every reduction. It is one wherever its let is applied, so that
-  /// the lets that its body applies are read once: a let is not applied in its own body.
+  /// The free index of every reduction, the same wherever its let is applied, so that the lets that
+  /// its body applies are read once. No let is applied in its own body.
   llvm::DenseMap<mlir::Operation *, int64_t> reductionIndices;
 };
 

@@ -49,7 +49,7 @@ Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indi
   return remember<Split>(&Memo::sum, e, [&] { return splitAddOf(e, states, indices); });
 }
 
-/// e = G · H.
+/// Splits e = G · H.
 Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
   Type type = e->type;
   if (!reads(e, states))
@@ -69,7 +69,7 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     return a ? Split{exprs.op("arith.negf", {a.g}, type), a.h} : a;
   }
   if (e->isOp("math.powf")) {
-    // Any power of non-negative parts, whole ones of all.
+    // Integer powers always split; other positive powers split only for non-negative parts.
     Expr exponent = e->operands[1];
     auto power = floatValue(exponent);
     bool isWhole = power && *power == std::floor(*power);
@@ -103,7 +103,7 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
   return blockedBy(e);
 }
 
-/// e = G + H.
+/// Splits e = G + H.
 Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
   Type type = e->type;
   if (!reads(e, states))
@@ -116,7 +116,7 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     Split a = parts(0), b = parts(1);
     if (!a || !b)
       return a ? b : a;
-    // A part that is missing on one side is the zero made above.
+    // 0 stands for a missing part, and is dropped.
     auto join = [&](Expr x, Expr y) {
       if (floatValue(y) == 0.0)
         return x;
@@ -131,7 +131,7 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     return a ? Split{exprs.op("arith.negf", {a.g}, type), exprs.op("arith.negf", {a.h}, type)} : a;
   }
   if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
-    // Only by a constant: a factor of unknown sign would lose monotony.
+    // Only by a constant: a factor of unknown sign would lose monotonicity.
     unsigned k = e->isOp("arith.mulf") && floatValue(e->operands[0]) ? 1 : 0;
     if (!floatValue(e->operands[1 - k]))
       return blockedBy(e);
@@ -146,14 +146,14 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     if (!a)
       return a;
     if (!isNonNegative(a.g) || !isNonNegative(a.h))
-      return blockedBy(e); // the logarithm of the product may be a number where theirs are none
+      return blockedBy(e); // log G or log H may be undefined where log e is not
     return {exprs.op("math.log", {a.g}, type), exprs.op("math.log", {a.h}, type)};
   }
   return blockedBy(e);
 }
 
 //===----------------------------------------------------------------------===//
-// Monotony and singular points
+// Monotonicity and singular points
 //===----------------------------------------------------------------------===//
 
 bool FoldRules::isNonNegative(Expr e) {
@@ -209,7 +209,7 @@ bool FoldRules::findPositive(Expr e) {
   return false;
 }
 
-/// The sum of two directions, if they agree.
+/// Returns the direction of a sum of two values, if it is known.
 static std::optional<int> together(std::optional<int> a, std::optional<int> b) {
   if (!a || !b || *a * *b < 0)
     return std::nullopt;
@@ -269,7 +269,7 @@ FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
   return {std::nullopt, nonNegative};
 }
 
-/// The value of one node, whose operands `operand` evaluates.
+/// Evaluates one node; `operand` evaluates its operands.
 static std::optional<double> evaluateNode(Expr e,
                                           llvm::function_ref<std::optional<double>(Expr)> leaf,
                                           llvm::function_ref<std::optional<double>(Expr)> operand) {
@@ -282,8 +282,7 @@ static std::optional<double> evaluateNode(Expr e,
   SmallVector<double> v;
   for (Expr part : e->operands) {
     auto value = operand(part);
-    // Not even a product with zero is known while the other factor is not: that
-    // may be infinite or NaN.
+    // A product with zero is unknown too: the other factor may be infinite or NaN.
     if (!value)
       return std::nullopt;
     v.push_back(*value);
@@ -322,7 +321,7 @@ static std::optional<double> evaluateNode(Expr e,
 
 std::optional<double> FoldRules::evaluate(Expr e,
                                           llvm::function_ref<std::optional<double>(Expr)> leaf) {
-  // What stands in several places is evaluated once.
+  // Shared subterms are evaluated once.
   llvm::DenseMap<Expr, std::optional<double>> memo;
   std::function<std::optional<double>(Expr)> go = [&](Expr node) {
     if (auto it = memo.find(node); it != memo.end())
@@ -333,10 +332,10 @@ std::optional<double> FoldRules::evaluate(Expr e,
   return go(e);
 }
 
-/// The value of `state` at which H may not be finite. The candidates are the
-/// identity of the state's monoid and 0; what else H reads may be anything, so
-/// it is tried at 1 and at both infinities. To call a harmless value singular
-/// costs nothing but the guard, since terms must vanish there.
+/// Returns a value of `state` at which H may not be finite. The candidates are the identity of the
+/// state's monoid and 0. Other values that H reads may be anything, so they are tried at 1 and at
+/// both infinities. A harmless value reported as singular costs only the guard, since terms must
+/// vanish there.
 std::optional<double> FoldRules::singularPoint(Expr h, Expr state, const StateSet &states) {
   const double inf = std::numeric_limits<double>::infinity();
   for (double candidate : {getIdentityValue(state->monoid), 0.0})
@@ -354,9 +353,9 @@ std::optional<double> FoldRules::singularPoint(Expr h, Expr state, const StateSe
   return std::nullopt;
 }
 
-/// G(j) = 0 for every j whose contribution to the state is `singular`: then
-/// the accumulator is still the identity while the state is singular. A maximum of
-/// two values is −∞ where both are, a minimum +∞.
+/// Returns whether G(j) = 0 for every j whose contribution to the state is `singular`. The
+/// accumulator is then still the identity while the state is singular. A maximum of two values is
+/// −∞ only if both are, a minimum +∞.
 bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
   Type type = stateBody->type;
   Expr value = exprs.floatConstant(singular, type);
@@ -369,8 +368,7 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
   Expr at = exprs.replace(g, [&](Expr e) -> Expr {
     return llvm::is_contained(known, e) || e == magnitude ? value : nullptr;
   });
-  // The derivation guards sums of selections, for where they pick nothing, but not of
-  // selections in selections.
+  // The derivation guards sums of selections that pick nothing, but not of nested selections.
   auto isInfinite = [&](const Factor &factor) {
     auto v = evaluate(factor.base, [](Expr) { return std::optional<double>(); });
     return v && (factor.divides ? *v == 0 : !std::isfinite(*v));
@@ -397,7 +395,7 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
 // R3
 //===----------------------------------------------------------------------===//
 
-/// Conditions of a conjunction.
+/// Collects the conditions of a conjunction.
 static void conjuncts(Expr e, SmallVectorImpl<Expr> &result) {
   if (e->isOp("arith.andi")) {
     conjuncts(e->operands[0], result);
@@ -407,7 +405,7 @@ static void conjuncts(Expr e, SmallVectorImpl<Expr> &result) {
   result.push_back(e);
 }
 
-/// Whether `e` says x = d or, for a maximum d of x, x ≥ d (≤ for a minimum).
+/// Returns whether `e` says x = d or, for a maximum d of x, x ≥ d (≤ for a minimum).
 static bool saysAttained(Expr e, Expr x, Expr d) {
   if (!e->isOp("arith.cmpf") && !e->isOp("arith.cmpi"))
     return false;
@@ -480,8 +478,8 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
     result.resets = true;
     return result;
   }
-  // M1 and M2: over maxima and minima by factors that are not negative, as ratios of
-  // factors are of which that is known.
+  // M1 and M2. Multiplication distributes over maxima and minima only by non-negative factors;
+  // ratios are taken only of factors known to be non-negative.
   if (!nonNegativeMulDistributesOver(t->monoid) || !isa<FloatType>(t->type))
     return fail(body,
                 "multiplication does not distribute over " + stringifyMonoid(t->monoid).str());
@@ -501,7 +499,7 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
     result.singular.push_back(singular ? *singular : std::nan(""));
     if (singular && !vanishesAt(split.g, stateBody(state), *singular))
       return fail(split.h, "terms do not vanish where it is singular");
-    // 0 ⊕ x = x of sums, and of maxima of terms that are at least 0.
+    // 0 ⊕ x = x for sums, and for maxima of non-negative terms.
     if (singular && t->monoid != Monoid::add &&
         !(t->monoid == Monoid::max && isNonNegative(split.g)))
       result.leftOut.push_back(
@@ -575,9 +573,9 @@ Expr FoldRules::coefficient(const Repair::Other &other, ArrayRef<Expr> by) {
 
 namespace {
 
-/// What a product consists of. One that is read twice in a product counts twice, so that
-/// of twenty lines `s = s * s` the last has a million factors: parts of more than
-/// `most` are factors themselves.
+/// Decides which nodes belong to one product. A factor that is read twice counts twice: after
+/// twenty lines `s = s * s` there are a million factors. A subproduct of more than `most` factors
+/// therefore counts as one factor.
 class Product {
 public:
   explicit Product(Expr root) : root(root) {}

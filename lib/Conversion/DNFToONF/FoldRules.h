@@ -1,12 +1,10 @@
 //===- FoldRules.h - the rules R0, R1 and R3 on expressions -----*- C++ -*-===//
 //
-// A cascade t = ⊕_j F(j, d) that reads the result d of an earlier reduction
-// over the same range runs in one pass if F = G(j) ⊗ H(d): then the factor
-// c(d, d') = H(d') / H(d) repairs the state when d grows. The procedure is
-// structural, sound and incomplete; where it fails it returns the subterm that
-// blocks it. (Rabe and Staats 2112.05682 and Milakov and Gimelshein 1805.02867
-// are the special case d = max, H = exp.)
-//
+// A cascade t = ⊕_j F(j, d) reads the result d of an earlier reduction over the same range. It runs
+// in one pass if F = G(j) ⊗ H(d): whenever d becomes d', the state is rescaled by the correction
+// factor c(d, d') = H(d') / H(d). With d = max and H = exp this gives the online softmax (Milakov
+// and Gimelshein 1805.02867, Rabe and Staats 2112.05682). The procedure is structural, sound and
+// incomplete. If it fails, it returns the subterm that blocks it.
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_DNFTOONF_FOLDRULES_H
 #define MOA_CONVERSION_DNFTOONF_FOLDRULES_H
@@ -19,37 +17,37 @@ namespace moa {
 /// Reductions whose values are states of the fold under construction.
 using StateSet = llvm::SmallSetVector<Expr, 4>;
 
-/// e = G ⊗ H with G free of the states and H free of the fold's indices, or
-/// the subterm that blocks such a split.
+/// A split e = G ⊗ H with G free of the states and H free of the fold's indices, or the subterm
+/// that blocks the split.
 struct Split {
   Expr g = nullptr, h = nullptr;
   Expr blocked = nullptr;
   explicit operator bool() const { return g != nullptr; }
 };
 
-/// How F is repaired when a state it reads changes.
+/// How a state is rescaled when a state that its term F reads changes.
 struct Repair {
   llvm::SmallVector<Expr> refs;       // the states H reads, in order
-  llvm::SmallVector<double> singular; // per ref; NaN if there is none
-  Expr g = nullptr, h = nullptr;      // F = G ⊗ H, the factor H over the states
-  /// Where F is 0 that the state leaves out, its identity being another: the indices whose values
-  /// are those at which a ref is singular.
+  llvm::SmallVector<double> singular; // per ref: where H may not be finite; NaN if nowhere
+  Expr g = nullptr, h = nullptr;      // F = G ⊗ H
+  /// Conditions under which F is 0 but the state omits it, because its identity is not 0: a ref is
+  /// singular at the index.
   llvm::SmallVector<Expr> leftOut;
-  /// The terms of all indices so far vanish when the state changes: the state
-  /// starts again, and H is not used.
+  /// All earlier terms vanish when a ref changes: the state restarts from the identity, and H is
+  /// not used.
   bool resets = false;
-  /// F = W · Π Dᵢ, G ⊗ H being W and Dᵢ = gᵢ + hᵢ: F where it is present, the hᵢ, and the sums
-  /// that the repair adds.
+  /// Powers of differences: F = W · Π Dᵢ with W = G ⊗ H and Dᵢ = gᵢ + hᵢ. `term` is F where it is
+  /// present, `from` are the hᵢ, and `others` are the sums that the repair adds.
   Expr term = nullptr;
   llvm::SmallVector<Expr> from;
   struct Other {
     Expr sum; // Σ W · Π of fewer differences
-    /// The sets, as bits, of the differences that it lacks.
+    /// Sets of differences that the sum lacks, as bit masks.
     llvm::SmallVector<unsigned> lacks;
-    unsigned degree = 0; // how many it has
+    unsigned degree = 0; // number of its differences
   };
   llvm::SmallVector<Other> others;
-  /// The subterm that blocks, and why, when there is no repair.
+  /// The subterm that blocks the repair, and the reason, if there is none.
   Expr blocked = nullptr;
   std::string reason;
   bool valid() const { return !blocked; }
@@ -59,15 +57,14 @@ class FoldRules {
 public:
   FoldRules(ExprContext &exprs) : exprs(exprs) {}
 
-  /// Multiplicative split of a value with respect to `states`; `indices` are
-  /// the free indices of the fold (its own and the carried ones).
+  /// Splits a value multiplicatively with respect to `states`. `indices` are the free indices of
+  /// the fold: its own and the carried ones.
   Split splitMul(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
-  /// Additive split.
+  /// Splits a value additively.
   Split splitAdd(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
 
-  /// R3 for sums of powers of differences (Moments.cpp): the repair of Σ W · Π (gᵢ + hᵢ) over the
-  /// `present` j; its `others` are sums that do not cascade further than `t`.
-  /// `any` says that the range is not empty.
+  /// Returns the repair (R3, Moments.cpp) of Σ W · Π (gᵢ + hᵢ) over the `present` j. Its `others`
+  /// cascade no further than `t`. `any` says that the range is not empty.
   Repair moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
                  llvm::function_ref<Expr(Expr)> stateBody);
 
@@ -75,48 +72,49 @@ public:
   struct Difference {
     Expr base, g, h;
   };
-  /// body = weight · Π differences, the weight without what mixes the index with states.
+  /// Splits body = weight · Π differences, where all factors of the weight split multiplicatively.
+  /// Returns false if there is no such form.
   bool takesDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
                         llvm::SmallVectorImpl<Difference> &differences);
-  /// Whether a difference is that of elements from their own maximum or minimum: it never
-  /// changes its sign, and grows in size with every step of the extreme.
+  /// Returns whether a difference is of elements from their own maximum or minimum. It then never
+  /// changes its sign, and its magnitude grows with every step of the extreme.
   bool isExtremeDifference(const Difference &difference, const StateSet &states,
                            llvm::function_ref<Expr(Expr)> stateBody);
-  /// `e` where `any` holds: selections by it pick their first operand.
+  /// Returns `e` with every selection by `any` replaced by its first operand.
   Expr whereAny(Expr e, Expr any);
 
-  /// R3 for the reduction `t`, whose body at index `j` is `body`: the repair
-  /// with respect to `states`, whose bodies at `j` are given by `stateBody`.
+  /// Returns the repair (R3) of the reduction `t`, whose body at its index is `body`, with respect
+  /// to `states`. `stateBody` gives the bodies of the states at the same index.
   Repair repair(Expr t, Expr body, const StateSet &states, llvm::ArrayRef<int64_t> indices,
                 llvm::function_ref<Expr(Expr)> stateBody);
 
-  /// H(new)/H(old): `h` with each state read as given.
+  /// Returns H(new)/H(old): the ratio of `h` with each state read as given.
   Expr ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
              llvm::function_ref<Expr(Expr)> newState);
 
-  /// h(new) − h(old).
+  /// Returns h(new) − h(old).
   Expr difference(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                   llvm::function_ref<Expr(Expr)> newState);
-  /// What an other of a repair is multiplied with where the differences move by `by`.
+  /// Returns the factor of `other` in the rescaled state if the differences change by `by`.
   Expr coefficient(const Repair::Other &other, llvm::ArrayRef<Expr> by);
 
-  /// Whether every state has its old value, as a condition.
+  /// Returns the condition that every state has its old value.
   Expr unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                  llvm::function_ref<Expr(Expr)> newState);
 
-  /// Factors of a product: base and whether it divides.
+  /// A factor of a product: its base, and whether it divides.
   struct Factor {
     Expr base;
     bool divides;
   };
   llvm::SmallVector<Factor> factors(Expr e);
   Expr product(llvm::ArrayRef<Factor> factors, mlir::Type type);
-  /// The product `e` as it is written, with each factor, numbered as factors()
-  /// lists them, replaced by what `with` gives for it; null leaves it out.
+  /// Rebuilds the product `e` with each factor, numbered as factors() lists them, replaced by the
+  /// result of `with`. A null result drops the factor.
   Expr rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with);
 
   bool reads(Expr e, const StateSet &states);
-  /// Whether the value is known not to be negative, wherever it is a number.
+  /// Returns whether the value is known to be non-negative wherever it is a number.
   bool isNonNegative(Expr e);
 
 private:
@@ -125,8 +123,8 @@ private:
                   llvm::function_ref<Expr(Expr)> stateBody);
   bool guardMoments(Repair &repair, Expr weight, llvm::ArrayRef<Expr> counts,
                     const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody);
-  /// Direction of growth in the running states: −1, 0, +1, or nothing if it is
-  /// not monotone; and whether the value is known not to be negative.
+  /// Direction of growth in the running states: −1, 0, +1, or nothing if not monotone.
+  /// `nonNegative`: the value is known to be non-negative.
   struct Trend {
     std::optional<int> direction;
     bool nonNegative = false;
@@ -139,20 +137,20 @@ private:
   bool findNonNegative(Expr e);
   bool findPositive(Expr e);
   std::optional<double> evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf);
-  /// The one state on which `body` depends, where terms are the identity of t's
-  /// monoid unless their index attains that state, a maximum or minimum.
+  /// Returns the only state that `body` reads, if it is a maximum or minimum and terms are the
+  /// identity of t's monoid unless their index attains it. Returns null otherwise.
   Expr attained(Expr t, Expr body, const StateSet &states,
                 llvm::function_ref<Expr(Expr)> stateBody);
   bool vanishesAt(Expr g, Expr stateBody, double singular);
   std::optional<double> singularPoint(Expr h, Expr state, const StateSet &states);
 
-  /// What is known of a subterm while one question is answered: a term that is read twice
-  /// at each level of a chain is looked at once.
+  /// Memoized results for subterms during one query, so that a term that each level of a chain
+  /// reads twice is visited once.
   struct Memo {
     llvm::DenseMap<Expr, Split> product, sum;
     llvm::DenseMap<Expr, Trend> trends;
   };
-  /// The answer for `e` that `table` has or `find` finds.
+  /// Returns the entry of `e` in `table`; computes it with `find` if missing.
   template <typename T>
   T remember(llvm::DenseMap<Expr, T> Memo::*table, Expr e, llvm::function_ref<T()> find) {
     Memo own;

@@ -1,4 +1,4 @@
-//===- Hoist.cpp - R1: what leaves a reduction ----------------------------===//
+//===- Hoist.cpp - R1: hoists factors out of reductions -------------------===//
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
@@ -6,8 +6,7 @@
 using namespace mlir;
 using namespace moa;
 
-/// Whether a factor is computed from results of earlier reductions, all of them
-/// maxima and minima.
+/// Returns whether a factor reads results of earlier reductions, all of them maxima and minima.
 static bool readsExtremesOnly(Expr factor) {
   SmallVector<Expr> results = outermostReductions(factor);
   return !results.empty() && llvm::all_of(results, [](Expr result) {
@@ -15,7 +14,7 @@ static bool readsExtremesOnly(Expr factor) {
   });
 }
 
-/// Whether R3 repairs the sum of `body` when the maxima and minima over the same
+/// Returns whether R3 can rescale the sum of `body` when the maxima and minima over the same
 /// elements that it reads change.
 bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
   StateSet states;
@@ -27,7 +26,7 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
     states.insert(node);
     rows.insert(node->freeIndices.begin(), node->freeIndices.end());
   });
-  // An axis that the states do not have may come to be carried by the sum.
+  // The sum may later carry an axis that the states do not have.
   SmallVector<int64_t> indices;
   llvm::copy_if(body->freeIndices, std::back_inserter(indices),
                 [&](int64_t index) { return !rows.count(index); });
@@ -36,8 +35,8 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
       .valid();
 }
 
-/// Whether a factor of terms at `j` is exp(x − max x), the maximum being of these elements
-/// or more, and so at most 1.
+/// Returns whether a factor of terms at `j` is exp(x − max x) with a maximum over at least these
+/// elements, and so is at most 1.
 bool Derivation::isAtMostOne(StringRef extent, int64_t j, Expr factor, Expr present) {
   if (!factor->isOp("math.exp") && !factor->isOp("math.exp2"))
     return false;
@@ -52,14 +51,15 @@ bool Derivation::isAtMostOne(StringRef extent, int64_t j, Expr factor, Expr pres
   return body == difference->operands[0] && (!range || range == present);
 }
 
-/// Whether a result is moderate: a sum of products of such factors, the maximum being of the
-/// same elements, one of which is 1, so that it lies between 1 and the number of elements; or a
-/// product or quotient of these. Powers of exp(x − max x) and of moderate results, taken apart,
-/// leave the range no sooner than together, but for powers of the number of elements.
+/// Returns whether a result is moderate: a sum of products of factors exp(x − max x) with the
+/// maximum over the same elements, or a product or quotient of such sums. One term of such a sum is
+/// 1, so that it lies between 1 and the number of elements. Separate powers of exp(x − max x) and
+/// of moderate results leave the range of the type no sooner than their quotient does, up to powers
+/// of the number of elements.
 bool Derivation::isModerate(Expr e) {
   if (e->isOp("arith.mulf") || e->isOp("arith.divf"))
     return isModerate(e->operands[0]) && isModerate(e->operands[1]);
-  if (e->isOp("arith.select")) // over nothing it is a constant
+  if (e->isOp("arith.select")) // a constant over an empty range
     return e->operands[2]->kind == ExprKind::Const && isModerate(e->operands[1]);
   if (e->kind != ExprKind::Reduce || e->monoid != Monoid::add)
     return false;
@@ -71,7 +71,8 @@ bool Derivation::isModerate(Expr e) {
   });
 }
 
-/// (ξ/σ)ⁿ = ξⁿ/σⁿ, 0 < n ≤ 4, and √(ξ/σ) = √ξ/√σ in a product, for ξ at most 1 and σ moderate.
+/// Rewrites (ξ/σ)ⁿ to ξⁿ/σⁿ for 0 < n ≤ 4, and √(ξ/σ) to √ξ/√σ, in a product, for ξ at most 1 and σ
+/// moderate.
 Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || !isa<FloatType>(e->type))
     return body;
@@ -96,8 +97,9 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
   });
 }
 
-/// Whether a product without its results may leave the range of the type where it does not
-/// with them: a factor occurs twice, and a result twice or one of maxima and minima.
+/// Returns whether a product without its results may leave the range of the type although the whole
+/// product does not. This takes a factor that occurs twice, and a result that occurs twice or
+/// consists of maxima and minima.
 bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> factors,
                                Expr present) {
   std::set<Expr> bases, results;
@@ -118,15 +120,17 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
   return repeated && repeatsResult && !isSafe;
 }
 
-/// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty
-/// range the left side is 0 whatever σ is, so the right side is guarded.
+/// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty range the left side
+/// is 0 whatever σ is, so the right side is guarded.
 ///
-/// What is left must not leave the range of the type where the sum as written
-/// would not. A result of an earlier reduction therefore stays beside a factor
-/// that occurs twice (x²/m² overflows where (x/m)² does not; not beside
-/// exp(x − max x), which is at most 1, if it is moderate), and a result made
-/// of maxima and minima stays wherever R3 repairs the sum when they change,
-/// which is seldom. Everything else leaves: see Numerics in DNFToONF.h.
+/// The remaining sum must not leave the range of the type if the original one does not. So two
+/// kinds of factors stay:
+/// - A result of an earlier reduction stays if another factor occurs twice. For example, x²/m²
+///   overflows where (x/m)² does not. It leaves if it is moderate and the other factor is
+///   exp(x − max x), which is at most 1.
+/// - A result made of maxima and minima stays if R3 can rescale the sum when it changes, which is
+///   rare.
+/// All other factors leave; see Numerics of `convert-dnf-to-onf` in lib/Conversion/Passes.td.
 Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body), outside;
   std::string name = exprs.boundName(e).str();
@@ -140,7 +144,7 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
       return factor->dependsOn(j) || !leaves(factor) ? factor : nullptr;
     });
   };
-  // Maxima and minima stay if R3 repairs what they leave behind.
+  // Maxima and minima stay if R3 can rescale the remaining sum.
   std::function<bool(Expr)> leaves = [](Expr factor) { return !readsExtremesOnly(factor); };
   Expr term = without(leaves);
   if (!term || !repairable(e, j, term, present)) {
@@ -152,7 +156,7 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   });
   if (outside.empty() || !term)
     return sum(body);
-  // Only what is finite makes 0 of the empty sum by itself.
+  // Only finite factors turn the empty sum into 0 without a guard.
   bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
     auto number = dyn_cast_or_null<FloatAttr>(factor.base->value);
     return factor.base->kind == ExprKind::Const && number && number.getValue().isFinite() &&
@@ -163,8 +167,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   outside.insert(outside.begin(), {rest, false});
   Expr value = rules.product(outside, e->type);
   Expr any = makeAny(e->extent, j, present);
-  // One condition for all indices protects what the factors read by what it says, where there is an
-  // index.
+  // A condition that is free of j may guard the reads of the factors: test it directly, if the
+  // range has an index.
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> readsArray = [&](Expr node) {
     return seen.insert(node).second && node->kind != ExprKind::Reduce &&
@@ -186,8 +190,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   return value;
 }
 
-/// R1 behind selections that read results: Σ_j ξ·(p ? σ·F : 0) = σ·Σ_j ξ·(p ? F : 0), and
-/// 0 where p holds nowhere, whatever σ is and whatever F would have been there.
+/// R1 inside selections whose values read results: Σ_j ξ·(p ? σ·F : 0) = σ·Σ_j ξ·(p ? F : 0), and 0
+/// if p holds nowhere, whatever σ and F would have been there.
 Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   Expr zero = exprs.floatConstant(0, e->type), picked = nullptr;
   SmallVector<FoldRules::Factor> outside;
@@ -228,12 +232,12 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   return value;
 }
 
-/// R1 for maxima and minima: max_j (c + ξ) = c + max_j ξ, max_j (c − ξ) = c − min_j ξ and
-/// max_j σ·ξ = σ·max_j ξ for σ ≥ 0, for the parts free of j that read results over the
-/// range, and for constants beside them. A rounded sum or product is monotone in ξ, so that no bit
-/// changes where such a part is added or multiplied last. Others of a product leave where no
-/// extreme is compared: (x·σ)·y and (x·y)·σ differ by roundings, and no element might equal the
-/// maximum. Over nothing the result stays the identity.
+/// R1 for maxima and minima: max_j (c + ξ) = c + max_j ξ, max_j (c − ξ) = c − min_j ξ and max_j σ·ξ
+/// = σ·max_j ξ for σ ≥ 0. It moves parts free of j that read results over the range, and constants
+/// next to them. A rounded sum or product is monotone in ξ, so no bit changes if such a part is
+/// added or multiplied last. Other factors leave only if no extreme is compared: (x·σ)·y and
+/// (x·y)·σ round differently, so that no element might equal the maximum. Over an empty range the
+/// result stays the identity.
 Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
   bool isExtreme = e->monoid == Monoid::max || e->monoid == Monoid::min;
   if (!enabled("R1") || !isExtreme || !isa<FloatType>(e->type))
@@ -264,7 +268,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
     }
   } else if (comparesExtremes) {
     SmallVector<std::pair<Expr, unsigned>>
-        last; // products and quotients, and which operand of them stays
+        last; // products and quotients, with the operand that stays
     Expr rest = body;
     auto goes = [&](Expr factor) { return leaves(factor) && rules.isNonNegative(factor); };
     while (rest->isOp("arith.mulf") || rest->isOp("arith.divf")) {
@@ -297,7 +301,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
       return nullptr;
     Expr term = rules.rebuildProduct(
         body, [&](unsigned, Expr factor) { return goes(factor) ? nullptr : factor; });
-    // The 1 of a quotient comes back.
+    // rebuildProduct() brings back the 1 of a quotient.
     if (!term || term == body || !term->dependsOn(j))
       return nullptr;
     outside.insert(outside.begin(), {extremeOf(e->monoid, term), false});

@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace moa;
 
 SmallVector<Expr> moa::conjunctsOf(Expr condition) {
-  // Parts are shared: each is looked at once.
+  // Shared parts are visited once.
   SmallVector<Expr> parts, open;
   llvm::DenseSet<Expr> seen;
   if (condition)
@@ -23,14 +23,15 @@ SmallVector<Expr> moa::conjunctsOf(Expr condition) {
   return parts;
 }
 
-/// A number that an expression is.
+/// Returns the value of a constant integer expression.
 static std::optional<int64_t> numberOf(Expr e) {
   if (e->kind == ExprKind::Const && isa<IntegerAttr>(e->value))
     return cast<IntegerAttr>(e->value).getInt();
   return e->kind == ExprKind::Extent ? SymExpr::parse(e->text)->getConstant() : std::nullopt;
 }
 
-/// The bound of j that a comparison is, the last index or the first one; null for others.
+/// Returns the last index j that a comparison admits, or the first one; null if it does not bound
+/// j.
 static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   if (!condition->isOp("arith.cmpi") || !condition->dependsOn(j->id))
     return nullptr;
@@ -52,7 +53,7 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   }
   Expr bound = isLast ? more : less;
   if ((isLast ? less : more) != j || bound->dependsOn(j->id)) {
-    // 0 ≤ more − less, which is the last index − j, or j − the first one.
+    // 0 ≤ more − less, which is last − j or j − first.
     LinearForm rest;
     rest.add(isLast ? more : less, SymExpr(1));
     rest.add(isLast ? less : more, SymExpr(-1));

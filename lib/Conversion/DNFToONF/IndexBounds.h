@@ -6,22 +6,22 @@
 
 namespace moa {
 
-/// The conditions that `condition` is the conjunction of; none for null.
+/// Returns the conjuncts of `condition`; none for null.
 llvm::SmallVector<Expr> conjunctsOf(Expr condition);
 
-/// The last index that j ≤ x, j < x and the same the other way round or with terms on the other
-/// side admit, which knows no j; null for others.
+/// Returns the last index that a comparison such as j ≤ x or x > j admits, where terms may be on
+/// either side. The result does not depend on j. Returns null for other conditions.
 Expr lastOf(ExprContext &exprs, Expr condition, Expr j);
 
-/// The first index that x ≤ j, x < j and the like admit; null for others.
+/// Returns the first index that a comparison such as x ≤ j or j > x admits; null for others.
 Expr firstOf(ExprContext &exprs, Expr condition, Expr j);
 
-/// How much x grows at most, on average over many, with each step of an index, if it never falls:
-/// sums, multiples and quotients of it by numbers, and extremes of such. Nothing for others.
+/// Returns the largest average growth of x per step of an index, if x never falls. Handles sums,
+/// multiples and quotients by numbers, minima and maxima; returns nothing for others.
 std::optional<double> growthWith(Expr x, int64_t index);
 
-/// Whether an index 0 ≤ j < size is within all of `conditions`, without a pass over it; null where
-/// one of them is no bound of j.
+/// Returns the condition that some index 0 ≤ j < size satisfies all of `conditions`, computed
+/// without a pass. Returns null if one of them does not bound j.
 Expr anyWithin(ExprContext &exprs, Expr size, llvm::ArrayRef<Expr> conditions, Expr j);
 
 } // namespace moa

@@ -7,7 +7,7 @@ using namespace moa;
 using validation::Term;
 using validation::TermContext;
 
-/// Null for what has no term.
+/// Returns a null term if there is none for `e`.
 Term InsideReads::termOf(Expr e, ExtentOf extentOf) {
   TermContext &terms = prover->getTerms();
   switch (e->kind) {

@@ -1,4 +1,4 @@
-//===- InsideReads.h - reads that stay inside of their arrays ---*- C++ -*-===//
+//===- InsideReads.h - reads that stay inside their arrays ------*- C++ -*-===//
 #ifndef MOA_CONVERSION_DNFTOONF_INSIDEREADS_H
 #define MOA_CONVERSION_DNFTOONF_INSIDEREADS_H
 
@@ -7,13 +7,13 @@
 
 namespace moa {
 
-/// Whether subscripts stay inside of their axes for all values of their indices, whatever the
-/// conditions are under which the program reads them: numbers, indices below the axis, and what the
-/// validation's prover shows of sums, products, quotients and extremes of indices and sizes.
-/// Nothing is said of elements of arrays.
+/// Proves that subscripts stay in bounds for all values of their indices, whatever the conditions
+/// of the program. Handles numbers, indices below the extent of the axis, and sums, products,
+/// quotients and extremes of indices and sizes (by the validation's prover). Elements of arrays are
+/// unknown.
 class InsideReads {
 public:
-  /// The extent that an index is below; empty where none is known.
+  /// Returns the extent that an index is below; empty if none is known.
   using ExtentOf = llvm::function_ref<std::string(int64_t index)>;
 
   InsideReads(ExprContext &exprs, dnf::KernelOp kernel) : exprs(exprs), kernel(kernel) {}
@@ -24,7 +24,7 @@ private:
 
   ExprContext &exprs;
   dnf::KernelOp kernel;
-  std::optional<validation::InsideProver> prover; // where one is needed
+  std::optional<validation::InsideProver> prover; // made on first use
 };
 
 } // namespace moa

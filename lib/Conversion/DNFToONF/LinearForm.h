@@ -13,12 +13,12 @@ struct LinearForm {
   llvm::MapVector<Expr, SymExpr> terms;
   SymExpr constant;
 
-  /// Adds factor · e: sums, differences and products with symbols are taken apart, anything else is
-  /// an opaque term.
+  /// Adds factor · e. Sums, differences and products with symbols are taken apart; other
+  /// expressions are opaque terms.
   void add(Expr e, const SymExpr &factor);
-  /// What the form is if no term is left.
+  /// Returns the constant if no term is left.
   std::optional<SymExpr> getSymbolic() const;
-  /// The form as an expression.
+  /// Returns the form as an expression.
   Expr build(ExprContext &exprs) const;
 };
 

@@ -1,13 +1,13 @@
 //===- Moments.cpp - R3 for sums of powers of differences ------------------===//
 //
-// The terms of Σ_j W_j · Π_i D_i with differences D_i = g_i(j) + h_i(d) do not separate,
-// but they follow linearly when d becomes d': D_i grows by δ_i = h_i(d') − h_i(d), so that
+// The terms of Σ_j W_j · Π_i D_i with differences D_i = g_i(j) + h_i(d) do not separate. But when d
+// becomes d', D_i grows by δ_i = h_i(d') − h_i(d), so that
 //
 //   Σ W · Π D_i(d') = Σ over sets S of Π_{i ∉ S} δ_i · (Σ W · Π_{i ∈ S} D_i(d)),
 //
-// and the sums on the right that have fewer differences are states beside it. For a
-// difference from a mean this is the update of B. P. Welford (Technometrics 4, 1962) and
-// of T. F. Chan, G. H. Golub and R. J. LeVeque (The American Statistician 37, 1983).
+// where the sums on the right with fewer differences are further states of the fold. For a
+// difference from a mean this is the update of B. P. Welford (Technometrics 4, 1962) and of T. F.
+// Chan, G. H. Golub and R. J. LeVeque (The American Statistician 37, 1983).
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/FoldRules.h"
@@ -21,7 +21,7 @@ static bool isNumber(Expr e, double number) {
   return value && value.getValueAsDouble() == number;
 }
 
-/// The factors of a product, signs apart.
+/// Splits a product into factors without signs. Returns whether the product is negative.
 static bool splitSign(FoldRules &rules, Expr e, SmallVectorImpl<FoldRules::Factor> &factors) {
   bool negative = false;
   std::function<void(Expr, bool)> go = [&](Expr node, bool divides) {
@@ -40,7 +40,7 @@ static bool splitSign(FoldRules &rules, Expr e, SmallVectorImpl<FoldRules::Facto
   return negative;
 }
 
-/// Whether two products have the same factors in some order.
+/// Returns whether two products have the same factors in some order.
 static bool isSameProduct(ArrayRef<FoldRules::Factor> a, ArrayRef<FoldRules::Factor> b) {
   auto sorted = [](ArrayRef<FoldRules::Factor> list) {
     std::vector<std::pair<Expr, bool>> result;
@@ -57,7 +57,8 @@ bool FoldRules::takesDifferences(Expr body, const StateSet &states, int64_t j, E
   constexpr size_t most = 4;
   Type type = body->type;
   SmallVector<Factor> rest;
-  // Whether the power of a factor is a part of the weight, or all of it differences.
+  // Adds a factor to the weight or, to its power, to the differences. Returns false if it is
+  // neither.
   auto take = [&](Expr base, bool divides, unsigned power, Expr exponent) {
     bool isMixed = base->dependsOn(j) && reads(base, states) && !splitMul(base, states, {j});
     if (!isMixed) {
@@ -107,7 +108,7 @@ bool FoldRules::isExtremeDifference(const Difference &difference, const StateSet
          isNegative != isNegativeElement && stateBody(state) == element;
 }
 
-/// The state Σ W where a difference is that of x from (Σ W·x)/(Σ W), else null.
+/// Returns the state Σ W if the difference is x − (Σ W·x)/(Σ W) or its negative; null otherwise.
 Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const StateSet &states,
                            llvm::function_ref<Expr(Expr)> stateBody) {
   SmallVector<Factor> mean, element, weights, terms;
@@ -129,7 +130,7 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
   }
   if (!sum || !count)
     return nullptr;
-  // Counts are commonly kept away from 0, which moves no mean of elements that are there.
+  // max(count, c) with c ≤ 1, a common guard against 0, changes no mean of existing elements.
   if (weights.empty() && (count->isOp("arith.maximumf") || count->isOp("arith.maxnumf")))
     for (unsigned k : {0, 1})
       if (count->operands[k]->kind == ExprKind::Const &&
@@ -161,8 +162,8 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
   return isSameProduct(terms, weights) ? count : nullptr;
 }
 
-/// The references of a repair, and where it does not hold: what is asked of the weight alone, and
-/// where no weight has been added up there is no mean.
+/// Lists the refs of a repair and their singular points: those of the weight's factor H, and 0 for
+/// a sum of weights, because there is no mean yet. Returns false if terms do not vanish there.
 bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
                              const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody) {
   for (Expr state : states) {
@@ -176,7 +177,7 @@ bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
       singular = singularPoint(repair.h, state, states);
     if (singular && !vanishesAt(repair.g, stateBody(state), *singular))
       return false;
-    bool isCount = stateBody(state)->kind == ExprKind::Const; // never 0 where something is there
+    bool isCount = stateBody(state)->kind == ExprKind::Const; // never 0 if there is an element
     if (!inWeight && llvm::is_contained(counts, state) && !isCount) {
       singular = 0;
       if (!vanishesAt(weight, stateBody(state), 0))
@@ -188,7 +189,7 @@ bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
   return true;
 }
 
-/// Not inside of reductions, whose terms have ranges of their own.
+/// Does not enter reductions, because their terms have ranges of their own.
 Expr FoldRules::whereAny(Expr e, Expr any) {
   llvm::DenseMap<Expr, Expr> known;
   std::function<Expr(Expr)> pick = [&](Expr node) -> Expr {
@@ -214,7 +215,7 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
   none.blocked = body;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
     return none;
-  body = whereAny(body, any); // a term is read where it is present
+  body = whereAny(body, any); // a term is only read where it is present
   Repair result;
   Expr weight = nullptr;
   SmallVector<Difference> differences;
@@ -239,7 +240,7 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
   }
   if (!guardMoments(result, weight, counts, states, stateBody))
     return none;
-  // Powers are products here, of which those with a factor more share the others.
+  // Powers are multiplied out, so that a product shares the product of one factor less.
   auto termWithout = [&](unsigned lacks) {
     SmallVector<Factor> factors{{weight, false}};
     for (unsigned i = 0; i < differences.size(); ++i)

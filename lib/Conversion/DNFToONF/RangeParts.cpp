@@ -1,8 +1,8 @@
 //===- RangeParts.cpp - R4 for sums over ranges that end with the row -----===//
 //
-// Of a sum over j ≤ x(i), rows share what is summed up over whole parts of the range, and sum up
-// the last part as it stands; of one over j ≥ x(i), the same from the other end. A running sum Σ
-// over j ≤ i of C_j is one without anything that only rows know.
+// For a sum over j ≤ x(i), rows share the sums over whole parts of the range, and each row sums up
+// only its last part (chunked causal linear attention). A range j ≥ x(i) works the same from the
+// other end. A running sum Σ over j ≤ i of C_j is the case without factors of the rows.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -12,19 +12,20 @@
 using namespace mlir;
 using namespace moa;
 
-/// Rows that begin with the same part of the range.
+/// Rows per block. The rows of a block share the same leading parts.
 static constexpr int64_t kRowBlock = 64;
 
-/// Whether an element that `e` reads depends on an index.
+/// Returns whether an element that `e` reads depends on an index.
 static bool readsWith(Expr e, int64_t index) {
   bool found = false;
   walk(e, [&](Expr node) { found |= node->kind == ExprKind::Psi && node->dependsOn(index); });
   return found;
 }
 
-/// The term of a sum over a part at `whole`, the index `place` of the part, with its weights of the
-/// distance to the part's last index. These are the same for all parts and stored, and so is what a
-/// contraction rounds of the operand that they are multiplied with.
+/// Returns the term of a sum over a part, at index `place` of the part and `whole` of the range,
+/// times its weights of the distance to the last index of the part. These weights are the same for
+/// all parts, and stored. If the contraction rounds the operand that they multiply, the weighted
+/// operand is stored too.
 Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
                              const SharedTerm &shared, const IndexExtents &rows, Expr place,
                              Expr whole) {
@@ -61,8 +62,8 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   all.push_back({shared.axis, *SymExpr::parse(shared.inner->extent)});
   operand = store(nests, operand, indicesOf(operand, all, rows.back().first),
                   a.sum->rounds.getValue(), name + "_weighed", loc, /*carries=*/false);
-  // The product as it is written, so that the contraction has its operands, without what knows no
-  // j.
+  // Rebuild the product in its original order, so that it stays a contraction, without factors that
+  // are free of j.
   Expr term = rules.rebuildProduct(shared.body, [&](unsigned n, Expr base) -> Expr {
     if (n == shared.factor)
       return operand;
@@ -71,8 +72,8 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   return exprs.renamed(term, {{a.j, whole}});
 }
 
-/// The sums over the first parts, or the last ones where the range begins with the row, as an
-/// element of an array at their number, `before`: those of parts and these are stored.
+/// Stores the sums of parts and their running sums over the first parts (over the last ones if the
+/// range begins with the row). Returns the running sum over `before` parts.
 Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
                              const SharedTerm &term, const IndexExtents &rows, Expr before) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
@@ -81,7 +82,7 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
   auto [loc, name] = placeAndName(a.sum);
-  // The sums of parts.
+  // Sums of parts.
   Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)),
                   exprs.index(place));
   Expr inside = exprs.greater(exprs.extent(range), whole);
@@ -106,8 +107,7 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
   if (term.scale && !term.scale->dependsOn(a.row))
     ofPart = exprs.op("arith.mulf", {term.scale, ofPart}, a.sum->type);
   Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
-  // Those of several parts, a running sum, with weights from the end of a part to that of the last
-  // one before.
+  // Running sums over parts, with weights from the end of each part to the end of the last one.
   Expr partsOn =
       op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
   Expr distance = op("arith.muli", partsOn, exprs.extent(length));
@@ -126,14 +126,14 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
                loc, /*carries=*/false);
 }
 
-/// R4 for a range that ends at an index x(i) which never falls with the row i: with c = ⌊x(i₀) /
-/// L⌋, i₀ the first row of its block of rows,
-///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x,
-/// and for one that begins there, with c = ⌈x(i₁) / L⌉, i₁ the last row of the block,
+/// R4 for a range that ends at an index x(i), which never falls as the row i grows. Let L be the
+/// length of parts and c = ⌊x(i₀) / L⌋, with i₀ the first row of the block of rows of i.
+///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
+/// If the range begins at x(i) instead, let c = ⌈x(i₁) / L⌉, with i₁ the last row of the block.
 ///   Σ over j ≥ x = Σ_e A_e · (Σ over the parts p ≥ c of the sums of part p) + Σ over x ≤ j < L·c.
-/// Terms may have weights w(i, j) of the distance, w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L −
-/// 1) · w(L·p + L − 1, j) for the j of part p. The sums of parts, those up to each part, and what
-/// rows make of them are stored.
+/// Terms may have weights of the distance. For the j of part p these split:
+///   w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) · w(L·p + L − 1, j).
+/// The sums of parts, their running sums, and the products of rows with these are stored.
 Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
                                   const IndexExtents &rows) {
   Type index = exprs.index(a.j)->type, type = a.sum->type;
@@ -143,12 +143,12 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
   auto both = [&](Expr x, Expr y) { return exprs.op("arith.andi", {x, y}, y->type); };
   auto [loc, name] = placeAndName(a.sum);
-  // Rows in blocks that begin with the same part.
+  // Blocks of rows that share their leading parts.
   int64_t blockOfRows = exprs.freshIndex("block"),
           inBlock = exprs.freshIndex(exprs.indexName(a.row));
   Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
   Expr zero = exprs.extent(SymExpr(0));
-  // The first part behind those of the rows' own, from the first row of a block on.
+  // The first part that rows sum up themselves, the same for all rows of a block.
   auto partOf = [&](Expr first) {
     Expr row = a.isFirst ? op("arith.addi", first, exprs.extent(SymExpr(kRowBlock - 1))) : first;
     Expr x = exprs.renamed(a.bound, {{a.row, row}});
@@ -158,7 +158,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   };
   Expr clamped = op("arith.minsi", op("arith.maxsi", partOf(firstRow), zero), exprs.extent(parts));
   Expr numParts = a.isFirst ? op("arith.subi", exprs.extent(parts), clamped) : clamped;
-  // The last block has rows that are none.
+  // The last block may extend beyond the rows.
   Expr isRow = exprs.greater(exprs.extent(numRows), exprs.index(a.row));
   Expr j = exprs.index(a.j);
   Expr keys = op("arith.muli", clamped, exprs.extent(length)),
@@ -178,7 +178,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
     int64_t before = exprs.freshIndex("before");
     Expr prefix = storePrefix(nests, a, term, rows, exprs.index(before));
     Expr share = rowsShare(a, term, exprs.renamed(prefix, {{before, numParts}}), isRow);
-    // ... from the last index of these parts to the row.
+    // ... times the weights from the last index of these parts to the row.
     SmallVector<Expr> factors;
     for (Expr weight : term.weights)
       factors.push_back(exprs.renamed(weight, {{a.j, end}}));
@@ -188,12 +188,12 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
       readsRow |= readsWith(factor, a.row);
       share = exprs.op("arith.mulf", {share, factor}, type);
     }
-    // A sum over no parts is 0 as it is stored, where no row multiplies it.
+    // A stored sum over no parts is 0 anyway, unless a row multiplies it.
     bool isAlways = !term.inner && factors.empty() && !a.range && !a.ofRow;
     (isAlways ? always : value) = added(isAlways ? always : value, term, share);
     isProduct |= bool(term.inner);
   }
-  // Where rows do no more than reading what they share, there is nothing to store.
+  // If rows only read the shared sums, there is nothing more to store.
   Expr block = op("arith.floordivsi", exprs.index(a.row), exprs.extent(size));
   Expr start = op("arith.muli", block, exprs.extent(size));
   auto whereNeeded = [&](Expr condition) {
@@ -222,7 +222,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
     shared = exprs.renamed(
         shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
   }
-  // What is left of the range.
+  // The rest of the range.
   Expr first = op("arith.muli", partOf(start), exprs.extent(length));
   Expr isLeft = a.isFirst ? exprs.greater(first, j) : exprs.notBelow(j, first);
   Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present),

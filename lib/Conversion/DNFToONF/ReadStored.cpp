@@ -1,11 +1,12 @@
-//===- ReadStored.cpp - values that are stored anyhow are read -------------===//
+//===- ReadStored.cpp - reads values that are stored anyway --------------===//
 //
-// R7 decides for each place apart whether a reduction is stored (Temporaries.cpp). An element that
-// is stored for one of them is there for the others too:
+// R7 decides separately for each place whether a reduction is stored (Temporaries.cpp). An element
+// that is stored for one place serves the others too:
 //
-//  1. If a nest has the states of a temporary anyhow, it stores that: the nest of attention has
-//     the maximum of each row, which a sum over the rows reads.
-//  2. Other nests load it: with U = V + A·V stored, U + A·U reads U_id where it stands alone too.
+//  1. A nest that has the states of a temporary anyway stores it. For example, the nest of
+//     attention has the maximum of each row, which a sum over the rows reads.
+//  2. Other nests load it. For example, with U = V + A·V stored, U + A·U also reads U_id where it
+//     stands alone.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -25,7 +26,7 @@ Expr Derivation::elementOf(unsigned number, Expr value, ArrayRef<Expr> at) {
   return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
 }
 
-/// Whether two values may be the same but for the names of their indices.
+/// Returns whether two values may be equal up to the names of their indices; a cheap filter.
 static bool isLike(Expr a, Expr b) {
   return a->kind == b->kind && a->type == b->type && a->height == b->height &&
          a->extent == b->extent && a->monoid == b->monoid && a->rounds == b->rounds &&
@@ -33,9 +34,8 @@ static bool isLike(Expr a, Expr b) {
          a->freeIndices.size() == b->freeIndices.size();
 }
 
-/// Returns the element of a temporary of this type that holds `value`, which knows the first of
-/// `indices` that it depends on and no others; null if there is none. Axes may stand in another
-/// order than `indices`.
+/// Returns the element of a temporary of this type that holds `value`; null if there is none.
+/// `value` depends on no index but `indices`. The axes of the temporary may be in another order.
 Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) {
   constexpr size_t most = 5;
   for (auto [number, temporary] : llvm::enumerate(temporaries)) {
@@ -62,8 +62,8 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
   return nullptr;
 }
 
-/// Says of a temporary, an element of which is `element`, that it holds `source`, of which what it
-/// stores has been made, and what that is with loads in it.
+/// Records that the temporary of `element` holds `source`, its value before anything in it is
+/// stored, and `loaded`, the same with loads in it.
 void Derivation::setSource(Expr element, Expr source, Expr loaded) {
   if (element->isOp("arith.extf"))
     element = element->operands[0];
@@ -80,7 +80,7 @@ void Derivation::setSource(Expr element, Expr source, Expr loaded) {
 // Which nests read which
 //===----------------------------------------------------------------------===//
 
-/// Returns for each nest the nests that store what it reads, directly or not.
+/// Returns for each nest the nests that store its operands, directly or indirectly.
 Derivation::NestOrder Derivation::sourcesOf(ArrayRef<NestPlan> nests) {
   const int64_t first = kernel.getArgNames().size();
   llvm::DenseMap<int64_t, size_t> storedBy;
@@ -111,8 +111,7 @@ Derivation::NestOrder Derivation::sourcesOf(ArrayRef<NestPlan> nests) {
   return all;
 }
 
-/// Brings the nests that store something in front of those that read it, and leaves the rest of
-/// their order.
+/// Moves nests before the nests that read their results; keeps the order otherwise.
 void Derivation::orderNests(std::vector<NestPlan> &nests) {
   NestOrder sources = sourcesOf(nests);
   std::vector<NestPlan> ordered;
@@ -134,7 +133,7 @@ void Derivation::orderNests(std::vector<NestPlan> &nests) {
 // 1. Nests that have the states
 //===----------------------------------------------------------------------===//
 
-/// Whether a nest computes all reductions of an output of another nest over the same rows.
+/// Returns whether a nest computes all reductions of another nest's outputs over the same rows.
 static bool computesAllOf(const NestPlan &nest, const NestPlan &other) {
   llvm::DenseSet<Expr> has;
   for (const OutputPlan &output : nest.outputs)
@@ -149,7 +148,8 @@ static bool computesAllOf(const NestPlan &nest, const NestPlan &other) {
   });
 }
 
-/// Lets a temporary be stored by another nest over the same rows that has its reductions anyhow.
+/// Merges the nest of a temporary into another nest over the same rows that computes its reductions
+/// anyway.
 void Derivation::joinNests(std::vector<NestPlan> &nests) {
   for (size_t n = 0; n < nests.size();) {
     if (!nests[n].storesTemporary) {
@@ -177,8 +177,8 @@ void Derivation::joinNests(std::vector<NestPlan> &nests) {
 // 2. Nests that load
 //===----------------------------------------------------------------------===//
 
-/// Returns a value with loads in place of what temporaries hold. `mayRead` tells of a temporary
-/// whether it may be loaded, inside of a reduction or outside.
+/// Replaces values that temporaries hold by loads. `mayRead` says whether a temporary may be
+/// loaded, inside or outside of a reduction.
 Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInside,
                             llvm::function_ref<bool(unsigned, bool)> mayRead,
                             std::map<std::pair<Expr, bool>, Expr> &known) {
@@ -238,9 +238,9 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
   return known[key] = result;
 }
 
-/// Reads temporaries wherever their values are computed again. A row computes a value itself if it
-/// has it for all its reductions anyhow, which then share passes, unless it waits for the temporary
-/// all the same.
+/// Reads temporaries wherever their values are recomputed. Outside of reductions, a row computes
+/// the value itself, because its reductions then share passes. The row loads the temporary only if
+/// it waits for it anyway.
 void Derivation::readStored(std::vector<NestPlan> &nests) {
   if (temporaries.empty())
     return;
@@ -269,7 +269,7 @@ void Derivation::readStored(std::vector<NestPlan> &nests) {
     std::map<std::pair<Expr, bool>, Expr> known;
     for (OutputPlan &output : nests[n].outputs) {
       output.value = readStored(output.value, rows, false, mayRead, known);
-      // What the nests behind compare with reads what this one does.
+      // Later nests search for this value with the loads in it.
       if (output.result >= results) {
         Expr &loaded = temporaries[output.result - results].loaded;
         loaded = readStored(loaded, rows, false, mayRead, known);

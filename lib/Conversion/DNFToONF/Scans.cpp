@@ -1,15 +1,15 @@
-//===- Scans.cpp - reductions that go on along an index --------------------===//
+//===- Scans.cpp - running reductions (prefix scans) ----------------------===//
 //
-// A reduction whose range ends, or begins, with indices around it is the same for the next end but
-// for one term. All of them are stored by one nest, which takes a step for each (R7):
+// If the range of a reduction ends or begins at a surrounding index, the next end adds or removes
+// one term. One nest stores the reductions for all ends as a prefix scan, with one step per end
+// (R7):
 //
 //   ⊕ over k ≤ b(j) of F(k) = R[b(j) + 1],   R[t] = ⊕ over k < t of F(k),
 //   ⊕ over k ≥ b(j) of F(k) = R[b(j)],       R[t] = ⊕ over k ≥ t of F(k).
 //
-// For example, the product of all 1 − x_ik with k > j is R[i, j + 1]. Other conditions of the
-// range, which do not know j, choose the identity in the term. The lowerings run t in order
-// (lib/Conversion/ONFToVector/Running.h), so that the work grows with the range and not with its
-// square.
+// For example, the product of all 1 − x_ik with k > j is R[i, j + 1]. Other conditions of the range
+// must not depend on j; they select the identity in the term. The lowerings run t in order
+// (lib/Conversion/ONFToVector/Running.h), so that the work is linear in the range, not quadratic.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
@@ -19,10 +19,10 @@
 using namespace mlir;
 using namespace moa;
 
-/// A shorter range is reduced again for each index.
+/// Least length of a range that is scanned; shorter ones are reduced again for each index.
 static constexpr double kLeastScan = 64;
 
-/// Returns e − index as a number; none where it is no such sum.
+/// Returns e − index if it is a number; nothing otherwise.
 static std::optional<int64_t> distanceFrom(Expr e, int64_t index) {
   if (e->kind == ExprKind::Index)
     return e->id == index ? std::optional<int64_t>(0) : std::nullopt;
@@ -45,8 +45,8 @@ static bool readsArrays(Expr value) {
   return found;
 }
 
-/// Finds the condition by which the range of a reduction ends or begins with indices that nothing
-/// else in it knows.
+/// Finds the condition by which the range of a reduction ends or begins at surrounding indices that
+/// nothing else in the reduction depends on.
 std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents &all) {
   if (e->kind != ExprKind::Reduce || !e->getPresent() || e->function || !isa<FloatType>(e->type) ||
       nominal(*SymExpr::parse(e->extent)) < kLeastScan)
@@ -60,7 +60,7 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
     Expr last = lastOf(exprs, end, k);
     scan.bound = last ? last : firstOf(exprs, end, k);
     scan.descends = !last;
-    // An element of an array may be the largest integer, and has none next to it.
+    // An element of an array may be the largest integer, to which 1 cannot be added.
     if (scan.descends && scan.bound && scan.bound->isOp("arith.addi") && readsArrays(scan.bound))
       continue;
     scan.others = nullptr;
@@ -69,7 +69,7 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
         scan.others = scan.others
                           ? exprs.op("arith.andi", {scan.others, condition}, condition->type)
                           : condition;
-    double ends = 1; // that would be reduced to apart
+    double ends = 1; // ends that would be reduced separately
     for (auto &[j, extent] : all)
       if (scan.bound && scan.bound->dependsOn(j) && !scan.term->dependsOn(j) &&
           !(scan.others && scan.others->dependsOn(j)))
@@ -80,8 +80,8 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
   return std::nullopt;
 }
 
-/// Stores a reduction for all indices along which it goes on, and returns its element; null where
-/// it does not, or where that would take too much memory.
+/// Stores a reduction for all ends of its range, and returns its element. Returns null if it is no
+/// scan, if the scan would take too much memory, or if it might read out of bounds.
 Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all) {
   auto scan = findScan(e, all);
   if (!scan)
@@ -107,7 +107,7 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
   if (!isKnown || !isAffordable(extents, /*isPower=*/true) || !readsInside(term, inside) ||
       !readsInside(scan->bound, all))
     return nullptr;
-  // What is stored runs along the axis before the last one, of which there is one.
+  // A scan runs along the axis before the last one, so there must be a last one.
   if (indices.empty())
     indices.push_back({exprs.freshIndex("one"), SymExpr(1)});
   int64_t t = exprs.freshIndex(exprs.boundName(e));
@@ -129,19 +129,18 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
   return exprs.renamed(element, at);
 }
 
-/// Returns the index of what is stored that stands for the end of a range.
+/// Returns the index into the stored scan for an end of a range.
 Expr Derivation::scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range) {
   Type type = scan.bound->type;
   Expr one = exprs.extent(SymExpr(1)), bound = scan.bound;
   if (!scan.descends)
     bound = exprs.op("arith.addi", {bound, one}, type);
-  // j or j + 1 of an index j of the same range is one of those that are stored.
+  // For an index j of the same range, j and j + 1 are in bounds without a clamp.
   for (auto &[j, extent] : all)
     if (auto distance = distanceFrom(bound, j);
         distance && extent == range && (*distance == 0 || *distance == 1))
       return *distance == 0 ? exprs.index(j) : exprs.op("arith.addi", {exprs.index(j), one}, type);
-  // The last index is limited before 1 is added to it: an element of an array may be the largest
-  // integer.
+  // Clamp before adding 1: an element of an array may be the largest integer.
   SymExpr before(scan.descends ? 0 : 1);
   bound = exprs.op("arith.minsi", {scan.bound, exprs.extent(range - before)}, type);
   bound = exprs.op("arith.maxsi", {bound, exprs.extent(SymExpr(0) - before)}, type);

@@ -1,11 +1,10 @@
-//===- Separate.cpp - R6 where nothing cancels that did not before ---------===//
+//===- Separate.cpp - R6 for one factor, without new cancellation ----------===//
 //
 //   Σ_j A_j · (Σ_r G_rj · H_r) = Σ_r H_r · (Σ_j A_j · G_rj)
 //
-// for one factor that is a sum of products, taken as it stands: it is linear in what it
-// adds, so that no reference is needed near which to measure (Expansion.cpp), and the
-// range may have conditions and the term a carried axis. It is taken where a row takes
-// fewer passes by it.
+// Takes apart one factor that is a sum of products. The term is linear in the addends of this
+// factor, so the data need no shift (Expansion.cpp). The range may have conditions, and the term a
+// carried axis. R6 is applied in this form if the row then takes fewer passes.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -24,17 +23,16 @@ public:
       if (!result->dependsOn(j))
         states.insert(result);
   }
-  /// Whether it mixes the index with results and is no product of the two.
+  /// Returns whether `e` mixes the index with results and is no product of the two.
   bool isMixed(Expr e) {
     return e->dependsOn(j) && rules.reads(e, states) && !rules.splitMul(e, states, {j});
   }
-  /// Whether all terms are products of what depends on the index and of results: then
-  /// the factor is R0's.
+  /// Returns whether every term is a product of elements and results. R0 handles such a factor.
   bool areProducts(ArrayRef<Expr> terms) {
     return llvm::all_of(terms, [&](Expr e) { return e->dependsOn(j) && rules.reads(e, states); });
   }
-  /// The terms of a factor; false where it is not a sum of products. What extremes of elements
-  /// are added to stays with those elements: x − max x is exact, and R3 repairs its sum.
+  /// Takes a factor apart into terms. Returns false if it is no sum of products. An extreme stays
+  /// with its element, because x − max x is exact and R3 can rescale the sum of the differences.
   bool takeApart(Expr e, SmallVectorImpl<Expr> &terms) {
     SmallVector<Expr> all, extremes;
     if (!separate(e, all))
@@ -104,7 +102,7 @@ private:
     return true;
   }
 
-  /// log Π F = Σ log F, and log eᵘ = u, of factors that are not negative.
+  /// log Π F = Σ log F, and log eᵘ = u, for non-negative factors.
   bool separateLogarithm(Expr e, SmallVectorImpl<Expr> &terms) {
     for (const FoldRules::Factor &factor : rules.factors(e->operands[0])) {
       SmallVector<Expr> parts;
@@ -124,8 +122,9 @@ private:
   Expr negated(Expr e) {
     return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}, e->type);
   }
-  /// A sum of elements has an error of the size of the sum, which the difference from it
-  /// has as well. A maximum has none: what x − max x is exact in, Σ x − n·max x is not.
+  /// Returns whether `e` may become a term of its own. A sum of elements may: it has an error of
+  /// its own size, which the difference from it has as well. A maximum may not: x − max x is exact,
+  /// but Σ x − n·max x is not.
   bool isRounded(Expr e) {
     if (e->dependsOn(j) || !rules.reads(e, states))
       return true;
@@ -140,8 +139,8 @@ private:
   StateSet states;
 };
 
-/// Elements of reductions inside a term, of each index: what a further pass computes
-/// again. Ranges that are not known count as much as it takes.
+/// Counts the elements of reductions inside a term that depend on the index, which a further pass
+/// recomputes. A range of unknown length counts as 2⁴⁰.
 int64_t workInside(Expr body, int64_t j) {
   llvm::DenseSet<Expr> seen;
   int64_t work = 0;
@@ -162,8 +161,8 @@ int64_t workInside(Expr body, int64_t j) {
 
 } // namespace
 
-/// The sum of `t`, whose term at `j` is `body`, taken apart; null where it is not of
-/// the form, or where the states of a carried axis cost more than they save.
+/// Returns the sum `t`, whose term at `j` is `body`, taken apart. Returns null if it does not have
+/// this form, or if the states of a carried axis cost more than they save.
 Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   LinearFactor linear(exprs, rules, j, body);
@@ -204,7 +203,7 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
   return value;
 }
 
-/// Σ over sets S of Π_{i ∉ S} offsetᵢ · sum(the bases in S); an offset that is null is 0.
+/// Returns Σ over sets S of Π_{i ∉ S} offsetᵢ · sum(the bases in S); a null offset is 0.
 Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
                              llvm::function_ref<Expr(ArrayRef<Expr>)> sum) {
   llvm::MapVector<Expr, Expr> coefficients;
@@ -231,10 +230,10 @@ Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
   return value;
 }
 
-/// Σ W·Π (gᵢ − bᵢ) about the means μᵢ = (Σ W·gᵢ)/(Σ W), from which the sums of W times powers of
-/// gᵢ − μᵢ are found in one pass (Moments.cpp), whatever the bᵢ are:
+/// Rewrites Σ W·Π (gᵢ − bᵢ) about the means μᵢ = (Σ W·gᵢ)/(Σ W). The sums of W times powers of gᵢ −
+/// μᵢ take one pass (Moments.cpp), whatever the bᵢ are:
 ///   Σ W·Π (gᵢ − bᵢ) = Σ over sets S of Π_{i ∉ S} (μᵢ − bᵢ) · (Σ W·Π_{i ∈ S} (gᵢ − μᵢ)).
-/// For weights that are not negative neither side is much larger than its terms.
+/// For non-negative weights neither side is much larger than its terms.
 Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   Expr t = form.sum, body = form.body, present = form.present;
   int64_t j = form.j;
@@ -271,7 +270,7 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
       offsets.push_back(nullptr);
       continue;
     }
-    // Sums of whole numbers stay whole where nothing was divided.
+    // Without a division, sums of integers are exact; means would make them inexact.
     bool divides = false;
     walk(d.h, [&](Expr node) { divides |= node->isOp("arith.divf"); });
     if (!divides)
@@ -300,7 +299,7 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   return exprs.op("arith.select", {any, value, exprs.floatConstant(0, t->type)}, t->type);
 }
 
-/// The other forms of a sum: taken apart and, with `withMeans`, about means.
+/// Returns the other forms of a sum: taken apart and, with `withMeans`, about means.
 SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t, bool withMeans) {
   SmallVector<Form, 2> forms;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
@@ -319,7 +318,7 @@ SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr 
   return forms;
 }
 
-/// The outputs with other forms of sums.
+/// Returns the outputs with sums replaced by other forms.
 SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs,
                                                 ArrayRef<Form> forms) {
   SmallVector<OutputPlan> after(outputs);
@@ -344,11 +343,11 @@ void Derivation::take(NestPlan &nest, const Form &form) {
 void Derivation::separateReductions(NestPlan &nest) {
   if (!enabled("R6"))
     return;
-  // Each form is planned as a whole, which a chain of many reductions is too large for.
+  // Each trial plans the whole nest, which is too slow for a chain of many reductions.
   constexpr size_t most = 12;
   SmallVector<Expr> sums = rowReductions(nest);
   bool isShort = sums.size() <= most;
-  SmallVector<Form> open; // of sums of which none alone saves a pass
+  SmallVector<Form> open; // sums whose forms save no pass alone
   for (Expr t : sums) {
     SmallVector<Form, 2> forms = formsOf(nest, t, isShort);
     auto pays = [&](const Form &form) {
@@ -362,7 +361,7 @@ void Derivation::separateReductions(NestPlan &nest) {
   }
   if (open.size() < 2)
     return;
-  // Together they may, each of those without which there would be a pass more.
+  // Together they may save a pass. Keep only the forms without which there would be one more.
   unsigned before = countPasses(nest, nest.outputs);
   unsigned fewest = countPasses(nest, outputsWith(nest.outputs, open));
   for (size_t k = 0; fewest < before && k < open.size();) {

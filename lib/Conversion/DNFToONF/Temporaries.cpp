@@ -1,15 +1,15 @@
-//===- Temporaries.cpp - R7: sums that rows share are stored --------------===//
+//===- Temporaries.cpp - R7: stores sums that rows share ------------------===//
 //
-// A reduction inside of another one that does not depend on all rows would be computed again
-// for each of them. R7 stores it once, in a nest of its own:
+// A reduction inside another one would be recomputed for each row that it does not depend on. R7
+// stores it once, in a nest of its own:
 //
 //   Σ_e A_ie · (Σ_j B_ej · C_jd) = Σ_e A_ie · T_ed,   T_ed = Σ_j B_ej · C_jd.
 //
-// The same holds for every monoid: the maximum and the sum of a row that a sum over the rows reads
-// are stored. Whether it pays is decided by counts of terms (Work.cpp).
+// The same holds for every monoid. For example, the maximum and the sum of a row are stored if a
+// sum over the rows reads them. Counts of terms decide whether it pays (Work.cpp).
 //
-// R4 splits the range of a stored sum into parts that are stored first, so that there is
-// something to do for a whole machine where there are few elements.
+// R4 splits the range of a stored sum into parts that are stored first (split-K), so that sums of
+// few elements occupy a whole machine.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -18,21 +18,21 @@
 using namespace mlir;
 using namespace moa;
 
-/// Indices of a part of a stored sum.
+/// Indices per part of a stored sum.
 static constexpr int64_t kPart = 256;
 /// Sums over at least this many indices are split.
 static constexpr int64_t kLeastInParts = 4 * kPart;
-/// Elements that known extents alone may give a temporary.
+/// Most elements that known extents alone may give a temporary.
 static constexpr int64_t kMostKnown = int64_t(1) << 20;
-/// Terms of a reduction that is worth storing.
+/// Least terms of a reduction that is worth storing.
 static constexpr int64_t kLeastTerms = 16;
-/// Recomputations from which on a temporary may have one axis more than any other array.
+/// Least recomputations for which a temporary may have one axis more than any other array.
 static constexpr double kLeastPower = 1024;
 /// Least ratio of the work of a shared reduction to all other work of its row.
 static constexpr double kLargerThanRow = 4;
 
 bool moa::isLess(const SymExpr &x, const SymExpr &y) {
-  // Where a count exceeds 63 bits, of smaller sizes.
+  // Tries smaller sizes if a count exceeds 63 bits.
   for (int64_t size = kNominalSize; size > 1; size /= 16) {
     auto sized = [&](const SymExpr &count) {
       return count.evaluate([&](StringRef) { return std::optional<int64_t>(size); });
@@ -61,7 +61,7 @@ IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
   return indices;
 }
 
-/// Whether an operation needs some of its operands only where the first one says so.
+/// Returns whether the first operand of an operation decides which other operands are needed.
 static bool isChoice(Expr e) {
   return e->isOp("arith.select") ||
          (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
@@ -77,15 +77,15 @@ bool moa::hasConditions(Expr value) {
 }
 
 namespace {
-/// By how many axes, one at most, and by how many indices an array exceeds another one.
+/// By how many axes (one at most) and by how many indices an array exceeds another one.
 struct Excess {
   unsigned axes = 0;
   double indices = 1;
 };
 } // namespace
 
-/// Returns Y and X of an extent ⌊Y/X⌋, and none of any other. ⌊(Y + c)/k⌋ with numbers 0 ≤ c < k is
-/// at most Y, so that it counts as ⌊Y/k⌋.
+/// Returns Y and X of an extent ⌊Y/X⌋, and nothing for any other extent. ⌊(Y + c)/k⌋ with numbers 0
+/// ≤ c < k is at most Y, so that it counts as ⌊Y/k⌋.
 static std::optional<std::pair<SymExpr, SymExpr>> asPart(const SymExpr &extent) {
   const SymExpr::Terms &terms = extent.getTerms();
   if (terms.size() != 1 || terms.begin()->second != 1)
@@ -103,8 +103,8 @@ static std::optional<std::pair<SymExpr, SymExpr>> asPart(const SymExpr &extent) 
   return std::make_pair(whole, part);
 }
 
-/// The extents where axes that split one, X indices and ⌊Y/X⌋, are the one of Y indices: X·⌊Y/X⌋ ≤
-/// Y. For example, G groups of ⌊H/G⌋ heads are H heads. ⌊Y/k⌋ with a number k counts as Y.
+/// Joins axes that split one: X indices and ⌊Y/X⌋ indices count as Y, since X·⌊Y/X⌋ ≤ Y. For
+/// example, G groups of ⌊H/G⌋ heads are H heads. ⌊Y/k⌋ with a number k counts as Y.
 static SmallVector<SymExpr> joinParts(ArrayRef<SymExpr> extents) {
   SmallVector<SymExpr> joined(extents);
   for (size_t k = 0; k < joined.size(); ++k) {
@@ -124,7 +124,7 @@ static SmallVector<SymExpr> joinParts(ArrayRef<SymExpr> extents) {
   return joined;
 }
 
-/// Returns by what an array of these extents exceeds an array of this type; none where that is more
+/// Returns by how much an array of these extents exceeds an array of this type; nothing if by more
 /// than one axis.
 static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
   SmallVector<SymExpr> shape;
@@ -146,10 +146,10 @@ static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
   return excess.axes > 1 ? std::nullopt : std::optional(excess);
 }
 
-/// Whether an array of these extents is no larger than the kernel's own arrays, up to a factor:
-/// a workspace never grows as the product of two ranges that no array has. If an element is
-/// computed again for each index of a long range (`isPower`), the array may have one more axis than
-/// another one.
+/// Returns whether an array of these extents is no larger than the kernel's own arrays, up to a
+/// factor: a workspace never grows as the product of two ranges that no array has. If elements
+/// would be recomputed for each index of a long range (`isPower`), the array may have one more axis
+/// than another one.
 bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
   int64_t known = 1;
   SmallVector<SymExpr> unknown, joined = joinParts(extents);
@@ -166,7 +166,7 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
     auto excess = excessOver(unknown, type);
     return excess && !excess->axes;
   };
-  // Next to a temporary another one of its size is a factor.
+  // A second temporary of the size of another one only adds a factor.
   if (known <= kMostKnown &&
       (anyArray(holdsAll) ||
        llvm::any_of(temporaries, [&](const Temporary &other) { return holdsAll(other.type); })))
@@ -177,7 +177,7 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
          });
 }
 
-/// Where a sum was written, and what arrays are named after it.
+/// Returns where a sum was written, and the base of the names of arrays that store it.
 std::pair<Location, std::string> Derivation::placeAndName(Expr sum) {
   auto place = exprs.places.find(sum);
   auto name = exprs.reductionNames.find(sum);
@@ -185,7 +185,7 @@ std::pair<Location, std::string> Derivation::placeAndName(Expr sum) {
           name != exprs.reductionNames.end() ? name->second : std::string("sum")};
 }
 
-/// A name that no symbol, array or temporary has.
+/// Returns a name that no symbol, array or temporary has.
 std::string Derivation::temporaryName(StringRef base) {
   auto isTaken = [&](const std::string &name) {
     for (ArrayAttr list : {kernel.getSymbols(), kernel.getArgNames(), kernel.getResultNames()})
@@ -199,7 +199,8 @@ std::string Derivation::temporaryName(StringRef base) {
   return name;
 }
 
-/// Adds the nest that stores `value` over these indices, and gives the element at them.
+/// Adds a nest that stores `value` over these indices, unless one does. Returns the element at
+/// them.
 Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
                        Type type, StringRef name, Location loc, bool carries, bool isWritten) {
   AxisList domain;
@@ -224,7 +225,7 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
   };
   unsigned number = llvm::find_if(temporaries, isSame) - temporaries.begin();
   if (number == temporaries.size()) {
-    // What the value itself reads is stored in front of it.
+    // Reductions that the value itself reads are stored before it.
     Expr stored =
         storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
     number = temporaries.size();
@@ -238,8 +239,8 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
   return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
 }
 
-/// Whether the terms of a sum read another reduction over a range of any length, which each part
-/// would compute again.
+/// Returns whether the terms of a sum read another reduction over a range of unknown length, which
+/// each part would recompute.
 static bool isCascade(ExprContext &exprs, Expr sum) {
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
   auto [body, present] = exprs.open(sum, j);
@@ -252,7 +253,8 @@ static bool isCascade(ExprContext &exprs, Expr sum) {
   return found;
 }
 
-/// R4: Σ over j < M = Σ over the parts of Σ over the j of a part, which are stored.
+/// Splits a sum over j by R4 into a sum over parts of sums over the j of a part, and stores the
+/// latter.
 Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
                             StringRef name, Location loc) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(sum));
@@ -272,7 +274,7 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
                              sum->rounds, exprs.boundName(sum));
   exprs.inheritName(sum, ofPart);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(kPart - 1), length);
-  // Parts stand behind the rows and in front of the axes that sums have of their own.
+  // The axis of parts comes after the leading rows and before the last axis.
   IndexExtents of = indices;
   size_t rows =
       llvm::count_if(indices, [&](auto &index) { return llvm::is_contained(rowIds, index.first); });
@@ -286,7 +288,7 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
   return result;
 }
 
-/// Whether a temporary can hold what a reduction gives.
+/// Returns whether a temporary can hold the result of a reduction.
 static bool isStorable(Expr e) {
   auto integer = dyn_cast<IntegerType>(e->type);
   return e->kind == ExprKind::Reduce &&
@@ -305,7 +307,7 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   size_t innermost = 0, ofRows = 0;
   bool isInside = false;
   SmallVector<SymExpr> extents;
-  double longest = 1; // of the reductions around it that it depends on
+  double longest = 1; // of the surrounding reductions that it depends on
   for (auto [k, index] : llvm::enumerate(all)) {
     ofRows += k < rows && !index.second.getConstant();
     if (!sum->dependsOn(index.first))
@@ -316,7 +318,7 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
     if (k >= rows)
       longest = std::max(longest, nominal(index.second));
   }
-  // How often it is computed, and how often for other indices than the columns of a row.
+  // How often it is recomputed, and how often for indices other than the columns of a row.
   double lost = 1, beyond = 1;
   for (auto [k, index] : llvm::enumerate(all)) {
     if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost) ||
@@ -326,13 +328,13 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
     if (k + 1 != rows)
       beyond *= nominal(index.second);
   }
-  // A sum over an index that is none of these is inside of something that is not known here.
+  // A sum over any other index stands inside a reduction that is not known here.
   bool isKnown = llvm::all_of(sum->freeIndices, [&](int64_t id) {
     return llvm::any_of(all, [&](auto &index) { return index.first == id; });
   });
   if (!isInside || !isKnown)
     return false;
-  // A row with columns has threads enough.
+  // A row with columns has enough threads.
   bool forThreads =
       !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && orderAsRead(sum, all);
   if (lost < 2 && !forThreads)
@@ -347,8 +349,8 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   return isAffordable(extents, isPower) && (isAlways || readsInside(sum, all));
 }
 
-/// Returns the indices of a value in the order that they have as axes of an array that it reads and
-/// that has more axes; none if there is no such array.
+/// Returns the indices of a value in the order of the axes of an array that it reads and that has
+/// more axes. Returns nothing if there is no such array.
 std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExtents &all) {
   IndexExtents own;
   for (auto &index : all)
@@ -374,9 +376,9 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
   return found;
 }
 
-/// Replaces the rows that a reduction knows only by their group, as key heads h / (H/G) of query
-/// heads, by the group, at which it reads an array. `all` has the groups then, and `at` what they
-/// are.
+/// Replaces each row index that a reduction reads only through a group by the index of the group.
+/// For example, the key head of query head h is h / (H/G). `all` then has the groups, and `at` the
+/// group of each row.
 Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
   for (auto &[id, extent] : all) {
     Expr group = nullptr, row = exprs.index(id);
@@ -409,9 +411,9 @@ Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, E
   return sum;
 }
 
-/// Stores a reduction over its rows, or the groups of rows that it knows, and returns its element.
-/// A long one of threads has the order of the array that it reads, which the nest of a result may
-/// have too.
+/// Stores a reduction over its rows, or over the groups of rows that it reads, and returns its
+/// element. A long reduction that is stored for threads has the axis order of the array that it
+/// reads, because the nest of a result may have the same order.
 Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all,
                               int64_t last, bool isOfThreads, Type type) {
   llvm::DenseMap<int64_t, Expr> at;
@@ -423,8 +425,8 @@ Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExten
   return exprs.renamed(storeSum(nests, ofGroups, indices, type, name, loc), at);
 }
 
-/// Stores a reduction, a sum that is long after those of its parts. What its terms read is stored
-/// before it is split: a part has no axis that other arrays have.
+/// Stores a reduction; a long sum is stored after the sums of its parts. Reductions in its terms
+/// are stored before the split, because no other array has the axis of parts.
 Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
                           Type type, StringRef name, Location loc) {
   if (Expr element = findStored(sum, indices, type))
@@ -434,7 +436,7 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
     loaded = value = storeSums(nests, sum, indices);
     bool isLong = knownExtent(sum).value_or(kNominalSize) >= kLeastInParts;
     if (isFloatSum(sum) && isLong && enabled("R4") && !isCascade(exprs, value)) {
-      // Parts have other indices, at which nothing is found among what is stored.
+      // The parts have other indices, at which no stored element would be found.
       std::map<std::pair<Expr, bool>, Expr> known;
       loaded = value = readStored(
           value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; },
@@ -460,7 +462,7 @@ Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
   return nullptr;
 }
 
-/// Says that a sum is read from where it is stored.
+/// Notifies the observer that a sum is read from a temporary.
 void Derivation::hearStored(Expr sum, Expr element) {
   if (!observer)
     return;
@@ -489,20 +491,20 @@ static SmallVector<Expr> valuesOfSums(Expr root) {
   return found;
 }
 
-/// `outer` with the reductions in it that are stored as elements of temporaries.
+/// Returns `outer` with its stored reductions replaced by elements of temporaries.
 Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
                              size_t rows, std::optional<size_t> carried, bool isAlways) {
-  // It stands where the innermost index that it depends on does: those inside of that do not
-  // compute it again.
+  // `outer` is computed at the innermost index that it depends on; indices further in do not
+  // recompute it.
   while (all.size() > rows && !outer->dependsOn(all.back().first))
     all.pop_back();
-  // What is stored in it depends on its own indices, and on how often it is computed again.
+  // The reductions to store depend on the indices of `outer` and on how often it is recomputed.
   double again = 1;
   for (auto [k, index] : llvm::enumerate(all))
     if (!outer->dependsOn(index.first) && k != carried)
       again *= nominal(index.second);
-  // Σ_m y_m·Σ_k x_k·v_mk is Σ_k x_k·Σ_m y_m·v_mk (R5): x is not computed again for each m of a
-  // longer range.
+  // R5 makes Σ_k x_k·Σ_m y_m·v_mk of Σ_m y_m·Σ_k x_k·v_mk, so that x is not recomputed for each m
+  // of a longer range.
   std::optional<int64_t> exchanged = std::exchange(exchangedWith, std::nullopt);
   auto key = std::make_tuple(outer, again, isAlways, exchanged.has_value());
   if (auto known = withStored.find(key); known != withStored.end())
@@ -512,7 +514,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   auto [body, present] = exprs.open(outer, e);
   all.push_back({e, *SymExpr::parse(outer->extent)});
   isAlways &= !present && !hasConditions(body);
-  // Values of several reductions, and the reductions of what is left with loads of these.
+  // Values of several reductions, and the reductions that remain once these values are loaded.
   llvm::DenseMap<Expr, Expr> values, stored;
   auto withValues = [&](Expr e) {
     return exprs.replace(e, [&](Expr node) { return values.lookup(node); });
@@ -522,7 +524,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       return factor.base == e && !factor.divides;
     });
   };
-  // The index that a value is not computed again for, as its factor leaves the sum over it.
+  // Returns the index of the exchanged sum, if the factor with `value` leaves that sum by R5.
   auto leftBy = [&](Expr root, Expr value) {
     bool leaves =
         exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
@@ -595,8 +597,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
              exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
 }
 
-/// Stores the reductions of a value that its rows share, if each row would spend most of its work
-/// on them: the maximum of a column in x_ij − max_k x_kj.
+/// Stores reductions that rows share, if each row would spend most of its work on them. For
+/// example, the maximum of a column in x_ij − max_k x_kj.
 void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
                              std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after) {
   SmallVector<Expr> all = outermostReductions(value);
@@ -638,7 +640,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   std::optional<size_t> carried = chooseCarried(value, indices, domain);
   auto outside = std::exchange(withStored, {});
   auto columnsOutside = std::exchange(columns, llvm::DenseMap<Expr, Expr>());
-  // A running sum of the row's own is R5's.
+  // Running sums of floats over the row's own index are left to association (R5).
   for (Expr outer : outermostReductions(value))
     if (Expr element = isFloatSum(outer) || runningValues.contains(outer)
                            ? nullptr
@@ -653,7 +655,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
 }
 
-/// Whether each term of a sum takes a reduction of its own.
+/// Returns whether each term of a sum takes a reduction of its own.
 static bool isOfReductions(ExprContext &exprs, Expr sum) {
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
   return llvm::any_of(outermostReductions(exprs.open(sum, j).first),
@@ -678,14 +680,14 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
                                const IndexExtents &inside, ArrayRef<Expr> own, bool isAlways) {
   isAlways &= !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
-    // What is stored in it depends on its own indices alone, wherever it stands.
+    // The reductions to store depend on the indices of `t` alone, wherever it stands.
     if (!withProducts.try_emplace(t, t).second)
       continue;
     int64_t e = openings.indexFor(t);
     auto [body, present] = exprs.open(t, e);
     IndexExtents outer = inside;
     outer.push_back({e, *SymExpr::parse(t->extent)});
-    // Of the axes in front of the last one the rows come last, as those of a result do.
+    // As in a result, the rows come last among the axes before the last one.
     IndexExtents all = inside;
     llvm::append_range(all, rows);
     all.push_back(outer.back());

@@ -1,12 +1,12 @@
 //===- Work.cpp - how many terms a value takes -----------------------------===//
 //
-// What is stored is decided by counts, where sizes that are not known are 4,096. The work of a
+// Counts of terms decide which values are stored. Unknown sizes count as 4,096. The work of a
 // reduction over j is
 //
 //   W(⊕_j F) = n · (1 + Σ W(r)) + Σ W(s),
 //
-// with n indices j, r the outermost reductions in F that know j and s those that do not. So it is
-// the number of terms that are evaluated for one element where nothing is stored.
+// with n indices j, r the outermost reductions in F that depend on j, and s those that do not. It
+// is the number of terms evaluated for one element if nothing is stored.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"

@@ -12,7 +12,7 @@ namespace moa {
 
 namespace {
 
-/// Loops that run once, as that of a first tile, become the code inside.
+/// Inlines loops that run once, such as that of a first tile.
 void promoteSingleIterations(device::KernelOp kernel) {
   IRRewriter rewriter(kernel.getContext());
   kernel.walk([&](scf::ForOp loop) { (void)loop.promoteIfSingleIteration(rewriter); });

@@ -8,8 +8,8 @@
 
 namespace moa {
 
-/// `convert-device-to-nvvm`, then `convert-gpu-functions-to-llvm`; lib/Conversion/Passes.td
-/// describes them.
+/// Creates `convert-device-to-nvvm`, and below `convert-gpu-functions-to-llvm`;
+/// lib/Conversion/Passes.td describes them.
 std::unique_ptr<mlir::Pass> createConvertDeviceToNVVMPass();
 
 std::unique_ptr<mlir::Pass> createConvertGPUFunctionsToLLVMPass();
@@ -17,7 +17,7 @@ std::unique_ptr<mlir::Pass> createConvertGPUFunctionsToLLVMPass();
 /// Registers device-to-llvm-pipeline.
 void registerDeviceToNVVMPipelines();
 
-/// convert-device-to-nvvm and convert-gpu-functions-to-llvm.
+/// Adds convert-device-to-nvvm and convert-gpu-functions-to-llvm.
 void buildDeviceToLLVMPipeline(mlir::OpPassManager &manager);
 
 } // namespace moa

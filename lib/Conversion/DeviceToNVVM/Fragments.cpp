@@ -9,9 +9,9 @@ namespace moa::nvvm {
 using device::LayoutAttr;
 
 std::vector<RegisterPlace> getPlaces(LayoutAttr layout) {
-  // The digits bound to registers, ascending in stride: the strides count without a
-  // gap, so the digits of a register's number are these. Those of the rows, in the
-  // same order, make the number in the slice.
+  // The digits bound to registers, ascending in stride. Their strides have no gaps, so they are the
+  // digits of a register's number. The digits of the rows, in the same order, give the number in
+  // the slice.
   struct Digit {
     LayoutAttr::Digit digit;
     unsigned axis;

@@ -6,26 +6,27 @@
 
 namespace moa::nvvm {
 
-/// Where one register of a layout is: its number, the number of its row's register
-/// in the layout's slice, and what the register adds to the element's indices.
+/// Position of one register of a layout: its number, the number of its row's register in the
+/// layout's slice, and its part of the element's indices.
 struct RegisterPlace {
   int64_t number = 0, row = 0;
   llvm::SmallVector<int64_t, 2> indices;
 };
 
-/// The registers of one thread in order of their numbers.
+/// Returns the registers of one thread in order of their numbers.
 std::vector<RegisterPlace> getPlaces(device::LayoutAttr layout);
 
-/// Whether registers 2k and 2k + 1 hold neighbours of one row.
+/// Returns whether registers 2k and 2k + 1 hold neighbours of one row.
 bool hasNeighbours(device::LayoutAttr layout);
 
-/// Fragments of 16-bit floats are packed in pairs of neighbours; those of 8 bits, in the
-/// accumulator's layout, in fours: of every 16 columns the pairs 8 columns apart.
+/// Returns whether a fragment is packed. 16-bit floats are packed in pairs of neighbours. 8-bit
+/// floats, in the accumulator's layout, are packed in fours: of every 16 columns the pairs 8
+/// columns apart.
 bool isNarrow(mlir::Type fragment);
-/// Elements of a register of 32 bits; 1 where fragments are not packed.
+/// Returns the number of elements per 32-bit register; 1 if the fragment is not packed.
 int64_t countPacked(mlir::Type fragment);
 
-/// How many values hold a fragment, and of which type.
+/// Return the number of values that hold a fragment, and their type.
 int64_t countRegisters(device::FragmentType fragment);
 mlir::Type getRegisterType(device::FragmentType fragment);
 

@@ -1,9 +1,9 @@
 //===- FunctionsToLLVM.cpp - scalar code and control flow in llvm ---------===//
 //
-// The functions of convert-device-to-nvvm are long and plain: an op per register, of
-// types that LLVM has. MLIR's conversions bring them to the llvm dialect in five
-// passes of patterns, which take longer than everything in front of them. One walk
-// does: an op of arith or math is one op of llvm, a branch or a loop its blocks.
+// The functions of convert-device-to-nvvm are long and simple: an op per register, with types that
+// LLVM has. MLIR's conversions to the llvm dialect take five passes of patterns, which are slower
+// than all earlier passes. One walk suffices: an op of arith or math becomes one op of llvm, and a
+// branch or a loop becomes its blocks.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
@@ -38,8 +38,8 @@ namespace {
 using Rewrite = Operation *(*)(OpBuilder &, Operation *);
 using Table = llvm::DenseMap<TypeID, Rewrite>;
 
-/// One op of llvm with the same operands and results. Flags that only allow more are
-/// left behind: the level rounds every operation once.
+/// Makes the op of llvm with the same operands and results. Flags are dropped, which is safe as
+/// they only permit more: the device level rounds every operation once.
 template <typename To> Operation *same(OpBuilder &b, Operation *op) {
   return To::create(b, op->getLoc(), op->getResultTypes(), op->getOperands());
 }
@@ -48,7 +48,7 @@ template <typename From, typename To> void add(Table &table) {
   table[TypeID::get<From>()] = same<To>;
 }
 
-/// The predicates of arith have the numbers of llvm's.
+/// The predicates of arith have the same numbers in llvm.
 template <typename From, typename To, typename Predicate> void addComparison(Table &table) {
   table[TypeID::get<From>()] = [](OpBuilder &b, Operation *op) -> Operation * {
     auto comparison = cast<From>(op);
@@ -124,8 +124,7 @@ bool isScalar(Type type) { return type.isIntOrFloat(); }
 // Control flow
 //===----------------------------------------------------------------------===//
 
-/// Ends the block of a region with a jump that passes what it yields and, in front of
-/// it, `first`.
+/// Ends the block of a region with a jump that passes `first` and then the values that it yields.
 void jump(OpBuilder &b, Block &from, Block *to, ValueRange first = {}) {
   Operation *yield = from.getTerminator();
   SmallVector<Value> values(first);
@@ -135,20 +134,20 @@ void jump(OpBuilder &b, Block &from, Block *to, ValueRange first = {}) {
   yield->erase();
 }
 
-/// Erases an op whose blocks give `values` for its results.
+/// Replaces the results of an op by `values` of its blocks, and erases the op.
 void replace(Operation *op, ValueRange values) {
   op->replaceAllUsesWith(values);
   op->erase();
 }
 
-/// Moves the one block of a region in front of another one.
+/// Moves the only block of a region before another block.
 Block *move(Region &region, Block *before) {
   Block *block = &region.front();
   block->moveBefore(before);
   return block;
 }
 
-/// Splits the block behind an op. The new one gets an argument for each result.
+/// Splits the block after an op. The new block gets an argument for each result.
 std::pair<Block *, SmallVector<Value>> splitBehind(Operation *op) {
   Block *behind = op->getBlock()->splitBlock(std::next(op->getIterator()));
   SmallVector<Value> results;
@@ -172,7 +171,7 @@ void lower(OpBuilder &b, scf::IfOp op) {
   replace(op, results);
 }
 
-/// The condition has a block of its own, whose arguments are the index and the state.
+/// The condition gets its own block, whose arguments are the index and the state.
 void lower(OpBuilder &b, scf::ForOp op) {
   Location loc = op.getLoc();
   Block *from = op->getBlock();
@@ -201,7 +200,7 @@ void lower(OpBuilder &b, scf::ForOp op) {
   replace(op, head->getArguments().drop_front());
 }
 
-/// The block of the condition passes the same to the body and to what stands behind.
+/// The condition's block passes the same values to the body and to the block after the loop.
 void lower(OpBuilder &b, scf::WhileOp op) {
   Location loc = op.getLoc();
   auto [behind, results] = splitBehind(op);
@@ -240,8 +239,8 @@ struct ConvertGPUFunctionsToLLVM final
         op->erase();
       }
     });
-    // From the last one on: what stands behind an op moves once. Regions have one block
-    // each, for what contains an op comes before it.
+    // Lower outer ops first, while their regions have one block each. From the last op backwards,
+    // the code after an op moves only once.
     for (Operation *op : llvm::reverse(structures)) {
       if (auto branch = dyn_cast<scf::IfOp>(op))
         lower(b, branch);
@@ -254,7 +253,7 @@ struct ConvertGPUFunctionsToLLVM final
       signalPassFailure();
   }
 
-  /// What has no single op in llvm goes through MLIR's conversions.
+  /// Runs MLIR's conversions for operations without a single op in llvm.
   LogicalResult convertRest() {
     auto isLeft = [](Operation *op) {
       return isa<NVVM::BasicPtxBuilderInterface>(op) ||

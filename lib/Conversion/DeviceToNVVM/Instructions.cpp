@@ -24,13 +24,13 @@ Value Instructions::constant(TypedAttr value) {
   return known = lastConstant->getResult(0);
 }
 
-/// Floats stay as they are: LLVM knows when their bits do not change.
+/// Floats are not folded: LLVM knows when their bits do not change.
 Value Instructions::simplify(Operation *op) {
   Value result = op->getResult(0);
   auto isInteger = [](Value v) { return isa<IntegerType>(v.getType()); };
   if (!isInteger(result) || !llvm::all_of(op->getOperands(), isInteger))
     return result;
-  // A first step may only swap the operands.
+  // A first fold may only swap the operands.
   SmallVector<OpFoldResult, 1> folded;
   if (succeeded(op->fold(folded)) && folded.empty())
     (void)op->fold(folded);
@@ -262,7 +262,7 @@ void Instructions::expectBytes(Value barrier, int64_t bytes) {
            "r,~{memory}", barrier, {});
 }
 
-/// `{$2, $3, $4}` and `r,r,r` for the coordinates of a box.
+/// Returns `{$2, $3, $4}` and `r,r,r` for the coordinates of a box.
 static std::pair<std::string, std::string> coordinates(unsigned first, size_t count) {
   std::string list, constraints;
   for (size_t k = 0; k != count; ++k) {
@@ -309,9 +309,9 @@ void Instructions::publishShared() {
 // Tensor cores
 //===----------------------------------------------------------------------===//
 
-// Tiles stand as [pieces of 128 bytes][rows][128 bytes] with the 128-byte swizzle. The
-// stride between groups of eight rows is 1024 bytes; by columns, the distance of
-// the pieces of 64 columns is the leading one. Bit 62: the swizzle.
+// A tile is laid out as [pieces of 128 bytes][rows][128 bytes] with the 128-byte swizzle. The
+// stride between groups of eight rows is 1024 bytes. By columns, the leading offset is the distance
+// between pieces of 64 columns. Bit 62 selects the swizzle.
 Value Instructions::descriptor(Value address, int64_t rows) {
   Value masked = make<arith::AndIOp>(address, i32(0x3ffff));
   Value low = widen(div(masked, 16));
@@ -319,7 +319,7 @@ Value Instructions::descriptor(Value address, int64_t rows) {
   return make<arith::OrIOp>(low, i64(static_cast<int64_t>(rest)));
 }
 
-/// Where step k of 32 bytes along the contraction stands, in units of 16 bytes.
+/// Returns the offset of step k, 32 bytes along the contraction, in units of 16 bytes.
 static int64_t rowStep(int64_t rows, int64_t k) { return k / 4 * (rows * 8) + k % 4 * 2; }
 static int64_t columnStep(int64_t k) { return k * 128; }
 
@@ -334,7 +334,7 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
     operands.assign(sums, LLVM::UndefOp::create(b, loc, number));
   llvm::append_range(operands, a);
   operands.push_back(bTile);
-  // Operands are numbered behind the results and the registers tied to them.
+  // Operands are numbered after the results and the registers tied to them.
   unsigned first = 2 * sums, tile = first + a.size();
   std::string list, text = "{\n\t.reg .pred adds;\n\t.reg .pred always;\n\t.reg .b64 a;\n\t"
                            ".reg .b64 b;\n\t";
@@ -348,7 +348,7 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
                        : isHalf  ? "k16.f32."
                                  : "k32.f32.") +
                       type + "." + type;
-  // Signs, which floats have, and transpositions, which those of 16 bits have.
+  // Floats have factors for signs, and 16-bit elements have transpositions.
   std::string last = isInteger ? "" : ", 1, 1";
   if (isHalf)
     last += std::string(fromRegisters ? ", " : ", 0, ") + (shape.byColumns ? "1" : "0");
@@ -389,7 +389,7 @@ Values Instructions::awaitProducts(ValueRange sum, int64_t pending) {
                   constraints + "~{memory}", sum, sum.getTypes());
 }
 
-/// The members of a struct.
+/// Extracts the members of a struct.
 static Values unpack(Instructions &to, Value list, size_t count) {
   Values values;
   for (size_t k = 0; k != count; ++k)
@@ -404,7 +404,7 @@ Values Instructions::multiply(const device::TileInstruction &tile, Type element,
                                           : NVVM::MMATypes::bf16;
   auto operand = [&](ValueRange words) {
     Values values(words);
-    if (element.isF16()) // pairs, as the op has them
+    if (element.isF16()) // pairs, as the op expects
       for (Value &word : values)
         word =
             LLVM::BitcastOp::create(this->b, loc, VectorType::get(2, this->b.getF16Type()), word);
@@ -446,8 +446,8 @@ Value Instructions::reciprocal(Value x, bool subnormals) {
   return call("llvm.nvvm.rcp.approx.ftz.f", b.getF32Type(), x);
 }
 
-// Volatile: the registers a product in flight still reads must not be written
-// before the wait in front of this.
+// Volatile: a product in flight still reads its registers, which must not be written before the
+// wait for it.
 Value Instructions::pack(Value low, Value high, bool isBF16) {
   return assembly(isBF16 ? "cvt.rn.bf16x2.f32 $0, $1, $2;" : "cvt.rn.f16x2.f32 $0, $1, $2;",
                   "=r,f,f", {high, low}, b.getI32Type())[0];

@@ -5,14 +5,14 @@ using namespace mlir;
 
 namespace moa::nvvm {
 
-// Shared memory is one array that every kernel of a module declares the same.
+// Shared memory is one array, declared in the same way by every kernel of a module.
 static constexpr StringRef kShared = "moa_shared";
 
 //===----------------------------------------------------------------------===//
 // The function
 //===----------------------------------------------------------------------===//
 
-/// A parameter's type; the caller passes a boolean as a byte.
+/// Returns the type of a parameter; the caller passes a boolean as a byte.
 Type KernelEmitter::parameterType(unsigned argument) {
   auto program = cast<device::ProgramOp>(kernel->getParentOp());
   auto array = cast<ArrayType>(program.getBody().getArgument(argument).getType());
@@ -43,8 +43,8 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(launch.residents)));
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
-    // What an earlier launch writes must not be read as if it were constant: it changes until that
-    // is waited for. Else no output overlaps another array: the host has checked it.
+    // An array that an earlier launch writes changes until the wait, so it must not count as
+    // constant. Otherwise no output overlaps another array, which the host has checked.
     if (launch.isAlone(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     if (!launch.writes(array))
@@ -89,8 +89,8 @@ LogicalResult KernelEmitter::run() {
   to.setEntry(*entry);
   to.loc = kernel.getLoc();
   bindParameters(function);
-  // What has not waited lets the next one start at once; else that might start before what this one
-  // waits for has ended.
+  // An overlapping launch (PDL) does not wait, except for an extra last block. So this launch ends
+  // after the earlier ones, and a later wait for it covers them too.
   if (launch.isBeside)
     to.awaitLaunchBeside();
   if (launch.idle) {
@@ -104,16 +104,16 @@ LogicalResult KernelEmitter::run() {
     to.awaitEarlierLaunches();
   if (launch.letsNextStart)
     to.letNextLaunchStart();
-  // What is constant from here on, at addresses that are known from here on: nothing there is read
-  // before. One address for all loads, since one for each costs registers where they are loaded in
-  // tiles.
+  // After the wait, arrays of earlier launches are constant. Addresses that are known only from
+  // here on keep loads from moving before the wait. One address serves all loads of an array,
+  // because one per load costs registers where they are loaded in tiles.
   for (unsigned array : launch.parameters.arrays)
     if (launch.awaits(array))
       parameters[array] = to.opaque(parameters[array]);
   if (!hasRoles() && device::usesLanes(kernel))
     bindThread();
   emitBlock(kernel.getBody().front());
-  b.setInsertionPointToEnd(entry); // behind what an exit goes around
+  b.setInsertionPointToEnd(entry); // after the code that an exit skips
   LLVM::ReturnOp::create(b, kernel.getLoc(), ValueRange());
   return failure(failed);
 }

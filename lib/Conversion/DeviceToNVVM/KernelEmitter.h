@@ -1,8 +1,7 @@
 //===- KernelEmitter.h - a device kernel as an llvm.func --------*- C++ -*-===//
 //
-// Walks a kernel in order and writes each op's instructions into the function. A
-// scalar of the device level is one value, a fragment the list of its registers;
-// indices are i64.
+// Walks a kernel in order and emits the instructions of each op into the function. A scalar of the
+// device level is one value, a fragment is the list of its registers, and indices are i64.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_DEVICETONVVM_KERNELEMITTER_H
@@ -25,8 +24,8 @@ public:
       : kernel(kernel), module(module), b(kernel.getContext()), to(b),
         launch(gpu::getLaunch(kernel)) {}
 
-  /// Writes the function at the end of the module. Fails with a diagnostic at the op
-  /// that has no instructions.
+  /// Emits the function at the end of the module. Fails with a diagnostic at an op that has no
+  /// instructions.
   mlir::LogicalResult run();
 
 private:
@@ -37,13 +36,13 @@ private:
 
   //===--- Values ---------------------------------------------------------===//
   mlir::Value value(mlir::Value v) { return scalars.lookup(v); }
-  /// A scalar, or the registers of a fragment.
+  /// Returns a scalar, or the registers of a fragment.
   Values registers(mlir::Value v);
   Values registers(mlir::ValueRange list);
   void bind(mlir::Value v, mlir::ValueRange registers);
   /// Binds every value to as many of `registers` as it has.
   void bindAll(mlir::ValueRange list, mlir::ValueRange registers);
-  /// Behind a failure, the code around still has values to name.
+  /// Gives values to the code after a failure.
   void bindPoison(mlir::ValueRange list);
   llvm::SmallVector<mlir::Type> registerTypes(mlir::TypeRange types);
   static mlir::Type scalarType(mlir::Type type);
@@ -53,7 +52,7 @@ private:
   void emitBlock(mlir::Block &block);
   void emit(mlir::Operation *op);
   void emitScalar(mlir::Operation *op);
-  /// The value of a scalar op on values of its operands; null: it is none.
+  /// Returns the result of a scalar op on values of its operands; null for other ops.
   mlir::Value compute(mlir::Operation *op, mlir::ValueRange in);
   mlir::Value computeInteger(mlir::Operation *op, mlir::ValueRange in);
   enum class Quotient { truncated, floored, ceiled, remainder };
@@ -69,7 +68,7 @@ private:
   void emitExit(device::ExitIfOp exit);
   void emitStages(device::StagesOp op);
   mlir::Value sharedWord();
-  /// `if (condition) body`.
+  /// Emits `if (condition) body`.
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   void emitLocal(mlir::memref::AllocaOp local);
   mlir::Value element(mlir::Value local, mlir::ValueRange indices);
@@ -93,18 +92,18 @@ private:
   mlir::Value loadKept(mlir::Value number);
   void awaitLeft(mlir::Value parity);
   void giveBlock();
-  /// Whether there is a block, for consumers.
+  /// Tells the consumers whether there is another block.
   void tellBlock(bool isMore);
-  /// By the first thread, before all others go on.
+  /// Initialises all barriers, in the first thread; the caller synchronises the block.
   void initBarriers();
-  /// Numbers of a thread's warp and lane, and of its warpgroup.
+  /// Binds the numbers of a thread's warpgroup, warp and lane.
   void bindThread();
   bool hasRoles();
-  /// The address of a stage of a ring, or of a slot of barriers.
+  /// Returns the address of a stage of a ring, or of a slot of barriers.
   mlir::Value stage(mlir::Value ring, mlir::Value number);
   mlir::Value slot(mlir::Value barriers, mlir::Value number);
   mlir::Value sharedAddress(int64_t byte);
-  /// The coordinates of a box, innermost first: its column, then those of the axes.
+  /// Returns the coordinates of a box, innermost first: its column, then those of the axes.
   Values boxAt(int64_t column, mlir::ValueRange coordinates, mlir::Value from = mlir::Value());
   void emitCollect(device::CollectOp op);
   mlir::Value appendMembers(mlir::Value list, mlir::Value count, mlir::Value in,
@@ -149,12 +148,12 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> parameters; // arrays and scalars of the program
   llvm::StringMap<mlir::Value> maps;
   mlir::Value warpgroup, warp, lane; // of a consumer
-  mlir::Value turn; // the parity of blocks, where roles go on with others (device.next_block)
+  mlir::Value turn; // parity of the block in a persistent kernel (device.next_block)
   bool inProducer = false;
-  /// Of ops of a map's body: what they gave for operands they have had before.
+  /// For each op of a map's body: its results, by operands, in earlier registers.
   using Known = std::vector<std::pair<Values, mlir::Value>>;
   llvm::DenseMap<mlir::Operation *, Known> known;
-  const RegisterPlace *place = nullptr; // of the element of a map that is written
+  const RegisterPlace *place = nullptr; // of the map's element that is being emitted
 };
 
 } // namespace moa::nvvm

@@ -1,8 +1,8 @@
 //===- Scalars.cpp - scalar operations, control flow and memory -----------===//
 //
-// Operations of arith and math keep their meaning on values of the same types, with
-// i64 for indices. Those that are undefined for some operands (quotients, shifts,
-// conversions) get the values the CUDA C++ text defines (lib/Target/CUDA/Helpers.cpp).
+// Operations of arith and math keep their meaning on values of the same types, with i64 for
+// indices. Operations that are undefined for some operands (quotients, shifts, conversions) give
+// the values that the CUDA C++ text defines (lib/Target/CUDA/Helpers.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
@@ -23,7 +23,7 @@ namespace moa::nvvm {
 void KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block)
     if (!op.hasTrait<OpTrait::IsTerminator>() &&
-        !launch.isOfBlock(&op)) { // that by roles, for each of their blocks
+        !launch.isOfBlock(&op)) { // emitted by the roles, for each block
       if (!failed)
         emit(&op);
       if (failed)
@@ -89,7 +89,7 @@ void KernelEmitter::emitScalar(Operation *op) {
 // Scalars
 //===----------------------------------------------------------------------===//
 
-/// Functions of CUDA's library, of which each is a call.
+/// Functions that are calls of CUDA's math library (libdevice).
 static const llvm::StringMap<StringRef> kLibrary = {
     {"math.exp", "exp"},     {"math.exp2", "exp2"},   {"math.expm1", "expm1"},
     {"math.log", "log"},     {"math.log2", "log2"},   {"math.log10", "log10"},
@@ -178,8 +178,8 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
   return to.simplify(clone);
 }
 
-/// The quotient of integers rounded to a side, or the remainder with the dividend's
-/// sign: 0 for a divisor of 0, and what exceeds the type wraps.
+/// Returns the quotient of integers rounded as `kind` says, or the remainder with the dividend's
+/// sign. A divisor of 0 gives 0, and an overflow wraps.
 Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
   auto constant = [&](int64_t value) -> Value {
     return to.constant(b.getIntegerAttr(x.getType(), value));
@@ -212,7 +212,7 @@ Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
   return choose(isZero, zero, choose(isMinus, opposite, quotient));
 }
 
-/// Left by the amount modulo 64, in 64 bits; right by the type's width at most.
+/// Shifts left by the amount modulo 64, in 64 bits, or right by less than the type's width.
 Value KernelEmitter::shift(Value x, Value y, bool left) {
   Type type = x.getType();
   if (!left) {
@@ -229,7 +229,7 @@ Value KernelEmitter::shift(Value x, Value y, bool left) {
   return isWide ? shifted : to.make<arith::TruncIOp>(type, shifted);
 }
 
-/// Operations of integers that are undefined for some operands.
+/// Computes integer operations that arith leaves undefined for some operands; null for others.
 Value KernelEmitter::computeInteger(Operation *op, ValueRange in) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<arith::FloorDivSIOp>([&](auto) { return divide(Quotient::floored, in[0], in[1]); })
@@ -247,7 +247,7 @@ Value KernelEmitter::computeInteger(Operation *op, ValueRange in) {
       .Default([](Operation *) { return Value(); });
 }
 
-/// Truncated towards 0 and limited to the type; 0 for NaN.
+/// Converts to an integer: truncates towards 0, saturates, and maps NaN to 0.
 Value KernelEmitter::toInteger(Value x, Type type) {
   unsigned bits = type.getIntOrFloatBitWidth() - 1;
   auto number = [&](double value) -> Value {
@@ -269,7 +269,7 @@ Value KernelEmitter::toInteger(Value x, Type type) {
   return choose(arith::CmpFPredicate::UNE, x, integer(APInt::getZero(bits + 1)), result);
 }
 
-/// Conversions between integers; a boolean is 0 or 1 wherever it comes from.
+/// Computes conversions to or from integers; null for others. A boolean is 0 or 1 in every type.
 Value KernelEmitter::computeCast(Operation *op, ValueRange in) {
   Type type = scalarType(op->getResult(0).getType());
   if (isa<arith::FPToSIOp>(op))
@@ -297,8 +297,8 @@ Value KernelEmitter::computeCast(Operation *op, ValueRange in) {
 // Symbols
 //===----------------------------------------------------------------------===//
 
-/// The quotient rounded down, or the remainder with the divisor's sign; 0 for a
-/// divisor of 0.
+/// Returns the quotient rounded down, or the remainder with the divisor's sign; 0 for a divisor of
+/// 0.
 Value KernelEmitter::floorDivide(Value x, Value y, bool remainder) {
   Value quotient = divide(Quotient::floored, x, y);
   if (!remainder)
@@ -331,8 +331,8 @@ Value KernelEmitter::symbolValue(const SymExpr &expr) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-/// Loops whose bodies index private arrays must be unrolled: registers have no
-/// addresses.
+/// Returns whether the body of a loop indexes private arrays. The loop must then be unrolled,
+/// because registers have no addresses.
 static bool mustUnroll(scf::ForOp loop) {
   WalkResult found = loop.walk([&](Operation *op) {
     bool indexes =
@@ -351,7 +351,7 @@ void KernelEmitter::emitFor(scf::ForOp loop) {
       [&](OpBuilder &, Location loc, Value index, ValueRange states) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(index.getParentBlock());
-        // Of loops over tiles LLVM would make several counters that follow from one.
+        // In loops over tiles, LLVM would make several counters that depend on one.
         scalars.map(loop.getInductionVar(), hasRoles() ? to.opaque(index) : index);
         SmallVector<Value> arguments(loop.getRegionIterArgs().begin(),
                                      loop.getRegionIterArgs().end());
@@ -384,7 +384,7 @@ void KernelEmitter::emitIf(scf::IfOp branch) {
   bindAll(branch.getResults(), code.getResults());
 }
 
-/// What stands behind it in the kernel runs where the condition does not hold.
+/// The rest of the kernel runs only where the condition does not hold.
 void KernelEmitter::emitExit(device::ExitIfOp exit) {
   Value goesOn =
       to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
@@ -392,7 +392,8 @@ void KernelEmitter::emitExit(device::ExitIfOp exit) {
       scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
 }
 
-/// Shares of stages, one behind the other.
+/// Blocks take shares of the stages from a counter, in order. A stage waits for the shares of the
+/// one before.
 void KernelEmitter::emitStages(device::StagesOp op) {
   Value taken = parameters[cast<BlockArgument>(op.getArray()).getArgNumber()];
   Value done =
@@ -437,7 +438,7 @@ void KernelEmitter::emitStages(device::StagesOp op) {
           emitBlock(stage.front());
           to.loc = loc;
         };
-        // Each stage in the other side of the one before.
+        // Each stage is in the else branch of the one before.
         OpBuilder::InsertPoint behind = b.saveInsertionPoint();
         for (size_t k = 0; k + 1 < ends.size(); ++k) {
           Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends[k]);
@@ -456,9 +457,9 @@ void KernelEmitter::emitStages(device::StagesOp op) {
       });
 }
 
-/// Four bytes of shared memory.
+/// Returns the address of four bytes of shared memory.
 Value KernelEmitter::sharedWord() {
-  static constexpr llvm::StringLiteral kName = "moa$turn"; // no name of a program
+  static constexpr llvm::StringLiteral kName = "moa$turn"; // not a name of a program
   auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   if (!module.lookupSymbol(kName)) {
     OpBuilder::InsertionGuard guard(b);
@@ -502,7 +503,7 @@ Value KernelEmitter::element(Value local, ValueRange indices) {
                              ValueRange(number));
 }
 
-/// The type of an element in memory: a boolean is a byte, as a float of 8 bits is.
+/// Returns the type of an element in memory: booleans and 8-bit floats are bytes.
 static Type storageType(Type element) {
   return element.isInteger(1) || isa<Float8E4M3FNType>(element)
              ? IntegerType::get(element.getContext(), 8)
@@ -517,8 +518,8 @@ Value KernelEmitter::address(Value array, Value offset) {
                              ValueRange(value(offset)));
 }
 
-/// Whether an array has the same elements wherever a kernel reads it: inputs do, and what earlier
-/// launches wrote behind the wait for them.
+/// Returns whether an array has the same elements wherever a kernel reads it. Inputs do; so do
+/// arrays that earlier launches wrote, after the wait for them.
 bool KernelEmitter::isInvariant(Value array) {
   auto program = cast<device::ProgramOp>(kernel->getParentOp());
   return program.isInput(array) || launch.awaits(cast<BlockArgument>(array).getArgNumber());
@@ -538,7 +539,7 @@ void KernelEmitter::emitLoad(device::LoadOp load) {
 }
 
 void KernelEmitter::emitStore(device::StoreOp store) {
-  if (store.getPairs()) // by the register of the even column
+  if (store.getPairs()) // the register of the even column stores both
     return place->number % 2 == 0 ? emitPair(store) : void();
   Value stored = value(store.getValue());
   if (stored.getType().isInteger(1))
@@ -550,7 +551,7 @@ void KernelEmitter::emitStore(device::StoreOp store) {
 // Runs
 //===----------------------------------------------------------------------===//
 
-/// The runs of an access, their elements, and how many of these are from one run to the next.
+/// Returns the number of runs of an access, the elements per run, and the distance between runs.
 template <typename OpT> static std::array<int64_t, 3> shapeOf(OpT op) {
   ArrayRef<int64_t> shape = cast<MemRefType>(op.getBuffer().getType()).getShape();
   if constexpr (std::is_same_v<OpT, device::LoadRunOp>)
@@ -559,8 +560,8 @@ template <typename OpT> static std::array<int64_t, 3> shapeOf(OpT op) {
   return {1, shape.back(), shape.back()};
 }
 
-/// `whole(pointer)` where the run is one of adjacent elements that all exist and are aligned,
-/// else `single(element, pointer)` for each that exists.
+/// Emits `whole(pointer)` if the elements are adjacent, aligned and all exist, else
+/// `single(element, pointer)` for each element that exists.
 template <typename OpT>
 void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(Value)> whole,
                             llvm::function_ref<void(int64_t, Value)> single) {
@@ -593,7 +594,7 @@ void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(V
   }
 }
 
-/// An access of up to 16 bytes, as words of 32 bits.
+/// Returns the type and size of an access of up to 16 bytes, in 32-bit words.
 static std::pair<Type, int64_t> getUnit(OpBuilder &b, MemRefType buffer) {
   int64_t bytes = buffer.getShape().back() * buffer.getElementTypeBitWidth() / 8;
   int64_t words = std::min<int64_t>(bytes, 16) / 4;
@@ -601,7 +602,7 @@ static std::pair<Type, int64_t> getUnit(OpBuilder &b, MemRefType buffer) {
   return {words == 1 ? type : VectorType::get(words, type), 4 * words};
 }
 
-/// The address of a buffer's row, plus some elements.
+/// Returns the address of a buffer's row, plus `offset` elements.
 Value KernelEmitter::rowOf(Value buffer, ValueRange at, int64_t offset) {
   auto type = cast<MemRefType>(buffer.getType());
   Value number = to.i64(0);

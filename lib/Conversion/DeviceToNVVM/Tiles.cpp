@@ -30,7 +30,7 @@ void KernelEmitter::emitTile(Operation *op) {
       })
       .Case<device::AwaitConsumersOp>([&](auto) { giveBlock(); })
       .Case<device::KeptOp>([&](device::KeptOp kept) {
-        if (inProducer) // which has found it out
+        if (inProducer) // which has computed it
           return scalars.map(kept.getResult(), value(kept.getOperand()));
         scalars.map(kept.getResult(), loadKept(kept.getOperand()));
       })
@@ -52,7 +52,7 @@ void KernelEmitter::emitTile(Operation *op) {
              to.awaitProducts(registers(Value(await.getFragment())), await.getPending()));
       })
       .Case<device::StoreTileOp>([&](auto store) { emitStoreTile(store); })
-      .Case<device::AwaitStoresOp>([&](auto) { // if that is not part of the last store
+      .Case<device::AwaitStoresOp>([&](auto) { // unless the last store waits
         if (!isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
           when(to.equals(to.rem(to.thread(), 128), 0), [&] { to.awaitStores(); });
       })
@@ -97,7 +97,7 @@ void KernelEmitter::initBarriers() {
       to.initBarrier(sharedAddress(launch.leftBarrier), launch.threads - 128);
     }
     to.publishBarriers();
-    if (launch.nextBlock) // numbers are those of each block
+    if (launch.nextBlock) // each block has its own numbers
       return;
     for (Value number : launch.getKept())
       LLVM::StoreOp::create(b, to.loc, value(number),
@@ -105,14 +105,14 @@ void KernelEmitter::initBarriers() {
   });
 }
 
-/// Initialises the barriers and splits the block.
+/// Initialises the barriers and splits the block into roles (warp specialisation).
 void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
   initBarriers();
   auto goOn = [&] {
     to.synchronize();
     emitRoles(op);
   };
-  // Whether the block goes on is found out meanwhile.
+  // The condition is computed in the meantime.
   if (Value condition = op.getCondition();
       condition && !launch.isOfBlock(condition.getDefiningOp()))
     return when(value(condition), goOn);
@@ -121,7 +121,7 @@ void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
 
 void KernelEmitter::emitRoles(device::SpecializeOp op) {
   Value thread = to.thread();
-  // The same in all lanes, so that addresses made from it are not per thread.
+  // Equal in all lanes, so that addresses computed from it are uniform.
   Value number = to.broadcast(to.div(thread, 128));
   warpgroup = to.widen(number);
   warp = to.rem(to.div(thread, 32), 4);
@@ -139,7 +139,8 @@ void KernelEmitter::emitRoles(device::SpecializeOp op) {
   launch.nextBlock ? emitConsumerBlocks(op) : emitBlock(op.getConsumer().front());
 }
 
-/// The blocks of which this one takes the numbers, one behind the other.
+/// The producer of a persistent kernel: takes blocks from a counter, one after the other (dynamic
+/// tile scheduler).
 void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
   device::NextBlockOp next = launch.nextBlock;
   Values starts{to.widen(to.block()), to.i32(0)};
@@ -193,7 +194,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
   turn = Value();
 }
 
-/// The blocks that the producer gives.
+/// The consumers of a persistent kernel: process the blocks that the producer announces.
 void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
   Values starts{to.i32(0)};
   SmallVector<Type> types{b.getI32Type()};
@@ -223,8 +224,8 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
   turn = Value();
 }
 
-/// A number of the block. Where producers give it, a word is lane 0's, so that it is seen to be the
-/// same in all lanes.
+/// Loads a number of the block from shared memory. In a persistent kernel a 32-bit number is
+/// broadcast from lane 0, so that it is known to be equal in all lanes.
 Value KernelEmitter::loadKept(Value number) {
   Value from = to.sharedPointer(sharedAddress(launch.getKeptPlace(number)));
   Value bits =
@@ -237,7 +238,7 @@ Value KernelEmitter::loadKept(Value number) {
   return type.isInteger() ? bits : to.make<arith::BitcastOp>(type, bits);
 }
 
-/// Until consumers have left the block before one of that parity.
+/// Waits until consumers have left the block before the one of this parity.
 void KernelEmitter::awaitLeft(Value parity) {
   to.wait(sharedAddress(launch.leftBarrier), to.make<arith::XOrIOp>(parity, to.i32(1)));
 }
@@ -248,7 +249,7 @@ void KernelEmitter::tellBlock(bool isMore) {
   to.arrive(sharedAddress(launch.givenBarrier), lane);
 }
 
-/// Numbers of a block, when consumers have left the one before.
+/// Announces the numbers of a block once consumers have left the one before.
 void KernelEmitter::giveBlock() {
   awaitLeft(turn);
   for (Value number : launch.getKept()) {
@@ -280,7 +281,7 @@ Values KernelEmitter::boxAt(int64_t column, ValueRange coordinates, Value from) 
   return at;
 }
 
-/// Rounds of one index per thread; the members of each are appended in order.
+/// Runs rounds of one index per thread. The members of each round are appended in order.
 void KernelEmitter::emitCollect(device::CollectOp op) {
   auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
   Value lower = value(op.getLower()), upper = value(op.getUpper());
@@ -319,8 +320,8 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
     scalars.map(count, to.widen(result));
 }
 
-/// Appends the numbers of the threads where `in` holds to a list of so many, in order;
-/// how many there are then.
+/// Appends the numbers of the threads where `in` holds to a list of `count` entries, in order.
+/// Returns the new count.
 Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value number) {
   Value thread = to.thread(), lane = to.rem(thread, 32), warp = to.div(thread, 32);
   Value words = sharedAddress(launch.getCollectWords());
@@ -368,8 +369,7 @@ void KernelEmitter::emitCopy(device::CopyOp op) {
                boxAt(ring.getPieceColumns() * piece, op.getCoordinates(), op.getColumn()));
 }
 
-/// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its
-/// swizzle.
+/// Stores a warpgroup's fragment of packed pairs to 64 rows of a swizzled tile.
 void KernelEmitter::putFragment(Value tile, int64_t rows, ValueRange packed) {
   Value first = to.add(to.mul(warp, 16), to.div(lane, 4));
   Value column = to.mul(to.rem(lane, 4), 4);
@@ -401,8 +401,8 @@ void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
   });
 }
 
-/// Bit 2c + e stands for row 8c + 2·(lane mod 4) + e of the tile: whether some row
-/// of this warp sees it.
+/// Returns a mask of the tile's rows that some row of this warp sees. Bit 2c + e stands for row 8c
+/// + 2·(lane mod 4) + e.
 Value KernelEmitter::unseenBits(ValueRange seen) {
   Value bits = to.i32(0);
   for (size_t c = 0; c != seen.size() / 4; ++c)
@@ -417,8 +417,8 @@ Value KernelEmitter::unseenBits(ValueRange seen) {
   return bits;
 }
 
-/// The same for interleaved columns: byte i of 32-bit word q of the 16 bytes of columns 16·g and on
-/// is bit 4·g + i of word q. Every thread clears some of them.
+/// Clears masked-out parts of interleaved columns. Byte i of 32-bit word q of the 16 bytes of
+/// columns 16·g and on is bit 4·g + i of word q. Each thread clears some of them.
 void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads,
                                  llvm::function_ref<Value(Value)> wordOf) {
   auto loop =
@@ -429,7 +429,7 @@ void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads,
   Value q = to.rem(number, 4), g = to.rem(to.div(number, 4), 8), row = to.div(number, 32);
   Value seen = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), wordOf(q), 0, true);
   Value four = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(seen, to.mul(g, 4)), to.i32(15));
-  // Bits 0 to 3 to the lowest bits of bytes 0 to 3.
+  // Spread bits 0 to 3 to the lowest bits of bytes 0 to 3.
   Value bytes = to.make<arith::AndIOp>(to.mul(four, 0x00204081), to.i32(0x01010101));
   Value unit = to.make<arith::XOrIOp>(g, to.rem(row, 8));
   Value where = to.sharedPointer(
@@ -465,7 +465,7 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
     to.publishShared();
     return together();
   }
-  // A thread per row: there are at least as many.
+  // One thread per row: there are at least as many threads.
   when(below(thread, rows), [&] {
     Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(),
                                       wordOf(to.div(to.rem(thread, 8), 2)), 0, true);
@@ -523,7 +523,7 @@ void KernelEmitter::emitContract(device::ContractOp op) {
   fragments[op.getResult()] = to.contract(shape, sum, a, bTile);
 }
 
-/// This thread's part of an index, of 32 bits: the digits bound to warps and lanes.
+/// Returns this thread's part of an index, in 32 bits: the digits bound to warps and lanes.
 Value KernelEmitter::threadPart(LayoutAttr layout, unsigned axis) {
   Value sum = to.i32(0);
   for (const LayoutAttr::Digit &digit : layout.getDigits(axis)) {
@@ -535,7 +535,7 @@ Value KernelEmitter::threadPart(LayoutAttr layout, unsigned axis) {
   return sum;
 }
 
-/// Whether this thread is the first of those that hold the same element.
+/// Returns whether this thread is the first of those that hold the same element.
 Value KernelEmitter::firstReplica(LayoutAttr layout) {
   Value first = to.i1(true);
   for (const LayoutAttr::Digit &digit : layout.getDigits(layout.getRank())) {
@@ -547,7 +547,8 @@ Value KernelEmitter::firstReplica(LayoutAttr layout) {
   return first;
 }
 
-/// A map that only rounds to 16 or 8 bits, or makes floats of 16 bits of their bits.
+/// Emits a map that only rounds to 16 or 8 bits, or makes 16-bit floats of their bits. Returns
+/// false for other maps.
 bool KernelEmitter::emitRounding(device::MapOp op) {
   Block &block = op.getBody().front();
   if (op.getNumResults() != 1 || op.getInputs().size() != 1 || !isNarrow(op.getResult(0).getType()))
@@ -592,8 +593,8 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
   return true;
 }
 
-/// The body for one register. What depends on nothing that has changed since an
-/// earlier register is not computed again.
+/// Emits the body for one register. A pure op whose operands equal those in an earlier register is
+/// not emitted again.
 void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
                                 ValueRange threadParts, SmallVectorImpl<Values> &results) {
   Block &block = op.getBody().front();
@@ -657,8 +658,8 @@ void KernelEmitter::emitMap(device::MapOp op) {
     if (isNarrow(type))
       return fail(op, "a map of fragments of 16 or 8 bits that does more than round them");
   LayoutAttr layout = op.getLayout();
-  // Opaque, so that an index is a thread's part plus a constant: where LLVM knows bits of
-  // both it makes `or` of sums and keeps a number per element in front of the loop.
+  // Opaque, so that an index stays a thread's part plus a constant. If LLVM knew bits of both, it
+  // would make `or` of the sums and keep a number per element before the loop.
   Values threadParts;
   for (unsigned axis = 0; axis != layout.getRank(); ++axis)
     threadParts.push_back(to.widen(to.opaque(threadPart(layout, axis))));
@@ -670,7 +671,7 @@ void KernelEmitter::emitMap(device::MapOp op) {
     for (const RegisterPlace &place : getPlaces(layout))
       emitElement(op, place, threadParts, results);
   };
-  // What has no results acts, once per element.
+  // A map without results runs for its effects, once per element.
   if (op.getNumResults() == 0 && layout.getRank() == 1)
     when(firstReplica(layout), all);
   else
@@ -680,7 +681,7 @@ void KernelEmitter::emitMap(device::MapOp op) {
     fragments[result] = list;
 }
 
-/// A branch that all lanes of a warp take or none.
+/// Emits a branch that either all lanes of a warp take, or none.
 void KernelEmitter::emitIfAny(device::IfAnyOp op) {
   Values conditions = registers(Value(op.getCondition()));
   bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
@@ -708,7 +709,7 @@ Value KernelEmitter::combine(Monoid monoid, Value x, Value y) {
   return buildMonoid(b, to.loc, monoid, x, y);
 }
 
-/// Sums of rows whose neighbours share a register: pairs of even and of odd number apart.
+/// Sums rows whose neighbours share a register, with even and odd pairs in separate chains.
 Values KernelEmitter::addPairs(ArrayRef<RegisterPlace> places, int64_t rows, ValueRange from) {
   SmallVector<Values> pairs(rows);
   for (const RegisterPlace &place : places)
@@ -737,9 +738,9 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
   }
   Value identity = to.constant(getIdentity(op.getMonoid(), type));
   Values from = registers(Value(op.getFragment()));
-  // The result may be what each thread has of a row.
+  // Without a shuffle, the results are per-lane partials of a row.
   bool joins = op.getResult().getType().getLayout() == layout.getSlice(0);
-  // Two chains of half the length: neighbours apart.
+  // Two chains of half the length, for even and odd registers.
   bool isPaired = hasNeighbours(layout);
   Values even(rows, identity), odd(rows, identity);
   for (const RegisterPlace &place : places) {

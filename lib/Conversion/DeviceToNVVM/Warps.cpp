@@ -1,4 +1,4 @@
-//===- Warps.cpp - what warps do on registers of their own ----------------===//
+//===- Warps.cpp - operations of warps on their registers -----------------===//
 #include "dialects/Device/IR/LayoutMaps.h"
 #include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
 
@@ -10,7 +10,7 @@ using device::FragmentType;
 using device::LayoutAttr;
 using device::Place;
 
-/// The sums of one tile after another, each over k ascending.
+/// Computes the sums of one tile after another, each with k ascending.
 void KernelEmitter::emitContractFragments(device::ContractFragmentsOp op) {
   FragmentType type = op.getResult().getType(), left = op.getA().getType();
   std::string why;
@@ -44,7 +44,7 @@ void KernelEmitter::emitContractFragments(device::ContractFragmentsOp op) {
   fragments[op.getResult()] = sum;
 }
 
-/// A warp's part of an index.
+/// Returns a warp's part of an index.
 Value KernelEmitter::warpPart(LayoutAttr layout, unsigned axis) {
   Value sum = to.i32(0);
   for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
@@ -96,9 +96,9 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
     starts.push_back(threadPart(layout, axis));
   std::vector<RegisterPlace> places = getPlaces(layout);
   Values x = registers(Value(op.getFragment())), moved;
-  bool isHalf = packed && plan.width == 1; // halves of words move apart
+  bool isHalf = packed && plan.width == 1; // halves of words move separately
   for (size_t unit = 0; unit != plan.sources.size(); ++unit) {
-    // Where this thread's element stands: digit by digit.
+    // The position of this thread's element, digit by digit.
     const RegisterPlace &place = places[unit * plan.width];
     auto numberOf = [&](Place which) {
       Value sum = to.i32(0);

@@ -1,4 +1,4 @@
-//===- AbsenceLaws.cpp - absent elements move to the ranges ---------------===//
+//===- AbsenceLaws.cpp - moves absent elements to the ranges --------------===//
 #include "lib/Conversion/MoAToDNF/Laws.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -27,8 +27,8 @@ Value conjunction(OpBuilder &b, Location loc, Value p, Value q) {
   return arith::AndIOp::create(b, loc, p, q);
 }
 
-/// A `where` moves outwards once nothing stands between it and its operands:
-/// no inner `where`, which A2 merges first, and no ψ that is still to reduce.
+/// Returns whether a `where` may move outwards: no operand is another `where`, which A2 merges
+/// first, or a ψ that is still to be reduced.
 bool isSettled(dnf::WhereOp where) {
   return llvm::none_of(where->getOperands(), [](Value operand) {
     auto psi = operand.getDefiningOp<dnf::PsiOp>();
@@ -36,7 +36,7 @@ bool isSettled(dnf::WhereOp where) {
   });
 }
 
-/// The settled `where` that makes a value absent, or null.
+/// Returns the settled `where` that makes a value absent, or null.
 dnf::WhereOp getWhere(Value value) {
   auto where = value ? value.getDefiningOp<dnf::WhereOp>() : dnf::WhereOp();
   return where && isSettled(where) ? where : dnf::WhereOp();
@@ -73,9 +73,8 @@ struct AbsentPointwise final : RewritePattern {
 // A2: AbsentValue and AbsentCondition.
 #include "lib/Conversion/MoAToDNF/AbsenceLaws.inc"
 
-/// A3, A4: ⊕ over j of (a where p) = ⊕ over {j | p} of a; an output element yielded as
-/// a where p is present if p; and an absent condition is absence. ParentTy says
-/// which of the two.
+/// A3, A4: ⊕ over j of (a where p) = ⊕ over {j | p} of a, and an output element `a where p` is
+/// present if p. An absent condition is absence. ParentTy selects the law.
 template <typename ParentTy> struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
   AbsentYield(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 3) {}
 
@@ -97,10 +96,9 @@ template <typename ParentTy> struct AbsentYield final : OpRewritePattern<dnf::Yi
   }
 };
 
-/// A5: let f(i) = a where p becomes let f(i) = a with let f.present(i) = p, and
-/// every f(i) becomes f(i) where f.present(i). A let that is found absent again
-/// keeps one f.present, which then asks for both; f.present itself is false
-/// where it would be absent.
+/// A5: let f(i) = a where p becomes let f(i) = a with let f.present(i) = p, and every f(i) becomes
+/// f(i) where f.present(i). If the let is found absent again, the one f.present tests both
+/// conditions. f.present itself is false where it would be absent.
 struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
   AbsentLet(MLIRContext *context, PsiContext &psi) : OpRewritePattern(context, 3), psi(psi) {}
 
@@ -152,7 +150,7 @@ private:
     }
   }
 
-  /// present(i) := present(i) ∧ condition, which is code of `let`.
+  /// Restricts present(i) to present(i) ∧ condition, a value in the body of `let`.
   void restrict(dnf::LetOp present, dnf::LetOp let, Value condition,
                 PatternRewriter &rewriter) const {
     dnf::YieldOp yield = yieldOf(present);
@@ -168,8 +166,8 @@ private:
   PsiContext &psi;
 };
 
-/// Returns true if the value is known to be present wherever it is read. A reduction
-/// always is; a let is if its body is.
+/// Returns whether a value is known to be present wherever it is read. A reduction always is; a let
+/// is if its body is.
 bool isFinal(Value root) {
   llvm::SetVector<Value> seen;
   seen.insert(root);
@@ -189,7 +187,7 @@ bool isFinal(Value root) {
   return true;
 }
 
-/// `value where present`, the latter null if the value is present everywhere.
+/// `value where present`; `present` is null if the value is present everywhere.
 struct Part {
   Value value, present;
   explicit Part(Value part) : value(part) {
@@ -201,9 +199,9 @@ struct Part {
   bool isKnown() const { return isFinal(value) && (!present || isFinal(present)); }
 };
 
-/// A6: join(c, a where p, b where q) = select(c, a, b) where select(c, p, q), where c is
-/// present, once it is known where a and b are present: nothing that they are computed
-/// from is still to reduce, and no absence is still to move through it.
+/// A6: join(c, a where p, b where q) = select(c, a, b) where select(c, p, q), where c is present.
+/// It applies once the presence of a and b is known: they read no ψ that is still to be reduced and
+/// no absence that is still to move.
 struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
   AbsentJoin(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 0) {}
 
@@ -230,8 +228,8 @@ struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
   }
 };
 
-/// A7: otherwise(a where p, b) = join(p, a, b), and otherwise(a, b) = a, once it is known
-/// where a is present.
+/// A7: otherwise(a where p, b) = join(p, a, b), and otherwise(a, b) = a, once the presence of a is
+/// known.
 struct AbsentOtherwise final : OpRewritePattern<dnf::OtherwiseOp> {
   AbsentOtherwise(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 0) {}
 

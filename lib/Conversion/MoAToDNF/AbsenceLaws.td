@@ -1,8 +1,8 @@
 //===- AbsenceLaws.td - the law of absence that is a rewrite of trees -----===//
 //
-// Both sides of A2 are trees of operations over variables, so that it is declared. The
-// other laws are written in C++: their right sides have as many operations as an
-// operator has operands or axes, have regions, or ask what is shared.
+// Both sides of A2 are trees of operations over variables, so it is declarative. The other laws are
+// written in C++: their right sides have one operation per operand or axis, have regions, or depend
+// on sharing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_MOATODNF_ABSENCELAWS
@@ -18,7 +18,7 @@ def AbsentValue : Pat<
   (DNF_WhereOp $p, (DNF_WhereOp $q, $a)),
   (DNF_WhereOp (Conjunction $p, $q), $a), [], [], (addBenefit 1)>;
 
-/// A2: a condition that is absent is absence
+/// A2: an absent condition is absence
 def AbsentCondition : Pat<
   (DNF_WhereOp (DNF_WhereOp $q, $p), $a),
   (DNF_WhereOp (Conjunction $q, $p), $a), [], [], (addBenefit 1)>;

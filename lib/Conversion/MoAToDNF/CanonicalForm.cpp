@@ -1,7 +1,7 @@
 //===- CanonicalForm.cpp - one text per normal form -----------------------===//
 //
-// ψ-reduction is confluent up to the order of conjunctions and of independent
-// operations. Here both get an order that follows from what they compute.
+// ψ-reduction is confluent up to the order of conjunctions and of independent operations. Both get
+// a canonical order here, which depends only on the values computed.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/MoAToDNF/Laws.h"
@@ -15,9 +15,9 @@ using namespace moa;
 
 namespace {
 
-/// What a value computes, as a number: equal for equal code at equal places. Seen from a block, it
-/// is equal for equal code, whatever the order and the depth of the axes around are, and tells its
-/// own arguments from others.
+/// A hash of the computation of a value: equal for equal code at equal places. Relative to the
+/// block `seenFrom` it ignores the order and depth of the surrounding axes, but distinguishes the
+/// block's own arguments from others.
 class Fingerprint {
 public:
   explicit Fingerprint(Block *seenFrom = nullptr) : seenFrom(seenFrom) {}
@@ -62,8 +62,8 @@ private:
   llvm::DenseMap<Value, uint64_t> memo;
 };
 
-/// Calls `visit` on every value that `root` is computed from, once each, as
-/// long as it answers true for the values that use it.
+/// Calls `visit` once on every value that `root` is computed from. Operands of a value are visited
+/// only if it returns true for the value.
 void walkOperands(Value root, llvm::function_ref<bool(Value)> visit) {
   llvm::SetVector<Value> seen;
   seen.insert(root);
@@ -72,7 +72,7 @@ void walkOperands(Value root, llvm::function_ref<bool(Value)> visit) {
       seen.insert_range(seen[k].getDefiningOp()->getOperands());
 }
 
-/// Whether a value follows from indices and symbols alone.
+/// Returns whether a value is computed from indices and symbols alone.
 bool isIndexOnly(Value value) {
   bool result = true;
   walkOperands(value, [&](Value part) {
@@ -82,8 +82,8 @@ bool isIndexOnly(Value value) {
   return result;
 }
 
-/// How deep the reads of a value are nested in the addresses of others: 0 for indices,
-/// 1 for x[i], 2 for y[x[i]]. A divisor counts as an address.
+/// How deeply reads are nested in the addresses of other reads: 0 for indices, 1 for x[i], 2 for
+/// y[x[i]]. A divisor counts as an address.
 class ReadDepth {
 public:
   unsigned of(Value value) {
@@ -121,9 +121,9 @@ private:
   llvm::DenseMap<Value, unsigned> memo;
 };
 
-/// A yield's condition as a chain of distinct conditions: those on indices
-/// first, which bound the range, then those that read arrays, and those whose addresses
-/// are read behind those that may say that these are inside.
+/// Rebuilds a yield's condition as a chain of distinct conditions. Conditions on indices come
+/// first, because they bound the range. Conditions with nested reads come after those that may
+/// prove their addresses in bounds.
 void orderConditions(dnf::YieldOp yield) {
   Value present = yield.getPresent();
   if (!present || !present.getDefiningOp<arith::AndIOp>())
@@ -135,8 +135,8 @@ void orderConditions(dnf::YieldOp yield) {
       sorted.push_back(part);
     return isBoth;
   });
-  // The same conditions are in one order wherever they stand, as results may have axes in another
-  // order than what they read.
+  // The same conditions get the same order everywhere: results may have their axes in another order
+  // than their operands.
   Fingerprint seen(yield->getBlock()), fingerprint;
   ReadDepth reads;
   auto key = [&](Value part) {
@@ -150,14 +150,14 @@ void orderConditions(dnf::YieldOp yield) {
   yield.getPresentMutable().assign(all);
 }
 
-/// Operations in the order in which the terminator needs them, unused ones gone.
+/// Puts operations into the order in which the terminator needs them, and erases unused ones.
 void orderOperations(Block &block) {
   Operation *end = block.getTerminator();
   llvm::DenseSet<Operation *> placed;
   std::function<void(Operation *)> place = [&](Operation *op) {
     if (op->getBlock() != &block || !placed.insert(op).second)
       return;
-    // A region needs what its operations read from here.
+    // A region needs the values of this block that its operations read.
     op->walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
         if (Operation *definition = operand.getDefiningOp())

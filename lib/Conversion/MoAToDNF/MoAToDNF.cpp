@@ -27,15 +27,15 @@ using namespace moa::detail;
 // Sharing
 //===----------------------------------------------------------------------===//
 
-/// Operators that only rename indices: ψ of them costs nothing.
+/// Returns whether an operator only renames indices, so that ψ of it costs nothing.
 static bool isView(Operation *op) {
   return isa<PsiOp, TransposeOp, ReshapeOp, SliceOp, CatOp, ReverseOp, RotateOp>(op) ||
          (isa<CastOp>(op) && cast<CastOp>(op).getImplicit()) ||
          (isa<MapOp>(op) && cast<MapOp>(op).getFn() == ScalarFn::id);
 }
 
-/// True for values computed from indices, symbols and constants alone: sharing
-/// them would hide predicates from the analyses and save nothing.
+/// Returns whether a value is computed from indices, symbols and constants alone. Sharing it would
+/// hide predicates from the analyses and save nothing.
 static bool isIndexOnly(Value value, DenseMap<Value, bool> &memo) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -50,15 +50,15 @@ static bool isIndexOnly(Value value, DenseMap<Value, bool> &memo) {
   return result;
 }
 
-/// Index expressions stay where they are even if they read arrays of integers
-/// or booleans: they end in predicates and addresses.
+/// Returns whether a value may end in predicates and addresses. Such values are never shared, even
+/// if they read arrays of integers or booleans.
 static bool isPredicateLike(Value value) {
   Type type = cast<ArrayType>(value.getType()).getElementType();
   Operation *op = value.getDefiningOp();
   return !isa<FloatType>(type) && op && isa<MapOp, CastOp>(op);
 }
 
-/// The user's name of a definition, or one made from what it computes.
+/// Returns the user's name of a definition, or the name of its operator.
 static std::string baseName(Value array) {
   Operation *op = array.getDefiningOp();
   if (auto name = dyn_cast<NameLoc>(op->getLoc()))
@@ -71,8 +71,8 @@ static std::string baseName(Value array) {
   return op->getName().stripDialect().str();
 }
 
-/// Arrays that become lets: computed, and demanded more than once through
-/// views, or reduced and then broadcast along an axis.
+/// Finds the arrays that become lets: computed, and either used more than once through views, or
+/// reduced and then broadcast along an axis.
 static void findShared(Block &body, PsiContext &context) {
   DenseMap<Value, unsigned> demand;
   DenseMap<Value, bool> memo;
@@ -126,8 +126,8 @@ static void inlinePredicates(dnf::KernelOp kernel) {
   }
 }
 
-/// Lets in the order of first use from the outputs, unused ones gone, and
-/// named after the user's definitions: independent of the order of rewriting.
+/// Orders lets by their first use from the outputs, erases unused ones, and names them after the
+/// user's definitions. The result does not depend on the order of rewriting.
 static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
   Block &block = kernel.getBody().front();
   llvm::SetVector<Operation *> order;
@@ -166,7 +166,7 @@ static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
       name = base + std::to_string(k);
     renames.emplace_back(let, name);
   }
-  // Two steps, so that a new name never meets an old one.
+  // Rename in two steps, so that a new name never meets an old one.
   for (unsigned step : {0, 1})
     for (auto [k, rename] : llvm::enumerate(renames)) {
       auto [let, name] = rename;
@@ -177,7 +177,7 @@ static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
     }
 }
 
-/// The law that would have moved an absent element to its first use's parent.
+/// Returns the law that would have moved an absent element out of the parent of its first use.
 static StringRef absenceLawOf(dnf::WhereOp where) {
   Operation *user = *where->user_begin();
   if (isa<dnf::WhereOp>(user))
@@ -190,7 +190,7 @@ static StringRef absenceLawOf(dnf::WhereOp where) {
   return isa<dnf::LetOp>(parent) ? "absent-let" : "absent-output";
 }
 
-/// What no law removed is an error that names the law that would have.
+/// Reports operators that no law removed, with the law that would have.
 static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &context) {
   Operation *found = nullptr;
   kernel.walk([&](dnf::PsiOp psi) {
@@ -239,19 +239,19 @@ void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePat
 
 static LogicalResult tooLarge(Operation *at, const Twine &what, size_t operators) {
   return at->emitError(what)
-         << ", made of " << operators << " operators on arrays, and at most " << kMostOps
-         << " are compiled: what is read at several indices is written out at each, as `a` is in "
-            "`cat(a, a)`; read it at one index that is computed, as `a[i % N]`, or make it a "
-            "result of a kernel of its own";
+         << ", made of " << operators << " operators on arrays; at most " << kMostOps
+         << " are compiled, and an array that is read at several indices is repeated for each, as "
+            "`a` in `cat(a, a)`; read it at one computed index, as `a[i % N]`, or make it a result "
+            "of another kernel";
 }
 
-/// An array that is not shared is written out at every index at which it is read: of
-/// twelve lines `a = cat(a, a)` an element of the last is 4,096 elements of the first.
-/// Refuses before ψ-reduction what that would not come to an end of.
+/// Refuses kernels whose ψ-reduction would not come to an end. An array that is not shared is
+/// repeated at every index at which it is read. For example, after twelve lines `a = cat(a, a)` an
+/// element of the last one is 4,096 elements of the first.
 static LogicalResult checkReads(KernelOp kernel, const PsiContext &context) {
   constexpr size_t most = 100 * kMostOps;
   Block &body = kernel.getBody().front();
-  DenseMap<Value, size_t> size; // of an element, with what is written out in it
+  DenseMap<Value, size_t> size; // of an element, with its repeated operands
   for (Operation &op : body) {
     size_t sum = 1;
     for (Value operand : op.getOperands())
@@ -265,7 +265,7 @@ static LogicalResult checkReads(KernelOp kernel, const PsiContext &context) {
   return success();
 }
 
-/// The same of what ψ-reduction has made.
+/// Refuses results of ψ-reduction that are too large in the same sense.
 static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
   for (auto output : kernel.getOps<dnf::OutputOp>()) {
     size_t ops = 0;
@@ -281,7 +281,7 @@ static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
 
 namespace {
 
-/// Tells an observer of every pattern that applied.
+/// Notifies an observer of every pattern that applied.
 struct LawListener final : RewriterBase::Listener {
   LawListener(PsiObserver &observer, dnf::KernelOp kernel) : observer(observer), kernel(kernel) {}
   void notifyPatternEnd(const Pattern &pattern, LogicalResult status) final {
@@ -322,7 +322,7 @@ private:
 
 } // namespace
 
-/// A dnf.kernel that holds the arrays' operators, and outputs i ψ result.
+/// Makes a dnf.kernel that holds the operators on arrays and outputs i ψ result.
 dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
   OpBuilder b(kernel);
   auto result =
@@ -375,8 +375,8 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
     observer->began(result);
     config.setListener(&listener.emplace(*observer, result));
   }
-  // An operand that a folder drops may be absent (p or true is true only where p is present):
-  // operations are folded once no operand is.
+  // An operand that a folder drops may be absent: p or true is true only where p is present. So
+  // operations are folded only once no operand is absent.
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
       .enableConstantCSE(false)
       .enableFolding(false)
@@ -389,7 +389,7 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   PsiContext context;
   for (const std::string &law : disable)
     context.disabled.insert(law);
-  // Equal arrays are one array: what two outputs have in common is shared.
+  // Merge equal arrays, so that outputs share common parts.
   IRRewriter rewriter(&getContext());
   {
     DominanceInfo dominance(kernel);
@@ -427,7 +427,7 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   return checkSize(result, operators);
 }
 
-/// The body of a monoid as scalar code: the laws P1, P4 and P5 at the empty index.
+/// Lowers the body of a monoid to scalar code: the laws P1, P4 and P5 at the empty index.
 LogicalResult ConvertMoAToDNF::convert(MonoidOp monoid) {
   Block &old = monoid.getBody().front();
   if (!isa<ArrayType>(old.getArgument(0).getType()))

@@ -1,4 +1,4 @@
-//===- Observer.h - who hears of ψ-reduction's steps ------------*- C++ -*-===//
+//===- Observer.h - observer of the steps of ψ-reduction --------*- C++ -*-===//
 #ifndef MOA_CONVERSION_MOATODNF_OBSERVER_H
 #define MOA_CONVERSION_MOATODNF_OBSERVER_H
 
@@ -6,8 +6,7 @@
 
 namespace moa {
 
-/// Hears of every step of `convert-moa-to-dnf` while it is done. The kernel may be read
-/// in every call and changed in none.
+/// Is notified of every step of `convert-moa-to-dnf`. Calls may read the kernel, but not change it.
 class PsiObserver {
 public:
   virtual ~PsiObserver() = default;
@@ -15,9 +14,9 @@ public:
   virtual void began(dnf::KernelOp kernel) = 0;
   /// One law has been applied, at one place.
   virtual void applied(llvm::StringRef law, dnf::KernelOp kernel) = 0;
-  /// Behind the laws: `what` was done to the whole kernel.
+  /// After the laws: `what` was done to the whole kernel.
   virtual void tidied(llvm::StringRef what, dnf::KernelOp kernel) = 0;
-  /// The normal form is reached; lets have their names and order, unused ones are gone.
+  /// The normal form is reached: lets have their names and order, and unused ones are erased.
   virtual void ended(dnf::KernelOp kernel) = 0;
 };
 

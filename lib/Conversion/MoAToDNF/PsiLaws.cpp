@@ -56,12 +56,12 @@ protected:
     return dnf::PsiOp::create(*b, isWritten ? withSubscripts(*loc, texts) : *loc,
                               cast<ArrayType>(array.getType()).getElementType(), array, indices);
   }
-  /// What an index was written as, or null.
+  /// Returns the text that an index was written as, or null.
   LocationAttr writtenAs(Value index) const {
     auto *found = llvm::find_if(written, [&](auto &entry) { return entry.first == index; });
     return found == written.end() ? LocationAttr() : found->second;
   }
-  /// What `index` was written as, `made` of it was.
+  /// Records that `made` was written as `index` was.
   Value inherit(Value made, Value index) const {
     written.push_back({made, writtenAs(index)});
     return made;
@@ -72,7 +72,7 @@ protected:
         return arith::ConstantIndexOp::create(*b, *loc, *value);
     return dnf::ExtentOp::create(*b, *loc, text);
   }
-  /// The reduction of `body(j)` over one axis.
+  /// Builds the reduction of `body(j)` over one axis.
   Value reduce(Monoid monoid, StringAttr extent, Type type, TypeAttr rounds,
                function_ref<Value(Value)> body,
                FlatSymbolRefAttr function = FlatSymbolRefAttr()) const {
@@ -94,7 +94,7 @@ protected:
   PsiContext &psi;
   mutable PatternRewriter *b = nullptr;
   mutable std::optional<Location> loc;
-  /// What the indices were written as.
+  /// The texts that the indices were written as.
   mutable SmallVector<std::pair<Value, LocationAttr>> written;
 };
 
@@ -114,8 +114,8 @@ MOA_PSI_LAW(PsiExtent, ExtentOp) { return extent(op.getExpr()); }
 /// <i> ψ ι n = i
 MOA_PSI_LAW(PsiIota, IotaOp) { return i[0]; }
 
-/// i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …); a selection, of which only the
-/// operand that it picks matters, is a join; of `otherwise` it is one of both (A7)
+/// i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …). A selection becomes a join, because only
+/// the operand that it picks matters; `otherwise` becomes one by A7
 MOA_PSI_LAW(PsiMap, MapOp) {
   SmallVector<Value> operands;
   for (auto [k, input] : llvm::enumerate(op.getInputs()))
@@ -174,7 +174,7 @@ MOA_PSI_LAW(PsiInner, InnerOp) {
                 });
 }
 
-/// The user's name of an index variable, the first one that it has.
+/// Gives an index variable the user's name, the first one that it has.
 void nameIndex(Value index, StringRef name) {
   auto argument = dyn_cast<BlockArgument>(index);
   if (argument && !name.empty() && !isa<NameLoc>(argument.getLoc()))
@@ -195,7 +195,7 @@ MOA_PSI_LAW(PsiPsi, PsiOp) {
       from = from ? from : writtenAs(value);
     StringAttr extent = op.getInput().getType().getShape()[op.getDims()[k]];
     auto iota = indices.getDefiningOp<IotaOp>();
-    // An index that runs over the axis is the one that stands for it outside.
+    // An index that runs over the whole axis keeps the text of the outer index.
     bool passes = !text || (iota && iota.getResult().getType().getShape()[0] == extent);
     Value &entry = index[op.getDims()[k]] = at(indices, around);
     written.push_back({entry, passes && from ? from
@@ -217,8 +217,8 @@ MOA_PSI_LAW(PsiTranspose, TransposeOp) {
   return at(op.getInput(), index);
 }
 
-/// The first axes behind [to, from] up to which both shapes have equally many
-/// elements, as polynomials; the ends of the shapes if there are none.
+/// Returns the first axes after [to, from] up to which both shapes have equally many elements, as
+/// polynomials; the ends of the shapes if there are none.
 std::pair<unsigned, unsigned> nextCut(ArrayType target, ArrayType source, unsigned to,
                                       unsigned from) {
   SymExpr have(1);
@@ -234,8 +234,8 @@ std::pair<unsigned, unsigned> nextCut(ArrayType target, ArrayType source, unsign
   return {target.getRank(), source.getRank()};
 }
 
-/// i ψ (v ρ A) = γ'(γ(i; v); ρA) ψ A, for each group of axes by itself where the
-/// shapes have equally many elements up to it (Lemma 11)
+/// i ψ (v ρ A) = γ'(γ(i; v); ρA) ψ A, separately for each group of axes up to which the shapes have
+/// equally many elements (Lemma 11)
 MOA_PSI_LAW(PsiReshape, ReshapeOp) {
   ArrayType from = op.getInput().getType(), to = op.getResult().getType();
   SmallVector<Value> index(from.getRank());

@@ -59,7 +59,7 @@ static Value compare(OpBuilder &b, Location loc, ScalarFn fn, Value x, Value y) 
   return arith::CmpIOp::create(b, loc, predicate, x, y);
 }
 
-/// Functions of float operands only, or of float operands in their float form.
+/// Builds functions of floats, or the float form of functions of any type; null for others.
 static Value buildFloat(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v) {
   switch (fn) {
   case ScalarFn::neg:
@@ -105,7 +105,7 @@ static Value buildFloat(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v) {
   case ScalarFn::pow:
     return math::PowFOp::create(b, loc, v[0], v[1]);
   case ScalarFn::mod: {
-    // a − b·⌊a / b⌋: the sign of the divisor.
+    // a − b·⌊a / b⌋ has the sign of the divisor.
     Value q = arith::DivFOp::create(b, loc, v[0], v[1]);
     q = math::FloorOp::create(b, loc, q);
     q = arith::MulFOp::create(b, loc, v[1], q);
@@ -172,7 +172,7 @@ Value moa::detail::buildScalarFn(OpBuilder &b, Location loc, ScalarFn fn, ValueR
   return buildInteger(b, loc, fn, v);
 }
 
-/// float → float, integer or boolean.
+/// Converts a float to a float, integer or boolean.
 static Value castFromFloat(OpBuilder &b, Location loc, Value value, Type type) {
   Type from = value.getType();
   if (auto to = dyn_cast<FloatType>(type)) {
@@ -181,7 +181,7 @@ static Value castFromFloat(OpBuilder &b, Location loc, Value value, Type type) {
       return arith::ExtFOp::create(b, loc, type, value);
     if (w0 > w1)
       return arith::TruncFOp::create(b, loc, type, value);
-    // bf16 and f16 meet in f32.
+    // Conversions between bf16 and f16 go through f32.
     Value wide = arith::ExtFOp::create(b, loc, b.getF32Type(), value);
     return arith::TruncFOp::create(b, loc, type, wide);
   }
