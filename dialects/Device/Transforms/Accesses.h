@@ -4,8 +4,7 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "dialects/Device/Transforms/Passes.h"
-#include "dialects/ONF/IR/Hints.h"
-#include "dialects/ONF/Transforms/Telling.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace moa::device {
@@ -22,7 +21,8 @@ inline bool areExclusive(mlir::DictionaryAttr a, mlir::DictionaryAttr b) {
   return differ(a, b) || differ(where(a), b) || differ(a, where(b)) || differ(where(a), where(b));
 }
 
-struct Accesses : onf::ReadAndWritten {
+/// The arrays of the program that a kernel reads, and those that it writes.
+struct Accesses {
   explicit Accesses(KernelOp kernel)
       : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),
         program(kernel->getParentOfType<ProgramOp>()) {
@@ -50,6 +50,8 @@ struct Accesses : onf::ReadAndWritten {
            meets(read, other.written, false);
   }
 
+  llvm::DenseSet<mlir::Value> read, written;
+
 private:
   mlir::DictionaryAttr choice;
   mutable ProgramOp program;
@@ -57,22 +59,7 @@ private:
 
 /// Returns the kernels that only `NAME_shown` needs: the program's results depend on nothing that
 /// they write (onf::kShownAttr). Hosts launch them only there.
-inline llvm::SetVector<KernelOp> findTelling(ProgramOp program) {
-  llvm::SetVector<KernelOp> telling;
-  auto shown = program->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
-  if (!shown || llvm::none_of(shown.getAsRange<mlir::DictionaryAttr>(),
-                              [](auto entry) { return entry.get("bound"); }))
-    return telling;
-  llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
-  llvm::SmallVector<onf::ReadAndWritten> accesses;
-  for (KernelOp kernel : kernels)
-    accesses.push_back(Accesses(kernel));
-  auto isResult = [&](mlir::Value array) { return !program.isWorkspace(array); };
-  for (auto [kernel, isUnneeded] : llvm::zip_equal(kernels, onf::findUnneeded(accesses, isResult)))
-    if (isUnneeded)
-      telling.insert(kernel);
-  return telling;
-}
+llvm::SetVector<KernelOp> findReportOnly(ProgramOp program);
 
 } // namespace moa::device
 

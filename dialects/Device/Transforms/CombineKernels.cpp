@@ -58,7 +58,7 @@ bool canJoin(const Group &group, KernelOp kernel, const llvm::SetVector<KernelOp
 /// Puts each kernel in the earliest launch possible: after all kernels that it conflicts with.
 SmallVector<Group> findGroups(ProgramOp program) {
   SmallVector<Group> groups;
-  const llvm::SetVector<KernelOp> telling = findTelling(program);
+  const llvm::SetVector<KernelOp> telling = findReportOnly(program);
   for (auto kernel : program.getBody().getOps<KernelOp>()) {
     Accesses accesses(kernel);
     size_t place = groups.size();
@@ -206,7 +206,7 @@ struct DeviceCombineKernels final : impl::DeviceCombineKernelsBase<DeviceCombine
   void runOnOperation() override {
     getOperation()->walk([&](ProgramOp program) {
       SmallVector<Group> groups = findGroups(program);
-      delay(groups, findTelling(program));
+      delay(groups, findReportOnly(program));
       // Order the kernels by group: a kernel may have moved before those of a later group.
       for (Group &group : groups) {
         KernelOp kernel = group.kernels.size() > 1 ? combine(group.kernels) : group.kernels.front();

@@ -24,7 +24,7 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
       // kernels, and those that overlap with it.
       SmallVector<Accesses> running;
       const llvm::SetVector<KernelOp> telling =
-          findTelling(program); // hosts launch them separately
+          findReportOnly(program); // hosts launch them separately
       KernelOp before;
       for (auto kernel : program.getBody().getOps<KernelOp>()) {
         Accesses accesses(kernel);

@@ -40,7 +40,7 @@ class Skipper {
 public:
   explicit Skipper(ProgramOp program) : program(program), b(program.getContext()), stores(program) {
     // Kernels that only `NAME_shown` needs are launched after the rest, whatever is chosen.
-    const llvm::SetVector<KernelOp> telling = findTelling(program);
+    const llvm::SetVector<KernelOp> telling = findReportOnly(program);
     for (auto kernel : program.getBody().getOps<KernelOp>())
       if (!telling.contains(kernel))
         kernels.push_back(kernel);

@@ -382,7 +382,7 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     kernel.erase();
     // Kernels of results come first. Hosts launch the others, which only compute error estimates,
     // after them or not at all.
-    for (device::KernelOp telling : device::findTelling(program))
+    for (device::KernelOp telling : device::findReportOnly(program))
       telling->moveBefore(&block, block.end());
     return success();
   }

@@ -196,7 +196,7 @@ private:
   /// Prints the launches that compute error bounds, or all others.
   void printLaunches(bool telling) {
     for (const KernelText &kernel : kernels) {
-      if (kernel.launch.isTelling != telling)
+      if (kernel.launch.isReportOnly != telling)
         continue;
       os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);

@@ -170,7 +170,7 @@ Launch Collector::run() {
       break;
     ++launch.number;
   }
-  launch.isTelling = device::findTelling(program).contains(kernel);
+  launch.isReportOnly = device::findReportOnly(program).contains(kernel);
   launch.follows = launch.number != 0;
   launch.isBeside = kernel->hasAttr(device::kBesideAttr);
   if (launch.isBeside)

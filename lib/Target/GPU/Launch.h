@@ -61,7 +61,7 @@ struct Launch {
   std::optional<unsigned> idle;
   unsigned idleBehind = 0;
   /// Only NAME_shown launches this kernel: it estimates errors.
-  bool isTelling = false;
+  bool isReportOnly = false;
   unsigned number = 0;
   /// Later launches rely on this launch's wait (device::findWaiting), but the host skips it if it
   /// has no blocks. In this case the next launch must not overlap with any earlier one.

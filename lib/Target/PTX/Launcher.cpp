@@ -408,9 +408,9 @@ private:
       check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
     printConditions();
     for (const gpu::Launch &launch : launches)
-      if (!launch.isTelling)
+      if (!launch.isReportOnly)
         printLaunch(launch);
-    if (llvm::all_of(launches, [](const gpu::Launch &launch) { return launch.isTelling; }))
+    if (llvm::all_of(launches, [](const gpu::Launch &launch) { return launch.isReportOnly; }))
       os << "  (void)grid, (void)moa_latest;\n";
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
@@ -437,9 +437,9 @@ private:
     check(callOfExamine());
     check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
     for (const gpu::Launch &launch : launches)
-      if (launch.isTelling)
+      if (launch.isReportOnly)
         printLaunch(launch);
-    if (llvm::none_of(launches, [](const gpu::Launch &launch) { return launch.isTelling; }))
+    if (llvm::none_of(launches, [](const gpu::Launch &launch) { return launch.isReportOnly; }))
       os << "  (void)grid, (void)moa_latest;\n";
     for (const ShownLater &shown : signature.shownLater) {
       std::string result = "&c->" + names.of(signature.parameters[shown.parameter]) + ", " +

@@ -99,7 +99,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
                       {"parameters", std::move(parameters)}};
   if (launch.isBeside)
     object["beside"] = true;
-  if (launch.isTelling)
+  if (launch.isReportOnly)
     object["for_shown"] = true;
   if (launch.idle)
     object["overlaps_behind"] = launch.idleBehind;
