@@ -16,48 +16,38 @@ struct CompilationFlags {
                      llvm::cl::desc("LLVM's optimisation level for CPU code, 0 to 3 (default 1)"),
                      llvm::cl::cat(category)),
         settings("set", llvm::cl::value_desc("name=value"),
-                 llvm::cl::desc("Set a size or an element type of the specification"),
-                 llvm::cl::cat(category)),
-        tolerances(
-            "within", llvm::cl::value_desc("result=number[,relative][,sampled]"),
-            llvm::cl::desc(
-                "Allow this error in a result, so that mixed precision may be used; overrides the "
-                "specification"),
-            llvm::cl::cat(category)),
+                 llvm::cl::desc("Set a size or an element type of the specification"), llvm::cl::cat(category)),
+        tolerances("within", llvm::cl::value_desc("result=number[,relative][,sampled]"),
+                   llvm::cl::desc("Allow this error in a result, so that mixed precision may be used; overrides the "
+                                  "specification"),
+                   llvm::cl::cat(category)),
         spend("spend", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
-              llvm::cl::desc(
-                  "Use mixed precision where results allow the error (within), from this number of "
-                  "rows and keys on (default: where it pays); without --spend, only with "
-                  "--decisions or --plans"),
+              llvm::cl::desc("Use mixed precision where results allow the error (within), from this number of "
+                             "rows and keys on (default: where it pays); without --spend, only with "
+                             "--decisions or --plans"),
               llvm::cl::cat(category)),
         pilot("pilot", llvm::cl::ValueOptional, llvm::cl::value_desc("multiply-adds"),
-              llvm::cl::desc(
-                  "With --spend on a GPU, first sample few rows and keys of heads with more "
-                  "multiply-adds than this (default 0; without --pilot, where it pays, "
-                  "unless --spend has a number)"),
+              llvm::cl::desc("With --spend on a GPU, first sample few rows and keys of heads with more "
+                             "multiply-adds than this (default 0; without --pilot, where it pays, "
+                             "unless --spend has a number)"),
               llvm::cl::cat(category)),
-        lowRank(
-            "low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
-            llvm::cl::desc(
-                "Approximate many keys by few where results allow the error (within), from this "
-                "number of rows and keys on (default 32768); with --spend, mixed precision at all "
-                "other indices"),
-            llvm::cl::cat(category)),
+        lowRank("low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
+                llvm::cl::desc("Approximate many keys by few where results allow the error (within), from this "
+                               "number of rows and keys on (default 32768); with --spend, mixed precision at all "
+                               "other indices"),
+                llvm::cl::cat(category)),
         plans("plans", llvm::cl::value_desc("file"),
               llvm::cl::desc("Compile with the decisions of a file, as moa-run --calibrate writes "
                              "it, and without estimates"),
               llvm::cl::cat(category)),
-        checkPlans(
-            "check-plans",
-            llvm::cl::desc(
-                "Estimate errors with --plans too, and take more accurate plans where an error is "
-                "too large"),
-            llvm::cl::cat(category)),
-        noToleranceCheck(
-            "no-tolerance-check",
-            llvm::cl::desc("Do not check tolerances: calls evaluate no bounds and return no code "
-                           "for results that may exceed them, and there are no warnings"),
-            llvm::cl::cat(category)) {}
+        checkPlans("check-plans",
+                   llvm::cl::desc("Estimate errors with --plans too, and take more accurate plans where an error is "
+                                  "too large"),
+                   llvm::cl::cat(category)),
+        noToleranceCheck("no-tolerance-check",
+                         llvm::cl::desc("Do not check tolerances: calls evaluate no bounds and return no code "
+                                        "for results that may exceed them, and there are no warnings"),
+                         llvm::cl::cat(category)) {}
 
   /// Copies the options to the compiler's. The compiler takes an empty text of plans for none, so
   /// an empty file is an error here.
@@ -79,10 +69,8 @@ struct CompilationFlags {
       return llvm::createStringError("--pilot goes with --spend");
     if (pilot.getNumOccurrences() && work.empty())
       options.pilotFrom = 0;
-    else if (pilot.getNumOccurrences() &&
-             (work.getAsInteger(10, options.pilotFrom) || options.pilotFrom < 0))
-      return llvm::createStringError("--pilot expects a number of multiply-adds, but got '" + work +
-                                     "'");
+    else if (pilot.getNumOccurrences() && (work.getAsInteger(10, options.pilotFrom) || options.pilotFrom < 0))
+      return llvm::createStringError("--pilot expects a number of multiply-adds, but got '" + work + "'");
     if (llvm::Error error = readKeys(lowRank, AccuracyOptions::kLowRankFrom, options.lowRankFrom))
       return error;
     if (plans.getNumOccurrences() && plans.empty())
@@ -97,11 +85,9 @@ struct CompilationFlags {
   std::string explainNumber(const std::vector<std::string> &words) const {
     for (const std::string &word : words)
       for (const llvm::cl::opt<std::string> *option : {&spend, &pilot, &lowRank})
-        if (uint64_t number; option->getNumOccurrences() && option->empty() &&
-                             !llvm::StringRef(word).getAsInteger(10, number))
-          return ("; the number of --" + option->ArgStr + " is joined to it: --" + option->ArgStr +
-                  "=" + word)
-              .str();
+        if (uint64_t number;
+            option->getNumOccurrences() && option->empty() && !llvm::StringRef(word).getAsInteger(10, number))
+          return ("; the number of --" + option->ArgStr + " is joined to it: --" + option->ArgStr + "=" + word).str();
     return "";
   }
 
@@ -112,14 +98,13 @@ struct CompilationFlags {
 
 private:
   /// Reads the number of keys of an option, if it is given.
-  static llvm::Error readKeys(const llvm::cl::opt<std::string> &option, int64_t otherwise,
-                              int64_t &keys) {
+  static llvm::Error readKeys(const llvm::cl::opt<std::string> &option, int64_t otherwise, int64_t &keys) {
     llvm::StringRef text = option.getValue();
     if (option.getNumOccurrences() && text.empty())
       keys = otherwise;
     else if (option.getNumOccurrences() && (text.getAsInteger(10, keys) || keys < 256))
-      return llvm::createStringError(
-          "--" + option.ArgStr + " expects a number of keys from 256 on, but got '" + text + "'");
+      return llvm::createStringError("--" + option.ArgStr + " expects a number of keys from 256 on, but got '" + text +
+                                     "'");
     return llvm::Error::success();
   }
   llvm::Error readPlans(AccuracyOptions &options) const {
@@ -127,8 +112,7 @@ private:
     if (!text)
       return llvm::createStringError(plans + ": " + text.getError().message());
     if ((*text)->getBuffer().trim().empty())
-      return llvm::createStringError(plans +
-                                     ": the file is empty; moa-run --calibrate writes plans");
+      return llvm::createStringError(plans + ": the file is empty; moa-run --calibrate writes plans");
     options.plans = (*text)->getBuffer().str();
     options.plansFile = plans;
     return llvm::Error::success();

@@ -30,11 +30,11 @@ static std::string nearest(StringRef name) {
   return found;
 }
 
-static std::optional<std::string> checkValue(const cl::Option &option, StringRef name,
-                                             std::optional<StringRef> value, bool isLast) {
+static std::optional<std::string> checkValue(const cl::Option &option, StringRef name, std::optional<StringRef> value,
+                                             bool isLast) {
   if (option.getValueExpectedFlag() == cl::ValueRequired) {
-    std::string form = dashed(name) + (name.size() == 1 ? " " : "=") +
-                       (option.ValueStr.empty() ? "VALUE" : option.ValueStr.upper());
+    std::string form =
+        dashed(name) + (name.size() == 1 ? " " : "=") + (option.ValueStr.empty() ? "VALUE" : option.ValueStr.upper());
     if (!value && isLast)
       return dashed(name) + " takes a value: " + form;
     return std::nullopt;
@@ -42,8 +42,7 @@ static std::optional<std::string> checkValue(const cl::Option &option, StringRef
   // A pass may be given repeatedly and has options of its own.
   bool isSwitch = option.ValueStr.empty() && option.getValueExpectedFlag() == cl::ValueOptional &&
                   option.getNumOccurrencesFlag() == cl::Optional;
-  static const std::set<StringRef> truths = {"true",  "TRUE",  "True",  "1",
-                                             "false", "FALSE", "False", "0"};
+  static const std::set<StringRef> truths = {"true", "TRUE", "True", "1", "false", "FALSE", "False", "0"};
   if (value && isSwitch && !value->empty() && !truths.count(*value))
     return dashed(name) + " is given or not, and takes no value '" + value->str() + "'";
   return std::nullopt;
@@ -66,9 +65,9 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
       value = body.drop_front(equals + 1);
     auto found = options.find(name);
     // A one-letter flag with its value attached, as -O2.
-    if (auto letter = options.find(name.take_front(1));
-        found == options.end() && body.size() > 1 && llvm::isDigit(body[1]) &&
-        letter != options.end() && letter->second->getFormattingFlag() == cl::Prefix) {
+    if (auto letter = options.find(name.take_front(1)); found == options.end() && body.size() > 1 &&
+                                                        llvm::isDigit(body[1]) && letter != options.end() &&
+                                                        letter->second->getFormattingFlag() == cl::Prefix) {
       found = letter;
       value = body.drop_front(1);
       name = name.take_front(1);
@@ -84,8 +83,7 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
     if (found == options.end()) {
       std::string other = nearest(name);
       return "there is no flag '" + word.take_front(word.find('=')).str() + "'" +
-             (other.empty() ? "; --help lists the flags"
-                            : "; did you mean '" + dashed(other) + "'?");
+             (other.empty() ? "; --help lists the flags" : "; did you mean '" + dashed(other) + "'?");
     }
     cl::Option *option = found->second;
     if (auto wrong = checkValue(*option, name, value, k + 1 == argc))

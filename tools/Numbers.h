@@ -9,13 +9,12 @@
 
 namespace moa {
 
-inline llvm::Expected<uint64_t> readNumber(const llvm::Twine &option, llvm::StringRef text,
-                                           uint64_t low, uint64_t high) {
+inline llvm::Expected<uint64_t> readNumber(const llvm::Twine &option, llvm::StringRef text, uint64_t low,
+                                           uint64_t high) {
   uint64_t value = 0;
   if (text.getAsInteger(10, value) || value < low || value > high)
-    return llvm::createStringError("--" + option + " takes a number from " + llvm::Twine(low) +
-                                   " to " + (high == UINT64_MAX ? "2^64 - 1" : llvm::Twine(high)) +
-                                   ", not '" + text + "'");
+    return llvm::createStringError("--" + option + " takes a number from " + llvm::Twine(low) + " to " +
+                                   (high == UINT64_MAX ? "2^64 - 1" : llvm::Twine(high)) + ", not '" + text + "'");
   return value;
 }
 

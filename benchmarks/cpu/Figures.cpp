@@ -82,18 +82,15 @@ double relativeError(const std::vector<float> &a, const std::vector<float> &b) {
 class Attention {
 public:
   Attention(Shape shape, Kernel kernel)
-      : q({1, shape.heads, shape.queries, shape.width}),
-        k({1, shape.heads, shape.keys, shape.width}), v({1, shape.heads, shape.keys, shape.width}),
-        out(q.shape), kernel(std::move(kernel)) {
+      : q({1, shape.heads, shape.queries, shape.width}), k({1, shape.heads, shape.keys, shape.width}),
+        v({1, shape.heads, shape.keys, shape.width}), out(q.shape), kernel(std::move(kernel)) {
     fillNormal(q, 1);
     fillNormal(k, 2);
     fillNormal(v, 3);
     scale = 1.0 / std::sqrt(double(shape.width));
     workspace.emplace(std::max<int64_t>(this->kernel.workspace(arrays(), {scale}), 0));
   }
-  std::vector<const DLTensor *> arrays() const {
-    return {&q.tensor, &k.tensor, &v.tensor, &out.tensor};
-  }
+  std::vector<const DLTensor *> arrays() const { return {&q.tensor, &k.tensor, &v.tensor, &out.tensor}; }
   int32_t run() const { return kernel.run(arrays(), {scale}, workspace->data, workspace->bytes); }
   FloatArray q, k, v, out;
   double scale;
@@ -114,16 +111,15 @@ std::optional<Kernel> compile(const Options &options, const std::string &name) {
 void printRate(const char *what, const std::vector<double> &seconds, double flops) {
   fmt::print("  {:<34} {:8.1f} ms   {:7.1f} GFLOP/s   (quartiles {:.1f} .. {:.1f} "
              "ms)\n",
-             what, median(seconds) * 1e3, flops / median(seconds) * 1e-9,
-             quantile(seconds, 0.25) * 1e3, quantile(seconds, 0.75) * 1e3);
+             what, median(seconds) * 1e3, flops / median(seconds) * 1e-9, quantile(seconds, 0.25) * 1e3,
+             quantile(seconds, 0.75) * 1e3);
 }
 
 void printRatio(const char *what, const std::vector<double> &values, const char *unit, double bar) {
   fmt::print("  {:<34} {:.3f}{} (quartiles {:.3f} .. {:.3f}, range {:.3f} .. "
              "{:.3f}); bar {}: {}\n",
-             what, median(values), unit, quantile(values, 0.25), quantile(values, 0.75),
-             quantile(values, 0), quantile(values, 1), bar,
-             median(values) >= bar ? "met" : "NOT met");
+             what, median(values), unit, quantile(values, 0.25), quantile(values, 0.75), quantile(values, 0),
+             quantile(values, 1), bar, median(values) >= bar ? "met" : "NOT met");
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,16 +150,14 @@ void printAttention(const Shape &shape, const Rounds &rounds) {
   fmt::print("\nfull attention, f32, (B, H, N, D) = (1, {}, {}, {}), {} "
              "threads, {} rounds\n",
              shape.heads, shape.queries, shape.width, numThreads(), rounds.peak.size());
-  fmt::print("  {:<34} {:7.1f} GFLOP/s ({} bits; quartiles {:.1f} .. {:.1f})\n",
-             "FMA peak, measured", median(rounds.peak), fmaVectorBits(),
-             quantile(rounds.peak, 0.25), quantile(rounds.peak, 0.75));
+  fmt::print("  {:<34} {:7.1f} GFLOP/s ({} bits; quartiles {:.1f} .. {:.1f})\n", "FMA peak, measured",
+             median(rounds.peak), fmaVectorBits(), quantile(rounds.peak, 0.25), quantile(rounds.peak, 0.75));
   printRate("compiled from the specification", rounds.own.clock, shape.flops());
   printRate("unfused, threads inside sgemm", rounds.products.clock, shape.flops());
   printRate("unfused, threads over heads", rounds.heads.clock, shape.flops());
   auto printSpeed = [&](const char *what, const Samples &rival) {
     printRatio(what, ratios(rival.clock, rounds.own.clock), " x", 1.2);
-    printRatio("  the same by processor time", ratios(rival.processor, rounds.own.processor), " x",
-               1.2);
+    printRatio("  the same by processor time", ratios(rival.processor, rounds.own.processor), " x", 1.2);
   };
   printSpeed("speed over threads inside sgemm", rounds.products);
   printSpeed("speed over threads over heads", rounds.heads);
@@ -180,8 +174,7 @@ bool measureAttention(const Options &options) {
   FloatArray reference(ours.q.shape);
   Unfused byHeads(shape, Split::Heads), byProducts(shape, Split::Products);
   auto runRival = [&](Unfused &rival) {
-    rival.run(ours.q.values.data(), ours.k.values.data(), ours.v.values.data(), ours.scale,
-              reference.values.data());
+    rival.run(ours.q.values.data(), ours.k.values.data(), ours.v.values.data(), ours.scale, reference.values.data());
   };
 
   Rounds rounds;
@@ -236,8 +229,7 @@ bool measureDecode(const Options &options) {
   }
   omp_set_num_threads(all);
   bool same = results[0] == results[1];
-  fmt::print("\ndecode, f32, (B, H, N, M, D) = (1, 1, 1, 65536, {}), {} rounds\n", shape.width,
-             one.clock.size());
+  fmt::print("\ndecode, f32, (B, H, N, M, D) = (1, 1, 1, 65536, {}), {} rounds\n", shape.width, one.clock.size());
   printRate("one thread", one.clock, shape.flops());
   printRate(fmt::format("{} threads", all).c_str(), many.clock, shape.flops());
   printRatio("speed over one thread", ratios(one.clock, many.clock), " x", 1.6);
@@ -281,8 +273,7 @@ bool measureMemory(const Options &options) {
              seconds, shape.flops() / seconds * 1e-9);
   bool met = std::max(space, growth) <= 16;
   fmt::print("  {:<34} {:.2f} MiB\n", "workspace asked for", space);
-  fmt::print("  {:<34} {:.2f} MiB; bar 16: {}\n", "growth of the resident set", growth,
-             met ? "met" : "NOT met");
+  fmt::print("  {:<34} {:.2f} MiB; bar 16: {}\n", "growth of the resident set", growth, met ? "met" : "NOT met");
   return met;
 }
 
@@ -329,8 +320,8 @@ bool measureCompilation(const Options &options) {
   auto print = [](const char *what, const std::vector<double> &seconds, double bar) {
     fmt::print("  {:<34} {:.3f} s (first {:.3f}, range {:.3f} .. {:.3f}); bar {}: "
                "{}\n",
-               what, median(seconds), seconds.front(), quantile(seconds, 0), quantile(seconds, 1),
-               bar, median(seconds) <= bar ? "met" : "NOT met");
+               what, median(seconds), seconds.front(), quantile(seconds, 0), quantile(seconds, 1), bar,
+               median(seconds) <= bar ? "met" : "NOT met");
   };
   fmt::print("\ncompilation of examples/sdpa.moa, T=f32, D=128\n");
   print("specification to lifted level", times.lifted, 0.5);
@@ -348,8 +339,8 @@ std::optional<Options> readOptions(int argc, char **argv) {
     std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (name == "--rounds" && std::atoi(value.c_str()) > 0)
       options.rounds = std::atoi(value.c_str());
-    else if (name == "--figure" && (value == "all" || value == "attention" || value == "decode" ||
-                                    value == "memory" || value == "compile"))
+    else if (name == "--figure" &&
+             (value == "all" || value == "attention" || value == "decode" || value == "memory" || value == "compile"))
       options.figure = value;
     else if (name == "--examples" && !value.empty())
       options.examples = value;

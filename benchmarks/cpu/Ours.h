@@ -36,8 +36,7 @@ public:
 /// Memory aligned as kernels ask for.
 struct Workspace {
   explicit Workspace(size_t bytes)
-      : bytes((bytes + 63) / 64 * 64), data(bytes ? std::aligned_alloc(64, this->bytes) : nullptr) {
-  }
+      : bytes((bytes + 63) / 64 * 64), data(bytes ? std::aligned_alloc(64, this->bytes) : nullptr) {}
   ~Workspace() { std::free(data); }
   Workspace(const Workspace &) = delete;
   Workspace &operator=(const Workspace &) = delete;

@@ -23,8 +23,7 @@ static std::vector<float> randomArray(int64_t size, unsigned seed) {
 }
 
 static void setRate(benchmark::State &state, double flops) {
-  state.counters["GFLOP/s"] =
-      benchmark::Counter(flops * 1e-9 * state.iterations(), benchmark::Counter::kIsRate);
+  state.counters["GFLOP/s"] = benchmark::Counter(flops * 1e-9 * state.iterations(), benchmark::Counter::kIsRate);
 }
 
 static void fmaPeak(benchmark::State &state) {
@@ -41,8 +40,7 @@ static void scoreProduct(benchmark::State &state) {
   std::vector<float> s(int64_t(n) * n);
   openblas_set_num_threads(numThreads());
   for (auto _ : state)
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1.0f, q.data(), d, k.data(), d,
-                0.0f, s.data(), n);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1.0f, q.data(), d, k.data(), d, 0.0f, s.data(), n);
   setRate(state, 2.0 * n * n * d);
 }
 BENCHMARK(scoreProduct)->Args({4096, 128})->UseRealTime()->Unit(benchmark::kMillisecond);
@@ -53,8 +51,7 @@ static void valueProduct(benchmark::State &state) {
   std::vector<float> v = randomArray(n * d, 2), o(n * d);
   openblas_set_num_threads(numThreads());
   for (auto _ : state)
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, n, 1.0f, p.data(), n, v.data(), d,
-                0.0f, o.data(), d);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, n, 1.0f, p.data(), n, v.data(), d, 0.0f, o.data(), d);
   setRate(state, 2.0 * n * n * d);
 }
 BENCHMARK(valueProduct)->Args({4096, 128})->UseRealTime()->Unit(benchmark::kMillisecond);
@@ -74,19 +71,13 @@ BENCHMARK(softmaxOneThread)->Arg(4096)->UseRealTime();
 static void unfused(benchmark::State &state) {
   Shape shape;
   int64_t size = shape.heads * shape.queries * shape.width;
-  std::vector<float> q = randomArray(size, 1), k = randomArray(size, 2), v = randomArray(size, 3),
-                     out(size);
+  std::vector<float> q = randomArray(size, 1), k = randomArray(size, 2), v = randomArray(size, 3), out(size);
   Unfused rival(shape, state.range(0) ? Split::Products : Split::Heads);
   for (auto _ : state)
     rival.run(q.data(), k.data(), v.data(), 0.08838834764831845f, out.data());
   setRate(state, shape.flops());
 }
-BENCHMARK(unfused)
-    ->ArgName("products")
-    ->Arg(0)
-    ->Arg(1)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(unfused)->ArgName("products")->Arg(0)->Arg(1)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 int main(int argc, char **argv) {
   benchmark::AddCustomContext("openblas", blasCoreName());

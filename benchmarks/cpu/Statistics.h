@@ -23,8 +23,7 @@ inline double quantile(std::vector<double> samples, double fraction) {
 inline double median(const std::vector<double> &samples) { return quantile(samples, 0.5); }
 
 /// first[k] / second[k].
-inline std::vector<double> ratios(const std::vector<double> &first,
-                                  const std::vector<double> &second) {
+inline std::vector<double> ratios(const std::vector<double> &first, const std::vector<double> &second) {
   std::vector<double> result;
   for (size_t k = 0; k < std::min(first.size(), second.size()); ++k)
     result.push_back(first[k] / second[k]);

@@ -56,12 +56,12 @@ Unfused::Unfused(Shape shape, Split split)
     : shape(shape), split(split),
       scores(shape.queries * shape.keys * (split == Split::Heads ? omp_get_max_threads() : 1)) {}
 
-void Unfused::runHead(int64_t head, float *score, const float *q, const float *k, const float *v,
-                      float scale, float *out) {
+void Unfused::runHead(int64_t head, float *score, const float *q, const float *k, const float *v, float scale,
+                      float *out) {
   int n = shape.queries, m = shape.keys, d = shape.width;
   const float *keys = k + head * shape.keys * d;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, m, d, scale, q + head * shape.queries * d,
-              d, keys, d, 0.0f, score, m);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, m, d, scale, q + head * shape.queries * d, d, keys, d, 0.0f,
+              score, m);
   if (split == Split::Heads) {
     for (int64_t i = 0; i < n; ++i)
       softmaxRow(score + i * m, m);
@@ -70,8 +70,8 @@ void Unfused::runHead(int64_t head, float *score, const float *q, const float *k
     for (int64_t i = 0; i < n; ++i)
       softmaxRow(score + i * m, m);
   }
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, m, 1.0f, score, m,
-              v + head * shape.keys * d, d, 0.0f, out + head * shape.queries * d, d);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, m, 1.0f, score, m, v + head * shape.keys * d, d, 0.0f,
+              out + head * shape.queries * d, d);
 }
 
 void Unfused::run(const float *q, const float *k, const float *v, float scale, float *out) {
@@ -84,6 +84,5 @@ void Unfused::run(const float *q, const float *k, const float *v, float scale, f
   openblas_set_num_threads(1);
 #pragma omp parallel for schedule(dynamic)
   for (int64_t head = 0; head < shape.heads; ++head)
-    runHead(head, scores.data() + omp_get_thread_num() * shape.queries * shape.keys, q, k, v, scale,
-            out);
+    runHead(head, scores.data() + omp_get_thread_num() * shape.queries * shape.keys, q, k, v, scale, out);
 }

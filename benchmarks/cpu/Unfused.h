@@ -33,8 +33,7 @@ public:
   int64_t scratchBytes() const { return scores.size() * sizeof(float); }
 
 private:
-  void runHead(int64_t head, float *score, const float *q, const float *k, const float *v,
-               float scale, float *out);
+  void runHead(int64_t head, float *score, const float *q, const float *k, const float *v, float scale, float *out);
   Shape shape;
   Split split;
   std::vector<float> scores;

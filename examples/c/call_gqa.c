@@ -37,8 +37,8 @@ int main(void) {
     v[i] = 1;
   }
   int64_t queries[] = {B, H, N, D}, keys[] = {B, G, M, D}, rows[] = {B, H, N};
-  DLTensor Q = describe(q, queries, 4), K = describe(k, keys, 4), V = describe(v, keys, 4),
-           O = describe(o, queries, 4), L = describe(lse, rows, 3);
+  DLTensor Q = describe(q, queries, 4), K = describe(k, keys, 4), V = describe(v, keys, 4), O = describe(o, queries, 4),
+           L = describe(lse, rows, 3);
   float scale = 0.0883883f; /* 1 / sqrt(D) */
 
   /* Why a call would be refused, in words. */

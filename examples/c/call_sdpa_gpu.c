@@ -78,8 +78,8 @@ int main(void) {
   check(cuMemcpyHtoD(places[2], v, sizeof v), "copy of V");
 
   int64_t queries[] = {B, H, N, D}, keys[] = {B, H, M, D};
-  DLTensor Q = describe(places[0], queries), K = describe(places[1], keys),
-           V = describe(places[2], keys), O = describe(places[3], queries);
+  DLTensor Q = describe(places[0], queries), K = describe(places[1], keys), V = describe(places[2], keys),
+           O = describe(places[3], queries);
   float scale = 0.0883883f; /* 1 / sqrt(D) */
 
   /* The device is made ready; then why a call would be refused, in words. */

@@ -37,8 +37,7 @@ int main(void) {
     v[i] = (float)sin(0.7 * i);
   }
   int64_t queries[] = {B, H, N, D}, keys[] = {B, H, M, D};
-  DLTensor Q = describe(q, queries), K = describe(k, keys), V = describe(v, keys),
-           O = describe(o, queries);
+  DLTensor Q = describe(q, queries), K = describe(k, keys), V = describe(v, keys), O = describe(o, queries);
 
   int64_t bytes = sdpa_workspace(&Q, &K, &V, 1, &O);
   if (bytes < 0)

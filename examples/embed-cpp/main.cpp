@@ -59,8 +59,7 @@ static void showMistake() {
   moa::Compilation unit = moa::Compiler().compileText(mistaken, "mistaken.moa");
   for (const moa::Diagnostic &diagnostic : unit.diagnostics())
     if (diagnostic.severity == moa::Severity::Error)
-      std::printf("line %u, column %u: %s\n", diagnostic.line, diagnostic.column,
-                  diagnostic.message.c_str());
+      std::printf("line %u, column %u: %s\n", diagnostic.line, diagnostic.column, diagnostic.message.c_str());
 }
 
 /// The kernels of the unit as a CUDA C++ file.

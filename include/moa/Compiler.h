@@ -91,7 +91,7 @@ struct Diagnostic {
 /// One parameter of a kernel.
 struct ParameterInfo {
   std::string name;
-  std::string elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64", "u8" … "u32"
+  std::string elementType;          ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64", "u8" … "u32"
   std::vector<std::string> extents; ///< expressions over the symbols
   /// For each extent, its name if it is a compile-time constant, else ""; empty if the input is not
   /// a specification.
@@ -153,20 +153,19 @@ public:
   /// then outputs; `scalars` are the scalar parameters in order. Allocates the workspace. Returns 0
   /// or a code, with the reason in `message`. Outputs are written only for the codes 0 and
   /// kNotShown.
-  int32_t operator()(const std::vector<const DLTensor *> &arrays,
-                     const std::vector<Scalar> &scalars, std::string *message = nullptr) const;
+  int32_t operator()(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
+                     std::string *message = nullptr) const;
 
   /// Runs the kernel with the caller's workspace, at any address. Makes no large allocations.
-  int32_t run(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
-              void *workspace, size_t bytes) const;
+  int32_t run(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars, void *workspace,
+              size_t bytes) const;
   /// Checks the tolerances of a run with the same arguments and workspace, which it may modify.
   /// Returns 0; kNotShown, with the results that may exceed their tolerances in `message`; or
   /// another code.
-  int32_t shown(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
-                void *workspace, size_t bytes, std::string *message = nullptr) const;
+  int32_t shown(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars, void *workspace,
+                size_t bytes, std::string *message = nullptr) const;
   /// Returns the bytes of workspace for these arguments, or a negated code.
-  int64_t workspace(const std::vector<const DLTensor *> &arrays,
-                    const std::vector<Scalar> &scalars) const;
+  int64_t workspace(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars) const;
   /// Returns the code with which a call would be refused, or 0.
   int32_t check(const std::vector<const DLTensor *> &arrays, std::string *message = nullptr) const;
 
@@ -217,8 +216,7 @@ struct PTXFiles {
 /// Tile statistics of all blocks of a GPU program.
 struct TileCounts {
   std::map<std::string, int64_t> copied; ///< tiles by the name of their array
-  int64_t masked =
-      0; ///< stages whose masked-out keys were cleared, per operand of a state and guarded visit
+  int64_t masked = 0; ///< stages whose masked-out keys were cleared, per operand of a state and guarded visit
 };
 
 /// One compiled specification.
@@ -266,8 +264,7 @@ public:
   std::optional<std::string> schedule();
   /// Reports data movement, workspace, schedule and findings of the derivation. With values of all
   /// symbols, every polynomial is followed by its value; values of only some symbols are an error.
-  std::optional<std::string> report(ReportFormat format,
-                                    const std::map<std::string, int64_t> &symbols = {});
+  std::optional<std::string> report(ReportFormat format, const std::map<std::string, int64_t> &symbols = {});
 
   /// Compiles for this machine and loads into this process. `name` may be empty if there is one
   /// kernel.
@@ -275,31 +272,33 @@ public:
 
   /// Returns the values of a kernel's symbols, from the shapes of its input parameters (scalars
   /// have none) and given values. The error names a conflict.
-  std::optional<std::map<std::string, int64_t>>
-  bindSymbols(const std::string &kernel, const std::vector<std::vector<int64_t>> &shapes,
-              const std::map<std::string, int64_t> &given = {});
+  std::optional<std::map<std::string, int64_t>> bindSymbols(const std::string &kernel,
+                                                            const std::vector<std::vector<int64_t>> &shapes,
+                                                            const std::map<std::string, int64_t> &given = {});
   /// Returns the shapes of all parameters, inputs then outputs, for values of the symbols.
-  std::optional<std::vector<std::vector<int64_t>>>
-  shapes(const std::string &kernel, const std::map<std::string, int64_t> &symbols);
+  std::optional<std::vector<std::vector<int64_t>>> shapes(const std::string &kernel,
+                                                          const std::map<std::string, int64_t> &symbols);
   /// Evaluates all outputs with the reference interpreter on a level up to Lifted. `inputs` has one
   /// array per input parameter, including scalars. `symbols` must have the values that no input's
   /// shape determines, and may have others.
-  std::optional<std::vector<ReferenceArray>>
-  evaluate(const std::string &kernel, Level level, const std::vector<ReferenceArray> &inputs,
-           const Roundings &roundings = {}, const std::map<std::string, int64_t> &symbols = {});
+  std::optional<std::vector<ReferenceArray>> evaluate(const std::string &kernel, Level level,
+                                                      const std::vector<ReferenceArray> &inputs,
+                                                      const Roundings &roundings = {},
+                                                      const std::map<std::string, int64_t> &symbols = {});
   /// Evaluates selected elements of one output. On the levels DNF and ONF this is cheap for single
   /// rows of large problems.
-  std::optional<std::vector<double>> evaluateElements(
-      const std::string &kernel, Level level, const std::vector<ReferenceArray> &inputs,
-      unsigned output, const std::vector<std::vector<int64_t>> &indices,
-      const Roundings &roundings = {}, const std::map<std::string, int64_t> &symbols = {});
+  std::optional<std::vector<double>> evaluateElements(const std::string &kernel, Level level,
+                                                      const std::vector<ReferenceArray> &inputs, unsigned output,
+                                                      const std::vector<std::vector<int64_t>> &indices,
+                                                      const Roundings &roundings = {},
+                                                      const std::map<std::string, int64_t> &symbols = {});
   /// Returns the magnitudes of elements of one output, the denominators of the component-wise
   /// error. They are the values with absolute values taken of the terms of the outermost sums and
   /// of the operations around them (docs/Spec.md, Def 24).
-  std::optional<std::vector<double>>
-  evaluateMagnitudes(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
-                     unsigned output, const std::vector<std::vector<int64_t>> &indices,
-                     const std::map<std::string, int64_t> &symbols = {});
+  std::optional<std::vector<double>> evaluateMagnitudes(const std::string &kernel,
+                                                        const std::vector<ReferenceArray> &inputs, unsigned output,
+                                                        const std::vector<std::vector<int64_t>> &indices,
+                                                        const std::map<std::string, int64_t> &symbols = {});
   /// Runs the kernel's program of level Device on this CPU, with one agent per warpgroup and the
   /// types of the machine, and returns all outputs. Returns an error if the program breaks a rule
   /// of its level. For example, a stage of shared memory is used without a barrier, a wait never
@@ -307,16 +306,16 @@ public:
   /// agents, on which the result of a correct program does not depend. `counts` receives the
   /// visited tiles. `notShown` receives the results that are not proved to be within their
   /// tolerances, with reasons, as from NAME_shown on a GPU; empty if all are.
-  std::optional<std::vector<ReferenceArray>>
-  runDevice(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
-            const std::map<std::string, int64_t> &symbols = {}, uint64_t interleaving = 0,
-            TileCounts *counts = nullptr, std::string *notShown = nullptr);
+  std::optional<std::vector<ReferenceArray>> runDevice(const std::string &kernel,
+                                                       const std::vector<ReferenceArray> &inputs,
+                                                       const std::map<std::string, int64_t> &symbols = {},
+                                                       uint64_t interleaving = 0, TileCounts *counts = nullptr,
+                                                       std::string *notShown = nullptr);
   /// Returns the floating-point operations of a run. With sums of products, these are two per term
   /// of every such sum. A sum that is recomputed counts once, and terms removed by index masks do
   /// not count; mask arrays remove nothing. Without sums of products: one per term of every
   /// reduction.
-  std::optional<double> flops(const std::string &kernel,
-                              const std::map<std::string, int64_t> &symbols,
+  std::optional<double> flops(const std::string &kernel, const std::map<std::string, int64_t> &symbols,
                               const std::vector<Scalar> &scalars = {});
 
   /// Returns the time of each stage that has run.

@@ -115,8 +115,7 @@ MathTerm ArrayText::map(MapOp op) const {
   if (op.getFn() == ScalarFn::div && !isa<FloatType>(element))
     operation = "arith.floordivsi";
   if (!operation.empty())
-    return makeMathTerm(operation, operands, op.getResult().getType().getElementType().isInteger(1),
-                        "", predicate);
+    return makeMathTerm(operation, operands, op.getResult().getType().getElementType().isInteger(1), "", predicate);
   SmallVector<std::string> arguments;
   for (const MathTerm &operand : operands)
     arguments.push_back(operand.text);
@@ -155,9 +154,7 @@ MathTerm ArrayText::definition(Value array) const {
   return llvm::TypeSwitch<Operation *, MathTerm>(definition)
       .Case([&](ConstantOp op) { return MathTerm{constantText(op.getValue())}; })
       .Case([&](ExtentOp op) { return extentTerm(op.getExpr()); })
-      .Case([&](IotaOp op) {
-        return MathTerm{"ι " + extentTerm(op.getExtent()).at(MathTerm::Atom), MathTerm::Unary};
-      })
+      .Case([&](IotaOp op) { return MathTerm{"ι " + extentTerm(op.getExtent()).at(MathTerm::Atom), MathTerm::Unary}; })
       .Case([&](MapOp op) { return map(op); })
       .Case([&](CastOp op) {
         if (op.getImplicit())
@@ -166,21 +163,17 @@ MathTerm ArrayText::definition(Value array) const {
         llvm::raw_string_ostream(element) << type.getElementType();
         return call(element, of(op.getInput()).text);
       })
-      .Case([&](MaskOp op) {
-        return call("mask", {of(op.getPredicate()).text, of(op.getInput()).text});
-      })
+      .Case([&](MaskOp op) { return call("mask", {of(op.getPredicate()).text, of(op.getInput()).text}); })
       .Case([&](ReduceOp op) {
-        StringRef sign =
-            op.getFunction() ? *op.getFunction() : signOf(stringifyMonoid(op.getMonoid()));
+        StringRef sign = op.getFunction() ? *op.getFunction() : signOf(stringifyMonoid(op.getMonoid()));
         MathTerm input = of(op.getInput());
         if (!op.getFunction() && op.getAxis() + 1 == op.getInput().getType().getRank())
           return MathTerm{(sign + "/ ").str() + input.at(MathTerm::Unary), MathTerm::Sum};
         return call("reduce", {sign.str(), input.text, std::to_string(op.getAxis())});
       })
       .Case([&](InnerOp op) {
-        return MathTerm{of(op.getLhs()).at(MathTerm::Product) + " " +
-                            signOf(stringifyMonoid(op.getMonoid())).str() + "." +
-                            signOf(stringifyScalarFn(op.getFn())).str() + " " +
+        return MathTerm{of(op.getLhs()).at(MathTerm::Product) + " " + signOf(stringifyMonoid(op.getMonoid())).str() +
+                            "." + signOf(stringifyScalarFn(op.getFn())).str() + " " +
                             of(op.getRhs()).at(MathTerm::Unary),
                         MathTerm::Sum};
       })
@@ -202,16 +195,12 @@ MathTerm ArrayText::definition(Value array) const {
         return call("reshape", {of(op.getInput()).text, "[" + llvm::join(shape, ", ") + "]"});
       })
       .Case([&](CatOp op) {
-        return call("cat",
-                    {of(op.getLhs()).text, of(op.getRhs()).text + axisArgument(op.getAxis())});
+        return call("cat", {of(op.getLhs()).text, of(op.getRhs()).text + axisArgument(op.getAxis())});
       })
       .Case([&](SliceOp op) { return slice(op); })
-      .Case([&](ReverseOp op) {
-        return call("reverse", of(op.getInput()).text + axisArgument(op.getAxis()));
-      })
+      .Case([&](ReverseOp op) { return call("reverse", of(op.getInput()).text + axisArgument(op.getAxis())); })
       .Case([&](RotateOp op) {
-        return call("rotate",
-                    {of(op.getInput()).text, op.getBy().str() + axisArgument(op.getAxis())});
+        return call("rotate", {of(op.getInput()).text, op.getBy().str() + axisArgument(op.getAxis())});
       })
       .Default([&](Operation *op) {
         SmallVector<std::string> arguments;

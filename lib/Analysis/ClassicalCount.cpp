@@ -139,8 +139,7 @@ void ClassicalCount::makeGroups() {
 bool ClassicalCount::isUsedOutside(Operation *op) const {
   auto it = users.find(op);
   const auto &group = *groups.find(op)->second;
-  return it != users.end() &&
-         llvm::any_of(it->second, [&](Operation *user) { return !group.contains(user); });
+  return it != users.end() && llvm::any_of(it->second, [&](Operation *user) { return !group.contains(user); });
 }
 
 /// Returns the value of a group that reuses the array of a contraction or reduction.
@@ -199,6 +198,4 @@ std::vector<IntermediateArray> ClassicalCount::run() {
 
 } // namespace
 
-std::vector<IntermediateArray> moa::detail::countIntermediates(KernelOp kernel) {
-  return ClassicalCount(kernel).run();
-}
+std::vector<IntermediateArray> moa::detail::countIntermediates(KernelOp kernel) { return ClassicalCount(kernel).run(); }

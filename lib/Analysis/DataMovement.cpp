@@ -29,8 +29,7 @@ DataMovementReport moa::analyzeDataMovement(KernelOp kernel) {
   for (auto [name, type] : llvm::zip(kernel.getResultNames().getAsValueRange<StringAttr>(),
                                      kernel.getResultTypes().getAsValueRange<TypeAttr>())) {
     auto array = cast<ArrayType>(type);
-    report.outputs.push_back(
-        {name.str(), array.getElementType(), moa::detail::elementsOf(array), true, ""});
+    report.outputs.push_back({name.str(), array.getElementType(), moa::detail::elementsOf(array), true, ""});
   }
   return report;
 }
@@ -64,12 +63,9 @@ static std::optional<int64_t> valueOf(const SymExpr &expr, const SymbolValues &s
 }
 
 /// Returns the bytes of one element in memory; booleans take one.
-static int64_t bytesOf(Type type) {
-  return isa<IndexType>(type) ? 8 : (type.getIntOrFloatBitWidth() + 7) / 8;
-}
+static int64_t bytesOf(Type type) { return isa<IndexType>(type) ? 8 : (type.getIntOrFloatBitWidth() + 7) / 8; }
 
-static std::optional<int64_t> bytesOf(const std::vector<ArrayCount> &arrays,
-                                      const SymbolValues &symbols) {
+static std::optional<int64_t> bytesOf(const std::vector<ArrayCount> &arrays, const SymbolValues &symbols) {
   int64_t total = 0;
   for (const ArrayCount &array : arrays) {
     auto elements = valueOf(array.elements, symbols);
@@ -80,8 +76,7 @@ static std::optional<int64_t> bytesOf(const std::vector<ArrayCount> &arrays,
   return total;
 }
 
-std::optional<DataMovementReport::Numbers>
-DataMovementReport::evaluate(const SymbolValues &symbols) const {
+std::optional<DataMovementReport::Numbers> DataMovementReport::evaluate(const SymbolValues &symbols) const {
   auto in = valueOf(inputElements(), symbols), out = valueOf(outputElements(), symbols);
   auto classical = valueOf(classicalElements(), symbols);
   auto inBytes = bytesOf(inputs, symbols), outBytes = bytesOf(outputs, symbols);
@@ -107,8 +102,7 @@ static llvm::json::Object toObject(const SymExpr &elements, const SymbolValues *
   return object;
 }
 
-static llvm::json::Array toArray(const std::vector<ArrayCount> &arrays,
-                                 const SymbolValues *symbols) {
+static llvm::json::Array toArray(const std::vector<ArrayCount> &arrays, const SymbolValues *symbols) {
   llvm::json::Array list;
   for (const ArrayCount &array : arrays) {
     llvm::json::Object object = toObject(array.elements, symbols);
@@ -135,14 +129,13 @@ llvm::json::Value DataMovementReport::toJSON(const SymbolValues *symbols) const 
       object["line"] = array.line;
     arrays.push_back(std::move(object));
   }
-  llvm::json::Object report{
-      {"kernel", kernel},
-      {"inputs", toArray(inputs, symbols)},
-      {"outputs", toArray(outputs, symbols)},
-      {"input_total", toObject(inputElements(), symbols)},
-      {"output_total", toObject(outputElements(), symbols)},
-      {"classical", llvm::json::Object{{"intermediates", std::move(arrays)},
-                                       {"total", toObject(classicalElements(), symbols)}}}};
+  llvm::json::Object report{{"kernel", kernel},
+                            {"inputs", toArray(inputs, symbols)},
+                            {"outputs", toArray(outputs, symbols)},
+                            {"input_total", toObject(inputElements(), symbols)},
+                            {"output_total", toObject(outputElements(), symbols)},
+                            {"classical", llvm::json::Object{{"intermediates", std::move(arrays)},
+                                                             {"total", toObject(classicalElements(), symbols)}}}};
   if (!symbols)
     return report;
   llvm::json::Object values;
@@ -158,8 +151,8 @@ llvm::json::Value DataMovementReport::toJSON(const SymbolValues *symbols) const 
   return report;
 }
 
-static void printLine(llvm::raw_ostream &os, StringRef name, const SymExpr &elements,
-                      const SymbolValues *symbols, const llvm::Twine &note = "") {
+static void printLine(llvm::raw_ostream &os, StringRef name, const SymExpr &elements, const SymbolValues *symbols,
+                      const llvm::Twine &note = "") {
   os << "  " << llvm::left_justify(name, 18) << ' ' << llvm::left_justify(elements.str(), 32);
   if (symbols)
     if (auto value = valueOf(elements, *symbols))
@@ -170,13 +163,11 @@ static void printLine(llvm::raw_ostream &os, StringRef name, const SymExpr &elem
   os << '\n';
 }
 
-static void printArrays(llvm::raw_ostream &os, StringRef title,
-                        const std::vector<ArrayCount> &arrays, const SymExpr &total,
-                        const SymbolValues *symbols) {
+static void printArrays(llvm::raw_ostream &os, StringRef title, const std::vector<ArrayCount> &arrays,
+                        const SymExpr &total, const SymbolValues *symbols) {
   os << title << ", distinct elements:\n";
   for (const ArrayCount &array : arrays)
-    printLine(os, array.name, array.elements, symbols,
-              array.exact ? "" : "upper bound: " + array.note);
+    printLine(os, array.name, array.elements, symbols, array.exact ? "" : "upper bound: " + array.note);
   bool exact = llvm::all_of(arrays, [](const ArrayCount &a) { return a.exact; });
   printLine(os, "total", total, symbols, exact ? "" : "upper bound");
 }

@@ -25,8 +25,7 @@ static void markUsed(ArrayRef<AffineExpr> expressions, llvm::BitVector &used) {
 }
 
 /// Builds the pieces, with the used symbols renumbered from 0 in order.
-static ArrayAttr makePieces(ArrayRef<Interval> intervals, const llvm::BitVector &used,
-                            MLIRContext *context) {
+static ArrayAttr makePieces(ArrayRef<Interval> intervals, const llvm::BitVector &used, MLIRContext *context) {
   SmallVector<AffineExpr> renumbered(used.size(), getAffineConstantExpr(0, context));
   unsigned count = 0;
   for (unsigned number : used.set_bits())
@@ -39,8 +38,8 @@ static ArrayAttr makePieces(ArrayRef<Interval> intervals, const llvm::BitVector 
   };
   SmallVector<Attribute> pieces;
   for (const Interval &piece : intervals)
-    pieces.push_back(onf::PieceAttr::get(context, map(piece.visitLower), map(piece.visitUpper),
-                                         map(piece.fullLower), map(piece.fullUpper), piece.full));
+    pieces.push_back(onf::PieceAttr::get(context, map(piece.visitLower), map(piece.visitUpper), map(piece.fullLower),
+                                         map(piece.fullUpper), piece.full));
   return ArrayAttr::get(context, pieces);
 }
 
@@ -85,21 +84,18 @@ llvm::Error moa::deriveFoldIntervals(onf::FoldOp fold) {
 }
 
 /// Returns the largest lower bound or the smallest upper bound of a piece for one row.
-static std::optional<int64_t> boundOf(AffineMap map, int64_t row, ArrayRef<int64_t> bounds,
-                                      bool isLower) {
+static std::optional<int64_t> boundOf(AffineMap map, int64_t row, ArrayRef<int64_t> bounds, bool isLower) {
   Builder b(map.getContext());
   SmallVector<Attribute> inputs(2, b.getIndexAttr(row)), results;
   for (int64_t value : bounds)
     inputs.push_back(b.getIndexAttr(value));
   if (failed(map.constantFold(inputs, results)) || results.empty())
     return std::nullopt;
-  auto values =
-      llvm::map_range(results, [](Attribute result) { return cast<IntegerAttr>(result).getInt(); });
+  auto values = llvm::map_range(results, [](Attribute result) { return cast<IntegerAttr>(result).getInt(); });
   return isLower ? *llvm::max_element(values) : *llvm::min_element(values);
 }
 
-std::optional<int64_t> moa::countVisited(onf::FoldOp fold, int64_t row, ArrayRef<int64_t> bounds,
-                                         int64_t extent) {
+std::optional<int64_t> moa::countVisited(onf::FoldOp fold, int64_t row, ArrayRef<int64_t> bounds, int64_t extent) {
   SmallVector<std::pair<int64_t, int64_t>> intervals;
   for (auto piece : fold.getPiecesAttr().getAsRange<onf::PieceAttr>()) {
     auto lower = boundOf(piece.getVisitLower(), row, bounds, true),

@@ -80,8 +80,7 @@ private:
   Index psiIndex(PsiOp op, const Demand &demand);
   SymExpr variable(Operation *op, const SymExpr &extent, Demand &demand, unsigned position = 0);
   void requirePresence(Value value, const Index &index, Demand &demand);
-  void requirePresence(Value value, const Index &index, Demand &demand,
-                       std::set<std::string> &asked);
+  void requirePresence(Value value, const Index &index, Demand &demand, std::set<std::string> &asked);
   bool mayBeAbsent(Value value);
   Condition condition(Value predicate, const Index &index, bool negated);
 
@@ -133,8 +132,7 @@ void ReadCount::demandOutputs() {
 }
 
 /// Returns the variable of an operator; repeated calls return the same name.
-SymExpr ReadCount::variable(Operation *op, const SymExpr &extent, Demand &demand,
-                            unsigned position) {
+SymExpr ReadCount::variable(Operation *op, const SymExpr &extent, Demand &demand, unsigned position) {
   unsigned number = numbers.try_emplace(op, numbers.size()).first->second;
   std::string name = "$op" + std::to_string(number) + "." + std::to_string(position) + "$";
   demand.variables[name] = extent;
@@ -148,9 +146,7 @@ Index pick(const Index &index, ArrayRef<int64_t> axes) {
   return result;
 }
 
-ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) {
-  return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef();
-}
+ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) { return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef(); }
 
 std::optional<std::vector<SymExpr>> known(const Index &index) {
   std::vector<SymExpr> result;
@@ -177,9 +173,7 @@ Index ReadCount::psiIndex(PsiOp op, const Demand &demand) {
   return result;
 }
 
-Entry plus(const Entry &entry, const SymExpr &offset) {
-  return entry ? Entry(*entry + offset) : entry;
-}
+Entry plus(const Entry &entry, const SymExpr &offset) { return entry ? Entry(*entry + offset) : entry; }
 
 ArrayType typeOf(Value value) { return cast<ArrayType>(value.getType()); }
 
@@ -243,8 +237,7 @@ Index ReadCount::viewIndex(Operation *op, const Index &index) {
   } else if (auto rotate = dyn_cast<RotateOp>(op)) {
     Entry &entry = at[rotate.getAxis()];
     if (entry)
-      entry =
-          SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()), type.getExtent(rotate.getAxis()));
+      entry = SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()), type.getExtent(rotate.getAxis()));
   } else {
     // Reshape and unknown views: visitOp demands the whole operand.
     at.assign(type.getRank(), std::nullopt);
@@ -264,10 +257,8 @@ bool ReadCount::mayBeAbsent(Value value) {
     return it->second;
   // A default fills absent elements: the result is absent only if both operands are.
   if (auto map = dyn_cast<MapOp>(op); map && map.getFn() == ScalarFn::otherwise)
-    return absence[value] =
-               llvm::all_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
-  bool result =
-      isa<MaskOp>(op) || llvm::any_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
+    return absence[value] = llvm::all_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
+  bool result = isa<MaskOp>(op) || llvm::any_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
   return absence[value] = result;
 }
 
@@ -277,8 +268,7 @@ void ReadCount::requirePresence(Value value, const Index &index, Demand &demand)
 }
 
 /// Adds the conditions under which a value is present (not masked out).
-void ReadCount::requirePresence(Value value, const Index &index, Demand &demand,
-                                std::set<std::string> &asked) {
+void ReadCount::requirePresence(Value value, const Index &index, Demand &demand, std::set<std::string> &asked) {
   Demand inner;
   inner.value = value;
   inner.index = index;
@@ -300,8 +290,7 @@ bool isWhole(const Demand &demand) {
   for (auto [k, entry] : llvm::enumerate(demand.index)) {
     auto name = entry ? entry->getSymbol() : std::nullopt;
     auto it = name ? demand.variables.find(*name) : demand.variables.end();
-    if (it == demand.variables.end() || it->second != type.getExtent(k) ||
-        !names.insert(*name).second)
+    if (it == demand.variables.end() || it->second != type.getExtent(k) || !names.insert(*name).second)
       return false;
   }
   return demand.conditions.empty();
@@ -321,8 +310,8 @@ void ReadCount::visitOp(Operation *op, const Demand &from) {
       requirePresence(operand, at, present);
   bool selects = map && map.getFn() == ScalarFn::select;
   bool isOr = map && map.getFn() == ScalarFn::or_;
-  bool isLogic = map && (isOr || map.getFn() == ScalarFn::and_) &&
-                 cast<ArrayType>(map.getType()).getElementType().isInteger(1);
+  bool isLogic =
+      map && (isOr || map.getFn() == ScalarFn::and_) && cast<ArrayType>(map.getType()).getElementType().isInteger(1);
   for (auto [k, entry] : llvm::enumerate(operands)) {
     auto &[operand, at] = entry;
     // A mask needs its predicate also where the element is absent.
@@ -374,8 +363,7 @@ std::vector<std::string> variablesIn(const SymExpr &expr, const Variables &varia
 /// Sets `range` for an entry c, c + v, c − v, v / c or (v + k) % c, where v is a variable used in
 /// no other entry, and c and k contain no variables. Adds v to `taken` with its extent, as every
 /// value of v then reads an element of its own. Returns false for all other entries.
-bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range,
-                        Variables &taken) {
+bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range, Variables &taken) {
   auto names = variablesIn(entry, demand.variables);
   if (names.empty()) {
     range = {entry, SymExpr(1)};
@@ -418,9 +406,8 @@ bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &
 SymExpr ReadCount::quotients(const SymExpr &extent, const SymExpr &c) const {
   if (c.getTerms().size() == 1 && c.getTerms().begin()->first.size() == 1) {
     const auto &[atom, power] = c.getTerms().begin()->first[0];
-    if (atom->kind == SymExpr::Atom::Kind::FloorDiv && power == 1 &&
-        c.getTerms().begin()->second == 1 && atom->lhs == extent &&
-        witness.divides(atom->rhs, extent))
+    if (atom->kind == SymExpr::Atom::Kind::FloorDiv && power == 1 && c.getTerms().begin()->second == 1 &&
+        atom->lhs == extent && witness.divides(atom->rhs, extent))
       return atom->rhs;
   }
   if (witness.divides(c, extent))
@@ -473,8 +460,7 @@ ArrayCount ReadCount::countOf(unsigned argument) {
   std::vector<Box> boxes;
   for (const Demand &demand : accesses[argument])
     boxes.push_back(boxOf(demand));
-  llvm::stable_sort(boxes,
-                    [](const Box &a, const Box &b) { return a.note.empty() && !b.note.empty(); });
+  llvm::stable_sort(boxes, [](const Box &a, const Box &b) { return a.note.empty() && !b.note.empty(); });
   std::vector<Box> kept;
   for (const Box &box : boxes)
     if (llvm::none_of(kept, [&](const Box &k) { return contains(k, box); }))

@@ -15,12 +15,9 @@ static constexpr unsigned maxCases = 8;
 static constexpr unsigned maxSplits = 4;
 
 GuardReader::GuardReader(onf::ForOp nest, onf::FoldOp fold)
-    : nest(nest), fold(fold), context(fold.getContext()),
-      onDemand(nest->getParentOfType<onf::KernelOp>()) {}
+    : nest(nest), fold(fold), context(fold.getContext()), onDemand(nest->getParentOfType<onf::KernelOp>()) {}
 
-static AffineExpr literal(int64_t value, MLIRContext *context) {
-  return getAffineConstantExpr(value, context);
-}
+static AffineExpr literal(int64_t value, MLIRContext *context) { return getAffineConstantExpr(value, context); }
 
 //===----------------------------------------------------------------------===//
 // Dependence
@@ -55,8 +52,7 @@ bool GuardReader::depends(Value value) {
 bool GuardReader::isNeverEmpty(ArrayType type) {
   return llvm::all_of(type.getShape(), [&](StringAttr extent) {
     int64_t size;
-    return llvm::is_contained(nest.getExtents(), extent) ||
-           (!extent.getValue().getAsInteger(10, size) && size > 0);
+    return llvm::is_contained(nest.getExtents(), extent) || (!extent.getValue().getAsInteger(10, size) && size > 0);
   });
 }
 
@@ -64,8 +60,7 @@ bool GuardReader::canHoist(Value value) {
   if (!fold->isAncestor(value.getParentRegion()->getParentOp()))
     return true;
   Operation *op = value.getDefiningOp();
-  if (auto load = dyn_cast_or_null<onf::LoadOp>(op);
-      load && !isNeverEmpty(load.getArray().getType()))
+  if (auto load = dyn_cast_or_null<onf::LoadOp>(op); load && !isNeverEmpty(load.getArray().getType()))
     return false;
   return op && op->getNumRegions() == 0 && isPure(op) &&
          llvm::all_of(op->getOperands(), [&](Value v) { return canHoist(v); });
@@ -95,16 +90,14 @@ static bool isSameValue(Value a, Value b) {
     return true;
   Operation *left = a ? a.getDefiningOp() : nullptr;
   Operation *right = b ? b.getDefiningOp() : nullptr;
-  return left && right && left->getNumRegions() == 0 && left->getNumResults() == 1 &&
-         isPure(left) &&
+  return left && right && left->getNumRegions() == 0 && left->getNumResults() == 1 && isPure(left) &&
          OperationEquivalence::isEquivalentTo(left, right, OperationEquivalence::IgnoreLocations);
 }
 
 unsigned GuardReader::addSymbol(Symbol symbol) {
   for (auto [number, known] : llvm::enumerate(symbols))
-    if (symbol.value
-            ? known.value && isSameValue(known.value, symbol.value) && known.when == symbol.when
-            : !known.value && known.expression == symbol.expression)
+    if (symbol.value ? known.value && isSameValue(known.value, symbol.value) && known.when == symbol.when
+                     : !known.value && known.expression == symbol.expression)
       return number;
   unsigned number = symbols.size();
   if (symbol.nonNegative)
@@ -145,8 +138,7 @@ Value GuardReader::materialise(unsigned number, OpBuilder &builder) {
   const Symbol &symbol = symbols[number];
   Location loc = fold.getLoc();
   if (!symbol.value)
-    return onf::ExtentOp::create(builder, loc, builder.getIndexType(),
-                                 builder.getStringAttr(symbol.expression));
+    return onf::ExtentOp::create(builder, loc, builder.getIndexType(), builder.getStringAttr(symbol.expression));
   Value value = hoist(symbol.value, builder);
   Type index = builder.getIndexType();
   if (!symbol.when.empty()) {
@@ -198,8 +190,7 @@ std::optional<GuardReader::Cases> GuardReader::leaf(Value value) {
   auto when = placesOf(value);
   if (!when)
     return std::nullopt;
-  bool isIndexOfNest =
-      isa<BlockArgument>(value) && cast<BlockArgument>(value).getOwner()->getParentOp() == nest;
+  bool isIndexOfNest = isa<BlockArgument>(value) && cast<BlockArgument>(value).getOwner()->getParentOp() == nest;
   auto type = dyn_cast<IntegerType>(value.getType());
   bool narrow = type && type.getWidth() < 64;
   if (!type && !value.getType().isIndex())
@@ -228,13 +219,10 @@ bool GuardReader::isNonNegative(AffineExpr e) const {
 // Integers
 //===----------------------------------------------------------------------===//
 
-GuardReader::Cases GuardReader::single(AffineExpr e) const {
-  return {{Predicate::constant(true), e}};
-}
+GuardReader::Cases GuardReader::single(AffineExpr e) const { return {{Predicate::constant(true), e}}; }
 
 /// Applies the function to every pair of cases.
-template <typename Function>
-std::optional<GuardReader::Cases> GuardReader::map(Value a, Value b, Function function) {
+template <typename Function> std::optional<GuardReader::Cases> GuardReader::map(Value a, Value b, Function function) {
   auto left = integer(a), right = integer(b);
   if (!left || !right || left->size() * right->size() > maxCases)
     return std::nullopt;
@@ -284,11 +272,9 @@ std::optional<GuardReader::Cases> GuardReader::affine(Value value) {
   if (auto type = dyn_cast<IntegerType>(value.getType()); type && type.getWidth() < 64)
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
-    return map(op->getOperand(0), op->getOperand(1),
-               [](AffineExpr a, AffineExpr b) { return a + b; });
+    return map(op->getOperand(0), op->getOperand(1), [](AffineExpr a, AffineExpr b) { return a + b; });
   if (isa<arith::SubIOp>(op))
-    return map(op->getOperand(0), op->getOperand(1),
-               [](AffineExpr a, AffineExpr b) { return a - b; });
+    return map(op->getOperand(0), op->getOperand(1), [](AffineExpr a, AffineExpr b) { return a - b; });
   if (isa<arith::MulIOp>(op))
     return map(op->getOperand(0), op->getOperand(1), [](AffineExpr a, AffineExpr b) {
       bool affine = isa<AffineConstantExpr>(a) || isa<AffineConstantExpr>(b);
@@ -309,8 +295,7 @@ std::optional<GuardReader::Cases> GuardReader::conversion(Operation *op) {
   auto to = dyn_cast<IntegerType>(op->getResult(0).getType());
   if (from && from.getWidth() == 1 && isa<arith::ExtUIOp>(op)) {
     PredicateRef condition = predicate(source);
-    return Cases{{condition, literal(1, context)},
-                 {Predicate::negation(condition), literal(0, context)}};
+    return Cases{{condition, literal(1, context)}, {Predicate::negation(condition), literal(0, context)}};
   }
   bool narrows = isa<arith::IndexCastOp>(op) && to && to.getWidth() < 64;
   if (narrows || isa<arith::ExtUIOp>(op) || (from && from.getWidth() == 1))
@@ -342,8 +327,7 @@ std::optional<GuardReader::Cases> GuardReader::selection(Operation *op) {
     for (const Case &x : *left)
       result.push_back({Predicate::conjunction(condition, x.condition), x.value});
     for (const Case &y : *right)
-      result.push_back(
-          {Predicate::conjunction(Predicate::negation(condition), y.condition), y.value});
+      result.push_back({Predicate::conjunction(Predicate::negation(condition), y.condition), y.value});
     return result;
   }
   if (2 * left->size() * right->size() > maxCases)
@@ -387,15 +371,13 @@ std::optional<GuardReader::Cases> GuardReader::bits(Operation *op) {
     return std::nullopt;
   int64_t factor = int64_t(1) << constant.getZExtValue();
   bool left = isa<arith::ShLIOp>(op);
-  return map(source, amount,
-             [&](AffineExpr a, AffineExpr) { return left ? a * factor : a.floorDiv(factor); });
+  return map(source, amount, [&](AffineExpr a, AffineExpr) { return left ? a * factor : a.floorDiv(factor); });
 }
 
 /// Reads quotients and remainders by a positive constant. If they truncate towards zero and the
 /// sign of the dividend is unknown, the result has one case per sign.
 std::optional<GuardReader::Cases> GuardReader::division(Value value, Operation *op) {
-  if (!isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::RemSIOp, arith::DivUIOp,
-           arith::RemUIOp>(op))
+  if (!isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::RemSIOp, arith::DivUIOp, arith::RemUIOp>(op))
     return std::nullopt;
   auto divisor = positiveConstant(op->getOperand(1));
   auto dividend = integer(op->getOperand(0));
@@ -422,8 +404,7 @@ std::optional<GuardReader::Cases> GuardReader::division(Value value, Operation *
       return std::nullopt;
     PredicateRef sign = Predicate::nonNegative(x.value);
     result.push_back({Predicate::conjunction(x.condition, sign), positive(x.value)});
-    result.push_back(
-        {Predicate::conjunction(x.condition, Predicate::negation(sign)), -positive(-x.value)});
+    result.push_back({Predicate::conjunction(x.condition, Predicate::negation(sign)), -positive(-x.value)});
   }
   return result;
 }
@@ -458,11 +439,9 @@ PredicateRef GuardReader::predicate(Value value) {
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     PredicateRef condition = predicate(select.getCondition());
     return Predicate::disjunction(
-        Predicate::conjunction(condition,
-                               predicateWhere(select.getCondition(), true, select.getTrueValue())),
-        Predicate::conjunction(
-            Predicate::negation(condition),
-            predicateWhere(select.getCondition(), false, select.getFalseValue())));
+        Predicate::conjunction(condition, predicateWhere(select.getCondition(), true, select.getTrueValue())),
+        Predicate::conjunction(Predicate::negation(condition),
+                               predicateWhere(select.getCondition(), false, select.getFalseValue())));
   }
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return comparison(compare);
@@ -485,8 +464,7 @@ PredicateRef GuardReader::leafPredicate(Value value) {
 /// Reads Σ sign·term + rest ≥ 0. A maximum is ≥ 0 if one operand is, a minimum if both are; a
 /// negative sign swaps the two. This keeps one convex piece where distinguishing cases would make
 /// several.
-std::optional<PredicateRef> GuardReader::nonNegativeSum(Sum terms, AffineExpr rest,
-                                                        unsigned splits) {
+std::optional<PredicateRef> GuardReader::nonNegativeSum(Sum terms, AffineExpr rest, unsigned splits) {
   for (size_t k = 0; k < terms.size(); ++k) {
     auto [value, sign] = terms[k];
     Operation *op = value.getDefiningOp();
@@ -550,25 +528,25 @@ PredicateRef GuardReader::comparison(arith::CmpIOp op) {
   AffineExpr zero = literal(0, context);
   std::optional<PredicateRef> sum;
   if (kind == CmpIPredicate::sle || kind == CmpIPredicate::slt)
-    sum = nonNegativeSum({{op.getRhs(), 1}, {op.getLhs(), -1}},
-                         kind == CmpIPredicate::slt ? zero - 1 : zero, maxSplits);
+    sum =
+        nonNegativeSum({{op.getRhs(), 1}, {op.getLhs(), -1}}, kind == CmpIPredicate::slt ? zero - 1 : zero, maxSplits);
   if (kind == CmpIPredicate::sge || kind == CmpIPredicate::sgt)
-    sum = nonNegativeSum({{op.getLhs(), 1}, {op.getRhs(), -1}},
-                         kind == CmpIPredicate::sgt ? zero - 1 : zero, maxSplits);
+    sum =
+        nonNegativeSum({{op.getLhs(), 1}, {op.getRhs(), -1}}, kind == CmpIPredicate::sgt ? zero - 1 : zero, maxSplits);
   if (sum)
     return *sum;
   auto left = integer(op.getLhs()), right = integer(op.getRhs());
   if (!left || !right || left->size() * right->size() > maxCases)
     return leafPredicate(op);
-  bool isUnsigned = kind == CmpIPredicate::ult || kind == CmpIPredicate::ule ||
-                    kind == CmpIPredicate::ugt || kind == CmpIPredicate::uge;
+  bool isUnsigned = kind == CmpIPredicate::ult || kind == CmpIPredicate::ule || kind == CmpIPredicate::ugt ||
+                    kind == CmpIPredicate::uge;
   PredicateRef result = Predicate::constant(false);
   for (const Case &x : *left)
     for (const Case &y : *right) {
       if (isUnsigned && !(isNonNegative(x.value) && isNonNegative(y.value)))
         return leafPredicate(op);
-      PredicateRef holds = Predicate::conjunction(Predicate::conjunction(x.condition, y.condition),
-                                                  compare(kind, x.value, y.value));
+      PredicateRef holds =
+          Predicate::conjunction(Predicate::conjunction(x.condition, y.condition), compare(kind, x.value, y.value));
       result = Predicate::disjunction(result, holds);
     }
   return result;

@@ -59,8 +59,7 @@ private:
   std::optional<Cases> bits(mlir::Operation *op);
   std::optional<Cases> selection(mlir::Operation *op);
   std::optional<Cases> conversion(mlir::Operation *op);
-  template <typename Function>
-  std::optional<Cases> map(mlir::Value a, mlir::Value b, Function function);
+  template <typename Function> std::optional<Cases> map(mlir::Value a, mlir::Value b, Function function);
   std::optional<Cases> leaf(mlir::Value value);
   std::optional<mlir::AffineExpr> extent(llvm::StringRef text);
   Cases single(mlir::AffineExpr e) const;

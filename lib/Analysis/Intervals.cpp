@@ -10,14 +10,7 @@ using presburger::IntegerPolyhedron;
 using presburger::PresburgerSpace;
 
 // Dimensions of all expressions below.
-enum : unsigned {
-  tileFirst = 0,
-  tileLast = 1,
-  foldIndex = 2,
-  laneIndex = 3,
-  otherFold = 4,
-  numDims = 5
-};
+enum : unsigned { tileFirst = 0, tileLast = 1, foldIndex = 2, laneIndex = 3, otherFold = 4, numDims = 5 };
 
 static constexpr int64_t conditionScale = int64_t(1) << 48;
 
@@ -160,12 +153,10 @@ private:
   bool endpoints(AffineExpr atom, Mode mode, Bounds &bounds) const;
   std::optional<AffineExpr> extreme(AffineExpr e, bool maximum) const;
   bool solve(AffineExpr e, Mode mode, Bounds &bounds) const;
-  bool solveQuotient(AffineExpr quotient, int64_t coefficient, AffineExpr rest, Mode mode,
-                     Bounds &bounds) const;
+  bool solveQuotient(AffineExpr quotient, int64_t coefficient, AffineExpr rest, Mode mode, Bounds &bounds) const;
   void shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const;
   bool prune(Bounds &bounds) const;
-  void emit(const Bounds &bounds, SmallVectorImpl<AffineExpr> &lower,
-            SmallVectorImpl<AffineExpr> &upper) const;
+  void emit(const Bounds &bounds, SmallVectorImpl<AffineExpr> &lower, SmallVectorImpl<AffineExpr> &upper) const;
 
   const IntervalProblem &problem;
   MLIRContext *context;
@@ -294,16 +285,15 @@ void Projection::shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const {
   // The columns are now d0, d1, j, the unused second j, and the symbols.
   auto read = [&](ArrayRef<llvm::DynamicAPInt> wide, int64_t sign) {
     // Dropping a bound only widens the interval.
-    if (llvm::any_of(wide,
-                     [](const llvm::DynamicAPInt &c) { return llvm::abs(c) > (int64_t(1) << 53); }))
+    if (llvm::any_of(wide, [](const llvm::DynamicAPInt &c) { return llvm::abs(c) > (int64_t(1) << 53); }))
       return;
     SmallVector<int64_t, 8> row = presburger::getInt64Vec(wide);
     AffineExpr rest = getAffineConstantExpr(sign * row.back(), context);
     for (unsigned column = 0; column + 1 < row.size(); ++column) {
       if (column == foldIndex || row[column] == 0)
         continue;
-      AffineExpr atom = column < foldIndex ? getAffineDimExpr(column, context)
-                                           : getAffineSymbolExpr(column - (numDims - 1), context);
+      AffineExpr atom =
+          column < foldIndex ? getAffineDimExpr(column, context) : getAffineSymbolExpr(column - (numDims - 1), context);
       rest = rest + atom * (sign * row[column]);
     }
     int64_t c = sign * row[foldIndex];
@@ -387,11 +377,9 @@ std::optional<Interval> Projection::run(const Conjunct &conjunct) {
   emit(visitBounds, result.visitLower, result.visitUpper);
 
   Bounds fullBounds;
-  result.full =
-      conjunct.unknowns.empty() &&
-      llvm::all_of(
-          atoms, [&](AffineExpr atom) { return endpoints(atom, Mode::Sufficient, fullBounds); }) &&
-      prune(fullBounds);
+  result.full = conjunct.unknowns.empty() &&
+                llvm::all_of(atoms, [&](AffineExpr atom) { return endpoints(atom, Mode::Sufficient, fullBounds); }) &&
+                prune(fullBounds);
   if (result.full)
     emit(fullBounds, result.fullLower, result.fullUpper);
   else
@@ -452,8 +440,7 @@ static std::vector<Interval> inOrder(const IntervalProblem &problem, std::vector
     unsigned next = 0;
     for (unsigned k = 0; k < pieces.size(); ++k) {
       bool least = llvm::none_of(llvm::enumerate(pieces), [&](auto it) {
-        return it.index() != k && precedes(problem, it.value(), pieces[k]) &&
-               !precedes(problem, pieces[k], it.value());
+        return it.index() != k && precedes(problem, it.value(), pieces[k]) && !precedes(problem, pieces[k], it.value());
       });
       if (least) {
         next = k;
@@ -476,8 +463,7 @@ llvm::Expected<std::vector<Interval>> moa::deriveIntervals(const IntervalProblem
     return refuse("the predicate has more than " + llvm::Twine(4 * maxPieces) + " terms");
   std::vector<Piece> pieces;
   for (Conjunct &conjunct : *disjunction) {
-    if (llvm::any_of(pieces,
-                     [&](const Piece &p) { return implies(problem, conjunct, p.conjunct); }))
+    if (llvm::any_of(pieces, [&](const Piece &p) { return implies(problem, conjunct, p.conjunct); }))
       continue;
     Projection projection(problem);
     auto interval = projection.run(conjunct);
@@ -487,8 +473,7 @@ llvm::Expected<std::vector<Interval>> moa::deriveIntervals(const IntervalProblem
     pieces.push_back({conjunct, std::move(*interval), projection.visitBounds});
   }
   if (pieces.size() > maxPieces)
-    return refuse("the predicate has " + llvm::Twine(pieces.size()) + " pieces, more than " +
-                  llvm::Twine(maxPieces));
+    return refuse("the predicate has " + llvm::Twine(pieces.size()) + " pieces, more than " + llvm::Twine(maxPieces));
   bool useless = llvm::any_of(pieces, [](const Piece &p) { return p.visit.empty(); }) &&
                  llvm::none_of(pieces, [](const Piece &p) { return p.interval.full; });
   if (useless)

@@ -18,11 +18,10 @@ static constexpr double kRounding = 0x1p-20;
 static constexpr unsigned kDepth = 12;
 
 static bool isContinuous(Operation *op) {
-  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
-             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp,
-             arith::ExtFOp, arith::TruncFOp, arith::SelectOp, math::AbsFOp, math::ExpOp,
-             math::Exp2Op, math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp, math::TanhOp,
-             math::SinOp, math::CosOp, math::ErfOp, math::PowFOp, onf::AtOp>(op);
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
+             arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp,
+             math::AbsFOp, math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp,
+             math::TanhOp, math::SinOp, math::CosOp, math::ErfOp, math::PowFOp, onf::AtOp>(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -39,8 +38,8 @@ static bool isPositive(Value value, unsigned depth) {
   if (isa<math::ExpOp, math::Exp2Op>(op))
     return true;
   auto is = [&](Value operand) { return isPositive(operand, depth - 1); };
-  if (isa<arith::AddFOp, arith::MulFOp, arith::DivFOp, arith::MinimumFOp, arith::ExtFOp,
-          arith::TruncFOp, math::SqrtOp>(op))
+  if (isa<arith::AddFOp, arith::MulFOp, arith::DivFOp, arith::MinimumFOp, arith::ExtFOp, arith::TruncFOp, math::SqrtOp>(
+          op))
     return llvm::all_of(op->getOperands(), is);
   if (isa<arith::MaximumFOp>(op))
     return llvm::any_of(op->getOperands(), is);
@@ -51,16 +50,14 @@ static bool isPositive(Value value, unsigned depth) {
                         ->getOperand(cast<OpResult>(value).getResultNumber())
                         .getDefiningOp<onf::AccOp>()
                   : dyn_cast<onf::AccOp>(op);
-  if (!acc || acc.getMonoid() != Monoid::add || !acc.getExtents().empty() ||
-      !acc.getOthers().empty())
+  if (!acc || acc.getMonoid() != Monoid::add || !acc.getExtents().empty() || !acc.getOthers().empty())
     return false;
   // A rescale multiplies by a correction factor, which must be positive too.
   SmallVector<Block *> blocks{&acc.getValue().front()};
   if (!acc.getRefs().empty())
     blocks.push_back(&acc.getRepair().front());
   return (acc.getRefs().empty() || acc.getCombine() == ScalarFn::mul) &&
-         llvm::all_of(blocks,
-                      [&](Block *block) { return is(block->getTerminator()->getOperand(0)); });
+         llvm::all_of(blocks, [&](Block *block) { return is(block->getTerminator()->getOperand(0)); });
 }
 
 namespace {
@@ -77,8 +74,7 @@ public:
   /// past 0.
   bool isOutOfReach() const {
     auto constant = getConstant(y, kDepth);
-    return x == y ||
-           (constant && (std::isinf(*constant) || (*constant == 0 && isPositive(x, kDepth))));
+    return x == y || (constant && (std::isinf(*constant) || (*constant == 0 && isPositive(x, kDepth))));
   }
 
   bool agree(Value a, Value b, unsigned depth = kDepth) const {
@@ -89,14 +85,11 @@ public:
     if (c && d)
       return std::abs(*c - *d) <= kRounding * std::max(std::abs(*c), std::abs(*d));
     Operation *f = a.getDefiningOp(), *g = b.getDefiningOp();
-    return depth && f && g && f->getName() == g->getName() &&
-           f->getAttrDictionary() == g->getAttrDictionary() &&
-           f->getNumRegions() + g->getNumRegions() == 0 && f->getNumResults() == 1 &&
-           g->getNumResults() == 1 && isa<FloatType>(a.getType()) &&
-           f->getNumOperands() == g->getNumOperands() && f->getNumOperands() > 0 &&
-           llvm::all_of(llvm::zip(f->getOperands(), g->getOperands()), [&](auto pair) {
-             return agree(std::get<0>(pair), std::get<1>(pair), depth - 1);
-           });
+    return depth && f && g && f->getName() == g->getName() && f->getAttrDictionary() == g->getAttrDictionary() &&
+           f->getNumRegions() + g->getNumRegions() == 0 && f->getNumResults() == 1 && g->getNumResults() == 1 &&
+           isa<FloatType>(a.getType()) && f->getNumOperands() == g->getNumOperands() && f->getNumOperands() > 0 &&
+           llvm::all_of(llvm::zip(f->getOperands(), g->getOperands()),
+                        [&](auto pair) { return agree(std::get<0>(pair), std::get<1>(pair), depth - 1); });
   }
 
 private:
@@ -111,8 +104,7 @@ private:
       return std::nullopt;
     if (auto choice = dyn_cast<arith::SelectOp>(op)) {
       auto condition = getTruth(choice.getCondition(), depth - 1);
-      return condition ? getConstant(*condition ? choice.getTrueValue() : choice.getFalseValue(),
-                                     depth - 1)
+      return condition ? getConstant(*condition ? choice.getTrueValue() : choice.getFalseValue(), depth - 1)
                        : std::nullopt;
     }
     if (!isContinuous(op) || isa<onf::AtOp>(op))
@@ -160,8 +152,7 @@ private:
     auto a = getConstant(comparison.getLhs(), depth), b = getConstant(comparison.getRhs(), depth);
     if (!a || !b || *a == *b)
       return std::nullopt;
-    return arith::applyCmpPredicate(comparison.getPredicate(), llvm::APFloat(*a),
-                                    llvm::APFloat(*b));
+    return arith::applyCmpPredicate(comparison.getPredicate(), llvm::APFloat(*a), llvm::APFloat(*b));
   }
 
   Value x, y;
@@ -220,8 +211,7 @@ namespace {
 class Followed {
 public:
   /// Returns the first discontinuous operation that depends on `start` and satisfies `hasEffect`.
-  std::optional<Operation *> run(ValueRange start,
-                                 llvm::function_ref<bool(Operation *)> hasEffect) {
+  std::optional<Operation *> run(ValueRange start, llvm::function_ref<bool(Operation *)> hasEffect) {
     values.insert(start.begin(), start.end());
     for (size_t next = 0; next < values.size(); ++next)
       for (OpOperand &use : values[next].getUses())
@@ -293,13 +283,12 @@ std::optional<Jump> findJump(ArrayRef<Value> values) {
 }
 
 std::string describeJump(const Jump &jump) {
-  const char *what =
-      llvm::TypeSwitch<Operation *, const char *>(jump.op)
-          .Case([](arith::CmpFOp) { return "a comparison"; })
-          .Case<math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp, math::TruncOp,
-                arith::FPToSIOp, arith::FPToUIOp>([](auto) { return "a rounding to integers"; })
-          .Case<onf::YieldOp, onf::AccOp>([](auto) { return "the monoid of a state"; })
-          .Default([](Operation *) { return "an operation that may not be continuous"; });
+  const char *what = llvm::TypeSwitch<Operation *, const char *>(jump.op)
+                         .Case([](arith::CmpFOp) { return "a comparison"; })
+                         .Case<math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp, math::TruncOp,
+                               arith::FPToSIOp, arith::FPToUIOp>([](auto) { return "a rounding to integers"; })
+                         .Case<onf::YieldOp, onf::AccOp>([](auto) { return "the monoid of a state"; })
+                         .Default([](Operation *) { return "an operation that may not be continuous"; });
   auto kernel = jump.op->getParentOfType<onf::KernelOp>();
   auto fold = jump.op->getParentOfType<onf::FoldOp>();
   std::string where = fold ? "in the fold over '" + fold.getName().str() + "'" : "after the folds";

@@ -27,8 +27,7 @@ static SmallVector<SymExpr> getNonNegative(onf::ForOp nest) {
   };
   for (auto [x, y] : getConditions(nest))
     add(x, y, 1);
-  for (StringRef text :
-       nest->getParentOfType<onf::KernelOp>().getRequires().getAsValueRange<StringAttr>())
+  for (StringRef text : nest->getParentOfType<onf::KernelOp>().getRequires().getAsValueRange<StringAttr>())
     for (StringRef relation : {">=", "<=", ">", "<"})
       if (text.contains(relation)) {
         auto [x, y] = text.split(relation);
@@ -55,17 +54,16 @@ bool moa::isPositive(const SymExpr &expr, onf::ForOp nest) {
            const SymExpr::Atom &atom = *power.first;
            if (atom.kind == SymExpr::Atom::Kind::Symbol)
              return isAtLeast(SymExpr::symbol(atom.text), 1);
-           auto divisor =
-               atom.kind == SymExpr::Atom::Kind::FloorDiv ? atom.rhs.getConstant() : std::nullopt;
+           auto divisor = atom.kind == SymExpr::Atom::Kind::FloorDiv ? atom.rhs.getConstant() : std::nullopt;
            return divisor && *divisor >= 1 && isAtLeast(atom.lhs, *divisor);
          });
 }
 
 bool moa::runsWithin(onf::ForOp nest, onf::ForOp other) {
-  bool isChosen = !other.getChoices() || (nest.getChoices() == other.getChoices() &&
-                                          nest.getChoiceAxesAttr() == other.getChoiceAxesAttr() &&
-                                          nest.getChoiceAttr() == other.getChoiceAttr());
+  bool isChosen = !other.getChoices() ||
+                  (nest.getChoices() == other.getChoices() && nest.getChoiceAxesAttr() == other.getChoiceAxesAttr() &&
+                   nest.getChoiceAttr() == other.getChoiceAttr());
   auto own = getConditions(nest);
-  return isChosen && llvm::all_of(getConditions(other),
-                                  [&](const auto &pair) { return llvm::is_contained(own, pair); });
+  return isChosen &&
+         llvm::all_of(getConditions(other), [&](const auto &pair) { return llvm::is_contained(own, pair); });
 }

@@ -43,8 +43,8 @@ private:
   MathDefinition define(Operation &op, dnf::KernelOp kernel);
   MathTerm reduction(dnf::ReduceOp op);
   MathTerm reduction(onf::FoldOp op);
-  MathTerm reduction(StringRef symbol, BlockArgument index, StringRef hint, StringRef extent,
-                     Value present, Value term);
+  MathTerm reduction(StringRef symbol, BlockArgument index, StringRef hint, StringRef extent, Value present,
+                     Value term);
   std::string list(ValueRange values);
   std::string address(ValueRange terms, ArrayAttr coefficients, StringRef constant);
   std::string repair(onf::AccOp op);
@@ -124,8 +124,8 @@ MathTerm MathPrinter::of(Value value) {
   return written[value] = text;
 }
 
-MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, StringRef hint,
-                                StringRef extent, Value present, Value term) {
+MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, StringRef hint, StringRef extent,
+                                Value present, Value term) {
   DenseMap<Value, MathTerm> outside;
   std::swap(outside, written);
   std::string index = name(argument, hint);
@@ -141,8 +141,8 @@ MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, String
 MathTerm MathPrinter::reduction(dnf::ReduceOp op) {
   Block &body = op.getBody().front();
   auto yield = cast<dnf::YieldOp>(body.getTerminator());
-  return reduction(symbolOf(op), body.getArgument(0), op.getName(), op.getExtent(),
-                   yield.getPresent(), yield.getValue());
+  return reduction(symbolOf(op), body.getArgument(0), op.getName(), op.getExtent(), yield.getPresent(),
+                   yield.getValue());
 }
 
 /// Prints a fold inside an expression. Such a fold has one state, which reads no other state.
@@ -153,16 +153,14 @@ MathTerm MathPrinter::reduction(onf::FoldOp op) {
     present = guard.getCondition();
   auto acc = *body.getOps<onf::AccOp>().begin();
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
-  return reduction(symbolOf(acc), body.getArgument(0), op.getName(), op.getExtent(), present,
-                   yield.getValues()[0]);
+  return reduction(symbolOf(acc), body.getArgument(0), op.getName(), op.getExtent(), present, yield.getValues()[0]);
 }
 
 std::string MathPrinter::address(ValueRange terms, ArrayAttr coefficients, StringRef constant) {
   SmallVector<std::string> parts;
   for (auto [term, coefficient] : llvm::zip(terms, coefficients)) {
     MathTerm c = extentText(cast<StringAttr>(coefficient).getValue());
-    parts.push_back(at(term, MathTerm::Product) + "·" +
-                    (c.strength < MathTerm::Product ? "(" + c.text + ")" : c.text));
+    parts.push_back(at(term, MathTerm::Product) + "·" + (c.strength < MathTerm::Product ? "(" + c.text + ")" : c.text));
   }
   if (constant != "0" || parts.empty())
     parts.push_back(constant.str());
@@ -176,8 +174,7 @@ MathTerm MathPrinter::ofScalar(Operation *op) {
   std::string type;
   llvm::raw_string_ostream(type) << op->getResult(0).getType();
   auto predicate = op->getAttrOfType<IntegerAttr>("predicate");
-  return makeMathTerm(op->getName().getStringRef(), operands,
-                      op->getResult(0).getType().isInteger(1), type,
+  return makeMathTerm(op->getName().getStringRef(), operands, op->getResult(0).getType().isInteger(1), type,
                       predicate ? predicate.getInt() : 0);
 }
 
@@ -200,18 +197,16 @@ MathTerm MathPrinter::ofOp(Operation *op) {
   if (auto otherwise = dyn_cast<dnf::OtherwiseOp>(op))
     return {"otherwise(" + list(otherwise->getOperands()) + ")"};
   if (auto where = dyn_cast<dnf::WhereOp>(op))
-    return {at(where.getValue(), MathTerm::Or) + " where " + of(where.getCondition()).text,
-            MathTerm::Any};
+    return {at(where.getValue(), MathTerm::Or) + " where " + of(where.getCondition()).text, MathTerm::Any};
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return reduction(reduce);
   if (auto fold = dyn_cast<onf::FoldOp>(op))
     return reduction(fold);
   if (auto load = dyn_cast<onf::LoadOp>(op))
-    return {
-        of(load.getArray()).text +
-        (load.getArray().getType().getRank() == 0
-             ? ""
-             : "@(" + address(load.getTerms(), load.getCoefficients(), load.getConstant()) + ")")};
+    return {of(load.getArray()).text +
+            (load.getArray().getType().getRank() == 0
+                 ? ""
+                 : "@(" + address(load.getTerms(), load.getCoefficients(), load.getConstant()) + ")")};
   if (auto element = dyn_cast<onf::AtOp>(op))
     return {of(element.getState()).text + "[" + list(element.getIndices()) + "]"};
   return ofScalar(op);
@@ -282,8 +277,7 @@ void MathPrinter::printDNF(dnf::KernelOp kernel) {
   for (const MathDefinition &definition : lines)
     width = std::max(width, definition.head.size());
   for (const MathDefinition &definition : lines)
-    line(1, definition.head + std::string(width - definition.head.size(), ' ') + " = " +
-                definition.text);
+    line(1, definition.head + std::string(width - definition.head.size(), ' ') + " = " + definition.text);
 }
 
 //===----------------------------------------------------------------------===//
@@ -375,8 +369,8 @@ void MathPrinter::printFor(onf::ForOp op, unsigned indent) {
     SmallVector<std::string> indices;
     for (Value index : op.getChoiceIndices())
       indices.push_back(names[index]);
-    chosen = " where " + names[op.getChoices()] + "[" + llvm::join(indices, ", ") +
-             "] = " + std::to_string(*op.getChoice());
+    chosen =
+        " where " + names[op.getChoices()] + "[" + llvm::join(indices, ", ") + "] = " + std::to_string(*op.getChoice());
   }
   line(indent, "for " + llvm::join(ranges, ", ") + chosen + ":" + liftText(op.getLiftAttr()));
   printBlock(body, indent + 1);
@@ -394,9 +388,8 @@ void MathPrinter::printBlock(Block &block, unsigned indent) {
       line(indent, of(store.getArray()).text + "@(" +
                        address(store.getTerms(), store.getCoefficients(), store.getConstant()) +
                        ") = " + of(store.getValue()).text);
-    } else if (op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType()) &&
-               !op.getResult(0).hasOneUse() && !op.getResult(0).use_empty() &&
-               !isa<arith::ConstantOp, arith::ExtFOp, onf::LoadOp>(op)) {
+    } else if (op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType()) && !op.getResult(0).hasOneUse() &&
+               !op.getResult(0).use_empty() && !isa<arith::ConstantOp, arith::ExtFOp, onf::LoadOp>(op)) {
       std::string text = of(op.getResult(0)).text;
       line(indent, name(op.getResult(0), "t") + " = " + text);
     }
@@ -418,8 +411,7 @@ void MathPrinter::printONF(onf::KernelOp kernel) {
 
 /// Prints a bound of an interval. `rows` names the first and last row of a tile, `operands` the
 /// symbols of the bound.
-static std::string boundText(AffineExpr e, ArrayRef<std::string> rows,
-                             ArrayRef<std::string> operands) {
+static std::string boundText(AffineExpr e, ArrayRef<std::string> rows, ArrayRef<std::string> operands) {
   if (auto constant = dyn_cast<AffineConstantExpr>(e))
     return std::to_string(constant.getValue());
   if (auto dim = dyn_cast<AffineDimExpr>(e))
@@ -432,9 +424,8 @@ static std::string boundText(AffineExpr e, ArrayRef<std::string> rows,
   if (e.getKind() == AffineExprKind::Add) {
     // Print a + x·(−1) as a − x.
     auto product = dyn_cast<AffineBinaryOpExpr>(binary.getRHS());
-    auto minus = product && product.getKind() == AffineExprKind::Mul
-                     ? dyn_cast<AffineConstantExpr>(product.getRHS())
-                     : AffineConstantExpr();
+    auto minus = product && product.getKind() == AffineExprKind::Mul ? dyn_cast<AffineConstantExpr>(product.getRHS())
+                                                                     : AffineConstantExpr();
     if (minus && minus.getValue() == -1)
       return a + " − " + boundText(product.getLHS(), rows, operands);
     if (factor && factor.getValue() < 0)
@@ -464,9 +455,7 @@ std::string MathPrinter::intervals(onf::KernelOp kernel) {
     for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
       if (!fold.getPieces())
         continue;
-      std::string row = nest.getNames().empty()
-                            ? "row"
-                            : cast<StringAttr>(nest.getNames().getValue().back()).str();
+      std::string row = nest.getNames().empty() ? "row" : cast<StringAttr>(nest.getNames().getValue().back()).str();
       std::vector<std::string> rows = {row + "⁻", row + "⁺"}, operands;
       for (Value bound : fold.getBounds())
         operands.push_back(at(bound, MathTerm::Sum));
@@ -527,15 +516,13 @@ std::string MathPrinter::run(Operation *kernel) {
 
 std::string moa::printMathematics(Operation *kernel) { return MathPrinter().run(kernel); }
 
-std::vector<MathDefinition>
-moa::getMathDefinitions(Operation *kernel, llvm::function_ref<std::string(Operation *)> letName,
-                        llvm::function_ref<bool(Operation *)> wanted) {
+std::vector<MathDefinition> moa::getMathDefinitions(Operation *kernel,
+                                                    llvm::function_ref<std::string(Operation *)> letName,
+                                                    llvm::function_ref<bool(Operation *)> wanted) {
   MathPrinter printer;
   printer.letName = letName;
   printer.wanted = wanted;
   return printer.definitions(cast<dnf::KernelOp>(kernel));
 }
 
-std::string moa::printIntervals(Operation *kernel) {
-  return MathPrinter().intervals(cast<onf::KernelOp>(kernel));
-}
+std::string moa::printIntervals(Operation *kernel) { return MathPrinter().intervals(cast<onf::KernelOp>(kernel)); }

@@ -24,10 +24,9 @@ struct MathDefinition {
 /// not reduced yet are printed in the operators of the language. `letName` returns the name of a
 /// dnf.let, by default its symbol; `wanted` selects definitions, by default all. A subterm of more
 /// than 64 KiB is printed as `…`.
-std::vector<MathDefinition>
-getMathDefinitions(mlir::Operation *kernel,
-                   llvm::function_ref<std::string(mlir::Operation *)> letName = nullptr,
-                   llvm::function_ref<bool(mlir::Operation *)> wanted = nullptr);
+std::vector<MathDefinition> getMathDefinitions(mlir::Operation *kernel,
+                                               llvm::function_ref<std::string(mlir::Operation *)> letName = nullptr,
+                                               llvm::function_ref<bool(mlir::Operation *)> wanted = nullptr);
 
 /// Prints the fold indices that a tile of rows needs, one fold of a lifted onf.kernel per line.
 /// Returns an empty string if no fold has intervals.

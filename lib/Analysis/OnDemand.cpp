@@ -14,8 +14,7 @@ using namespace moa::onf;
 bool isOnDemand(Operation *op, unsigned operand) {
   if (isa<arith::SelectOp>(op))
     return operand != 0;
-  return isa<arith::AndIOp, arith::OrIOp>(op) && operand == 1 &&
-         op->getResult(0).getType().isInteger(1);
+  return isa<arith::AndIOp, arith::OrIOp>(op) && operand == 1 && op->getResult(0).getType().isInteger(1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -39,14 +38,11 @@ static bool isNonNegativeIn(ForOp nest, const SymExpr &expr) {
   return llvm::any_of(expr.getTerms(), [&](const auto &term) {
     return llvm::any_of(term.first, [&](const auto &factor) {
       const SymExpr::Atom &atom = *factor.first;
-      auto divisor =
-          atom.kind == SymExpr::Atom::Kind::FloorDiv ? atom.rhs.getConstant() : std::nullopt;
+      auto divisor = atom.kind == SymExpr::Atom::Kind::FloorDiv ? atom.rhs.getConstant() : std::nullopt;
       if (!divisor || *divisor < 1)
         return false;
-      SymExpr quotient = SymExpr::floorDiv(atom.lhs, atom.rhs),
-              rest = expr - atom.lhs + atom.rhs * quotient;
-      return isNonNegative(rest) ||
-             (isPositive(quotient, nest) && isNonNegative(rest - quotient + SymExpr(1)));
+      SymExpr quotient = SymExpr::floorDiv(atom.lhs, atom.rhs), rest = expr - atom.lhs + atom.rhs * quotient;
+      return isNonNegative(rest) || (isPositive(quotient, nest) && isNonNegative(rest - quotient + SymExpr(1)));
     });
   });
 }
@@ -68,8 +64,7 @@ OnDemand::MaybeRange OnDemand::rangeOfIndex(BlockArgument index) {
     text = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
   else if (auto fold = dyn_cast<FoldOp>(parent))
     text = fold.getExtent();
-  else if (auto acc = dyn_cast<AccOp>(parent);
-           acc && index.getOwner()->getParent() == &acc.getValue())
+  else if (auto acc = dyn_cast<AccOp>(parent); acc && index.getOwner()->getParent() == &acc.getValue())
     text = cast<StringAttr>(acc.getExtents()[index.getArgNumber()]).getValue();
   auto extent = SymExpr::parse(text);
   if (!extent)
@@ -102,8 +97,7 @@ OnDemand::MaybeRange OnDemand::rangeOfQuotient(Value dividend, const SymExpr &di
   if (terms.size() != 1 || terms.begin()->second != 1 || terms.begin()->first.size() != 1)
     return std::nullopt;
   const auto &[atom, power] = terms.begin()->first.front();
-  if (power != 1 || atom->kind != SymExpr::Atom::Kind::FloorDiv || atom->lhs != size ||
-      !divides(atom->rhs, size))
+  if (power != 1 || atom->kind != SymExpr::Atom::Kind::FloorDiv || atom->lhs != size || !divides(atom->rhs, size))
     return std::nullopt;
   return Range{SymExpr(0), atom->rhs - SymExpr(1)};
 }
@@ -119,8 +113,7 @@ OnDemand::MaybeRange OnDemand::rangeOf(Value value) {
     auto expr = SymExpr::parse(extent.getExpr());
     return expr ? MaybeRange(Range{*expr, *expr}) : std::nullopt;
   }
-  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp>(op) ||
-      !value.getType().isIndex())
+  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp>(op) || !value.getType().isIndex())
     return std::nullopt;
   MaybeRange x = rangeOf(op->getOperand(0)), y = rangeOf(op->getOperand(1));
   if (!x || !y)
@@ -174,8 +167,7 @@ bool OnDemand::computeInBounds(LoadOp load) {
       nest = loop;
   for (unsigned axis = 0; axis != array.getRank(); ++axis) {
     Range range = sums[(name + ".s" + Twine(axis)).str()];
-    if (!isNonNegative(range.low) ||
-        !isNonNegativeIn(nest, array.getExtent(axis) - SymExpr(1) - range.high))
+    if (!isNonNegative(range.low) || !isNonNegativeIn(nest, array.getExtent(axis) - SymExpr(1) - range.high))
       return false;
   }
   return true;
@@ -221,8 +213,8 @@ bool OnDemand::mayDivideByZero(Value value) {
   if (!isNew)
     return entry->second;
   bool result = llvm::any_of(op->getOperands(), [&](Value v) { return mayDivideByZero(v); });
-  if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
-          arith::RemUIOp>(op)) {
+  if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(
+          op)) {
     Value divisor = op->getOperand(1);
     result |= !matchPattern(divisor, m_NonZero()) && !divisor.getDefiningOp<onf::ExtentOp>();
   }

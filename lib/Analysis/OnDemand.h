@@ -51,8 +51,7 @@ private:
   bool divides(const SymExpr &divisor, const SymExpr &value);
   bool computeInBounds(onf::LoadOp load);
   void collectNeeded();
-  void collectFolds(mlir::Value value, const SymExpr &extent,
-                    llvm::DenseSet<mlir::Operation *> &seen,
+  void collectFolds(mlir::Value value, const SymExpr &extent, llvm::DenseSet<mlir::Operation *> &seen,
                     llvm::SmallVectorImpl<mlir::Operation *> &folds);
 
   onf::KernelOp kernel;

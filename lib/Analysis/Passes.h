@@ -20,8 +20,7 @@ llvm::Error deriveFoldIntervals(onf::FoldOp fold);
 /// Returns the number of indices below `extent` that one row of the nest's last axis visits: the
 /// size of the union of the fold's pieces, for these values of its bounds. Returns nothing if a
 /// bound cannot be evaluated. The fold must have pieces.
-std::optional<int64_t> countVisited(onf::FoldOp fold, int64_t row, llvm::ArrayRef<int64_t> bounds,
-                                    int64_t extent);
+std::optional<int64_t> countVisited(onf::FoldOp fold, int64_t row, llvm::ArrayRef<int64_t> bounds, int64_t extent);
 
 } // namespace moa
 

@@ -112,8 +112,7 @@ static std::optional<Conjunct> meet(const Conjunct &a, const Conjunct &b) {
 
 /// Returns true if `b` contains every part of `a`, so that b implies a.
 static bool absorbs(const Conjunct &a, const Conjunct &b) {
-  return llvm::all_of(a.nonNegative,
-                      [&](AffineExpr e) { return llvm::is_contained(b.nonNegative, e); }) &&
+  return llvm::all_of(a.nonNegative, [&](AffineExpr e) { return llvm::is_contained(b.nonNegative, e); }) &&
          llvm::all_of(a.unknowns, [&](auto u) { return llvm::is_contained(b.unknowns, u); });
 }
 
@@ -134,8 +133,7 @@ static AffineExpr tighten(AffineExpr e) {
     divisor = std::gcd(divisor, coefficient);
   if (divisor == 1)
     return e;
-  AffineExpr result =
-      getAffineConstantExpr(llvm::divideFloorSigned(form->constant, divisor), e.getContext());
+  AffineExpr result = getAffineConstantExpr(llvm::divideFloorSigned(form->constant, divisor), e.getContext());
   for (auto [atom, coefficient] : form->terms)
     result = result + atom * (coefficient / divisor);
   return result;
@@ -272,8 +270,7 @@ struct Linearizer {
     case AffineExprKind::CeilDiv:
       return addFloor(-lhs, c, -factor);
     case AffineExprKind::Mod:
-      return run(lhs, factor) && std::abs(factor) <= maxCoefficient / c &&
-             addFloor(lhs, c, -factor * c);
+      return run(lhs, factor) && std::abs(factor) <= maxCoefficient / c && addFloor(lhs, c, -factor * c);
     default:
       return false;
     }

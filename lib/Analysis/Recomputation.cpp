@@ -25,8 +25,8 @@ StringRef moa::getExtentOf(BlockArgument index) {
   unsigned number = index.getArgNumber();
   if (auto fold = dyn_cast<onf::FoldOp>(owner))
     return fold.getExtent();
-  ArrayAttr extents = isa<onf::ForOp>(owner) ? cast<onf::ForOp>(owner).getExtents()
-                                             : cast<onf::AccOp>(owner).getExtents();
+  ArrayAttr extents =
+      isa<onf::ForOp>(owner) ? cast<onf::ForOp>(owner).getExtents() : cast<onf::AccOp>(owner).getExtents();
   return cast<StringAttr>(extents[number]).getValue();
 }
 
@@ -63,8 +63,7 @@ llvm::SetVector<BlockArgument> moa::getTermIndices(onf::AccOp acc) {
       });
   }
   // Indices of the folds visited above are bound there.
-  indices.remove_if(
-      [&](BlockArgument index) { return seen.contains(index.getOwner()->getParentOp()); });
+  indices.remove_if([&](BlockArgument index) { return seen.contains(index.getOwner()->getParentOp()); });
   indices.insert(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
   for (BlockArgument argument : acc.getValue().getArguments())
     indices.insert(argument);
@@ -155,8 +154,7 @@ static StringRef getIndexName(BlockArgument index) {
   Operation *owner = index.getOwner()->getParentOp();
   if (auto fold = dyn_cast<onf::FoldOp>(owner))
     return fold.getName();
-  ArrayAttr names = isa<onf::ForOp>(owner) ? cast<onf::ForOp>(owner).getNames()
-                                           : cast<onf::AccOp>(owner).getNames();
+  ArrayAttr names = isa<onf::ForOp>(owner) ? cast<onf::ForOp>(owner).getNames() : cast<onf::AccOp>(owner).getNames();
   return cast<StringAttr>(names[index.getArgNumber()]).getValue();
 }
 
@@ -223,8 +221,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
         found.where += (found.where.empty() ? "" : ", and ") + place;
     }
     if (accs.size() > 1)
-      found.where = "at " + std::to_string(accs.size()) + " places" +
-                    (found.where.empty() ? "" : ", " + found.where);
+      found.where = "at " + std::to_string(accs.size()) + " places" + (found.where.empty() ? "" : ", " + found.where);
     once += found.work / std::max(1.0, nominal(found.times));
     if (found.times != SymExpr(1))
       result.push_back(std::move(found));
@@ -235,22 +232,19 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
 }
 
 namespace {
-struct RemarkRecomputationPass final
-    : moa::impl::RemarkRecomputationPassBase<RemarkRecomputationPass> {
+struct RemarkRecomputationPass final : moa::impl::RemarkRecomputationPassBase<RemarkRecomputationPass> {
   using Base::Base;
 
   void runOnOperation() override {
     getOperation()->walk([](onf::KernelOp kernel) {
       for (const Recomputed &found : findRecomputed(kernel))
         if (found.explodes)
-          mlir::emitWarning(found.loc)
-              << "'" << found.name << "' is computed " << shorten(found.times.str())
-              << " times for each element, " << shorten(found.where)
-              << "; make it a result of a kernel of its own, and pass that";
+          mlir::emitWarning(found.loc) << "'" << found.name << "' is computed " << shorten(found.times.str())
+                                       << " times for each element, " << shorten(found.where)
+                                       << "; make it a result of a kernel of its own, and pass that";
         else
-          mlir::emitRemark(found.loc)
-              << "'" << found.name << "' is recomputed: each element " << shorten(found.times.str())
-              << " times, " << shorten(found.where);
+          mlir::emitRemark(found.loc) << "'" << found.name << "' is recomputed: each element "
+                                      << shorten(found.times.str()) << " times, " << shorten(found.where);
     });
     markAllAnalysesPreserved();
   }

@@ -18,8 +18,7 @@ static void walkBackwards(Value value, llvm::function_ref<bool(Value)> enter) {
     if (!seen.insert(next.getAsOpaquePointer()).second || !enter(next))
       continue;
     if (Operation *op = next.getDefiningOp())
-      op->walk(
-          [&](Operation *inner) { work.append(inner->operand_begin(), inner->operand_end()); });
+      op->walk([&](Operation *inner) { work.append(inner->operand_begin(), inner->operand_end()); });
   }
 }
 
@@ -37,9 +36,8 @@ RepeatedSums::Factors RepeatedSums::read(AccOp sum) {
     if (isa_and_nonnull<arith::ConstantOp>(op) || value.getType().isInteger(1))
       return false;
     factors.isProduct |= isa_and_nonnull<arith::MulFOp>(op);
-    bool isPart =
-        isa_and_nonnull<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp,
-                        arith::SelectOp, arith::ExtFOp, arith::TruncFOp>(op);
+    bool isPart = isa_and_nonnull<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp,
+                                  arith::SelectOp, arith::ExtFOp, arith::TruncFOp>(op);
     factors.areComputed |= !isPart;
     return isPart;
   });

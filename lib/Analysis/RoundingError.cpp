@@ -34,8 +34,7 @@ std::string ErrorContext::describe(Value value) const {
     return "'" + apply.getLet().str() + "'";
   if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
     auto array = cast<BlockArgument>(psi.getArray());
-    return "'" + cast<StringAttr>(dnf::KernelOp(kernel).getArgNames()[array.getArgNumber()]).str() +
-           "'";
+    return "'" + cast<StringAttr>(dnf::KernelOp(kernel).getArgNames()[array.getArgNumber()]).str() + "'";
   }
   if (isa<arith::ExtFOp>(op))
     return describe(op->getOperand(0));
@@ -81,8 +80,7 @@ ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
   });
   const char *arithmetic = "arithmetic", *functions = "elementary functions";
   rules.arithmetic = parameter(arithmetic, isDouble ? model.arithmeticOfF64 : model.arithmetic);
-  rules.exponentialRounding =
-      parameter(functions, isDouble ? model.functionOfF64 : model.exponential);
+  rules.exponentialRounding = parameter(functions, isDouble ? model.functionOfF64 : model.exponential);
   rules.tanhRounding = parameter(functions, isDouble ? model.functionOfF64 : model.tanh);
   rules.powerRounding = parameter(functions, isDouble ? model.functionOfF64 : model.power);
   rules.functionRounding = parameter(functions, isDouble ? model.functionOfF64 : model.function);
@@ -109,16 +107,13 @@ static Type getTypeAsItIs(Value value) {
   return term.value.getType();
 }
 
-static ContractionOperand makeOperand(ErrorContext &context, dnf::ReduceOp op, Value value,
-                                      const std::string &name) {
+static ContractionOperand makeOperand(ErrorContext &context, dnf::ReduceOp op, Value value, const std::string &name) {
   ContractionOperand operand{name, value.getLoc(), !isTakenAsItIs(value), {}, Type()};
   if (!operand.isComputed) {
     operand.type = getTypeAsItIs(value);
     if (auto psi = resolve({value, nullptr}).value.getDefiningOp<dnf::PsiOp>())
       operand.array =
-          cast<StringAttr>(
-              context.kernel.getArgNames()[cast<BlockArgument>(psi.getArray()).getArgNumber()])
-              .str();
+          cast<StringAttr>(context.kernel.getArgNames()[cast<BlockArgument>(psi.getArray()).getArgNumber()]).str();
   } else
     operand.type = op.getOperandType().value_or(value.getType());
   operand.standard = getFormatOf(operand.type);
@@ -136,9 +131,7 @@ static void findContractions(ErrorContext &context) {
     if (auto let = dyn_cast<dnf::LetOp>(definition))
       base = let.getSymName().str();
     else
-      base = cast<StringAttr>(
-                 context.kernel.getResultNames()[cast<dnf::OutputOp>(definition).getResult()])
-                 .str();
+      base = cast<StringAttr>(context.kernel.getResultNames()[cast<dnf::OutputOp>(definition).getResult()]).str();
     unsigned count = 0;
     definition.walk<WalkOrder::PreOrder>([&](dnf::ReduceOp op) {
       auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
@@ -195,8 +188,7 @@ ErrorExpr RoundingErrorAnalysis::Impl::keep(const ErrorExpr &e, const std::vecto
 void RoundingErrorAnalysis::Impl::finish(Result &result, dnf::OutputOp op) {
   result.rounding = context.parameters.size();
   Type type =
-      cast<ArrayType>(cast<TypeAttr>(context.kernel.getResultTypes()[op.getResult()]).getValue())
-          .getElementType();
+      cast<ArrayType>(cast<TypeAttr>(context.kernel.getResultTypes()[op.getResult()]).getValue()).getElementType();
   const OperandFormat *format = getFormatOf(type);
   std::string source = "rounding of " + result.name;
   bool isNarrower = format && type != op.getType();
@@ -208,8 +200,7 @@ void RoundingErrorAnalysis::Impl::finish(Result &result, dnf::OutputOp op) {
   }
   if (isNarrower && std::isfinite(format->limit)) {
     const ErrorExpr &magnitude = result.deep.magnitude;
-    ErrorFact fact{"'" + result.name + "' stays in the range of " + format->name.str(),
-                   std::nullopt, format->limit};
+    ErrorFact fact{"'" + result.name + "' stays in the range of " + format->name.str(), std::nullopt, format->limit};
     if (!magnitude.isUnknown())
       fact.value = magnitude;
     result.deep.facts.insert(context.rules.fact(std::move(fact)));
@@ -255,12 +246,10 @@ std::vector<double> RoundingErrorAnalysis::Impl::values(const FormatAssignment &
   for (const ContractionOperand &operand : context.operands) {
     const OperandFormat *format = formatOf(operand, formats);
     // A value computed in the type of the format is already rounded to it.
-    bool isAsComputed =
-        format && (format->name == "f64" || (format->name == "f32" && !context.isDouble));
+    bool isAsComputed = format && (format->name == "f64" || (format->name == "f32" && !context.isDouble));
     // Kernels in f64 do not flush operands. An element of bf16 may be multiplied as bf16 even if
     // its operand has a wider format.
-    const OperandFormat *read =
-        !operand.isComputed && operand.type.isBF16() ? getFormatOf(operand.type) : format;
+    const OperandFormat *read = !operand.isComputed && operand.type.isBF16() ? getFormatOf(operand.type) : format;
     if (read && !context.isDouble)
       values[operand.parameter + 3] = read->flushed;
     if (!format || (operand.isComputed ? isAsComputed : holdsExactly(*format, operand.type)))
@@ -278,8 +267,7 @@ std::vector<double> RoundingErrorAnalysis::Impl::values(const FormatAssignment &
   return values;
 }
 
-ErrorExpr RoundingErrorAnalysis::Impl::insert(const ErrorExpr &e,
-                                              const std::vector<double> &values) {
+ErrorExpr RoundingErrorAnalysis::Impl::insert(const ErrorExpr &e, const std::vector<double> &values) {
   return context.pool.substitute(e, [&](const Atom &atom) -> std::optional<ErrorExpr> {
     if (atom.kind != Atom::Kind::Parameter)
       return std::nullopt;
@@ -298,8 +286,7 @@ std::string RoundingErrorAnalysis::Impl::indexName(int number) const {
 }
 
 /// Adds the facts of the bound, except those that hold for every input.
-void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &result,
-                                           const FormatAssignment &formats,
+void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &result, const FormatAssignment &formats,
                                            const std::vector<double> &values) {
   std::set<unsigned> numbers = result.deep.facts;
   numbers.insert(result.shallow.facts.begin(), result.shallow.facts.end());
@@ -311,8 +298,8 @@ void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &resu
     }
     // Of two facts with the same limit, keep the one with the larger magnitude.
     auto covers = [](const ErrorFact &a, const ErrorFact &b) {
-      return a == b || (a.value && b.value && a.text == b.text && a.limit == b.limit &&
-                        b.value->isDominatedBy(*a.value));
+      return a == b ||
+             (a.value && b.value && a.text == b.text && a.limit == b.limit && b.value->isDominatedBy(*a.value));
     };
     if (llvm::any_of(bound.facts, [&](const auto &other) { return covers(other, fact); }))
       return;
@@ -326,8 +313,7 @@ void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &resu
     if (auto operand = std::exchange(fact.operand, std::nullopt)) {
       const ContractionOperand &of = context.operands[*operand];
       const OperandFormat *format = formatOf(of, formats);
-      if (!format || !std::isfinite(format->limit) ||
-          (holdsExactly(*format, of.type) && !of.isComputed))
+      if (!format || !std::isfinite(format->limit) || (holdsExactly(*format, of.type) && !of.isComputed))
         continue;
       fact.text = "'" + of.name + "' stays in the range of " + format->name.str();
       fact.limit = format->limit;
@@ -341,16 +327,13 @@ RoundingErrorAnalysis::RoundingErrorAnalysis(RoundingErrorAnalysis &&) = default
 RoundingErrorAnalysis &RoundingErrorAnalysis::operator=(RoundingErrorAnalysis &&) = default;
 RoundingErrorAnalysis::~RoundingErrorAnalysis() = default;
 
-RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel,
-                                                    const RoundingModel &model) {
+RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel, const RoundingModel &model) {
   auto impl = std::make_unique<Impl>(kernel, model);
   impl->run();
   return RoundingErrorAnalysis(std::move(impl));
 }
 
-llvm::ArrayRef<ContractionOperand> RoundingErrorAnalysis::operands() const {
-  return impl->context.operands;
-}
+llvm::ArrayRef<ContractionOperand> RoundingErrorAnalysis::operands() const { return impl->context.operands; }
 
 std::vector<std::string> RoundingErrorAnalysis::results() const {
   std::vector<std::string> names;
@@ -372,9 +355,9 @@ llvm::Error RoundingErrorAnalysis::check(const FormatAssignment &formats) const 
     names.push_back(operand.name);
   for (const auto &entry : formats)
     if (!llvm::is_contained(names, entry.first))
-      return llvm::createStringError("there is no operand '" + entry.first + "'; " +
-                                     (names.empty() ? "the kernel has no contractions"
-                                                    : "the kernel has " + llvm::join(names, ", ")));
+      return llvm::createStringError(
+          "there is no operand '" + entry.first + "'; " +
+          (names.empty() ? "the kernel has no contractions" : "the kernel has " + llvm::join(names, ", ")));
   return llvm::Error::success();
 }
 
@@ -382,8 +365,8 @@ ErrorBound RoundingErrorAnalysis::bound(unsigned number, const FormatAssignment 
   const Impl::Result &result = impl->resultList[number];
   std::vector<double> values = impl->values(formats);
   ErrorExprPool &pool = impl->context.pool;
-  auto finish = [&](const ErrorValue &value, const std::vector<double> &numbers,
-                    ErrorExpr &relative, ErrorExpr &absolute) {
+  auto finish = [&](const ErrorValue &value, const std::vector<double> &numbers, ErrorExpr &relative,
+                    ErrorExpr &absolute) {
     ErrorExpr exponent = impl->insert(value.relative, numbers);
     relative = pool.expm1(exponent);
     absolute = impl->insert(value.absolute, numbers);
@@ -393,8 +376,7 @@ ErrorBound RoundingErrorAnalysis::bound(unsigned number, const FormatAssignment 
   ErrorBound bound;
   finish(result.shallow, values, bound.relative, bound.absolute);
   finish(result.deep, values, bound.deepRelative, bound.deepAbsolute);
-  bound.hasDeep =
-      !(bound.relative == bound.deepRelative) || !(bound.absolute == bound.deepAbsolute);
+  bound.hasDeep = !(bound.relative == bound.deepRelative) || !(bound.absolute == bound.deepAbsolute);
   std::set<std::string> sources;
   for (auto [parameter, value] : llvm::zip(impl->context.parameters, values)) {
     if (value == 0 || !sources.insert(parameter.source).second)
@@ -405,8 +387,7 @@ ErrorBound RoundingErrorAnalysis::bound(unsigned number, const FormatAssignment 
         changed = 0;
     ErrorBound::Contribution contribution{parameter.source, {}, {}};
     finish(result.shallow, without, contribution.relativeWithout, contribution.absoluteWithout);
-    if (!(contribution.relativeWithout == bound.relative) ||
-        !(contribution.absoluteWithout == bound.absolute))
+    if (!(contribution.relativeWithout == bound.relative) || !(contribution.absoluteWithout == bound.absolute))
       bound.contributions.push_back(std::move(contribution));
   }
   impl->addFacts(bound, result, formats, values);
@@ -425,8 +406,7 @@ std::vector<MagnitudeStatistic> RoundingErrorAnalysis::statistics(const ErrorBou
       if (atom->kind == Atom::Kind::Statistic && seen.insert(atom->number).second)
         list.push_back(atom->statistic);
   };
-  for (const ErrorExpr *e :
-       {&bound.relative, &bound.absolute, &bound.deepRelative, &bound.deepAbsolute})
+  for (const ErrorExpr *e : {&bound.relative, &bound.absolute, &bound.deepRelative, &bound.deepAbsolute})
     collect(*e);
   for (const ErrorFact &fact : bound.facts)
     if (fact.value)
@@ -434,8 +414,7 @@ std::vector<MagnitudeStatistic> RoundingErrorAnalysis::statistics(const ErrorBou
   return list;
 }
 
-ErrorNumbers RoundingErrorAnalysis::evaluate(const ErrorBound &bound,
-                                             const ErrorBindings &bindings) const {
+ErrorNumbers RoundingErrorAnalysis::evaluate(const ErrorBound &bound, const ErrorBindings &bindings) const {
   double tiny = impl->context.rules.tinyValue;
   auto value = [&](const ErrorExpr &e) { return ErrorExprPool::evaluate(e, bindings, tiny); };
   for (const ErrorFact &fact : bound.facts)
@@ -443,14 +422,10 @@ ErrorNumbers RoundingErrorAnalysis::evaluate(const ErrorBound &bound,
       constexpr double infinity = std::numeric_limits<double>::infinity();
       return {infinity, infinity, infinity, infinity, {}};
     }
-  ErrorNumbers numbers{value(bound.relative),
-                       value(bound.absolute),
-                       value(bound.deepRelative),
-                       value(bound.deepAbsolute),
-                       {}};
+  ErrorNumbers numbers{
+      value(bound.relative), value(bound.absolute), value(bound.deepRelative), value(bound.deepAbsolute), {}};
   if (std::isfinite(numbers.relative))
     for (const ErrorBound::Contribution &contribution : bound.contributions)
-      numbers.contributions.push_back(
-          std::max(0.0, numbers.relative - value(contribution.relativeWithout)));
+      numbers.contributions.push_back(std::max(0.0, numbers.relative - value(contribution.relativeWithout)));
   return numbers;
 }

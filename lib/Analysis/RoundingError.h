@@ -34,8 +34,7 @@ struct ContractionOperand {
   std::string array;       ///< the parameter, if it is one
   mlir::Type type;         ///< the type of the parameter, or the type it is rounded to
   static constexpr unsigned kParameters = 4;
-  unsigned parameter =
-      0; ///< the first of its parameters: relative, of the row, absolute, and as multiples of η
+  unsigned parameter = 0; ///< the first of its parameters: relative, of the row, absolute, and as multiples of η
   const OperandFormat *standard = nullptr; ///< the format without an assignment
 };
 

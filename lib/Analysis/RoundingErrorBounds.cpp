@@ -25,8 +25,7 @@ struct Classes {
 static Classes classify(llvm::ArrayRef<ContractionOperand> operands) {
   Classes classes;
   const OperandFormat *scaled = lookupOperandFormat("fp16p"), *wide = lookupOperandFormat("bf16");
-  const OperandFormat *scaledPair = lookupOperandFormat("fp16x2"),
-                      *widePair = lookupOperandFormat("bf16x2");
+  const OperandFormat *scaledPair = lookupOperandFormat("fp16x2"), *widePair = lookupOperandFormat("bf16x2");
   for (unsigned k = 0; k + 1 < operands.size(); k += 2) {
     const ContractionOperand *pair[] = {&operands[k], &operands[k + 1]};
     bool isScore = !pair[0]->isComputed && !pair[1]->isComputed;
@@ -57,8 +56,7 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
     llvm::json::Object object;
     for (const ErrorFact &fact : bound.facts)
       if (fact.value)
-        facts.push_back(llvm::json::Object{{"value", text.toJSON(*fact.value, atoms, listed)},
-                                           {"limit", fact.limit}});
+        facts.push_back(llvm::json::Object{{"value", text.toJSON(*fact.value, atoms, listed)}, {"limit", fact.limit}});
       else
         object["assumes"] = fact.text;
     object["relative"] = text.toJSON(bound.relative, atoms, listed);
@@ -77,8 +75,7 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
     llvm::json::Array indices;
     for (StringRef name : output.getNames().getAsValueRange<StringAttr>())
       indices.push_back(name);
-    llvm::json::Object result{{"result", impl->resultList[number].name},
-                              {"indices", std::move(indices)}};
+    llvm::json::Object result{{"result", impl->resultList[number].name}, {"indices", std::move(indices)}};
     result["written"] = write(number, {});
     if (classes.areApart) {
       result["halves"] = write(number, classes.halves);
@@ -100,9 +97,8 @@ void moa::setBounds(dnf::KernelOp kernel, Operation *on) {
   for (unsigned k = 0; k < kernel.getResultNames().size(); ++k)
     if (WithinAttr within = getWithin(kernel, k))
       isAsked |= !within.getTolerance().isSampled && !within.getTolerance().isRelative;
-  kernel.walk([&](Operation *op) {
-    isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); });
-  });
+  kernel.walk(
+      [&](Operation *op) { isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); }); });
   if (!isAsked || isDouble)
     return;
   std::string text = llvm::formatv("{0}", RoundingErrorAnalysis::create(kernel).boundsToJSON());

@@ -21,11 +21,9 @@ static constexpr size_t kMostOfSum = 256;
 //===----------------------------------------------------------------------===//
 
 bool ErrorExpr::FactorsLess::operator()(const Factors &a, const Factors &b) const {
-  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
-                                      [](const auto &x, const auto &y) {
-                                        return std::make_pair(x.first->number, x.second) <
-                                               std::make_pair(y.first->number, y.second);
-                                      });
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) {
+    return std::make_pair(x.first->number, x.second) < std::make_pair(y.first->number, y.second);
+  });
 }
 
 ErrorExpr::ErrorExpr(double value) {
@@ -33,9 +31,7 @@ ErrorExpr::ErrorExpr(double value) {
     terms[{}] = value;
 }
 
-ErrorExpr::ErrorExpr(const Atom *atom, int power) {
-  terms[power == 0 ? Factors() : Factors{{atom, power}}] = 1;
-}
+ErrorExpr::ErrorExpr(const Atom *atom, int power) { terms[power == 0 ? Factors() : Factors{{atom, power}}] = 1; }
 
 void ErrorExpr::add(const Factors &factors, double coefficient) {
   if (coefficient != 0)
@@ -110,8 +106,7 @@ std::optional<double> ErrorExpr::getConstant() const {
 }
 
 bool ErrorExpr::isUnknown() const {
-  return llvm::any_of(collectAtoms(),
-                      [](const Atom *atom) { return atom->kind == Atom::Kind::Unknown; });
+  return llvm::any_of(collectAtoms(), [](const Atom *atom) { return atom->kind == Atom::Kind::Unknown; });
 }
 
 bool ErrorExpr::isDominatedBy(const ErrorExpr &other) const {
@@ -129,8 +124,7 @@ ErrorExpr ErrorExpr::filter(llvm::function_ref<bool(const Factors &)> keep) cons
   return result;
 }
 
-static void collect(const ErrorExpr &e, std::set<unsigned> &seen,
-                    std::vector<const Atom *> &atoms) {
+static void collect(const ErrorExpr &e, std::set<unsigned> &seen, std::vector<const Atom *> &atoms) {
   for (const auto &term : e.getTerms())
     for (auto [atom, power] : term.first)
       if (seen.insert(atom->number).second) {
@@ -188,8 +182,7 @@ ErrorExpr ErrorExprPool::statistic(MagnitudeStatistic statistic) {
   bool normed = llvm::is_contained(statistic.axes, MagnitudeStatistic::kNorm);
   using Kind = MagnitudeStatistic::Kind;
   if (!normed)
-    statistic.kind = statistic.kind == Kind::MinAbs || statistic.kind == Kind::MinL2 ? Kind::MinAbs
-                                                                                     : Kind::MaxAbs;
+    statistic.kind = statistic.kind == Kind::MinAbs || statistic.kind == Kind::MinL2 ? Kind::MinAbs : Kind::MaxAbs;
   std::string key = "s" + std::to_string(int(statistic.kind)) + statistic.array;
   for (int axis : statistic.axes)
     key += "," + std::to_string(axis);
@@ -287,9 +280,7 @@ ErrorExpr ErrorExprPool::min(const Expr &a, const Expr &b) {
   return function(Atom::Kind::Min, {a, b});
 }
 
-ErrorExpr ErrorExprPool::group(const Expr &e) {
-  return e.terms.size() <= 1 ? e : function(Atom::Kind::Group, {e});
-}
+ErrorExpr ErrorExprPool::group(const Expr &e) { return e.terms.size() <= 1 ? e : function(Atom::Kind::Group, {e}); }
 
 //===----------------------------------------------------------------------===//
 // Substitution and value
@@ -306,17 +297,14 @@ namespace moa {
 /// One substitution; every atom is replaced only once.
 class ErrorSubstitution {
 public:
-  ErrorSubstitution(ErrorExprPool &pool,
-                    llvm::function_ref<std::optional<ErrorExpr>(const Atom &)> replace)
+  ErrorSubstitution(ErrorExprPool &pool, llvm::function_ref<std::optional<ErrorExpr>(const Atom &)> replace)
       : pool(pool), replace(replace) {}
 
   ErrorExpr apply(const ErrorExpr &e) {
     ErrorExpr result;
     for (const auto &[factors, coefficient] : e.getTerms()) {
       // Keep a term without replacements, so that its groups are not expanded.
-      if (llvm::all_of(factors, [&](auto &factor) {
-            return of(*factor.first) == ErrorExpr(factor.first);
-          })) {
+      if (llvm::all_of(factors, [&](auto &factor) { return of(*factor.first) == ErrorExpr(factor.first); })) {
         result.add(factors, coefficient);
         continue;
       }
@@ -434,12 +422,9 @@ private:
 };
 } // namespace
 
-ErrorExpr ErrorExprPool::compact(const Expr &e) {
-  return e.getTerms().size() > kMostOfSum ? makeFactor(e) : e;
-}
+ErrorExpr ErrorExprPool::compact(const Expr &e) { return e.getTerms().size() > kMostOfSum ? makeFactor(e) : e; }
 
-ErrorExpr ErrorExprPool::substitute(const Expr &e,
-                                    llvm::function_ref<std::optional<Expr>(const Atom &)> replace) {
+ErrorExpr ErrorExprPool::substitute(const Expr &e, llvm::function_ref<std::optional<Expr>(const Atom &)> replace) {
   return ErrorSubstitution(*this, replace).apply(e);
 }
 

@@ -151,13 +151,11 @@ public:
   /// `indexName` returns the name of a free index.
   explicit ErrorExprText(llvm::function_ref<std::string(int)> indexName) : indexName(indexName) {}
   /// Prints the expressions together; appends the lines of the named parts to `definitions`.
-  std::vector<std::string> print(llvm::ArrayRef<ErrorExpr> expressions,
-                                 std::vector<std::string> &definitions);
+  std::vector<std::string> print(llvm::ArrayRef<ErrorExpr> expressions, std::vector<std::string> &definitions);
   std::string name(const MagnitudeStatistic &statistic) const;
   /// Returns {terms: [{coefficient, factors: [{atom, power}]}]}. Every atom is appended to `atoms`
   /// once, operands first.
-  llvm::json::Value toJSON(const ErrorExpr &e, llvm::json::Array &atoms,
-                           std::set<unsigned> &listed) const;
+  llvm::json::Value toJSON(const ErrorExpr &e, llvm::json::Array &atoms, std::set<unsigned> &listed) const;
 
 private:
   std::string sum(const ErrorExpr &e);

@@ -73,9 +73,7 @@ std::string ErrorExprText::name(const MagnitudeStatistic &statistic) const {
   llvm::interleave(
       statistic.axes, os,
       [&](int axis) {
-        os << (axis == MagnitudeStatistic::kExtreme ? "*"
-               : axis == MagnitudeStatistic::kNorm  ? ":"
-                                                    : indexName(axis));
+        os << (axis == MagnitudeStatistic::kExtreme ? "*" : axis == MagnitudeStatistic::kNorm ? ":" : indexName(axis));
       },
       ", ");
   return text + "])";
@@ -148,8 +146,7 @@ std::string ErrorExprText::sum(const ErrorExpr &e) {
   return text;
 }
 
-std::vector<std::string> ErrorExprText::print(llvm::ArrayRef<ErrorExpr> expressions,
-                                              std::vector<std::string> &lines) {
+std::vector<std::string> ErrorExprText::print(llvm::ArrayRef<ErrorExpr> expressions, std::vector<std::string> &lines) {
   definitions = &lines;
   auto count = [&](const ErrorExpr &e) {
     for (const auto &term : e.getTerms())

@@ -67,9 +67,8 @@ llvm::Expected<FormatAssignment> moa::parseFormats(llvm::StringRef text) {
     auto [operand, name] = entry.trim().split(':');
     const OperandFormat *format = lookupOperandFormat(name.trim());
     if (!format)
-      return llvm::createStringError(
-          "'" + entry.str() + "' names no format; write operand:format with one of " +
-          llvm::join(llvm::map_range(formats, [](const auto &f) { return f.name; }), ", "));
+      return llvm::createStringError("'" + entry.str() + "' names no format; write operand:format with one of " +
+                                     llvm::join(llvm::map_range(formats, [](const auto &f) { return f.name; }), ", "));
     if (!assignment.emplace(operand.trim().str(), format).second)
       return llvm::createStringError("'" + operand.str() + "' has two formats");
   }

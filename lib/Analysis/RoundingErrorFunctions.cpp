@@ -11,8 +11,7 @@ using namespace moa;
 
 /// Lemma E6. The lowering may scale the argument by log₂ e. Shared errors may come from a running
 /// maximum, as in the online softmax; each rescale then adds an error (Lemma E8).
-ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &repairs,
-                                   const std::string &what) {
+ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &repairs, const std::string &what) {
   ErrorExpr factor(base == 2 ? 0.69314718055994531 : 1);
   bool isCascade = !x.exponential && !x.shared.empty();
   ErrorValue result;
@@ -27,8 +26,8 @@ ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &r
   result.relative = factor * absorb(distance(own), result.facts) + exponentialRounding +
                     ErrorExpr(3) * arithmetic * factor * x.magnitude;
   if (isCascade)
-    result.relative += repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) +
-                       ErrorExpr(4) * arithmetic * factor * x.magnitude;
+    result.relative +=
+        repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) + ErrorExpr(4) * arithmetic * factor * x.magnitude;
   result.magnitude = x.nonpositive ? ErrorExpr(1) : pool.exp(factor * x.magnitude);
   result.nonnegative = true;
   addAbsolute(result, pool.tiny());
@@ -42,11 +41,9 @@ ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string 
   ErrorValue result;
   merge(result, x);
   result.absolute = ErrorExpr(factor) * absorb(x.relative, result.facts);
-  result.magnitude =
-      ErrorExpr(factor) *
-      pool.max(x.magnitude, x.least.isZero()
-                                ? pool.unknown("nothing keeps " + what + " away from 0")
-                                : pool.recip(x.least));
+  result.magnitude = ErrorExpr(factor) *
+                     pool.max(x.magnitude, x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
+                                                            : pool.recip(x.least));
   result.distance = result.absolute;
   return rounded(std::move(result), functionRounding);
 }
@@ -74,8 +71,8 @@ ErrorValue ErrorRules::reciprocalRoot(ErrorValue x, const std::string &what) {
   ErrorValue result;
   merge(result, x);
   result.relative = ErrorExpr(0.5) * x.relative;
-  result.magnitude = x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
-                                      : pool.recip(pool.sqrt(x.least));
+  result.magnitude =
+      x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(pool.sqrt(x.least));
   result.nonnegative = true;
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);
 }
@@ -102,8 +99,7 @@ ErrorValue ErrorRules::power(ErrorValue x, double exponent, const std::string &w
 }
 
 /// Lemma E7.
-ErrorValue ErrorRules::bounded(ErrorValue x, double slope, double bound, bool odd,
-                               const ErrorExpr &rounding) {
+ErrorValue ErrorRules::bounded(ErrorValue x, double slope, double bound, bool odd, const ErrorExpr &rounding) {
   if (!odd || !x.tight) {
     bool nonnegative = x.nonnegative;
     x = toAbsolute(std::move(x));
@@ -128,8 +124,8 @@ ErrorValue ErrorRules::bounded(ErrorValue x, double slope, double bound, bool od
 ErrorValue ErrorRules::extreme(ErrorValue x, ErrorValue y) {
   // With an exact 0, a factor r is kept: max(r·x, 0) = r·max(x, 0).
   auto isZero = [](const ErrorValue &value) { return value.constant == 0.0; };
-  bool keeps = x.tight && y.tight && (x.nonnegative || isZero(x) || isZero(y)) &&
-               (y.nonnegative || isZero(x) || isZero(y));
+  bool keeps =
+      x.tight && y.tight && (x.nonnegative || isZero(x) || isZero(y)) && (y.nonnegative || isZero(x) || isZero(y));
   x = keeps ? collapse(std::move(x)) : toAbsolute(std::move(x));
   y = keeps ? collapse(std::move(y)) : toAbsolute(std::move(y));
   ErrorValue result;
@@ -191,8 +187,7 @@ ErrorValue ErrorRules::select(ErrorValue x, ErrorValue y) {
   return result;
 }
 
-ErrorValue ErrorRules::reduceProduct(ErrorValue x, const ErrorExpr &extent,
-                                     const std::string &what) {
+ErrorValue ErrorRules::reduceProduct(ErrorValue x, const ErrorExpr &extent, const std::string &what) {
   if (!x.absolute.isZero())
     x = toRelative(std::move(x), what);
   x = collapse(std::move(x));
@@ -209,10 +204,8 @@ ErrorValue ErrorRules::reduceProduct(ErrorValue x, const ErrorExpr &extent,
 
 /// A rounding of the specification: x and x̂ may round to different neighbours.
 ErrorValue ErrorRules::round(ErrorValue x, const OperandFormat &format) {
-  if (auto constant = x.magnitude.getConstant();
-      format.limit < overflow && !(constant && *constant <= format.limit))
-    x.facts.insert(
-        fact({"a magnitude stays below the overflow threshold", x.magnitude, format.limit}));
+  if (auto constant = x.magnitude.getConstant(); format.limit < overflow && !(constant && *constant <= format.limit))
+    x.facts.insert(fact({"a magnitude stays below the overflow threshold", x.magnitude, format.limit}));
   if (x.isExact()) {
     x.magnitude = ErrorExpr(1 + format.relative) * x.magnitude + ErrorExpr(format.absolute);
     x.least = ErrorExpr();

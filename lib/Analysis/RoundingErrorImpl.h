@@ -24,8 +24,7 @@ struct RoundingErrorAnalysis::Impl {
   std::vector<double> values(const FormatAssignment &formats) const;
   ErrorExpr insert(const ErrorExpr &e, const std::vector<double> &values);
   std::string indexName(int number) const;
-  const OperandFormat *formatOf(const ContractionOperand &operand,
-                                const FormatAssignment &formats) const;
+  const OperandFormat *formatOf(const ContractionOperand &operand, const FormatAssignment &formats) const;
   void addFacts(ErrorBound &bound, const Result &result, const FormatAssignment &formats,
                 const std::vector<double> &values);
 

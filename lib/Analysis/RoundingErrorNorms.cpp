@@ -33,8 +33,7 @@ ErrorExpr ErrorWalk::sumRounding(StringRef extent) {
 
 /// Replaces the indices of statistics; an index without a replacement becomes the extreme over its
 /// axis.
-ErrorExpr ErrorWalk::substituteIndices(const ErrorExpr &e,
-                                       llvm::function_ref<std::optional<Value>(Value)> to) {
+ErrorExpr ErrorWalk::substituteIndices(const ErrorExpr &e, llvm::function_ref<std::optional<Value>(Value)> to) {
   return pool.substitute(e, [&](const ErrorExpr::Atom &atom) -> std::optional<ErrorExpr> {
     if (atom.kind != ErrorExpr::Atom::Kind::Statistic)
       return std::nullopt;
@@ -73,9 +72,7 @@ ErrorExpr ErrorWalk::atIndices(const ErrorExpr &own, const Term &term) {
   return substituteIndices(own, [&](Value index) { return asIndex({index, term.environment}); });
 }
 
-ErrorExpr ErrorWalk::magnitude(const Term &term) {
-  return atIndices(of(term.value).magnitude, term);
-}
+ErrorExpr ErrorWalk::magnitude(const Term &term) { return atIndices(of(term.value).magnitude, term); }
 ErrorExpr ErrorWalk::least(const Term &term) { return atIndices(of(term.value).least, term); }
 
 bool ErrorWalk::dependsOn(const Term &term, Value index) {
@@ -87,8 +84,7 @@ bool ErrorWalk::dependsOn(const Term &term, Value index) {
   });
 }
 
-std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &term, Value index,
-                                                  Norm kind) {
+std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &term, Value index, Norm kind) {
   MagnitudeStatistic statistic;
   auto array = cast<BlockArgument>(psi.getArray());
   statistic.array = cast<StringAttr>(context.kernel.getArgNames()[array.getArgNumber()]).str();
@@ -126,13 +122,11 @@ std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Term x) {
     // A part of the axis may have a smaller norm.
     auto shape = cast<ArrayType>(psi.getArray().getType()).getShape();
     for (auto [subscript, extent] : llvm::zip(psi.getIndices(), shape))
-      if (asIndex({subscript, x.environment}) == index &&
-          cast<StringAttr>(extent).getValue() != op.getExtent())
+      if (asIndex({subscript, x.environment}) == index && cast<StringAttr>(extent).getValue() != op.getExtent())
         return std::nullopt;
     return normOfElement(psi, x, index, Norm::MinL2);
   }
-  if (isa<arith::DivFOp>(value) && !dependsOn(operand(1), index) &&
-      !magnitude(operand(1)).isUnknown())
+  if (isa<arith::DivFOp>(value) && !dependsOn(operand(1), index) && !magnitude(operand(1)).isUnknown())
     if (auto other = leastNorm(op, operand(0)))
       return *other * pool.recip(magnitude(operand(1)));
   if (isa<arith::MulFOp>(value))
@@ -145,8 +139,7 @@ std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Term x) {
 
 std::optional<ErrorExpr> ErrorWalk::leastOfMagnitudes(dnf::ReduceOp op, Value term) {
   Term resolved = resolve({term, nullptr});
-  return isa_and_nonnull<math::AbsFOp>(resolved.value.getDefiningOp()) ? leastNorm(op, resolved)
-                                                                       : std::nullopt;
+  return isa_and_nonnull<math::AbsFOp>(resolved.value.getDefiningOp()) ? leastNorm(op, resolved) : std::nullopt;
 }
 
 std::optional<ErrorExpr> ErrorWalk::leastOfSum(dnf::ReduceOp op, Value term) {
@@ -174,9 +167,7 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, Erro
         found && found->norm != Norm::MaxAbs && !dependsOn(found->reduction, index)) {
       require(rests, {op, found->reduction, found->place});
       if (found->norm == Norm::MaxL2 && kind == Norm::MaxL1) // Cauchy and Schwarz
-        return pool.sqrt(
-                   extentOf(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) *
-               found->scale;
+        return pool.sqrt(extentOf(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) * found->scale;
       return found->scale; // ‖x‖₂ ≤ ‖x‖₁
     }
   if (isa<arith::MulFOp>(op)) {
@@ -210,17 +201,15 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, Erro
 std::optional<Term> ErrorWalk::findSquared(const Term &square) {
   Operation *op = square.value.getDefiningOp();
   auto operand = [&](unsigned k) { return Term{op->getOperand(k), square.environment}; };
-  bool isSquare =
-      isa_and_nonnull<math::PowFOp>(op)
-          ? of(op->getOperand(1)).constant == 2.0
-          : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // not |x|·x
+  bool isSquare = isa_and_nonnull<math::PowFOp>(op)
+                      ? of(op->getOperand(1)).constant == 2.0
+                      : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // not |x|·x
   return isSquare ? std::optional(resolveMagnitude(operand(0))) : std::nullopt;
 }
 
 /// Returns the norm that a reduction computes, or whose square it computes.
-std::optional<ErrorWalk::Normalised>
-ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
-                      const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
+                                                           const std::set<Value, ValueLess> &candidates) {
   auto reduce = whole.value.getDefiningOp<dnf::ReduceOp>();
   bool isSum = reduce.getMonoid() == Monoid::add;
   if (!isSum && reduce.getMonoid() != Monoid::max)
@@ -229,26 +218,21 @@ ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
   Term own = resolveMagnitude(x);
   for (Value index : candidates) {
     Term place{index, nullptr};
-    Term body =
-        resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
+    Term body = resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
     Operation *op = body.value.getDefiningOp();
     bool isSize = isa_and_nonnull<math::AbsFOp>(op) || of(yielded).nonnegative;
     std::optional<Term> element = isSquared ? findSquared(body)
                                   : isSize  ? std::optional(resolveMagnitude(body))
                                             : std::nullopt;
     if (element && areEqual(own, *element))
-      return Normalised{!isSum      ? Norm::MaxAbs
-                        : isSquared ? Norm::MaxL2
-                                    : Norm::MaxL1,
-                        ErrorExpr(1), whole, place};
+      return Normalised{!isSum ? Norm::MaxAbs : isSquared ? Norm::MaxL2 : Norm::MaxL1, ErrorExpr(1), whole, place};
   }
   return std::nullopt;
 }
 
 /// Lemma E12: finds a norm of x such that y, or its root, is at least the norm divided by `scale`.
-std::optional<ErrorWalk::Normalised>
-ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
-                    const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
+                                                         const std::set<Value, ValueLess> &candidates) {
   y = resolve(std::move(y));
   Operation *op = y.value.getDefiningOp();
   if (!op)
@@ -286,9 +270,8 @@ ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
 }
 
 /// Bounds x/y, or x over the root of y. Factors of x multiply the bound of the remaining ones.
-std::optional<ErrorWalk::Normalised>
-ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
-                    const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
+                                                         const std::set<Value, ValueLess> &candidates) {
   if (auto found = findNorm(x, y, /*isSquared=*/isRoot, candidates)) {
     if (isRoot)
       found->scale = pool.sqrt(found->scale);
@@ -309,8 +292,8 @@ ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
 }
 
 /// Bounds a quotient x/y, x·(c/y) or x·y^(−1/2) by the norm in y.
-std::optional<ErrorWalk::Normalised>
-ErrorWalk::findQuotient(const Term &term, const std::set<Value, ValueLess> &candidates) {
+std::optional<ErrorWalk::Normalised> ErrorWalk::findQuotient(const Term &term,
+                                                             const std::set<Value, ValueLess> &candidates) {
   Operation *op = term.value.getDefiningOp();
   if (context.banned.count(op))
     return std::nullopt;
@@ -325,8 +308,7 @@ ErrorWalk::findQuotient(const Term &term, const std::set<Value, ValueLess> &cand
                                 /*isRoot=*/true, candidates))
         return found;
     } else if (isa_and_nonnull<arith::DivFOp>(inverse)) {
-      Term numerator{inverse->getOperand(0), factor.environment},
-          divisor{inverse->getOperand(1), factor.environment};
+      Term numerator{inverse->getOperand(0), factor.environment}, divisor{inverse->getOperand(1), factor.environment};
       auto found = findOver(operand(1 - k), divisor, /*isRoot=*/false, candidates);
       if (found && !magnitude(numerator).isUnknown()) {
         found->scale = found->scale * magnitude(numerator);

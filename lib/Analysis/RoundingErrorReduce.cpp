@@ -57,9 +57,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   bool isFloat = isa<FloatType>(op.getResult().getType());
   Operation *body = term.getDefiningOp();
   if (op.getMonoid() == Monoid::user) {
-    result = rules.unknown(
-        context.reasonAt(op.getResult(), "nothing is known of the errors of the monoid " +
-                                             op.getFunction().value_or("").str()));
+    result = rules.unknown(context.reasonAt(op.getResult(), "nothing is known of the errors of the monoid " +
+                                                                op.getFunction().value_or("").str()));
   } else if (!isFloat) {
     result = of(term);
     if (!result.isExact())
@@ -89,8 +88,7 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());
     if (!condition.isExact())
-      result =
-          rules.unknown(context.reasonAt(op.getResult(), "its range depends on rounded values"));
+      result = rules.unknown(context.reasonAt(op.getResult(), "its range depends on rounded values"));
     ErrorRules::merge(result, condition);
   }
   result = leave(std::move(result), index, op.getExtent(), yield.getPresent());
@@ -120,10 +118,9 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   rules.addAbsolute(result, extent * pool.tiny());
   result.magnitude = l1 ? *l1 : extent * x.magnitude;
   if (x.distance)
-    result.distance =
-        extent * *x.distance +
-        pool.expm1(sumRounding(op.getExtent())) * (result.magnitude + extent * *x.distance) +
-        extent * pool.tiny();
+    result.distance = extent * *x.distance +
+                      pool.expm1(sumRounding(op.getExtent())) * (result.magnitude + extent * *x.distance) +
+                      extent * pool.tiny();
   result.tight = x.tight && x.nonnegative;
   result.least = leastOfSum(op, term).value_or(ErrorExpr());
   result.constant.reset();
@@ -145,8 +142,8 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
   }
   if (!isa_and_nonnull<arith::DivFOp>(op))
     return ErrorExpr();
-  return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least,
-                        context.describe(op->getOperand(1)), facts);
+  return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least, context.describe(op->getOperand(1)),
+                        facts);
 }
 
 /// Returns the largest magnitude of an operand when invariant factors and divisors are applied
@@ -167,15 +164,12 @@ ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
 
 /// Multiplies an absolute error of an operand by the factors that are applied after the sum. For a
 /// divisor without a lower bound, underflow is assumed to be negligible.
-ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value index,
-                                 std::set<unsigned> &facts) {
+ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value index, std::set<unsigned> &facts) {
   Operation *op = value.getDefiningOp();
   bool isQuotient = isa_and_nonnull<arith::DivFOp>(op);
   if (!isQuotient && !isa_and_nonnull<arith::MulFOp>(op))
     return amount;
-  auto behind = [&](const ErrorExpr &of, unsigned k) {
-    return timesBehind(of, op->getOperand(k), index, facts);
-  };
+  auto behind = [&](const ErrorExpr &of, unsigned k) { return timesBehind(of, op->getOperand(k), index, facts); };
   auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
   ErrorExpr inner = behind(amount, 0);
   if (isQuotient)
@@ -191,9 +185,7 @@ ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value ind
 /// Lemma E11: rounds an operand of a contraction to its format.
 ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, Value index, ErrorValue x) {
   const ContractionOperand &operand = context.operands[number];
-  auto parameter = [&](unsigned k) {
-    return context.pool.parameter(operand.parameter + k, operand.name);
-  };
+  auto parameter = [&](unsigned k) { return context.pool.parameter(operand.parameter + k, operand.name); };
   // An invariant factor may be applied after the sum; then the remaining factors are rounded.
   ErrorExpr largest = operand.isComputed ? largestInFront(value, index) : x.magnitude;
   auto behind = [&](const ErrorExpr &amount) {
@@ -221,9 +213,8 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   ErrorExpr extent = extentOf(op.getExtent());
   for (unsigned k : {0u, 1u}) {
     ErrorValue x = of(values[k]);
-    bool isOfRow = llvm::any_of(x.shared, [&](const auto &entry) {
-      return llvm::is_contained(entry.second.indices, index);
-    });
+    bool isOfRow =
+        llvm::any_of(x.shared, [&](const auto &entry) { return llvm::is_contained(entry.second.indices, index); });
     if (isShallow && !x.tight)
       x = rules.toAbsolute(std::move(x));
     else if (!x.exponential || isOfRow)
@@ -242,15 +233,13 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic +
                     names.accumulate * (extent + ErrorExpr(32));
   result.absolute = x.absolute * sumY + sumX * y.absolute + extent * x.absolute * y.absolute;
-  rules.addAbsolute(result,
-                    extent * timesBehind(timesBehind(pool.tiny(), values[0], index, rests.facts),
-                                         values[1], index, rests.facts));
+  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), values[0], index, rests.facts), values[1],
+                                                 index, rests.facts));
   result.distance.reset();
   result.constant.reset();
   // For stochastic weights, the 1-norm is known directly and does not follow from the 2-norm.
   auto isStochasticAt = [&](unsigned k) {
-    auto sum = l1[k] ? l1[k]->getConstant() : std::nullopt,
-         root = l2[k] ? l2[k]->getConstant() : std::nullopt;
+    auto sum = l1[k] ? l1[k]->getConstant() : std::nullopt, root = l2[k] ? l2[k]->getConstant() : std::nullopt;
     return sum && (!root || *sum <= *root);
   };
   bool isStochastic[] = {isStochasticAt(0), isStochasticAt(1)};
@@ -288,17 +277,15 @@ ErrorValue ErrorWalk::output(dnf::OutputOp op, bool isShallow) {
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());
     if (!condition.isExact())
-      x = rules.unknown(context.reasonAt(yield.getPresent(),
-                                         "which elements are present depends on rounded values"));
+      x = rules.unknown(context.reasonAt(yield.getPresent(), "which elements are present depends on rounded values"));
     ErrorRules::merge(x, condition);
   }
   for (const RangeRequirement &requirement : x.requirements) {
     auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
     auto index = dyn_cast<BlockArgument>(requirement.index.value);
-    bool holds =
-        index && index.getOwner() == &op.getBody().front() &&
-        cast<StringAttr>(op.getDomain()[index.getArgNumber()]).getValue() == reduce.getExtent() &&
-        isInRange(requirement, yield.getPresent());
+    bool holds = index && index.getOwner() == &op.getBody().front() &&
+                 cast<StringAttr>(op.getDomain()[index.getArgNumber()]).getValue() == reduce.getExtent() &&
+                 isInRange(requirement, yield.getPresent());
     if (!holds)
       repeat |= context.banned.insert(requirement.relation).second;
   }

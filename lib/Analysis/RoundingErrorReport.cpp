@@ -12,8 +12,7 @@ static std::string formatUnit(double value) {
 }
 
 /// Prints the bound of one result, its conditions and its assumptions.
-static void printBound(llvm::raw_ostream &os, const ErrorBound &bound, ErrorExprText &text,
-                       const std::string &name) {
+static void printBound(llvm::raw_ostream &os, const ErrorBound &bound, ErrorExprText &text, const std::string &name) {
   std::vector<ErrorExpr> parts{bound.relative, bound.absolute};
   if (bound.hasDeep) {
     parts.push_back(bound.deepRelative);
@@ -33,8 +32,7 @@ static void printBound(llvm::raw_ostream &os, const ErrorBound &bound, ErrorExpr
   }
   for (const ErrorFact &fact : bound.facts) {
     if (fact.value)
-      os << "    if " << fact.text << ": " << lines[next++] << " <= " << formatUnit(fact.limit)
-         << "\n";
+      os << "    if " << fact.text << ": " << lines[next++] << " <= " << formatUnit(fact.limit) << "\n";
     else
       os << "    assuming that " << fact.text << "\n";
   }
@@ -75,18 +73,16 @@ llvm::json::Value RoundingErrorAnalysis::toJSON(const FormatAssignment &formats)
   auto write = [&](const ErrorExpr &e) { return text.toJSON(e, atoms, listed); };
   for (const ContractionOperand &operand : operands()) {
     const OperandFormat *format = impl->formatOf(operand, formats);
-    operandList.push_back(llvm::json::Object{{"name", operand.name},
-                                             {"format", format ? format->name.str() : ""},
-                                             {"computed", operand.isComputed}});
+    operandList.push_back(llvm::json::Object{
+        {"name", operand.name}, {"format", format ? format->name.str() : ""}, {"computed", operand.isComputed}});
   }
   for (unsigned k = 0; k < impl->resultList.size(); ++k) {
     ErrorBound bound = this->bound(k, formats);
     llvm::json::Array contributions, facts;
     for (const ErrorBound::Contribution &contribution : bound.contributions)
-      contributions.push_back(
-          llvm::json::Object{{"source", contribution.source},
-                             {"relative_without", write(contribution.relativeWithout)},
-                             {"absolute_without", write(contribution.absoluteWithout)}});
+      contributions.push_back(llvm::json::Object{{"source", contribution.source},
+                                                 {"relative_without", write(contribution.relativeWithout)},
+                                                 {"absolute_without", write(contribution.absoluteWithout)}});
     for (const ErrorFact &fact : bound.facts) {
       llvm::json::Object entry{{"text", fact.text}};
       if (fact.value) {

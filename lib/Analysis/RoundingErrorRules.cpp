@@ -21,8 +21,7 @@ static constexpr double kAbsorbed = 0x1p-40;
 void ErrorRules::merge(ErrorValue &into, const ErrorValue &from) {
   into.indices.insert(from.indices.begin(), from.indices.end());
   into.facts.insert(from.facts.begin(), from.facts.end());
-  into.requirements.insert(into.requirements.end(), from.requirements.begin(),
-                           from.requirements.end());
+  into.requirements.insert(into.requirements.end(), from.requirements.begin(), from.requirements.end());
 }
 
 unsigned ErrorRules::fact(ErrorFact fact) {
@@ -132,8 +131,7 @@ ErrorValue ErrorRules::rounded(ErrorValue x, const ErrorExpr &rounding) {
   // A sum of shared errors is rounded with the rest.
   ErrorExpr ofShared = x.exponential ? ErrorExpr() : pool.expm1(rounding) * width(x);
   if (x.distance)
-    x.distance = pool.exp(rounding) * *x.distance + pool.expm1(rounding) * x.magnitude + ofShared +
-                 pool.tiny();
+    x.distance = pool.exp(rounding) * *x.distance + pool.expm1(rounding) * x.magnitude + ofShared + pool.tiny();
   x.relative += rounding;
   addAbsolute(x, ofShared);
   addAbsolute(x, pool.tiny());
@@ -171,14 +169,12 @@ void ErrorRules::limitMagnitude(ErrorValue &x) {
 //===----------------------------------------------------------------------===//
 
 static bool hasTiny(const ErrorExpr::Factors &factors) {
-  return llvm::any_of(factors,
-                      [](const auto &factor) { return factor.first->kind == Atom::Kind::Tiny; });
+  return llvm::any_of(factors, [](const auto &factor) { return factor.first->kind == Atom::Kind::Tiny; });
 }
 
 /// Splits e ≤ rest + small, where `small` is the part from underflow. The underflow part of an
 /// extreme is at most the sum of those of its operands.
-static void splitUnderflow(ErrorExprPool &pool, const ErrorExpr &e, ErrorExpr &rest,
-                           ErrorExpr &small) {
+static void splitUnderflow(ErrorExprPool &pool, const ErrorExpr &e, ErrorExpr &rest, ErrorExpr &small) {
   for (const auto &[factors, coefficient] : e.getTerms()) {
     ErrorExpr product(coefficient), extra;
     for (auto [atom, power] : factors) {
@@ -188,8 +184,7 @@ static void splitUnderflow(ErrorExprPool &pool, const ErrorExpr &e, ErrorExpr &r
         ErrorExpr parts[2];
         for (unsigned k : {0u, 1u})
           splitUnderflow(pool, atom->operands[k], parts[k], added);
-        factor = atom->kind == Atom::Kind::Max ? pool.max(parts[0], parts[1])
-                                               : pool.min(parts[0], parts[1]);
+        factor = atom->kind == Atom::Kind::Max ? pool.max(parts[0], parts[1]) : pool.min(parts[0], parts[1]);
       }
       extra = extra * (factor + added) + product * added;
       product = product * factor;
@@ -238,8 +233,7 @@ ErrorValue ErrorRules::toRelative(ErrorValue x, const std::string &what) {
     x = collapse(std::move(x));
   if (x.absolute.isZero())
     return x;
-  ErrorExpr ratio =
-      quotient(x.absolute * pool.exp(ErrorExpr(2) * x.relative), x.least, what, x.facts);
+  ErrorExpr ratio = quotient(x.absolute * pool.exp(ErrorExpr(2) * x.relative), x.least, what, x.facts);
   x.absolute = ErrorExpr();
   if (ratio.isZero())
     return x;
@@ -299,8 +293,7 @@ ErrorValue ErrorRules::negate(ErrorValue x) {
 }
 
 /// Lemma E4.
-ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare,
-                                const std::optional<ErrorExpr> &bound) {
+ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare, const std::optional<ErrorExpr> &bound) {
   if (y.constant && !x.constant)
     std::swap(x, y);
   ErrorValue product;
@@ -324,8 +317,7 @@ ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare,
   product.magnitude = bound ? *bound : x.magnitude * y.magnitude;
   product.least = x.least * y.least;
   product.tight = x.tight && y.tight;
-  product.nonnegative =
-      isSquare || (x.nonnegative && y.nonnegative) || (x.nonpositive && y.nonpositive);
+  product.nonnegative = isSquare || (x.nonnegative && y.nonnegative) || (x.nonpositive && y.nonpositive);
   product.nonpositive = (x.nonnegative && y.nonpositive) || (x.nonpositive && y.nonnegative);
   merge(product, x);
   merge(product, y);
@@ -360,8 +352,7 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   result.nonpositive = x.nonpositive && y.nonnegative;
   // The reciprocal must be finite.
   ErrorValue inverse;
-  inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
-                                       : pool.recip(y.least);
+  inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(y.least);
   limitMagnitude(inverse);
   result.facts.insert(inverse.facts.begin(), inverse.facts.end());
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);

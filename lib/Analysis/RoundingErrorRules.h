@@ -53,8 +53,7 @@ struct ErrorFact {
   double limit = 0;
   std::optional<unsigned> operand = std::nullopt; ///< the number of a contraction operand
   bool operator==(const ErrorFact &other) const {
-    return text == other.text && value == other.value && limit == other.limit &&
-           operand == other.operand;
+    return text == other.text && value == other.value && limit == other.limit && operand == other.operand;
   }
 };
 
@@ -73,8 +72,7 @@ public:
   ErrorValue divide(ErrorValue x, ErrorValue y, const std::string &what,
                     const std::optional<ErrorExpr> &bound = std::nullopt);
   ErrorValue absolute(ErrorValue x);
-  ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &repairs,
-                         const std::string &what);
+  ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &repairs, const std::string &what);
   ErrorValue logarithm(ErrorValue x, double factor, const std::string &what);
   ErrorValue squareRoot(ErrorValue x, const std::string &what);
   ErrorValue reciprocalRoot(ErrorValue x, const std::string &what);
@@ -99,8 +97,7 @@ public:
   ErrorValue collapse(ErrorValue x);
   void addAbsolute(ErrorValue &x, const ErrorExpr &amount);
   /// Returns x / least, where x is an absolute error.
-  ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
-                     std::set<unsigned> &rests);
+  ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what, std::set<unsigned> &rests);
   /// Returns a bound on |x̂ − x| over all indices.
   ErrorExpr distance(const ErrorValue &x);
   /// Makes the error of x a shared error ε with the coefficient 1.

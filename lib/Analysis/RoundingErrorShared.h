@@ -8,8 +8,8 @@
 namespace moa {
 
 /// Adds factor times the shared errors of `from`; errors with the coefficient 0 are removed.
-inline void combineShared(std::map<std::string, SharedError> &into,
-                          const std::map<std::string, SharedError> &from, double factor) {
+inline void combineShared(std::map<std::string, SharedError> &into, const std::map<std::string, SharedError> &from,
+                          double factor) {
   for (const auto &[key, shared] : from) {
     auto [it, isNew] = into.emplace(key, shared);
     it->second.coefficient = (isNew ? 0 : it->second.coefficient) + factor * shared.coefficient;

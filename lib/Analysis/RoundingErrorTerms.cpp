@@ -43,14 +43,13 @@ dnf::LetOp moa::getLet(dnf::ApplyOp apply) {
 
 std::shared_ptr<const TermEnvironment> moa::enterLet(dnf::ApplyOp apply, const Term &term) {
   auto environment = std::make_shared<TermEnvironment>();
-  for (auto [index, operand] :
-       llvm::zip(getLet(apply).getBody().getArguments(), apply.getIndices()))
+  for (auto [index, operand] : llvm::zip(getLet(apply).getBody().getArguments(), apply.getIndices()))
     environment->indices[index] = {operand, term.environment};
   return environment;
 }
 
-std::shared_ptr<const TermEnvironment>
-moa::bindIndex(std::shared_ptr<const TermEnvironment> environment, Value index, Term term) {
+std::shared_ptr<const TermEnvironment> moa::bindIndex(std::shared_ptr<const TermEnvironment> environment, Value index,
+                                                      Term term) {
   auto inner = std::make_shared<TermEnvironment>();
   inner->indices[index] = std::move(term);
   inner->outer = std::move(environment);
@@ -66,9 +65,7 @@ static const Term *lookup(const TermEnvironment *environment, Value index) {
   return nullptr;
 }
 
-static Value getYielded(Region &body) {
-  return cast<dnf::YieldOp>(body.front().getTerminator()).getValue();
-}
+static Value getYielded(Region &body) { return cast<dnf::YieldOp>(body.front().getTerminator()).getValue(); }
 
 Term moa::resolve(Term term) {
   while (true) {
@@ -126,8 +123,7 @@ private:
   }
   bool equalReductions(dnf::ReduceOp x, dnf::ReduceOp y, const Term &a, const Term &b) {
     if (x.getMonoid() != y.getMonoid() || x.getExtent() != y.getExtent() ||
-        x.getFunctionAttr() != y.getFunctionAttr() ||
-        x.getOperandTypeAttr() != y.getOperandTypeAttr())
+        x.getFunctionAttr() != y.getFunctionAttr() || x.getOperandTypeAttr() != y.getOperandTypeAttr())
       return false;
     Value index = x.getBody().getArgument(0);
     auto inner = bindIndex(b.environment, y.getBody().getArgument(0), {index, nullptr});
@@ -136,8 +132,7 @@ private:
     if (bool(left.getPresent()) != bool(right.getPresent()))
       return false;
     return equal({left.getValue(), a.environment}, {right.getValue(), inner}) &&
-           (!left.getPresent() ||
-            equal({left.getPresent(), a.environment}, {right.getPresent(), inner}));
+           (!left.getPresent() || equal({left.getPresent(), a.environment}, {right.getPresent(), inner}));
   }
   unsigned steps = 0;
 };
@@ -145,9 +140,8 @@ private:
 
 bool moa::areEqual(const Term &a, const Term &b) { return Comparison().equal(a, b); }
 
-static std::shared_ptr<const TermEnvironment>
-rebase(const std::shared_ptr<const TermEnvironment> &inner,
-       const std::shared_ptr<const TermEnvironment> &outer) {
+static std::shared_ptr<const TermEnvironment> rebase(const std::shared_ptr<const TermEnvironment> &inner,
+                                                     const std::shared_ptr<const TermEnvironment> &outer) {
   if (!inner)
     return outer;
   auto copy = std::make_shared<TermEnvironment>();
@@ -186,14 +180,12 @@ bool moa::implies(const Term &a, const Term &b) {
 bool moa::isInRange(const RangeRequirement &requirement, Value condition) {
   auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
   auto yield = cast<dnf::YieldOp>(reduce.getBody().front().getTerminator());
-  auto environment = bindIndex(requirement.reduction.environment, reduce.getBody().getArgument(0),
-                               requirement.index);
+  auto environment = bindIndex(requirement.reduction.environment, reduce.getBody().getArgument(0), requirement.index);
   return implies({condition, nullptr}, {yield.getPresent(), environment});
 }
 
 Term moa::resolveMagnitude(Term term) {
-  for (term = resolve(std::move(term));
-       isa_and_nonnull<arith::NegFOp, math::AbsFOp>(term.value.getDefiningOp());
+  for (term = resolve(std::move(term)); isa_and_nonnull<arith::NegFOp, math::AbsFOp>(term.value.getDefiningOp());
        term = resolve(std::move(term)))
     term.value = term.value.getDefiningOp()->getOperand(0);
   return term;

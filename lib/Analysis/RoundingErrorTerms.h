@@ -33,8 +33,8 @@ dnf::LetOp getLet(dnf::ApplyOp apply);
 /// Returns the environment of the let's body, given that of the apply.
 std::shared_ptr<const TermEnvironment> enterLet(dnf::ApplyOp apply, const Term &term);
 /// Returns `environment` extended by one index.
-std::shared_ptr<const TermEnvironment> bindIndex(std::shared_ptr<const TermEnvironment> environment,
-                                                 mlir::Value index, Term term);
+std::shared_ptr<const TermEnvironment> bindIndex(std::shared_ptr<const TermEnvironment> environment, mlir::Value index,
+                                                 Term term);
 /// Returns the term after substituting indices and lets, without widening conversions.
 Term resolve(Term term);
 /// Returns true if both terms are structurally equal. Gives up, with false, after a number of

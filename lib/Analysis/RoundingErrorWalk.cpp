@@ -25,13 +25,11 @@ ErrorValue ErrorWalk::shallow(Value value) {
   Operation *op = value.getDefiningOp();
   ErrorValue result;
   if (auto apply = dyn_cast_or_null<dnf::ApplyOp>(op))
-    result = this->apply(
-        apply,
-        shallow(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
+    result =
+        this->apply(apply, shallow(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
   else if (auto reduce = dyn_cast_or_null<dnf::ReduceOp>(op))
     result = this->reduce(reduce, true);
-  else if (isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-                           arith::NegFOp>(op))
+  else if (isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op))
     result = computeArithmetic(op, true);
   else
     result = of(value);
@@ -46,9 +44,8 @@ ErrorValue ErrorWalk::index(BlockArgument argument) {
     extent = reduce.getExtent();
   else
     extent =
-        cast<StringAttr>((isa<dnf::LetOp>(owner)
-                              ? cast<dnf::LetOp>(owner).getDomain()
-                              : cast<dnf::OutputOp>(owner).getDomain())[argument.getArgNumber()])
+        cast<StringAttr>((isa<dnf::LetOp>(owner) ? cast<dnf::LetOp>(owner).getDomain()
+                                                 : cast<dnf::OutputOp>(owner).getDomain())[argument.getArgNumber()])
             .getValue();
   ErrorValue value = rules.exact(extentOf(extent));
   value.nonnegative = true;
@@ -64,12 +61,11 @@ ErrorValue ErrorWalk::element(dnf::PsiOp op) {
   for (Value subscript : op.getIndices()) {
     ErrorValue place = of(subscript);
     if (!place.isExact())
-      return rules.unknown(context.reasonAt(
-          op.getResult(), "an index of " + statistic.array + " is computed from rounded values"));
+      return rules.unknown(
+          context.reasonAt(op.getResult(), "an index of " + statistic.array + " is computed from rounded values"));
     ErrorRules::merge(value, place);
     bool isPlain = isa<BlockArgument>(subscript);
-    statistic.axes.push_back(isPlain ? context.indexNumber(subscript)
-                                     : MagnitudeStatistic::kExtreme);
+    statistic.axes.push_back(isPlain ? context.indexNumber(subscript) : MagnitudeStatistic::kExtreme);
   }
   value.magnitude = pool.statistic(statistic);
   if (isa<FloatType>(op.getResult().getType())) {
@@ -127,8 +123,7 @@ ErrorValue ErrorWalk::apply(dnf::ApplyOp op, ErrorValue value) {
   for (auto [argument, operand] : llvm::zip(arguments, op.getIndices())) {
     const ErrorValue &place = of(operand);
     if (!place.isExact())
-      return rules.unknown(
-          context.reasonAt(op.getResult(), "an index is computed from rounded values"));
+      return rules.unknown(context.reasonAt(op.getResult(), "an index is computed from rounded values"));
     if (used.count(argument)) {
       value.indices.insert(place.indices.begin(), place.indices.end());
       value.facts.insert(place.facts.begin(), place.facts.end());
@@ -144,15 +139,13 @@ ErrorValue ErrorWalk::compute(Value value) {
   if (auto psi = dyn_cast<dnf::PsiOp>(op))
     return element(psi);
   if (auto apply = dyn_cast<dnf::ApplyOp>(op))
-    return this->apply(
-        apply, of(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
+    return this->apply(apply, of(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return this->reduce(reduce, false);
   if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
     ErrorValue number = rules.exact(extentOf(extent.getExpr()));
     number.least = number.magnitude;
-    number.nonnegative =
-        llvm::all_of(extent.getExpr(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    number.nonnegative = llvm::all_of(extent.getExpr(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
     return number;
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -202,8 +195,7 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
     ErrorRules::merge(result, x);
   }
   auto m = [&](unsigned k) { return of(op->getOperand(k)).magnitude; };
-  bool nonnegative =
-      llvm::all_of(op->getOperands(), [&](Value operand) { return of(operand).nonnegative; });
+  bool nonnegative = llvm::all_of(op->getOperands(), [&](Value operand) { return of(operand).nonnegative; });
   if (op->getResult(0).getType().isInteger(1)) {
     result.magnitude = ErrorExpr(1);
     nonnegative = true;
@@ -212,8 +204,8 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
     nonnegative &= isa<arith::AddIOp>(op);
   } else if (isa<arith::MulIOp>(op)) {
     result.magnitude = m(0) * m(1);
-  } else if (isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp,
-                 arith::FPToSIOp, arith::FPToUIOp>(op)) {
+  } else if (isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::FPToSIOp,
+                 arith::FPToUIOp>(op)) {
     result.magnitude = m(0);
     if (!isa<arith::FPToSIOp, arith::FPToUIOp>(op))
       result.least = of(op->getOperand(0)).least;
@@ -227,8 +219,8 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
   } else if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) {
     result.magnitude = pool.max(m(0), m(1));
   } else {
-    result.magnitude = pool.unknown(
-        context.reasonAt(op->getResult(0), "no bound on a whole number that is computed there"));
+    result.magnitude =
+        pool.unknown(context.reasonAt(op->getResult(0), "no bound on a whole number that is computed there"));
     nonnegative = false;
   }
   result.nonnegative = nonnegative;
@@ -239,13 +231,10 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
 // Relations between elements and extremes
 //===----------------------------------------------------------------------===//
 
-void ErrorWalk::require(ErrorValue &x, const RangeRequirement &requirement) {
-  x.requirements.push_back(requirement);
-}
+void ErrorWalk::require(ErrorValue &x, const RangeRequirement &requirement) { x.requirements.push_back(requirement); }
 
 /// Proves x ≤ max x or min x ≤ x, which requires that x is in the range.
-bool ErrorWalk::isBelowExtreme(Value element, Value extreme, Monoid monoid, Operation *op,
-                               ErrorValue &result) {
+bool ErrorWalk::isBelowExtreme(Value element, Value extreme, Monoid monoid, Operation *op, ErrorValue &result) {
   if (context.banned.count(op))
     return false;
   Term whole = resolve({extreme, nullptr});
@@ -278,8 +267,7 @@ bool ErrorWalk::holdsExtreme(dnf::ReduceOp op, Value value) {
     return false;
   auto own = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
   auto other = cast<dnf::YieldOp>(reduce.getBody().front().getTerminator());
-  auto environment =
-      bindIndex(whole.environment, reduce.getBody().getArgument(0), {index, nullptr});
+  auto environment = bindIndex(whole.environment, reduce.getBody().getArgument(0), {index, nullptr});
   return implies({other.getPresent(), environment}, {own.getPresent(), nullptr});
 }
 
@@ -287,14 +275,12 @@ bool ErrorWalk::holdsExtreme(dnf::ReduceOp op, Value value) {
 /// (Lemma E2).
 ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside) {
   Operation *op = value.getDefiningOp();
-  if (x.isExact() || !isa_and_nonnull<dnf::ApplyOp, dnf::ReduceOp>(op) ||
-      x.indices.size() >= beside.indices.size() ||
+  if (x.isExact() || !isa_and_nonnull<dnf::ApplyOp, dnf::ReduceOp>(op) || x.indices.size() >= beside.indices.size() ||
       !llvm::all_of(x.indices, [&](Value index) { return beside.indices.count(index); }))
     return x;
   Operation *origin = op;
   std::vector<Value> indices(x.indices.begin(), x.indices.end());
-  llvm::sort(indices,
-             [&](Value a, Value b) { return context.indexNumber(a) < context.indexNumber(b); });
+  llvm::sort(indices, [&](Value a, Value b) { return context.indexNumber(a) < context.indexNumber(b); });
   if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
     if (!llvm::all_of(apply.getIndices(), [](Value i) { return isa<BlockArgument>(i); }))
       return x;
@@ -356,8 +342,7 @@ ErrorValue ErrorWalk::sum(Operation *op, ErrorValue x, ErrorValue y, bool isDiff
   if (isDifference)
     y = rules.negate(std::move(y));
   ErrorValue result = rules.add(std::move(x), std::move(y));
-  if (isDifference && (isBelowExtreme(a, b, Monoid::max, op, result) ||
-                       isBelowExtreme(b, a, Monoid::min, op, result)))
+  if (isDifference && (isBelowExtreme(a, b, Monoid::max, op, result) || isBelowExtreme(b, a, Monoid::min, op, result)))
     result.nonpositive = true;
   return result;
 }
@@ -381,20 +366,16 @@ ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
         value->least = least;
       }
   }
-  ErrorValue result =
-      isa<arith::DivFOp>(op)
-          ? rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)), bound)
-          : rules.multiply(std::move(x), std::move(y), op->getOperand(0) == op->getOperand(1),
-                           bound);
+  ErrorValue result = isa<arith::DivFOp>(op)
+                          ? rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)), bound)
+                          : rules.multiply(std::move(x), std::move(y), op->getOperand(0) == op->getOperand(1), bound);
   if (found)
     require(result, {op, found->reduction, found->place});
   return result;
 }
 
 ErrorValue ErrorWalk::computeArithmetic(Operation *op, bool isShallow) {
-  auto operand = [&](unsigned k) {
-    return isShallow ? shallow(op->getOperand(k)) : of(op->getOperand(k));
-  };
+  auto operand = [&](unsigned k) { return isShallow ? shallow(op->getOperand(k)) : of(op->getOperand(k)); };
   // Evaluate in order, so that the numbering of atoms is deterministic.
   ErrorValue x = operand(0);
   if (isa<arith::NegFOp>(op))
@@ -408,9 +389,7 @@ ErrorValue ErrorWalk::computeArithmetic(Operation *op, bool isShallow) {
 ErrorValue ErrorWalk::extreme(Operation *op, bool isMax) {
   ErrorValue x = of(op->getOperand(0)), y = of(op->getOperand(1));
   ErrorValue result = rules.extreme(x, y);
-  auto sign = [&](const ErrorValue &value) {
-    return isMax ? value.nonnegative : value.nonpositive;
-  };
+  auto sign = [&](const ErrorValue &value) { return isMax ? value.nonnegative : value.nonpositive; };
   bool either = sign(x) || sign(y), both = sign(x) && sign(y);
   (isMax ? result.nonnegative : result.nonpositive) = either;
   (isMax ? result.nonpositive : result.nonnegative) =
@@ -425,8 +404,7 @@ ErrorValue ErrorWalk::extreme(Operation *op, bool isMax) {
 ErrorValue ErrorWalk::select(Operation *op) {
   ErrorValue condition = of(op->getOperand(0));
   if (!condition.isExact())
-    return rules.unknown(
-        context.reasonAt(op->getResult(0), "a selection depends on rounded values"));
+    return rules.unknown(context.reasonAt(op->getResult(0), "a selection depends on rounded values"));
   ErrorValue x = of(op->getOperand(1)), y = of(op->getOperand(2));
   ErrorValue result = rules.select(std::move(x), std::move(y));
   ErrorRules::merge(result, condition);
@@ -457,9 +435,8 @@ ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorExpr &rounding) {
   ErrorExpr steps;
   for (Value index : indices)
     steps += ErrorExpr(1 / context.model.indicesPerStep) * of(index).magnitude;
-  return indices.empty() || !isOfElements
-             ? ErrorExpr()
-             : (ErrorExpr(2) + steps) * (rounding + ErrorExpr(2) * rules.arithmetic);
+  return indices.empty() || !isOfElements ? ErrorExpr()
+                                          : (ErrorExpr(2) + steps) * (rounding + ErrorExpr(2) * rules.arithmetic);
 }
 
 ErrorValue ErrorWalk::power(Operation *op) {
@@ -471,12 +448,10 @@ ErrorValue ErrorWalk::power(Operation *op) {
     ErrorRules::merge(result, y);
     bool isWhole = isa_and_nonnull<arith::SIToFPOp>(op->getOperand(1).getDefiningOp());
     ErrorExpr rounding = isWhole ? rules.powerRounding : rules.functionRounding;
-    return rules.rounded(std::move(result),
-                         rounding + stepRounding(op->getOperand(1), rules.functionRounding));
+    return rules.rounded(std::move(result), rounding + stepRounding(op->getOperand(1), rules.functionRounding));
   }
   if (!y.constant || !std::isfinite(*y.constant))
-    return rules.unknown(
-        context.reasonAt(op->getResult(0), "a power whose exponent is no constant"));
+    return rules.unknown(context.reasonAt(op->getResult(0), "a power whose exponent is no constant"));
   return rules.power(std::move(x), *y.constant, context.describe(op->getOperand(0)));
 }
 
@@ -487,8 +462,7 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   if (name == "math.exp" || name == "math.exp2") {
     ErrorExpr count = x.exponential ? ErrorExpr() : repairs(x);
     ErrorExpr steps = stepRounding(op->getOperand(0), rules.exponentialRounding);
-    ErrorValue result =
-        rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
+    ErrorValue result = rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
     return steps.isZero() ? result : rules.rounded(std::move(result), steps);
   }
   if (name == "math.log")
@@ -521,6 +495,6 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
     return rules.step(std::move(x));
   if (name == "math.powf")
     return power(op);
-  return rules.unknown(context.reasonAt(op->getResult(0), "there is no rule for " +
-                                                              op->getName().stripDialect().str()));
+  return rules.unknown(
+      context.reasonAt(op->getResult(0), "there is no rule for " + op->getName().stripDialect().str()));
 }

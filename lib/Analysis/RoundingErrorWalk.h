@@ -48,8 +48,7 @@ struct ErrorContext {
 /// One walk: computes the abstract values of all scalars that the outputs need.
 class ErrorWalk {
 public:
-  explicit ErrorWalk(ErrorContext &context)
-      : context(context), pool(context.pool), rules(context.rules) {}
+  explicit ErrorWalk(ErrorContext &context) : context(context), pool(context.pool), rules(context.rules) {}
 
   /// Returns the value of an output's element; `isShallow` uses the measure of the outermost
   /// contraction.
@@ -79,24 +78,21 @@ private:
   ErrorValue plainSum(dnf::ReduceOp op, mlir::Value term, bool isShallow);
   ErrorExpr flushedFactors(mlir::Value value, std::set<unsigned> &facts);
   ErrorExpr largestInFront(mlir::Value value, mlir::Value index);
-  ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index,
-                        std::set<unsigned> &facts);
+  ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index, std::set<unsigned> &facts);
   ErrorValue roundOperand(unsigned number, mlir::Value value, mlir::Value index, ErrorValue x);
   /// Leaves the scope of an index: resolves requirements, shared errors and statistics that depend
   /// on it.
   ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent, mlir::Value condition);
   void require(ErrorValue &x, const RangeRequirement &requirement);
   ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &beside);
-  bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid, mlir::Operation *op,
-                      ErrorValue &result);
+  bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid, mlir::Operation *op, ErrorValue &result);
   bool holdsExtreme(dnf::ReduceOp op, mlir::Value term);
   ErrorExpr repairs(const ErrorValue &x);
 
   // RoundingErrorNorms.cpp
   using Norm = MagnitudeStatistic::Kind;
   std::optional<ErrorExpr> norm(Term term, mlir::Value index, Norm kind, ErrorValue &rests);
-  std::optional<ErrorExpr> normOfElement(dnf::PsiOp psi, const Term &term, mlir::Value index,
-                                         Norm kind);
+  std::optional<ErrorExpr> normOfElement(dnf::PsiOp psi, const Term &term, mlir::Value index, Norm kind);
   /// A relation |x| ≤ scale·y and ‖x‖ ≤ scale·y in the norm, over the indices of a reduction.
   struct Normalised {
     Norm norm; ///< MaxAbs, MaxL2 or MaxL1
@@ -107,8 +103,7 @@ private:
                                      const std::set<mlir::Value, ValueLess> &candidates);
   std::optional<Normalised> findNormIn(const Term &x, const Term &reduction, bool isSquared,
                                        const std::set<mlir::Value, ValueLess> &candidates);
-  std::optional<Normalised> findQuotient(const Term &term,
-                                         const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findQuotient(const Term &term, const std::set<mlir::Value, ValueLess> &candidates);
   std::optional<Normalised> findOver(Term x, const Term &y, bool isRoot,
                                      const std::set<mlir::Value, ValueLess> &candidates);
   /// Return lower bounds for a reduction over terms x: the least 2-norm over its whole range, and
@@ -125,10 +120,8 @@ private:
   bool dependsOn(const Term &term, mlir::Value index);
   /// Substitutes the indices in the statistics of all facts; without a new index, takes the
   /// extreme.
-  void substituteFacts(ErrorValue &x,
-                       llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
-  ErrorExpr substituteIndices(const ErrorExpr &e,
-                              llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
+  void substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
+  ErrorExpr substituteIndices(const ErrorExpr &e, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr sumRounding(llvm::StringRef extent);
   ErrorExpr extentOf(llvm::StringRef text);
 

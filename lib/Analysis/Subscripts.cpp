@@ -16,8 +16,8 @@ static SymExpr atomExpr(const SymExpr::Atom &atom) {
   llvm_unreachable("unknown atom");
 }
 
-std::optional<std::map<std::string, SymExpr>>
-moa::splitBySymbols(const SymExpr &expr, const std::set<std::string> &names) {
+std::optional<std::map<std::string, SymExpr>> moa::splitBySymbols(const SymExpr &expr,
+                                                                  const std::set<std::string> &names) {
   std::map<std::string, SymExpr> parts;
   for (const auto &[monomial, coefficient] : expr.getTerms()) {
     SymExpr rest(coefficient);
@@ -56,14 +56,12 @@ std::optional<SmallVector<Subscript>> moa::getSubscripts(onf::LoadOp load) {
         add(result[axis], part->second);
     return parts.has_value();
   };
-  bool isLinear = split(load.getConstant(), [](Subscript &subscript, const SymExpr &constant) {
-    subscript.constant = constant;
-  });
+  bool isLinear =
+      split(load.getConstant(), [](Subscript &subscript, const SymExpr &constant) { subscript.constant = constant; });
   for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients()))
-    isLinear &= split(cast<StringAttr>(text).getValue(),
-                      [&, term = term](Subscript &subscript, const SymExpr &factor) {
-                        subscript.terms.emplace_back(term, factor);
-                      });
+    isLinear &= split(cast<StringAttr>(text).getValue(), [&, term = term](Subscript &subscript, const SymExpr &factor) {
+      subscript.terms.emplace_back(term, factor);
+    });
   if (!isLinear)
     return std::nullopt;
   return result;

@@ -18,8 +18,7 @@ namespace moa {
 
 /// Returns the coefficient of each symbol of `names` in an expression that is linear in them.
 /// Returns nothing if a term contains none of them.
-std::optional<std::map<std::string, SymExpr>> splitBySymbols(const SymExpr &expr,
-                                                             const std::set<std::string> &names);
+std::optional<std::map<std::string, SymExpr>> splitBySymbols(const SymExpr &expr, const std::set<std::string> &names);
 
 /// The index along one axis: constant + Σ factor · value.
 struct Subscript {

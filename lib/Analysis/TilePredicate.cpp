@@ -197,12 +197,10 @@ std::optional<std::pair<Value, Value>> TilePredicate::remainderOf(Value value) {
   auto product = difference ? difference.getRhs().getDefiningOp<arith::MulIOp>() : nullptr;
   if (!product || !isWide(value))
     return std::nullopt;
-  for (auto [m, q] : {std::pair(product.getLhs(), product.getRhs()),
-                      std::pair(product.getRhs(), product.getLhs())}) {
+  for (auto [m, q] : {std::pair(product.getLhs(), product.getRhs()), std::pair(product.getRhs(), product.getLhs())}) {
     auto quotient = q.getDefiningOp<arith::FloorDivSIOp>();
-    bool isSame =
-        quotient && quotient.getLhs() == difference.getLhs() &&
-        (quotient.getRhs() == m || (literalOf(m) && literalOf(m) == literalOf(quotient.getRhs())));
+    bool isSame = quotient && quotient.getLhs() == difference.getLhs() &&
+                  (quotient.getRhs() == m || (literalOf(m) && literalOf(m) == literalOf(quotient.getRhs())));
     if (isSame && sidesOf(m) == 0)
       return std::pair(difference.getLhs(), m);
   }
@@ -224,8 +222,7 @@ bool TilePredicate::flatten(Value value, int64_t factor, Sum &sum) {
              flatten(op->getOperand(1), isa<arith::AddIOp>(op) ? factor : -factor, sum);
     if (isa<arith::MulIOp>(op))
       for (unsigned k : {0, 1})
-        if (auto number = literalOf(op->getOperand(k));
-            number && std::abs(*number * factor) <= kMaxFactors)
+        if (auto number = literalOf(op->getOperand(k)); number && std::abs(*number * factor) <= kMaxFactors)
           return flatten(op->getOperand(1 - k), factor * *number, sum);
   }
   int64_t &total = sum.terms[value];
@@ -308,8 +305,7 @@ NumberRef TilePredicate::number(Value value) {
 
 NumberRef TilePredicate::structure(Value value) {
   Operation *op = value.getDefiningOp();
-  auto make = [](Number::Kind kind, ArrayRef<NumberRef> operands,
-                 TruthRef condition = nullptr) -> NumberRef {
+  auto make = [](Number::Kind kind, ArrayRef<NumberRef> operands, TruthRef condition = nullptr) -> NumberRef {
     if (llvm::is_contained(operands, nullptr))
       return nullptr;
     Number node{kind};
@@ -364,8 +360,8 @@ NumberRef TilePredicate::structure(Value value) {
 TruthRef TilePredicate::nonNegative(Sum sum, unsigned splits) {
   for (auto [value, factor] : sum.terms) {
     Operation *op = value.getDefiningOp();
-    bool opens = isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(op) && isWide(value) &&
-                 splits > 0 && sidesOf(value) == (Rows | Indices);
+    bool opens = isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(op) && isWide(value) && splits > 0 &&
+                 sidesOf(value) == (Rows | Indices);
     if (!opens)
       continue;
     TruthRef parts[2];
@@ -393,8 +389,7 @@ TruthRef TilePredicate::comparison(Operation *op) {
     TruthRef p = truth(x), q = truth(y);
     if (!p || !q)
       return nullptr;
-    TruthRef same = combine(Truth::Or, combine(Truth::And, p, q),
-                            combine(Truth::And, negation(p), negation(q)));
+    TruthRef same = combine(Truth::Or, combine(Truth::And, p, q), combine(Truth::And, negation(p), negation(q)));
     return kind == CmpIPredicate::eq ? same : negation(same);
   }
   Sum sum;
@@ -444,13 +439,11 @@ TruthRef TilePredicate::structureOfTruth(Value value) {
   if (!op)
     return nullptr;
   if (isa<arith::AndIOp, arith::OrIOp>(op))
-    return combine(isa<arith::AndIOp>(op) ? Truth::And : Truth::Or, truth(op->getOperand(0)),
-                   truth(op->getOperand(1)));
+    return combine(isa<arith::AndIOp>(op) ? Truth::And : Truth::Or, truth(op->getOperand(0)), truth(op->getOperand(1)));
   auto either = [&](TruthRef p, Value x, Value y) { // p ? x : y
     if (!p)
       return TruthRef();
-    return combine(Truth::Or, combine(Truth::And, p, truth(x)),
-                   combine(Truth::And, negation(p), truth(y)));
+    return combine(Truth::Or, combine(Truth::And, p, truth(x)), combine(Truth::And, negation(p), truth(y)));
   };
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return either(truth(select.getCondition()), select.getTrueValue(), select.getFalseValue());
@@ -460,8 +453,7 @@ TruthRef TilePredicate::structureOfTruth(Value value) {
       return nullptr;
     if (q->kind == Truth::Literal)
       return q->literal ? negation(p) : p;
-    return combine(Truth::Or, combine(Truth::And, p, negation(q)),
-                   combine(Truth::And, negation(p), q));
+    return combine(Truth::Or, combine(Truth::And, p, negation(q)), combine(Truth::And, negation(p), q));
   }
   return isa<arith::CmpIOp>(op) ? comparison(op) : nullptr;
 }
@@ -529,9 +521,7 @@ private:
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
     return b.createOrFold<arith::CmpIOp>(tile.loc, predicate, x, y);
   }
-  Value select(Value c, Value x, Value y) {
-    return b.createOrFold<arith::SelectOp>(tile.loc, c, x, y);
-  }
+  Value select(Value c, Value x, Value y) { return b.createOrFold<arith::SelectOp>(tile.loc, c, x, y); }
   Value toIndex(Value value) {
     if (value.getType().isIndex())
       return value;
@@ -539,9 +529,7 @@ private:
       return select(value, index(1), index(0));
     return arith::IndexCastOp::create(b, tile.loc, b.getIndexType(), value);
   }
-  Value times(Value x, int64_t factor) {
-    return factor == 1 ? x : make<arith::MulIOp>(x, index(factor));
-  }
+  Value times(Value x, int64_t factor) { return factor == 1 ? x : make<arith::MulIOp>(x, index(factor)); }
 
   const TilePredicate::Tile &tile;
   OpBuilder &b;
@@ -550,9 +538,7 @@ private:
 } // namespace
 
 TileRange TilePredicate::limit(OpBuilder &b, Location loc, TileRange range) {
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
+  auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
   Value most = index(kLimit), least = index(-kLimit);
   Value isLow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, range.low, least);
   Value isHigh = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, range.high, most);
@@ -563,8 +549,7 @@ TileRange TilePredicate::limit(OpBuilder &b, Location loc, TileRange range) {
 }
 
 TileRange Writer::quotient(TileRange x, Value divisor) {
-  Value low = make<arith::FloorDivSIOp>(x.low, divisor),
-        high = make<arith::FloorDivSIOp>(x.high, divisor);
+  Value low = make<arith::FloorDivSIOp>(x.low, divisor), high = make<arith::FloorDivSIOp>(x.high, divisor);
   if (auto constant = literalOf(divisor); constant && *constant > 0)
     return {low, high};
   return {make<arith::MinSIOp>(low, high), make<arith::MaxSIOp>(low, high)};
@@ -573,8 +558,7 @@ TileRange Writer::quotient(TileRange x, Value divisor) {
 /// Emits the range of x mod m: exact if both ends have the same quotient, else all remainders.
 TileRange Writer::remainder(const NumberRef &node) {
   TileRange x = number(node->operands[0]), m = number(node->operands[1]);
-  Value low = make<arith::FloorDivSIOp>(x.low, m.low),
-        high = make<arith::FloorDivSIOp>(x.high, m.low);
+  Value low = make<arith::FloorDivSIOp>(x.low, m.low), high = make<arith::FloorDivSIOp>(x.high, m.low);
   Value isSame = compare(arith::CmpIPredicate::eq, low, high);
   Value one = index(1), zero = index(0), whole = make<arith::MulIOp>(m.low, low);
   Value least = make<arith::MinSIOp>(zero, make<arith::AddIOp>(m.low, one));
@@ -592,8 +576,8 @@ TileRange Writer::product(const NumberRef &node) {
   Value most = index(int64_t(1) << 30), least = index(-(int64_t(1) << 30));
   Value fits;
   for (Value value : {x.low, x.high, y.low})
-    for (Value inside : {compare(arith::CmpIPredicate::sle, value, most),
-                         compare(arith::CmpIPredicate::sge, value, least)})
+    for (Value inside :
+         {compare(arith::CmpIPredicate::sle, value, most), compare(arith::CmpIPredicate::sge, value, least)})
       fits = fits ? make<arith::AndIOp>(fits, inside) : inside;
   Value low = make<arith::MulIOp>(x.low, y.low), high = make<arith::MulIOp>(x.high, y.low);
   TileRange range = {select(fits, make<arith::MinSIOp>(low, high), index(-kInfinity)),
@@ -661,9 +645,7 @@ TileRange Writer::number(const NumberRef &node) {
   case Number::Choice: {
     TileTruth c = truth(node->condition);
     TileRange x = number(node->operands[0]), y = number(node->operands[1]);
-    auto choose = [&](Value yes, Value no, Value both) {
-      return select(c.always, yes, select(c.never, no, both));
-    };
+    auto choose = [&](Value yes, Value no, Value both) { return select(c.always, yes, select(c.never, no, both)); };
     return {choose(x.low, y.low, make<arith::MinSIOp>(x.low, y.low)),
             choose(x.high, y.high, make<arith::MaxSIOp>(x.high, y.high))};
   }
@@ -689,21 +671,18 @@ TileTruth Writer::truth(const TruthRef &node) {
   }
   case Truth::Term: {
     TileRange range = number(node->number);
-    return {compare(CmpIPredicate::eq, range.high, index(0)),
-            compare(CmpIPredicate::ne, range.low, index(0))};
+    return {compare(CmpIPredicate::eq, range.high, index(0)), compare(CmpIPredicate::ne, range.low, index(0))};
   }
   case Truth::NonNegative: {
     TileRange range = number(node->number);
-    return {compare(CmpIPredicate::slt, range.high, index(0)),
-            compare(CmpIPredicate::sge, range.low, index(0))};
+    return {compare(CmpIPredicate::slt, range.high, index(0)), compare(CmpIPredicate::sge, range.low, index(0))};
   }
   case Truth::Zero: {
     TileRange range = number(node->number);
     Value zero = index(0);
-    return {make<arith::OrIOp>(compare(CmpIPredicate::sgt, range.low, zero),
-                               compare(CmpIPredicate::slt, range.high, zero)),
-            make<arith::AndIOp>(compare(CmpIPredicate::eq, range.low, zero),
-                                compare(CmpIPredicate::eq, range.high, zero))};
+    return {
+        make<arith::OrIOp>(compare(CmpIPredicate::sgt, range.low, zero), compare(CmpIPredicate::slt, range.high, zero)),
+        make<arith::AndIOp>(compare(CmpIPredicate::eq, range.low, zero), compare(CmpIPredicate::eq, range.high, zero))};
   }
   case Truth::And:
   case Truth::Or: {

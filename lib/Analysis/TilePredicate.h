@@ -34,9 +34,7 @@ namespace moa {
 struct TileTerm {
   llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> values;
   bool ofRow = false;
-  bool operator==(const TileTerm &other) const {
-    return ofRow == other.ofRow && values == other.values;
-  }
+  bool operator==(const TileTerm &other) const { return ofRow == other.ofRow && values == other.values; }
 };
 
 /// Inclusive bounds of an integer over a tile, of type index.

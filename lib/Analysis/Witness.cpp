@@ -183,9 +183,8 @@ Condition moa::detail::conditionAt(Value array, ArrayRef<SymExpr> index, bool ne
     return operand(0, !negated);
   case ScalarFn::and_:
   case ScalarFn::or_:
-    return (fn == ScalarFn::and_) != negated
-               ? Condition::both(operand(0, negated), operand(1, negated))
-               : Condition::either(operand(0, negated), operand(1, negated));
+    return (fn == ScalarFn::and_) != negated ? Condition::both(operand(0, negated), operand(1, negated))
+                                             : Condition::either(operand(0, negated), operand(1, negated));
   default:
     break;
   }
@@ -233,15 +232,14 @@ bool Witness::divides(const SymExpr &b, const SymExpr &a) const {
 /// checks that no coefficient is negative. Quotients and remainders of expressions that are not
 /// negative are not negative either.
 bool Witness::isNotNegative(const SymExpr &expr) const {
-  SymExpr shifted = expr.substitute(
-      [](StringRef name) -> std::optional<SymExpr> { return SymExpr::symbol(name) + SymExpr(1); });
+  SymExpr shifted =
+      expr.substitute([](StringRef name) -> std::optional<SymExpr> { return SymExpr::symbol(name) + SymExpr(1); });
   return llvm::all_of(shifted.getTerms(), [&](const auto &term) {
     if (term.second < 0)
       return false;
     return llvm::all_of(term.first, [&](const auto &factor) {
       const SymExpr::Atom &atom = *factor.first;
-      return atom.kind == SymExpr::Atom::Kind::Symbol ||
-             (isNotNegative(atom.lhs) && isNotNegative(atom.rhs));
+      return atom.kind == SymExpr::Atom::Kind::Symbol || (isNotNegative(atom.lhs) && isNotNegative(atom.rhs));
     });
   });
 }
@@ -315,8 +313,7 @@ static void collect(const Condition &condition, std::set<std::string> &names) {
     collect(part, names);
 }
 
-bool Witness::exists(const std::vector<Condition> &conditions, const Variables &all,
-                     const Variables &some) const {
+bool Witness::exists(const std::vector<Condition> &conditions, const Variables &all, const Variables &some) const {
   std::set<std::string> names;
   for (const Condition &condition : conditions)
     collect(condition, names);

@@ -46,8 +46,7 @@ public:
   /// Proves expr ≥ 0 for all values of the variables.
   bool isNotNegative(const SymExpr &expr, const Variables &all) const;
   /// Proves that for all values of `all` there are values of `some` at which every condition holds.
-  bool exists(const std::vector<Condition> &conditions, const Variables &all,
-              const Variables &some) const;
+  bool exists(const std::vector<Condition> &conditions, const Variables &all, const Variables &some) const;
   /// Returns true if a % b == 0 is known.
   bool divides(const SymExpr &b, const SymExpr &a) const;
 

@@ -93,8 +93,7 @@ static const char *const kPrecision = "precision", *const kLowRank = "low-rank";
 
 bool Compilation::Impl::checkOptions() {
   if (options.optimization > 3) {
-    log.addError("expects an optimization level from 0 to 3, but got " +
-                 llvm::Twine(options.optimization));
+    log.addError("expects an optimization level from 0 to 3, but got " + llvm::Twine(options.optimization));
     return false;
   }
   if (!options.processor.empty() && !getMachine(/*host=*/false))
@@ -105,8 +104,7 @@ bool Compilation::Impl::checkOptions() {
   known.push_back(kIntervals);
   known.push_back(kPrecision);
   known.push_back(kLowRank);
-  known.insert(known.end(), std::begin(precision::kPrecisionLaws),
-               std::end(precision::kPrecisionLaws));
+  known.insert(known.end(), std::begin(precision::kPrecisionLaws), std::end(precision::kPrecisionLaws));
   known.insert(known.end(), std::begin(precision::kLowRankLaws), std::end(precision::kLowRankLaws));
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
@@ -132,11 +130,11 @@ bool Compilation::Impl::checkRunsHere() {
   llvm::TargetMachine *target = getMachine(/*host=*/false), *host = getMachine(/*host=*/true);
   if (!target || !host)
     return false;
-  bool hasAll = (!cpu::hasByteDots(*target) || cpu::hasByteDots(*host)) &&
-                cpu::getBf16Dots(*target) <= cpu::getBf16Dots(*host);
+  bool hasAll =
+      (!cpu::hasByteDots(*target) || cpu::hasByteDots(*host)) && cpu::getBf16Dots(*target) <= cpu::getBf16Dots(*host);
   if (!hasAll)
-    log.addQueryError("kernels for the processor '" + options.processor +
-                      "' do not run on this one, '" + host->getTargetCPU() +
+    log.addQueryError("kernels for the processor '" + options.processor + "' do not run on this one, '" +
+                      host->getTargetCPU() +
                       "', which lacks products of bytes or of bf16 that they may use; "
                       "leave the option 'processor' empty to run kernels here");
   return hasAll;
@@ -147,14 +145,12 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   // The plans of a table are the same on all targets. If only speed is asked for on a CPU, scores
   // and sums are bf16 if the CPU has bf16 dot products. Otherwise only scores are narrowed, to 8
   // bits.
-  bool isForGpu =
-      accuracy.variantsOfGpu || !options.architecture.empty() || !accuracy.plans.empty();
+  bool isForGpu = accuracy.variantsOfGpu || !options.architecture.empty() || !accuracy.plans.empty();
   bool hasBf16 = !isForGpu && accuracy.mixedPrecision && getBf16Dots() != Bf16Dots::none;
-  result.precision = {accuracy.decisions,          planTable,
-                      accuracy.checksPlans,        /*sums=*/isForGpu || !accuracy.mixedPrecision,
-                      /*halves=*/isForGpu,         hasBf16,
-                      accuracy.mixedPrecisionFrom, accuracy.pilotFrom,
-                      accuracy.warnsIfUnused};
+  result.precision = {
+      accuracy.decisions,    planTable, accuracy.checksPlans,        /*sums=*/isForGpu || !accuracy.mixedPrecision,
+      /*halves=*/isForGpu,   hasBf16,   accuracy.mixedPrecisionFrom, accuracy.pilotFrom,
+      accuracy.warnsIfUnused};
   result.lowRankFrom = accuracy.lowRankFrom;
   // Fewer bits are not faster on every CPU, as rounding and the sample take time. With low rank, a
   // table without other requests holds only classes of keys.
@@ -175,12 +171,10 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
     else if (name == kSplit) {
       result.ranges = false;
       result.disabledRules.push_back(name);
-    } else if (llvm::is_contained(precision::kPrecisionLaws, name) ||
-               llvm::is_contained(precision::kLowRankLaws, name))
+    } else if (llvm::is_contained(precision::kPrecisionLaws, name) || llvm::is_contained(precision::kLowRankLaws, name))
       result.precision.disabledLaws.push_back(name);
     else
-      (llvm::is_contained(kFoldRules, name) ? result.disabledRules : result.disabledLaws)
-          .push_back(name);
+      (llvm::is_contained(kFoldRules, name) ? result.disabledRules : result.disabledLaws).push_back(name);
   return result;
 }
 
@@ -192,8 +186,8 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
   fileName = name;
   sourceText = text;
   log.addSource(name, text);
-  if (!checkOptions() || !readPlans() || !timed("frontend", [&] { return parse(text, name); }) ||
-      !findEntryLevel() || !readSignatures()) {
+  if (!checkOptions() || !readPlans() || !timed("frontend", [&] { return parse(text, name); }) || !findEntryLevel() ||
+      !readSignatures()) {
     modules.clear();
     if (!log.hasErrors())
       log.addError(name + ": the input could not be read");
@@ -267,21 +261,20 @@ bool Compilation::Impl::findEntryLevel() {
     else if (isa<dnf::KernelOp>(op))
       found.insert(Level::DNF);
     else if (auto kernel = dyn_cast<onf::KernelOp>(op))
-      found.insert(llvm::any_of(kernel.getBody().getOps<onf::ForOp>(),
-                                [](onf::ForOp loop) { return bool(loop.getLift()); })
-                       ? Level::Lifted
-                       : Level::ONF);
+      found.insert(
+          llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), [](onf::ForOp loop) { return bool(loop.getLift()); })
+              ? Level::Lifted
+              : Level::ONF);
     else if (isa<device::ProgramOp>(op))
       found.insert(Level::Device);
     else
-      return emitError(op.getLoc())
-                 << "expects kernels of moa, dnf or onf, or device programs, but got '"
-                 << op.getName() << "'",
+      return emitError(op.getLoc()) << "expects kernels of moa, dnf or onf, or device programs, but got '"
+                                    << op.getName() << "'",
              false;
   }
   if (found.size() != 1) {
-    log.addError(fileName + (found.empty() ? ": there is no kernel in this file"
-                                           : ": the kernels are at different levels"));
+    log.addError(fileName +
+                 (found.empty() ? ": there is no kernel in this file" : ": the kernels are at different levels"));
     return false;
   }
   entry = *found.begin();
@@ -387,8 +380,8 @@ bool Compilation::Impl::readSignatures() {
 // Levels up to lifted onf
 //===----------------------------------------------------------------------===//
 
-bool Compilation::Impl::runPasses(ModuleOp module, const char *stage,
-                                  llvm::function_ref<void(OpPassManager &)> build, bool verifies) {
+bool Compilation::Impl::runPasses(ModuleOp module, const char *stage, llvm::function_ref<void(OpPassManager &)> build,
+                                  bool verifies) {
   return timed(stage, [&] {
     PassManager pm(&context);
     pm.enableVerifier(verifies);
@@ -409,13 +402,11 @@ ModuleOp Compilation::Impl::getModule(Level level) {
   if (log.hasErrors())
     return {};
   if (level < entry || level > Level::Lifted) {
-    log.addQueryError(llvm::Twine("the input stands below the level ") + getLevelName(level) +
-                      ": it is at the level " + getLevelName(entry));
+    log.addQueryError(llvm::Twine("the input stands below the level ") + getLevelName(level) + ": it is at the level " +
+                      getLevelName(entry));
     return {};
   }
-  ModuleOp above = level == Level::Lifted
-                       ? getChecked()
-                       : getModule(static_cast<Level>(static_cast<int>(level) - 1));
+  ModuleOp above = level == Level::Lifted ? getChecked() : getModule(static_cast<Level>(static_cast<int>(level) - 1));
   if (!above)
     return {};
   OwningOpRef<ModuleOp> module = above.clone(), ordered;
@@ -426,20 +417,15 @@ ModuleOp Compilation::Impl::getModule(Level level) {
     above = *ordered;
   }
   PipelineOptions pipeline = getPipelineOptions();
-  bool done =
-      level == Level::Lifted
-          ? lift(*module)
-          : runPasses(*module, getLevelName(level), [&](OpPassManager &pm) {
-              level == Level::DNF ? buildMoAToDNF(pm, pipeline) : buildDNFToONF(pm, pipeline);
-            });
+  bool done = level == Level::Lifted ? lift(*module) : runPasses(*module, getLevelName(level), [&](OpPassManager &pm) {
+    level == Level::DNF ? buildMoAToDNF(pm, pipeline) : buildDNFToONF(pm, pipeline);
+  });
   if (!done || !validate(level, above, *module) ||
-      (level == Level::ONF && !options.architecture.empty() &&
-       (!separateFolds(*module, true) || !splitFolds(*module))))
+      (level == Level::ONF && !options.architecture.empty() && (!separateFolds(*module, true) || !splitFolds(*module))))
     return {};
   // Remark on the loops as they are emitted: for a GPU more arrays are stored by now.
-  if (level == Level::ONF && !runPasses(*module, "onf", [](OpPassManager &pm) {
-        pm.addPass(createRemarkRecomputationPass());
-      }))
+  if (level == Level::ONF &&
+      !runPasses(*module, "onf", [](OpPassManager &pm) { pm.addPass(createRemarkRecomputationPass()); }))
     return {};
   modules[level] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);
@@ -493,8 +479,7 @@ ModuleOp Compilation::Impl::getAdapted() {
     tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
   else if (pipeline.precision.fewest == 0)
     tellsSlow = tellsFewSeen();
-  if (!runPasses(*module, "adapted",
-                 [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
+  if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
   // The sample has few rows, and merged nests may fold over the same ranges.
   auto finish = [&](OpPassManager &pm) {
@@ -519,8 +504,7 @@ bool Compilation::Impl::isAnythingTold() {
         return true;
     return false;
   };
-  return checksTolerances() &&
-         llvm::any_of(getModule(Level::ONF).getOps<onf::KernelOp>(), isPromised);
+  return checksTolerances() && llvm::any_of(getModule(Level::ONF).getOps<onf::KernelOp>(), isPromised);
 }
 
 ModuleOp Compilation::Impl::getChecked() {
@@ -541,8 +525,8 @@ bool Compilation::Impl::findShown() {
   ModuleOp module = isAbove ? getModule(Level::Lifted) : ModuleOp();
   for (unsigned k = 0; module && k < signatures.size(); ++k)
     if (auto shown = kernelAt(module, k)->getAttrOfType<ArrayAttr>(onf::kShownAttr))
-      signatures[k].hasShown = llvm::any_of(
-          shown, [](Attribute entry) { return !cast<DictionaryAttr>(entry).get("why"); });
+      signatures[k].hasShown =
+          llvm::any_of(shown, [](Attribute entry) { return !cast<DictionaryAttr>(entry).get("why"); });
   for (KernelSignature &signature : signatures)
     signature.hasShown |= !isAbove && !signature.shownLater.empty();
   return module || !isAbove;
@@ -575,26 +559,22 @@ bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
       Operation *from = kernelAt(above, k), *to = kernelAt(module, k);
       LogicalResult result = success();
       if (level == Level::DNF)
-        result = success(
-            succeeded(validator.compareUses(cast<KernelOp>(from), cast<dnf::KernelOp>(to))) &&
-            succeeded(validator.checkBounds(cast<dnf::KernelOp>(to))));
+        result = success(succeeded(validator.compareUses(cast<KernelOp>(from), cast<dnf::KernelOp>(to))) &&
+                         succeeded(validator.checkBounds(cast<dnf::KernelOp>(to))));
       else if (level == Level::ONF)
         // If the input is a normal form, its bounds are not checked yet. Mixed-precision variants
         // read and store more than the normal form, so they are not compared.
-        result = success(
-            to->hasAttr(kSpentAttr) ||
-            ((entry != Level::DNF || succeeded(validator.checkBounds(cast<dnf::KernelOp>(from)))) &&
-             succeeded(
-                 validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to)))));
+        result = success(to->hasAttr(kSpentAttr) ||
+                         ((entry != Level::DNF || succeeded(validator.checkBounds(cast<dnf::KernelOp>(from)))) &&
+                          succeeded(validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to)))));
       else {
         // Mixed-precision variants have other values. Compare the exact module instead.
         Operation *exact = kernelAt(getModule(Level::ONF), k);
         bool isExact = !from->hasAttr(kSpentAttr);
         result = success(
             succeeded(validator.checkLifting(cast<onf::KernelOp>(from), cast<onf::KernelOp>(to))) &&
-            succeeded(validator.compareValues(
-                entry <= Level::DNF ? kernelAt(getModule(Level::DNF), k) : exact,
-                cast<onf::KernelOp>(exact), cast<onf::KernelOp>(isExact ? to : exact))));
+            succeeded(validator.compareValues(entry <= Level::DNF ? kernelAt(getModule(Level::DNF), k) : exact,
+                                              cast<onf::KernelOp>(exact), cast<onf::KernelOp>(isExact ? to : exact))));
       }
       if (failed(result))
         return false;
@@ -618,9 +598,8 @@ std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {
   std::vector<std::string> names;
   for (const KernelInfo &info : infos)
     names.push_back(info.name);
-  log.addQueryError(
-      (name.empty() ? "a kernel must be named" : "no kernel is called '" + name + "'") +
-      "; there are " + llvm::join(names, ", "));
+  log.addQueryError((name.empty() ? "a kernel must be named" : "no kernel is called '" + name + "'") + "; there are " +
+                    llvm::join(names, ", "));
   return std::nullopt;
 }
 
@@ -659,8 +638,7 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
     PipelineOptions pipeline = getPipelineOptions();
     pipeline.byteDots = hasByteDots();
     pipeline.bf16Dots = getBf16Dots();
-    if (!module || !runPasses(*module, "vector",
-                              [&](OpPassManager &pm) { buildLiftedToVector(pm, pipeline); }))
+    if (!module || !runPasses(*module, "vector", [&](OpPassManager &pm) { buildLiftedToVector(pm, pipeline); }))
       return {};
     unit.vector = std::move(module);
     dumpModule(signatures[kernel].name, Level::Vector, *unit.vector);
@@ -680,9 +658,8 @@ static bool isLiftedToGpu(ModuleOp module) {
   return module
       .walk([](onf::ForOp nest) {
         auto lift = nest.getLift();
-        bool isBound =
-            lift && !lift->empty() &&
-            cast<onf::AxisAttr>((*lift)[lift->size() - 1]).getResource(0) != onf::Resource::core;
+        bool isBound = lift && !lift->empty() &&
+                       cast<onf::AxisAttr>((*lift)[lift->size() - 1]).getResource(0) != onf::Resource::core;
         return isBound ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -713,8 +690,8 @@ std::optional<bool> Compilation::Impl::usesTiles() {
 
 llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
   if (!machine[host] && !hasNoMachine[host]) {
-    if (auto created = take(cpu::createTargetMachine(
-            host ? llvm::StringRef() : llvm::StringRef(options.processor), options.optimization)))
+    if (auto created = take(cpu::createTargetMachine(host ? llvm::StringRef() : llvm::StringRef(options.processor),
+                                                     options.optimization)))
       machine[host] = std::move(*created);
     hasNoMachine[host] = !machine[host];
   }
@@ -748,8 +725,7 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
     return true;
   });
   unit.ir[packed] = std::move(ir);
-  dump(signatures[kernel].name, Level::LLVM,
-       [&](llvm::raw_ostream &os) { unit.ir[packed]->print(os, nullptr); });
+  dump(signatures[kernel].name, Level::LLVM, [&](llvm::raw_ostream &os) { unit.ir[packed]->print(os, nullptr); });
   return unit.ir[packed].get();
 }
 
@@ -780,14 +756,12 @@ const llvm::SmallVectorImpl<char> *Compilation::Impl::getObject(bool packed) {
 // Dumps
 //===----------------------------------------------------------------------===//
 
-void Compilation::Impl::dump(llvm::StringRef name, Level level,
-                             llvm::function_ref<void(llvm::raw_ostream &)> print) {
+void Compilation::Impl::dump(llvm::StringRef name, Level level, llvm::function_ref<void(llvm::raw_ostream &)> print) {
   if (options.dumpDirectory.empty())
     return;
   llvm::SmallString<128> path(options.dumpDirectory);
   std::error_code error = llvm::sys::fs::create_directories(path);
-  llvm::sys::path::append(path, name + "." + getLevelName(level) +
-                                    (level == Level::LLVM ? ".ll" : ".mlir"));
+  llvm::sys::path::append(path, name + "." + getLevelName(level) + (level == Level::LLVM ? ".ll" : ".mlir"));
   if (!error) {
     llvm::raw_fd_ostream stream(path, error);
     if (!error)

@@ -87,8 +87,8 @@ struct Compilation::Impl {
   bool isOpen();
   /// Runs passes on a module as one stage. With `verifies` the module is verified after each pass.
   /// Without it, a later step must verify the result.
-  bool runPasses(mlir::ModuleOp module, const char *stage,
-                 llvm::function_ref<void(mlir::OpPassManager &)> build, bool verifies = true);
+  bool runPasses(mlir::ModuleOp module, const char *stage, llvm::function_ref<void(mlir::OpPassManager &)> build,
+                 bool verifies = true);
   /// Runs a stage and adds its time.
   bool timed(const char *stage, llvm::function_ref<bool()> work);
   /// Writes a file into the dump directory, if there is one. `name` is the stem of the input's
@@ -167,8 +167,7 @@ private:
   bool lift(mlir::ModuleOp module);
   void addScheduleError(const llvm::Twine &message);
   bool readSchedules(std::map<std::string, Schedule> &given);
-  bool schedule(onf::KernelOp kernel, const Machine &machine,
-                const std::map<std::string, Schedule> &given);
+  bool schedule(onf::KernelOp kernel, const Machine &machine, const std::map<std::string, Schedule> &given);
   std::optional<Machine> getScheduleMachine();
   /// Does the same for a GPU. `used` receives the schedules (Schedules.cpp).
   bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);

@@ -13,8 +13,7 @@
 
 namespace moa {
 
-static const char *const kLevelNames[] = {"moa",    "dnf",  "onf",   "lifted",
-                                          "vector", "llvm", "device"};
+static const char *const kLevelNames[] = {"moa", "dnf", "onf", "lifted", "vector", "llvm", "device"};
 
 const char *getLevelName(Level level) { return kLevelNames[static_cast<int>(level)]; }
 
@@ -75,8 +74,7 @@ const std::vector<KernelInfo> &Compilation::kernels() const { return impl->infos
 const std::vector<StageTime> &Compilation::times() const { return impl->times; }
 
 /// Prints one kernel's module of a level after Lifted.
-static bool printKernel(Compilation::Impl &impl, unsigned kernel, Level level,
-                        llvm::raw_ostream &os) {
+static bool printKernel(Compilation::Impl &impl, unsigned kernel, Level level, llvm::raw_ostream &os) {
   if (level == Level::LLVM) {
     llvm::Module *module = impl.getLLVM(kernel, /*packed=*/false);
     if (module)
@@ -131,8 +129,8 @@ std::optional<std::string> Compilation::mathematics() {
       mlir::Operation *op = impl->getKernelOp(kernel.name, level);
       if (!op)
         return std::nullopt;
-      text += std::string("\n") + (level == Level::DNF ? "Denotational" : "Operational") +
-              " normal form\n\n" + printMathematics(op) + "\n";
+      text += std::string("\n") + (level == Level::DNF ? "Denotational" : "Operational") + " normal form\n\n" +
+              printMathematics(op) + "\n";
     }
   }
   return text;
@@ -170,8 +168,7 @@ std::optional<std::string> Compilation::header() {
   return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine, *usesTiles));
 }
 
-std::optional<std::string> Compilation::report(ReportFormat format,
-                                               const std::map<std::string, int64_t> &symbols) {
+std::optional<std::string> Compilation::report(ReportFormat format, const std::map<std::string, int64_t> &symbols) {
   return impl->isOpen() ? printReport(*impl, format, symbols) : std::nullopt;
 }
 

@@ -13,8 +13,7 @@ namespace moa {
 
 /// Returns the text of an error about the given plans, which may come from a file.
 static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine &message) {
-  return ((accuracy.plansFile.empty() ? "" : accuracy.plansFile + ": ") + "plans: " + message)
-      .str();
+  return ((accuracy.plansFile.empty() ? "" : accuracy.plansFile + ": ") + "plans: " + message).str();
 }
 
 /// Reads the plans, such as {"plans": {"f.O": [1, 0]}}, into the syntax of the pass option. The
@@ -35,8 +34,7 @@ bool Compilation::Impl::readPlans() {
     return refuse("expects an object with \"plans\", as moa-run --calibrate writes it");
   for (const auto &[key, member] : *whole)
     if (llvm::StringRef(key) != "plans" && llvm::StringRef(key) != "meaning")
-      return refuse("there is no member '" + llvm::StringRef(key) +
-                    "'; there are \"plans\" and \"meaning\"");
+      return refuse("there is no member '" + llvm::StringRef(key) + "'; there are \"plans\" and \"meaning\"");
   for (const auto &[key, list] : *lists) {
     const llvm::json::Array *entries = list.getAsArray();
     SmallVector<std::string> numbers;
@@ -49,8 +47,7 @@ bool Compilation::Impl::readPlans() {
     for (const llvm::json::Value &entry : *entries)
       largest = std::max(largest, *entry.getAsInteger());
     largestPlans[llvm::StringRef(key).str()] = largest;
-    planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" +
-                 llvm::join(numbers, ",");
+    planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
   }
   const llvm::json::Object *meaning = whole->getObject("meaning");
   bool areTexts = meaning || !whole->get("meaning");
@@ -64,8 +61,7 @@ bool Compilation::Impl::readPlans() {
     }
   }
   if (!areTexts)
-    return refuse(
-        "\"meaning\" expects a list of texts for each result, as moa-run --calibrate writes it");
+    return refuse("\"meaning\" expects a list of texts for each result, as moa-run --calibrate writes it");
   return true;
 }
 
@@ -73,9 +69,8 @@ bool Compilation::Impl::checkPlanNames() {
   if (accuracy.plans.empty())
     return true;
   if (entry > Level::ONF) {
-    log.addError(aboutPlans(
-        options, fileName + " is at the level " + getLevelName(entry) +
-                     ", before which plans are taken; compile the specification with them"));
+    log.addError(aboutPlans(options, fileName + " is at the level " + getLevelName(entry) +
+                                         ", before which plans are taken; compile the specification with them"));
     return false;
   }
   std::vector<std::string> known;
@@ -85,15 +80,14 @@ bool Compilation::Impl::checkPlanNames() {
         known.push_back(info.name + "." + parameter.name);
   for (const auto &[name, largest] : largestPlans)
     if (!llvm::is_contained(known, name)) {
-      log.addError(aboutPlans(options, "there is no result '" + name + "' of a kernel; there are " +
-                                           llvm::join(known, ", ")));
+      log.addError(
+          aboutPlans(options, "there is no result '" + name + "' of a kernel; there are " + llvm::join(known, ", ")));
       return false;
     }
   if (!largestPlans.empty())
     return true;
-  log.addError(aboutPlans(
-      options,
-      "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
+  log.addError(
+      aboutPlans(options, "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
   return false;
 }
 
@@ -126,13 +120,12 @@ bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
       std::vector<std::string> here = getSpentOf(kernelAt(module, k), number++);
       if (texts != planTexts.end() && texts->second != here)
         return refuse("those of '" + name + "' were found for '" +
-                      (texts->second.empty() ? "no plan" : llvm::join(texts->second, "; ")) +
-                      "', but here there is '" +
+                      (texts->second.empty() ? "no plan" : llvm::join(texts->second, "; ")) + "', but here there is '" +
                       (here.empty() ? "no plan" : llvm::join(here, "; ")) +
                       "'; compile with the options they were found with, or calibrate again");
       if (largest != largestPlans.end() && largest->second > int64_t(here.size()))
-        return refuse("there is no plan '" + llvm::Twine(largest->second) + "' for '" + name +
-                      "'; " + precision::tellPlans(here.size()));
+        return refuse("there is no plan '" + llvm::Twine(largest->second) + "' for '" + name + "'; " +
+                      precision::tellPlans(here.size()));
     }
   }
   return true;
@@ -146,10 +139,8 @@ bool Compilation::Impl::addDecisions() {
   if (!module)
     return false;
   auto kernels = module.getOps<onf::KernelOp>();
-  if (llvm::none_of(kernels,
-                    [](onf::KernelOp kernel) { return kernel->hasAttr(kDecisionsAttr); })) {
-    bool isAny =
-        llvm::any_of(kernels, [](onf::KernelOp kernel) { return bool(kernel.getWithin()); });
+  if (llvm::none_of(kernels, [](onf::KernelOp kernel) { return kernel->hasAttr(kDecisionsAttr); })) {
+    bool isAny = llvm::any_of(kernels, [](onf::KernelOp kernel) { return bool(kernel.getWithin()); });
     (*kernels.begin()).emitWarning("decides nothing, so that there are no decisions to give: ")
         << (isAny ? "no plan uses a result's tolerance; --remarks says why"
                   : "no result may have an error; say which with 'within'");
@@ -165,8 +156,7 @@ bool Compilation::Impl::addDecisions() {
     std::vector<ParameterInfo> &parameters = infos[k].parameters;
     size_t first = signature->parameters.size() - told.size();
     for (auto [of, parameter] :
-         llvm::zip_equal(told.getAsValueRange<StringAttr>(),
-                         llvm::ArrayRef(signature->parameters).drop_front(first))) {
+         llvm::zip_equal(told.getAsValueRange<StringAttr>(), llvm::ArrayRef(signature->parameters).drop_front(first))) {
       ParameterInfo info;
       info.name = parameter.name;
       info.elementType = getName(parameter.type).str();

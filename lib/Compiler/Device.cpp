@@ -79,12 +79,11 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   PipelineOptions pipeline = getPipelineOptions();
   std::vector<Schedule> used;
   auto check = [&] { return entry > Level::ONF || !isAnythingTold() || addChecks(*module, true); };
-  if ((!isLifted && (!separateFolds(*module, true) || !splitFolds(*module) || !check() ||
-                     !liftForGpu(*module, used))) ||
+  if ((!isLifted &&
+       (!separateFolds(*module, true) || !splitFolds(*module) || !check() || !liftForGpu(*module, used))) ||
       !runPasses(*module, "device", [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))
     return {};
-  for (auto [program, signature] :
-       llvm::zip_equal(module->getOps<device::ProgramOp>(), signatures)) {
+  for (auto [program, signature] : llvm::zip_equal(module->getOps<device::ProgramOp>(), signatures)) {
     auto whole = take(getSignature(program));
     if (!whole)
       return {};
@@ -97,18 +96,16 @@ ModuleOp Compilation::Impl::getDeviceModule() {
 
 static std::string describeMovement(const DataMovementReport &movement) {
   bool isExact = llvm::all_of(movement.inputs, [](const ArrayCount &count) { return count.exact; });
-  return "Moves in elements: reads " + std::string(isExact ? "" : "at most ") +
-         movement.inputElements().str() + ", writes " + movement.outputElements().str() +
-         "; one operator after the other, reads or keeps " + movement.classicalElements().str() +
-         ".\n";
+  return "Moves in elements: reads " + std::string(isExact ? "" : "at most ") + movement.inputElements().str() +
+         ", writes " + movement.outputElements().str() + "; one operator after the other, reads or keeps " +
+         movement.classicalElements().str() + ".\n";
 }
 
 /// Lists the options that may make results less accurate than specified, as the tools spell them.
 static void listSpending(const CompilerOptions &options, std::vector<std::string> &given) {
   auto number = [](int64_t value) { return "=" + std::to_string(value); };
   if (accuracy.mixedPrecision)
-    given.push_back("spend" +
-                    (accuracy.mixedPrecisionFrom ? number(accuracy.mixedPrecisionFrom) : ""));
+    given.push_back("spend" + (accuracy.mixedPrecisionFrom ? number(accuracy.mixedPrecisionFrom) : ""));
   if (accuracy.pilotFrom >= 0)
     given.push_back("pilot" + (accuracy.pilotFrom ? number(accuracy.pilotFrom) : ""));
   if (accuracy.lowRankFrom)
@@ -130,8 +127,7 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
     size_t at = forms->find(signature);
     if (at != std::string::npos)
       forms->replace(at, signature.size(),
-                     describeMovement(
-                         analyzeDataMovement(cast<KernelOp>(getKernelOp(info.name, Level::MoA)))));
+                     describeMovement(analyzeDataMovement(cast<KernelOp>(getKernelOp(info.name, Level::MoA)))));
   }
   // Merge each form's heading with the kernel's name.
   const std::string heading = " normal form\n\n";
@@ -154,12 +150,10 @@ std::optional<PTXFiles> Compilation::ptx() {
     return std::nullopt;
   OwningOpRef<ModuleOp> code = module.clone();
   // The translation verifies its own result.
-  if (!impl->runPasses(
-          *code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }, false))
+  if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }, false))
     return std::nullopt;
   std::vector<ptx::Program> programs;
-  for (auto [program, signature] :
-       llvm::zip_equal(module.getOps<device::ProgramOp>(), impl->signatures)) {
+  for (auto [program, signature] : llvm::zip_equal(module.getOps<device::ProgramOp>(), impl->signatures)) {
     programs.push_back({signature, {}, "", gpu::getWorkspace(program)});
     for (auto kernel : program.getBody().getOps<device::KernelOp>())
       programs.back().launches.push_back(gpu::getLaunch(kernel));

@@ -72,9 +72,7 @@ static Diagnostic convert(mlir::Diagnostic &source) {
 void DiagnosticLog::add(mlir::Diagnostic &diagnostic) {
   Diagnostic added = convert(diagnostic);
   auto isSame = [&](const Diagnostic &other) {
-    auto key = [](const Diagnostic &d) {
-      return std::tie(d.severity, d.file, d.line, d.column, d.message);
-    };
+    auto key = [](const Diagnostic &d) { return std::tie(d.severity, d.file, d.line, d.column, d.message); };
     return key(other) == key(added);
   };
   // Several levels, or passes that run again, may emit the same message. Keep only one.
@@ -141,11 +139,9 @@ static std::string showLine(StringRef line, unsigned column) {
   return text + (end < line.size() ? "…\n" : "\n") + indent + "^\n";
 }
 
-void DiagnosticLog::render(std::string &text, const Diagnostic &diagnostic,
-                           StringRef program) const {
+void DiagnosticLog::render(std::string &text, const Diagnostic &diagnostic, StringRef program) const {
   if (diagnostic.line)
-    text +=
-        diagnostic.file + ":" + utostr(diagnostic.line) + ":" + utostr(diagnostic.column) + ": ";
+    text += diagnostic.file + ":" + utostr(diagnostic.line) + ":" + utostr(diagnostic.column) + ": ";
   else if (!program.empty())
     text += program.str() + ": ";
   text += getLabel(diagnostic.severity) + diagnostic.message + "\n";

@@ -13,18 +13,17 @@ namespace moa {
 
 /// Returns true for names declared by the headers that the emitted header includes or replaces.
 static bool isDeclared(llvm::StringRef name) {
-  static const llvm::StringSet<> names = {
-      "DLDataType", "DLDevice", "DLTensor", "NULL",      "int16_t",   "int32_t", "int64_t",
-      "int8_t",     "intmax_t", "intptr_t", "offsetof",  "ptrdiff_t", "size_t",  "uint16_t",
-      "uint32_t",   "uint64_t", "uint8_t",  "uintmax_t", "uintptr_t"};
+  static const llvm::StringSet<> names = {"DLDataType", "DLDevice",  "DLTensor",  "NULL",     "int16_t",
+                                          "int32_t",    "int64_t",   "int8_t",    "intmax_t", "intptr_t",
+                                          "offsetof",   "ptrdiff_t", "size_t",    "uint16_t", "uint32_t",
+                                          "uint64_t",   "uint8_t",   "uintmax_t", "uintptr_t"};
   return names.contains(name) || name.starts_with("MOA_");
 }
 
 /// Returns true for functions that compiled kernels or C programs may call: those of the C library
 /// known to LLVM, and OpenMP's.
 static bool isLibraryFunction(llvm::StringRef name) {
-  static const llvm::TargetLibraryInfoImpl library{
-      llvm::Triple(llvm::sys::getDefaultTargetTriple())};
+  static const llvm::TargetLibraryInfoImpl library{llvm::Triple(llvm::sys::getDefaultTargetTriple())};
   llvm::LibFunc function;
   return library.getLibFunc(name, function) || name.starts_with("omp_");
 }

@@ -41,17 +41,17 @@ static std::vector<ReferenceArray> makeResults(std::vector<Array> arrays) {
   return result;
 }
 
-std::optional<std::map<std::string, int64_t>>
-Compilation::bindSymbols(const std::string &kernel, const std::vector<std::vector<int64_t>> &shapes,
-                         const std::map<std::string, int64_t> &given) {
+std::optional<std::map<std::string, int64_t>> Compilation::bindSymbols(const std::string &kernel,
+                                                                       const std::vector<std::vector<int64_t>> &shapes,
+                                                                       const std::map<std::string, int64_t> &given) {
   mlir::Operation *op = impl->isOpen() ? getTopOp(*impl, kernel) : nullptr;
   if (!op)
     return std::nullopt;
   return impl->answer(moa::bindSymbols(op, shapes, given));
 }
 
-std::optional<std::vector<std::vector<int64_t>>>
-Compilation::shapes(const std::string &kernel, const std::map<std::string, int64_t> &symbols) {
+std::optional<std::vector<std::vector<int64_t>>> Compilation::shapes(const std::string &kernel,
+                                                                     const std::map<std::string, int64_t> &symbols) {
   std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
   if (!index)
     return std::nullopt;
@@ -65,10 +65,9 @@ Compilation::shapes(const std::string &kernel, const std::map<std::string, int64
     for (const SymExpr &extent : parameter.extents) {
       std::optional<int64_t> size = extent.evaluate(value);
       if (!size || *size < 0) {
-        impl->log.addQueryError(
-            parameter.name + " : " + parameter.getTypeText() +
-            (size ? ": the extent " + extent.str() + " = " + std::to_string(*size) + " is negative"
-                  : ": the extent " + extent.str() + " has no value"));
+        impl->log.addQueryError(parameter.name + " : " + parameter.getTypeText() +
+                                (size ? ": the extent " + extent.str() + " = " + std::to_string(*size) + " is negative"
+                                      : ": the extent " + extent.str() + " has no value"));
         return std::nullopt;
       }
       shape.push_back(*size);
@@ -78,14 +77,12 @@ Compilation::shapes(const std::string &kernel, const std::map<std::string, int64
   return result;
 }
 
-std::optional<std::vector<ReferenceArray>>
-Compilation::evaluate(const std::string &kernel, Level level,
-                      const std::vector<ReferenceArray> &inputs, const Roundings &roundings,
-                      const std::map<std::string, int64_t> &symbols) {
+std::optional<std::vector<ReferenceArray>> Compilation::evaluate(const std::string &kernel, Level level,
+                                                                 const std::vector<ReferenceArray> &inputs,
+                                                                 const Roundings &roundings,
+                                                                 const std::map<std::string, int64_t> &symbols) {
   mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
-  auto arrays =
-      op ? impl->answer(interpret(op, makeInputs(inputs, symbols), makeOptions(roundings)))
-         : std::nullopt;
+  auto arrays = op ? impl->answer(interpret(op, makeInputs(inputs, symbols), makeOptions(roundings))) : std::nullopt;
   if (!arrays)
     return std::nullopt;
   return makeResults(std::move(*arrays));
@@ -93,12 +90,11 @@ Compilation::evaluate(const std::string &kernel, Level level,
 
 /// Returns the message of a call and of NAME_shown, in the words of entry points.
 static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature,
-                                const std::vector<Array> &outputs,
-                                const std::map<std::string, Array> &bounds) {
+                                const std::vector<Array> &outputs, const std::map<std::string, Array> &bounds) {
   std::vector<gpu::WorkspaceArray> workspace = gpu::getWorkspace(program);
   std::vector<std::string> texts;
-  unsigned inputs = llvm::count_if(signature.parameters,
-                                   [](const Parameter &parameter) { return !parameter.isOutput; });
+  unsigned inputs =
+      llvm::count_if(signature.parameters, [](const Parameter &parameter) { return !parameter.isOutput; });
   for (const ShownLater &shown : signature.shownLater) {
     const Parameter &result = signature.parameters[shown.parameter];
     std::string opening = result.name + " is not shown to be within " + shown.within.str() + ": ";
@@ -123,9 +119,8 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
             "the types, "
             "not finite, or sum up to what may cancel";
     std::vector<std::string> axes;
-    for (const SymExpr &extent : llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) {
-                                   return a.name == shown.bounds;
-                                 })->extents)
+    for (const SymExpr &extent :
+         llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; })->extents)
       axes.push_back(getReadable(extent.str()));
     const char *before = " at [";
     int64_t size = array.data.size(), rest = first - array.data.begin();
@@ -135,17 +130,18 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
       rest %= size;
     }
     if (!array.shape.empty())
-      os << "], and too large at " << llvm::count_if(array.data, isBeyond) << " of "
-         << array.data.size() << " indices of [" << llvm::join(axes, ", ") << "]";
+      os << "], and too large at " << llvm::count_if(array.data, isBeyond) << " of " << array.data.size()
+         << " indices of [" << llvm::join(axes, ", ") << "]";
     texts.push_back(std::move(text));
   }
   return llvm::join(texts, "; ");
 }
 
-std::optional<std::vector<ReferenceArray>>
-Compilation::runDevice(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
-                       const std::map<std::string, int64_t> &symbols, uint64_t interleaving,
-                       TileCounts *counts, std::string *notShown) {
+std::optional<std::vector<ReferenceArray>> Compilation::runDevice(const std::string &kernel,
+                                                                  const std::vector<ReferenceArray> &inputs,
+                                                                  const std::map<std::string, int64_t> &symbols,
+                                                                  uint64_t interleaving, TileCounts *counts,
+                                                                  std::string *notShown) {
   mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, Level::Device) : nullptr;
   DeviceOptions options;
   options.interleaving = interleaving;
@@ -159,34 +155,31 @@ Compilation::runDevice(const std::string &kernel, const std::vector<ReferenceArr
   }
   DeviceCounts counted;
   options.counts = &counted;
-  auto arrays =
-      op ? impl->answer(moa::runDevice(op, makeInputs(inputs, symbols), options)) : std::nullopt;
+  auto arrays = op ? impl->answer(moa::runDevice(op, makeInputs(inputs, symbols), options)) : std::nullopt;
   if (!arrays)
     return std::nullopt;
   if (counts)
     *counts = {std::move(counted.copied), counted.masked};
   if (index)
-    *notShown =
-        tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], *arrays, bounds);
+    *notShown = tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], *arrays, bounds);
   return makeResults(std::move(*arrays));
 }
 
-std::optional<std::vector<double>> Compilation::evaluateElements(
-    const std::string &kernel, Level level, const std::vector<ReferenceArray> &inputs,
-    unsigned output, const std::vector<std::vector<int64_t>> &indices, const Roundings &roundings,
-    const std::map<std::string, int64_t> &symbols) {
+std::optional<std::vector<double>>
+Compilation::evaluateElements(const std::string &kernel, Level level, const std::vector<ReferenceArray> &inputs,
+                              unsigned output, const std::vector<std::vector<int64_t>> &indices,
+                              const Roundings &roundings, const std::map<std::string, int64_t> &symbols) {
   mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
   if (!op)
     return std::nullopt;
-  return impl->answer(
-      interpretElements(op, makeInputs(inputs, symbols), output, indices, makeOptions(roundings)));
+  return impl->answer(interpretElements(op, makeInputs(inputs, symbols), output, indices, makeOptions(roundings)));
 }
 
-std::optional<std::vector<double>>
-Compilation::evaluateMagnitudes(const std::string &kernel,
-                                const std::vector<ReferenceArray> &inputs, unsigned output,
-                                const std::vector<std::vector<int64_t>> &indices,
-                                const std::map<std::string, int64_t> &symbols) {
+std::optional<std::vector<double>> Compilation::evaluateMagnitudes(const std::string &kernel,
+                                                                   const std::vector<ReferenceArray> &inputs,
+                                                                   unsigned output,
+                                                                   const std::vector<std::vector<int64_t>> &indices,
+                                                                   const std::map<std::string, int64_t> &symbols) {
   mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, Level::DNF) : nullptr;
   if (!op)
     return std::nullopt;

@@ -17,8 +17,7 @@ static void printArrays(KernelOp kernel, llvm::raw_ostream &os) {
     if (StringRef name = text.name(op.getResult(0)); !name.empty())
       os << "  " << name << " = " << text.definition(op.getResult(0)).text << "\n";
   auto values = cast<ReturnOp>(body.getTerminator()).getValues();
-  for (auto [value, result] :
-       llvm::zip(values, kernel.getResultNames().getAsValueRange<StringAttr>()))
+  for (auto [value, result] : llvm::zip(values, kernel.getResultNames().getAsValueRange<StringAttr>()))
     if (text.name(value) != result)
       os << "  " << result << " = " << text.of(value).text << "\n";
 }
@@ -91,8 +90,7 @@ static bool explainKernel(Compilation::Impl &unit, unsigned index, llvm::raw_ost
         "docs/LowRank.md, section 2");
   part << printIntervals(lifted);
   flush("Masks as intervals, for a tile of rows");
-  if (const std::vector<Schedule> *schedules =
-          entry < Level::Lifted ? unit.getSchedules() : nullptr) {
+  if (const std::vector<Schedule> *schedules = entry < Level::Lifted ? unit.getSchedules() : nullptr) {
     printScheduleLines((*schedules)[index], part);
     flush(("Schedule for " + llvm::Twine((*schedules)[index].machine) +
            ", the factors of each axis from the outermost in")

@@ -29,8 +29,7 @@ namespace moa {
 namespace {
 class FlopCounter {
 public:
-  FlopCounter(onf::KernelOp kernel, const std::map<std::string, int64_t> &symbols,
-              const std::vector<Scalar> &scalars)
+  FlopCounter(onf::KernelOp kernel, const std::map<std::string, int64_t> &symbols, const std::vector<Scalar> &scalars)
       : kernel(kernel), symbols(symbols) {
     unsigned scalar = 0;
     for (unsigned k = 0; k < kernel.getArgNames().size(); ++k) {
@@ -64,8 +63,7 @@ private:
       if (!nest || (nest.getChoices() && nest.getChoice() != 0))
         continue;
       bool isNeeded = nest.walk([&](onf::StoreOp store) {
-                            return needed.contains(store.getArray()) ? WalkResult::interrupt()
-                                                                     : WalkResult::advance();
+                            return needed.contains(store.getArray()) ? WalkResult::interrupt() : WalkResult::advance();
                           })
                           .wasInterrupted();
       if (!isNeeded)
@@ -171,8 +169,7 @@ private:
     for (Value operand : fold.getBounds())
       if (std::optional<int64_t> value = evaluate(operand))
         operands.push_back(*value);
-    if (!fold.getPiecesAttr() || nest.getExtents().empty() ||
-        operands.size() != fold.getBounds().size())
+    if (!fold.getPiecesAttr() || nest.getExtents().empty() || operands.size() != fold.getBounds().size())
       return std::nullopt;
     int64_t extent = getExtent(fold.getExtent());
     int64_t rows = getExtent(cast<StringAttr>(*std::prev(nest.getExtents().end())));
@@ -229,8 +226,7 @@ private:
       BlockArgument row = nest.getBody().getArguments().back();
       BlockArgument further;
       std::optional<double> present = countPieces(nest, outermost, further);
-      if (present && indices.contains(key) && indices.contains(row) &&
-          (!further || indices.contains(further))) {
+      if (present && indices.contains(key) && indices.contains(row) && (!further || indices.contains(further))) {
         terms = *present;
         indices.remove(key);
         indices.remove(row);
@@ -251,8 +247,7 @@ private:
 };
 } // namespace
 
-std::optional<double> Compilation::flops(const std::string &kernel,
-                                         const std::map<std::string, int64_t> &symbols,
+std::optional<double> Compilation::flops(const std::string &kernel, const std::map<std::string, int64_t> &symbols,
                                          const std::vector<Scalar> &scalars) {
   Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, Level::Lifted) : nullptr;
   if (!op)

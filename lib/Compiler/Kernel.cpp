@@ -17,8 +17,7 @@ struct Kernel::Impl {
   int32_t (*run)(const DLTensor *const *, const int64_t *, void *, size_t) = nullptr;
   int64_t (*workspace)(const DLTensor *const *, const int64_t *) = nullptr;
   int32_t (*check)(const DLTensor *const *, char *, size_t) = nullptr;
-  int32_t (*shown)(const DLTensor *const *, const int64_t *, void *, size_t, char *,
-                   size_t) = nullptr;
+  int32_t (*shown)(const DLTensor *const *, const int64_t *, void *, size_t, char *, size_t) = nullptr;
 };
 
 /// The return code for a wrong number of arguments, the same as for a missing descriptor.
@@ -77,28 +76,25 @@ static std::vector<int64_t> getBits(const Kernel::Impl &impl, const std::vector<
   return bits;
 }
 
-int32_t Kernel::run(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
-                    void *workspace, size_t bytes) const {
+int32_t Kernel::run(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars, void *workspace,
+                    size_t bytes) const {
   if (!countsFit(*impl, arrays.size(), scalars.size()))
     return kWrongCount;
   return impl->run(arrays.data(), getBits(*impl, scalars).data(), workspace, bytes);
 }
 
-int32_t Kernel::shown(const std::vector<const DLTensor *> &arrays,
-                      const std::vector<Scalar> &scalars, void *workspace, size_t bytes,
-                      std::string *message) const {
+int32_t Kernel::shown(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars, void *workspace,
+                      size_t bytes, std::string *message) const {
   if (!countsFit(*impl, arrays.size(), scalars.size()))
     return kWrongCount;
   char text[1024] = "";
-  int32_t code = impl->shown(arrays.data(), getBits(*impl, scalars).data(), workspace, bytes, text,
-                             sizeof text);
+  int32_t code = impl->shown(arrays.data(), getBits(*impl, scalars).data(), workspace, bytes, text, sizeof text);
   if (message)
     *message = text;
   return code;
 }
 
-int64_t Kernel::workspace(const std::vector<const DLTensor *> &arrays,
-                          const std::vector<Scalar> &scalars) const {
+int64_t Kernel::workspace(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars) const {
   if (!countsFit(*impl, arrays.size(), scalars.size()))
     return -kWrongCount;
   return impl->workspace(arrays.data(), getBits(*impl, scalars).data());
@@ -107,8 +103,7 @@ int64_t Kernel::workspace(const std::vector<const DLTensor *> &arrays,
 int32_t Kernel::check(const std::vector<const DLTensor *> &arrays, std::string *message) const {
   if (arrays.size() != impl->numArrays) {
     if (message)
-      *message = "expects " + std::to_string(impl->numArrays) + " arrays, but got " +
-                 std::to_string(arrays.size());
+      *message = "expects " + std::to_string(impl->numArrays) + " arrays, but got " + std::to_string(arrays.size());
     return kWrongCount;
   }
   char text[1024] = "";
@@ -118,14 +113,14 @@ int32_t Kernel::check(const std::vector<const DLTensor *> &arrays, std::string *
   return code;
 }
 
-int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
-                           const std::vector<Scalar> &scalars, std::string *message) const {
+int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
+                           std::string *message) const {
   if (int32_t code = check(arrays, message))
     return code;
   if (scalars.size() != impl->scalarTypes.size()) {
     if (message)
-      *message = "expects " + std::to_string(impl->scalarTypes.size()) + " scalars, but got " +
-                 std::to_string(scalars.size());
+      *message =
+          "expects " + std::to_string(impl->scalarTypes.size()) + " scalars, but got " + std::to_string(scalars.size());
     return kWrongCount;
   }
   int64_t bytes = workspace(arrays, scalars);

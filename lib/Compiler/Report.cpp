@@ -54,8 +54,8 @@ static std::vector<NestSummary> summariseNests(onf::KernelOp kernel) {
   std::vector<NestSummary> nests;
   for (onf::ForOp nest : kernel.getBody().getOps<onf::ForOp>()) {
     NestSummary summary;
-    for (auto [name, extent] : llvm::zip(nest.getNames().getAsValueRange<StringAttr>(),
-                                         nest.getExtents().getAsValueRange<StringAttr>()))
+    for (auto [name, extent] :
+         llvm::zip(nest.getNames().getAsValueRange<StringAttr>(), nest.getExtents().getAsValueRange<StringAttr>()))
       summary.loops.push_back({name.str(), extent.str()});
     for (onf::FoldOp fold : nest.getBody().getOps<onf::FoldOp>())
       summary.folds.push_back({fold.getName().str(), fold.getExtent().str(), fold.getNumResults()});
@@ -100,8 +100,7 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned ind
     }
   }
   if (unit.getEntryLevel() == Level::MoA)
-    report.movement =
-        analyzeDataMovement(cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));
+    report.movement = analyzeDataMovement(cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));
   Operation *lifted = unit.getKernelOp(report.name, Level::Lifted);
   if (!lifted)
     return std::nullopt;
@@ -109,8 +108,7 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned ind
   // A statement that holds under several conditions is one fact.
   std::set<std::string> known;
   for (const Fact &fact : unit.getFacts(index))
-    if (known.insert((getName(fact.kind) + fact.subject + fact.statement + becauseOf(fact)).str())
-            .second)
+    if (known.insert((getName(fact.kind) + fact.subject + fact.statement + becauseOf(fact)).str()).second)
       report.facts.push_back(fact);
   if (unit.getEntryLevel() <= Level::DNF)
     if (Operation *definitions = unit.getKernelOp(report.name, Level::DNF))
@@ -153,16 +151,14 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned ind
 
 static void printNest(llvm::raw_ostream &os, const NestSummary &nest, unsigned number) {
   os << "  nest " << number << ": for";
-  llvm::interleave(
-      nest.loops, os, [&](const auto &loop) { os << " " << loop.name << " < " << loop.extent; },
-      ",");
+  llvm::interleave(nest.loops, os, [&](const auto &loop) { os << " " << loop.name << " < " << loop.extent; }, ",");
   os << (nest.loops.empty() ? " one element; " : "; ") << nest.folds.size()
      << (nest.folds.size() == 1 ? " pass" : " passes");
   llvm::interleave(
       nest.folds, os,
       [&](const auto &fold) {
-        os << (&fold == &nest.folds.front() ? ": " : "") << fold.name << " < " << fold.extent
-           << " (" << fold.states << (fold.states == 1 ? " state)" : " states)");
+        os << (&fold == &nest.folds.front() ? ": " : "") << fold.name << " < " << fold.extent << " (" << fold.states
+           << (fold.states == 1 ? " state)" : " states)");
       },
       ", ");
   os << "\n";
@@ -177,14 +173,10 @@ static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
   for (const Fact &fact : facts) {
     ++counts[fact.status];
     if (fact.status != Fact::Proved)
-      lines.insert((getName(fact.kind) + " of " + fact.subject + ": " + fact.statement + ": " +
-                    becauseOf(fact))
-                       .str());
+      lines.insert((getName(fact.kind) + " of " + fact.subject + ": " + fact.statement + ": " + becauseOf(fact)).str());
   }
   os << "\nfacts: ";
-  llvm::interleave(
-      counts, os, [&](const auto &entry) { os << entry.second << " " << getName(entry.first); },
-      ", ");
+  llvm::interleave(counts, os, [&](const auto &entry) { os << entry.second << " " << getName(entry.first); }, ", ");
   os << "\n";
   for (const std::string &line : lines)
     os << "  " << line << "\n";
@@ -201,9 +193,7 @@ static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
     os << "  " << entry.result << ": within " << getNumberText(entry.allowed.epsilon) << ", ";
     if (entry.allowed.isRelative)
       os << "relative L2 error"
-         << (entry.leading.empty()
-                 ? ""
-                 : " for each index of [" + llvm::join(entry.leading, ", ") + "]");
+         << (entry.leading.empty() ? "" : " for each index of [" + llvm::join(entry.leading, ", ") + "]");
     else
       os << "component-wise, relative to magnitudes";
     if (entry.allowed.isSampled)
@@ -218,8 +208,7 @@ static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
   }
 }
 
-static void printText(llvm::raw_ostream &os, const KernelReport &report,
-                      const SymbolValues *symbols) {
+static void printText(llvm::raw_ostream &os, const KernelReport &report, const SymbolValues *symbols) {
   os << "kernel " << report.signature << "\n";
   if (report.movement) {
     os << "\n";
@@ -231,15 +220,13 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
   if (!report.recomputed.empty())
     os << "\nrecomputed\n";
   for (const Recomputed &found : report.recomputed)
-    os << "  " << found.name << ": each element " << found.times.str() << " times, " << found.where
-       << "\n";
+    os << "  " << found.name << ": each element " << found.times.str() << " times, " << found.where << "\n";
   printAccuracy(os, report.accuracy);
   printFacts(os, report.facts);
   if (report.isForGPU)
     os << "\nworkspace: " << gpu::getWorkspaceBytes(report.arrays).str() << " bytes\n";
   else
-    os << "\nworkspace: threads * " << report.scratchBytes << " bytes"
-       << (report.arrays.empty() ? "\n" : ", and\n");
+    os << "\nworkspace: threads * " << report.scratchBytes << " bytes" << (report.arrays.empty() ? "\n" : ", and\n");
   for (const gpu::WorkspaceArray &array : report.arrays)
     os << "  " << array.name << ": " << array.bytes.str() << "\n";
   for (const std::string &text : report.sharedBytes)
@@ -281,16 +268,14 @@ static llvm::json::Object toJSON(const NestSummary &nest) {
   for (const auto &loop : nest.loops)
     loops.push_back(llvm::json::Object{{"name", loop.name}, {"extent", loop.extent}});
   for (const auto &fold : nest.folds)
-    folds.push_back(
-        llvm::json::Object{{"name", fold.name}, {"extent", fold.extent}, {"states", fold.states}});
+    folds.push_back(llvm::json::Object{{"name", fold.name}, {"extent", fold.extent}, {"states", fold.states}});
   return llvm::json::Object{{"loops", std::move(loops)}, {"passes", std::move(folds)}};
 }
 
 static llvm::json::Array toJSON(ArrayRef<Recomputed> recomputed) {
   llvm::json::Array list;
   for (const Recomputed &found : recomputed)
-    list.push_back(llvm::json::Object{
-        {"name", found.name}, {"times", found.times.str()}, {"where", found.where}});
+    list.push_back(llvm::json::Object{{"name", found.name}, {"times", found.times.str()}, {"where", found.where}});
   return list;
 }
 
@@ -379,13 +364,11 @@ static bool checkSymbols(Compilation::Impl &unit, const SymbolValues &symbols) {
         missing.insert(name);
   if (missing.empty())
     return true;
-  unit.log.addQueryError("numbers need values of all symbols; there is none of " +
-                         llvm::join(missing, ", "));
+  unit.log.addQueryError("numbers need values of all symbols; there is none of " + llvm::join(missing, ", "));
   return false;
 }
 
-std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat format,
-                                       const SymbolValues &values) {
+std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat format, const SymbolValues &values) {
   if (!checkSymbols(unit, values))
     return std::nullopt;
   const SymbolValues *symbols = values.empty() ? nullptr : &values;
@@ -407,9 +390,8 @@ std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat for
   llvm::json::Array kernels;
   for (const KernelReport &report : reports)
     kernels.push_back(toJSON(report, symbols));
-  os << llvm::formatv("{0:2}",
-                      llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)},
-                                                           {"remarks", remarksToJSON(unit.log)}}))
+  os << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)},
+                                                                    {"remarks", remarksToJSON(unit.log)}}))
      << "\n";
   return text;
 }

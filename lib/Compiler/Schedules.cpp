@@ -26,8 +26,7 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
     return true;
   auto value = llvm::json::parse(options.schedule);
   if (!value) {
-    addScheduleError("schedule: " + llvm::toString(value.takeError()) +
-                     "; --schedule=print writes one to begin with");
+    addScheduleError("schedule: " + llvm::toString(value.takeError()) + "; --schedule=print writes one to begin with");
     return false;
   }
   std::vector<std::string> texts = {options.schedule};
@@ -47,8 +46,7 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
     for (const KernelInfo &info : infos)
       names.push_back(info.name);
     if (!llvm::is_contained(names, name)) {
-      addScheduleError("schedule: no kernel is called '" + name + "'; there are " +
-                       llvm::join(names, ", "));
+      addScheduleError("schedule: no kernel is called '" + name + "'; there are " + llvm::join(names, ", "));
       return false;
     }
     given[name] = std::move(*schedule);
@@ -69,9 +67,8 @@ std::optional<Machine> Compilation::Impl::getScheduleMachine() {
     return std::nullopt;
   const llvm::MCSubtargetInfo *subtarget = target->getMCSubtargetInfo();
   for (Machine &known : knownMachines())
-    if (llvm::all_of(known.features, [&](const std::string &feature) {
-          return subtarget->checkFeatures("+" + feature);
-        }))
+    if (llvm::all_of(known.features,
+                     [&](const std::string &feature) { return subtarget->checkFeatures("+" + feature); }))
       return known;
   log.addError("no machine description fits the processor '" + options.processor + "'");
   return std::nullopt;
@@ -83,8 +80,8 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
   Schedule schedule = found != given.end() ? found->second : chooseSchedule(kernel, machine);
   if (found != given.end()) {
     if (schedule.machine != machine.name) {
-      addScheduleError("schedule: it is for the machine '" + schedule.machine + "', but this is '" +
-                       machine.name + "'; print one for this machine, or change the name");
+      addScheduleError("schedule: it is for the machine '" + schedule.machine + "', but this is '" + machine.name +
+                       "'; print one for this machine, or change the name");
       return false;
     }
     if (llvm::Error error = checkSchedule(kernel, schedule, machine)) {
@@ -106,9 +103,8 @@ bool Compilation::Impl::liftForGpu(ModuleOp module, std::vector<Schedule> &used)
   auto gpu = take(loadGpuMachine(options.architecture.empty() ? "sm_90a" : options.architecture));
   if (!gpu || !readSchedules(given))
     return false;
-  if (getPipelineOptions().intervals && !runPasses(module, "lifted", [](OpPassManager &pm) {
-        pm.addPass(createDeriveIntervalsPass());
-      }))
+  if (getPipelineOptions().intervals &&
+      !runPasses(module, "lifted", [](OpPassManager &pm) { pm.addPass(createDeriveIntervalsPass()); }))
     return false;
   bool lifted = timed("lifted", [&] {
     used.clear();
@@ -136,9 +132,8 @@ bool Compilation::Impl::lift(ModuleOp module) {
   std::optional<Machine> target = getScheduleMachine();
   if (!target || !readSchedules(given))
     return false;
-  if (getPipelineOptions().intervals && !runPasses(module, "lifted", [](OpPassManager &pm) {
-        pm.addPass(createDeriveIntervalsPass());
-      }))
+  if (getPipelineOptions().intervals &&
+      !runPasses(module, "lifted", [](OpPassManager &pm) { pm.addPass(createDeriveIntervalsPass()); }))
     return false;
   bool lifted = timed("lifted", [&] {
     schedules.clear();

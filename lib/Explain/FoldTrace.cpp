@@ -13,8 +13,7 @@ namespace {
 /// Prints the plan of one kernel while its expressions live.
 class FoldText {
 public:
-  FoldText(ExprContext &exprs, FoldRules &rules, ArrayRef<NestPlan> nests)
-      : exprs(exprs), rules(rules) {
+  FoldText(ExprContext &exprs, FoldRules &rules, ArrayRef<NestPlan> nests) : exprs(exprs), rules(rules) {
     for (const NestPlan &nest : nests)
       nameStates(nest);
   }
@@ -56,14 +55,12 @@ bool matches(Expr pattern, Expr e, std::map<Expr, Expr> &bound) {
   }
   if (pattern == e)
     return true;
-  return pattern->kind == e->kind && pattern->type == e->type && pattern->id == e->id &&
-         pattern->text == e->text && pattern->value == e->value && pattern->op == e->op &&
-         pattern->attributes == e->attributes && pattern->monoid == e->monoid &&
-         pattern->rounds == e->rounds && pattern->function == e->function &&
+  return pattern->kind == e->kind && pattern->type == e->type && pattern->id == e->id && pattern->text == e->text &&
+         pattern->value == e->value && pattern->op == e->op && pattern->attributes == e->attributes &&
+         pattern->monoid == e->monoid && pattern->rounds == e->rounds && pattern->function == e->function &&
          pattern->extent == e->extent && pattern->operands.size() == e->operands.size() &&
-         llvm::all_of(llvm::zip(pattern->operands, e->operands), [&](auto pair) {
-           return matches(std::get<0>(pair), std::get<1>(pair), bound);
-         });
+         llvm::all_of(llvm::zip(pattern->operands, e->operands),
+                      [&](auto pair) { return matches(std::get<0>(pair), std::get<1>(pair), bound); });
 }
 
 } // namespace
@@ -109,8 +106,7 @@ std::optional<std::string> FoldText::application(Expr e) {
     for (Expr index : definition.indices)
       if (index->kind == ExprKind::Index)
         bound[index] = nullptr;
-    if (bound.size() != definition.indices.size() || rules.reads(e, states) ||
-        !matches(definition.value, e, bound))
+    if (bound.size() != definition.indices.size() || rules.reads(e, states) || !matches(definition.value, e, bound))
       continue;
     SmallVector<std::string> arguments;
     for (Expr index : definition.indices)
@@ -143,10 +139,10 @@ std::string FoldText::reduction(Expr reduce, int64_t j, Expr body, Expr present)
   std::string term = exprs.str(written), range = indexName(j).str() + "<" + reduce->extent;
   if (present)
     range += " | " + str(present);
-  bool isSum = written->isOp("arith.addf") || written->isOp("arith.subf") ||
-               written->isOp("arith.addi") || written->isOp("arith.subi");
-  StringRef symbol = reduce->function ? reduce->function.getValue()
-                                      : getReductionSymbol(stringifyMonoid(reduce->monoid));
+  bool isSum = written->isOp("arith.addf") || written->isOp("arith.subf") || written->isOp("arith.addi") ||
+               written->isOp("arith.subi");
+  StringRef symbol =
+      reduce->function ? reduce->function.getValue() : getReductionSymbol(stringifyMonoid(reduce->monoid));
   return (symbol + "{" + range + "} " + (isSum ? "(" + term + ")" : term)).str();
 }
 
@@ -158,8 +154,8 @@ void FoldText::printRepair(const AccPlan &acc) {
   std::string all = llvm::join(refs, ", "), before = llvm::join(refs, "⁻, ") + "⁻";
   if (repair.resets) {
     os << "      R3: the term of " << stateName(acc.reduce) << " is the identity unless its index "
-       << "attains " << all << " of this pass:\n        when " << before << " becomes " << all
-       << ", " << stateName(acc.reduce) << " starts again\n";
+       << "attains " << all << " of this pass:\n        when " << before << " becomes " << all << ", "
+       << stateName(acc.reduce) << " starts again\n";
     return;
   }
   auto old = [&](Expr state) { return leaf(stateName(state) + "⁻"); };
@@ -171,25 +167,21 @@ void FoldText::printRepair(const AccPlan &acc) {
       return known ? leaf(indices[node->id]) : nullptr;
     }));
   };
-  os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all
-     << " of this pass and is "
-     << (repair.others.empty() ? "G·H" : "G·H times differences from the states that it reads")
-     << ",\n"
-     << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when "
-     << before << (refs.size() == 1 ? " becomes " : " become ") << all << ", "
-     << stateName(acc.reduce) << " is multiplied by H(" << all << ")/H(" << before
-     << ") = " << text(rules.ratio(repair.h, acc.states, old, now)) << "\n";
+  os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is "
+     << (repair.others.empty() ? "G·H" : "G·H times differences from the states that it reads") << ",\n"
+     << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when " << before
+     << (refs.size() == 1 ? " becomes " : " become ") << all << ", " << stateName(acc.reduce) << " is multiplied by H("
+     << all << ")/H(" << before << ") = " << text(rules.ratio(repair.h, acc.states, old, now)) << "\n";
   SmallVector<Expr> by;
   for (Expr h : repair.from)
     by.push_back(rules.difference(h, acc.states, old, now));
   for (const Repair::Other &other : repair.others)
-    os << "        and " << stateName(other.sum)
-       << "⁻ is added to it, multiplied by the same and by " << text(rules.coefficient(other, by))
-       << "\n";
+    os << "        and " << stateName(other.sum) << "⁻ is added to it, multiplied by the same and by "
+       << text(rules.coefficient(other, by)) << "\n";
   for (auto [ref, singular] : llvm::zip(refs, repair.singular))
     if (!std::isnan(singular))
-      os << "        while " << ref << " = " << formatNumber(singular) << ", "
-         << stateName(acc.reduce) << " stays the identity\n";
+      os << "        while " << ref << " = " << formatNumber(singular) << ", " << stateName(acc.reduce)
+         << " stays the identity\n";
 }
 
 void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
@@ -214,16 +206,15 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
     for (const AccPlan *acc : fold.accs) {
       os << "      " << stateName(acc->reduce);
       if (acc->carried)
-        os << "[" << indexName(*acc->carried) << "<" << nest.carriedExtents.at(*acc->carried)
-           << "]";
+        os << "[" << indexName(*acc->carried) << "<" << nest.carriedExtents.at(*acc->carried) << "]";
       os << " = " << reduction(acc->reduce, fold.index, acc->body, acc->present) << "\n";
       if (!acc->repair.refs.empty())
         printRepair(*acc);
     }
   }
   for (const OutputPlan &output : nest.outputs)
-    os << "    writes " << exprs.inputNames[kernel.getArgNames().size() + output.result] << " = "
-       << str(output.value) << "\n";
+    os << "    writes " << exprs.inputNames[kernel.getArgNames().size() + output.result] << " = " << str(output.value)
+       << "\n";
 }
 
 /// Returns file:line:column; for code inside a function, that of the user's call.
@@ -231,9 +222,7 @@ static std::string placeText(Location place) {
   if (auto call = place->findInstanceOf<CallSiteLoc>())
     return placeText(call.getCaller());
   auto at = place->findInstanceOf<FileLineColLoc>();
-  return at ? (" at " + at.getFilename().getValue() + ":" + Twine(at.getLine()) + ":" +
-               Twine(at.getColumn()))
-                  .str()
+  return at ? (" at " + at.getFilename().getValue() + ":" + Twine(at.getLine()) + ":" + Twine(at.getColumn())).str()
             : "";
 }
 
@@ -246,17 +235,13 @@ void FoldText::printBlocked(StringRef reason, Expr blocked) {
          << placeText(exprs.places.find(reduce)->second) << "\n";
 }
 
-void FoldTrace::rewrote(StringRef rule, Expr reduce, int64_t j, Expr body, Expr present,
-                        Expr after) {
+void FoldTrace::rewrote(StringRef rule, Expr reduce, int64_t j, Expr body, Expr present, Expr after) {
   rewrites.push_back({rule.str(), reduce, j, body, present, after});
 }
 
-void FoldTrace::refused(const AccPlan &acc) {
-  refusals.push_back({acc.reduce, acc.repair.blocked, acc.repair.reason});
-}
+void FoldTrace::refused(const AccPlan &acc) { refusals.push_back({acc.reduce, acc.repair.blocked, acc.repair.reason}); }
 
-void FoldTrace::planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rules,
-                        ArrayRef<NestPlan> nests) {
+void FoldTrace::planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rules, ArrayRef<NestPlan> nests) {
   FoldText text(exprs, rules, nests);
   for (const Rewrite &rewrite : rewrites) {
     SmallVector<int64_t> others;
@@ -264,14 +249,12 @@ void FoldTrace::planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rul
       if (id >= 0 && id != rewrite.j)
         others.push_back(id);
     text.nameIndices(others);
-    text.os << "  " << rewrite.rule << "  "
-            << text.reduction(rewrite.reduce, rewrite.j, rewrite.body, rewrite.present)
+    text.os << "  " << rewrite.rule << "  " << text.reduction(rewrite.reduce, rewrite.j, rewrite.body, rewrite.present)
             << "\n      = " << text.str(rewrite.after) << "\n";
   }
   for (const Refusal &refusal : refusals) {
     text.nameIndices({});
-    text.os << "  R3 has no repair for " << text.stateName(refusal.reduce)
-            << ", which takes another pass: ";
+    text.os << "  R3 has no repair for " << text.stateName(refusal.reduce) << ", which takes another pass: ";
     if (refusal.blocked)
       text.printBlocked(refusal.reason, refusal.blocked);
     else

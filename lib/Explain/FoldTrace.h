@@ -10,11 +10,9 @@ namespace moa {
 /// Records the rewrites of reductions by the rules of fusion in `convert-dnf-to-onf`.
 class FoldTrace final : public FoldObserver {
 public:
-  void rewrote(llvm::StringRef rule, Expr reduce, int64_t j, Expr body, Expr present,
-               Expr after) final;
+  void rewrote(llvm::StringRef rule, Expr reduce, int64_t j, Expr body, Expr present, Expr after) final;
   void refused(const AccPlan &acc) final;
-  void planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rules,
-               llvm::ArrayRef<NestPlan> nests) final;
+  void planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rules, llvm::ArrayRef<NestPlan> nests) final;
 
   /// Returns the derivation of one kernel; empty if no kernel of that name was derived.
   std::string print(llvm::StringRef kernel) const;

@@ -23,9 +23,8 @@ std::string moa::getNumberedLaw(StringRef law) {
                                       "psi-cast",     "psi-mask",      "psi-reduce",  "psi-inner",
                                       "psi-psi",      "psi-transpose", "psi-reshape", "psi-slice",
                                       "psi-reverse",  "psi-rotate",    "psi-share",   "psi-cat"};
-  static constexpr StringRef absence[] = {"absent-pointwise", "absent-where", "absent-reduce",
-                                          "absent-output",    "absent-let",   "absent-join",
-                                          "absent-otherwise"};
+  static constexpr StringRef absence[] = {"absent-pointwise", "absent-where", "absent-reduce",   "absent-output",
+                                          "absent-let",       "absent-join",  "absent-otherwise"};
   auto find = [&](ArrayRef<StringRef> laws, StringRef kind) -> std::optional<std::string> {
     auto it = llvm::find(laws, law);
     if (it == laws.end())
@@ -168,11 +167,9 @@ std::string PsiTrace::print(StringRef name) const {
   std::string text;
   llvm::raw_string_ostream os(text);
   for (auto &[op, definition] : kernel.definitions) {
-    os << "  " << resolve(definition.head, kernel) << " = "
-       << resolve(definition.lines.front().text, kernel) << "\n";
+    os << "  " << resolve(definition.head, kernel) << " = " << resolve(definition.lines.front().text, kernel) << "\n";
     for (const Line &line : llvm::drop_begin(definition.lines))
-      os << "    " << llvm::left_justify(line.step, width) << "  = " << resolve(line.text, kernel)
-         << "\n";
+      os << "    " << llvm::left_justify(line.step, width) << "  = " << resolve(line.text, kernel) << "\n";
     if (!definition.isLeft)
       os << "    unfolded where it is used\n";
     os << "\n";

@@ -9,8 +9,7 @@ using namespace moa::frontend;
 namespace {
 class AssumptionWriter {
 public:
-  AssumptionWriter(const Signature &signature, const Reporter &reporter)
-      : signature(signature), reporter(reporter) {}
+  AssumptionWriter(const Signature &signature, const Reporter &reporter) : signature(signature), reporter(reporter) {}
 
   FailureOr<std::string> run(const Expr &expr) {
     if (expr.kind != ExprKind::IndexForm)
@@ -29,9 +28,8 @@ public:
       return failure();
     for (const IndexVar &var : expr.vars)
       if (!subscripts.count(var.name)) {
-        reporter.error(var.loc)
-            << "'" << var.name << "' is no subscript of its own in the "
-            << "assumption, so its range is unknown; use it as a whole subscript";
+        reporter.error(var.loc) << "'" << var.name << "' is no subscript of its own in the "
+                                << "assumption, so its range is unknown; use it as a whole subscript";
         return failure();
       }
     return "[" + llvm::join(names, ", ") + "] " + *body;
@@ -88,8 +86,7 @@ private:
   }
 
   FailureOr<std::string> binary(const Expr &expr) {
-    static constexpr StringRef operators[] = {
-        "+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"};
+    static constexpr StringRef operators[] = {"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"};
     if (!llvm::is_contained(operators, expr.name) || expr.ranks)
       return refuse(expr);
     unsigned strength = strengthOf(expr);
@@ -107,8 +104,7 @@ private:
     if (expr.ref.kind == Reference::IndexVariable)
       return expr.name;
     if (expr.ref.kind == Reference::Parameter)
-      return parameter(expr, 0) ? FailureOr<std::string>(expr.name)
-                                : FailureOr<std::string>(failure());
+      return parameter(expr, 0) ? FailureOr<std::string>(expr.name) : FailureOr<std::string>(failure());
     auto symbol = signature.symbols.find(expr.name);
     if (symbol == signature.symbols.end())
       return refuse(expr);
@@ -129,9 +125,8 @@ private:
     for (size_t k = 0; k < array.shape.size(); ++k)
       names += (k ? ", i" : "i") + std::to_string(k);
     auto error = reporter.error(expr.loc)
-                 << "'" << expr.name << "' has " << array.shape.size()
-                 << (array.shape.size() == 1 ? " axis" : " axes") << ", but " << subscripts
-                 << (subscripts == 1 ? " subscript" : " subscripts") << " in the assumption";
+                 << "'" << expr.name << "' has " << array.shape.size() << (array.shape.size() == 1 ? " axis" : " axes")
+                 << ", but " << subscripts << (subscripts == 1 ? " subscript" : " subscripts") << " in the assumption";
     if (names.empty())
       error << "; it is a scalar";
     else

@@ -10,8 +10,7 @@ namespace moa::frontend {
 /// scalar parameters and elements of parameters. The names of index variables precede it in
 /// brackets. They are universally quantified: each has no bound and must be a whole subscript
 /// somewhere.
-mlir::FailureOr<std::string> assumptionText(const Expr &expr, const Signature &signature,
-                                            const Reporter &reporter);
+mlir::FailureOr<std::string> assumptionText(const Expr &expr, const Signature &signature, const Reporter &reporter);
 
 } // namespace moa::frontend
 

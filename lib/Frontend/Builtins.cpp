@@ -30,8 +30,7 @@ static constexpr Builtin builtins[] = {
     {"select", Builtin::Pointwise, ScalarFn::select, 3, 3, -1, "select(p, a, b)"},
     {"otherwise", Builtin::Pointwise, ScalarFn::otherwise, 2, 2, -1, "otherwise(x, v)"},
     {"mask", Builtin::Mask, ScalarFn::id, 2, 2, -1, "mask(p, x)"},
-    {"transpose", Builtin::Transpose, ScalarFn::id, 1, 2, 1,
-     "transpose(x) or transpose(x, [1, 0])"},
+    {"transpose", Builtin::Transpose, ScalarFn::id, 1, 2, 1, "transpose(x) or transpose(x, [1, 0])"},
     {"take", Builtin::Take, ScalarFn::id, 2, 3, 1, "take(x, count) or take(x, count, axis)"},
     {"drop", Builtin::Drop, ScalarFn::id, 2, 3, 1, "drop(x, count) or drop(x, count, axis)"},
     {"reverse", Builtin::Reverse, ScalarFn::id, 1, 2, -1, "reverse(x) or reverse(x, axis)"},
@@ -71,8 +70,7 @@ Type frontend::getElementType(MLIRContext *context, StringRef name) {
                        .Default(0);
   if (width)
     return builder.getIntegerType(width);
-  width =
-      llvm::StringSwitch<unsigned>(name).Case("u8", 8).Case("u16", 16).Case("u32", 32).Default(0);
+  width = llvm::StringSwitch<unsigned>(name).Case("u8", 8).Case("u16", 16).Case("u32", 32).Default(0);
   if (width)
     return builder.getIntegerType(width, /*isSigned=*/false);
   if (name == "index")
@@ -109,16 +107,14 @@ static StringRef getOwnType(StringRef name) {
 bool frontend::isForeignType(StringRef name) {
   if (!getOwnType(name).empty())
     return true;
-  static const llvm::Regex pattern(
-      "^(f|fp|bf|float|tf|i|int|s|u|uint)[0-9]+(_?e[0-9]+m[0-9]+[a-z]*|_t)?$");
+  static const llvm::Regex pattern("^(f|fp|bf|float|tf|i|int|s|u|uint)[0-9]+(_?e[0-9]+m[0-9]+[a-z]*|_t)?$");
   return pattern.match(name);
 }
 
 std::string frontend::getTypeHint(StringRef name, ArrayRef<std::string> parameters) {
   if (StringRef own = getOwnType(name); !own.empty())
     return ("; write '" + own + "'").str();
-  std::vector<std::string> types = {"f64", "f32", "bf16", "f16", "bool", "i8",
-                                    "i16", "i32", "i64",  "u8",  "u16",  "u32"};
+  std::vector<std::string> types = {"f64", "f32", "bf16", "f16", "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32"};
   types.insert(types.end(), parameters.begin(), parameters.end());
   // A type of another width is no misspelling.
   std::string text = isForeignType(name) ? "" : didYouMean(name, types);

@@ -14,26 +14,24 @@ using namespace moa::frontend;
 //===----------------------------------------------------------------------===//
 
 /// Binds the symbols of the cell patterns to their extents.
-LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function,
-                                    ArrayRef<Term> args, Scope &inner) {
+LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function, ArrayRef<Term> args, Scope &inner) {
   for (auto [param, arg] : llvm::zip(function.params, args)) {
     if (!param.cell)
       continue;
     for (auto [extent, axis] : llvm::zip(*param.cell, arg.cell)) {
       if (!axis.extent)
-        return reporter.error(arg.loc)
-               << "the shape " << shapeText(arg.cell) << " of this argument of '" << function.name
-               << "' is not determined; write the extents, as in "
-                  "'[i < N]'";
+        return reporter.error(arg.loc) << "the shape " << shapeText(arg.cell) << " of this argument of '"
+                                       << function.name
+                                       << "' is not determined; write the extents, as in "
+                                          "'[i < N]'";
       SymExpr expected(extent.value);
       if (!extent.symbol.empty())
         expected = inner.symbols.try_emplace(extent.symbol, *axis.extent).first->second;
       if (expected == *axis.extent)
         continue;
       auto error = reporter.error(arg.loc)
-                   << "'" << function.name << "' expects '" << param.name << "' to have extent "
-                   << expected.str() << " where this has " << axis.extent->str()
-                   << " (its cells are " << shapeText(arg.cell) << ")";
+                   << "'" << function.name << "' expects '" << param.name << "' to have extent " << expected.str()
+                   << " where this has " << axis.extent->str() << " (its cells are " << shapeText(arg.cell) << ")";
       error.attachNote(reporter.exact(extent.loc)) << "by this pattern";
       return error;
     }
@@ -58,8 +56,7 @@ TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, Ar
   Scope *caller = std::exchange(scope, &inner);
   reporter.enterCall(loc, function.name);
   TermOr result = failure();
-  if (succeeded(elaborateDefinitions(function.body.needed)) &&
-      succeeded(elaborateDefinitions(function.body.unneeded)))
+  if (succeeded(elaborateDefinitions(function.body.needed)) && succeeded(elaborateDefinitions(function.body.unneeded)))
     result = elaborate(*function.body.result);
   if (succeeded(result) && failed(checkUnused(function.body.unneeded)))
     result = failure();
@@ -82,8 +79,7 @@ TermOr Elaborator::applyRef(const Expr &ref, ArrayRef<Term> args) {
   const Builtin *builtin = lookupBuiltin(ref.name);
   if (builtin && builtin->minArgs == args.size())
     return emitter.map(ref.loc, builtin->fn, ref.name, args);
-  reporter.error(ref.loc) << "'" << ref.name << "' is not a function of " << args.size()
-                          << " scalars";
+  reporter.error(ref.loc) << "'" << ref.name << "' is not a function of " << args.size() << " scalars";
   return failure();
 }
 
@@ -98,9 +94,7 @@ TermOr Elaborator::elaborateCall(const Expr &expr, Context context) {
   if (expr.callee < 0) {
     auto type = signature.types.find(expr.name);
     return emitter.cast(expr.loc,
-                        type != signature.types.end()
-                            ? type->second
-                            : getElementType(reporter.getContext(), expr.name),
+                        type != signature.types.end() ? type->second : getElementType(reporter.getContext(), expr.name),
                         args->front());
   }
   const FunctionDecl &function = program.functions[expr.callee];
@@ -135,8 +129,8 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin, Co
   }
   case Builtin::Iota: {
     auto extent = elaborateSymbolic(expr.arg(0), "the extent of 'iota'");
-    if (failed(extent) || failed(requireNonNegative(
-                              expr.loc, *extent, "'iota' of a negative extent, " + extent->str())))
+    if (failed(extent) ||
+        failed(requireNonNegative(expr.loc, *extent, "'iota' of a negative extent, " + extent->str())))
       return failure();
     return emitter.iota(expr.loc, *extent);
   }
@@ -176,8 +170,7 @@ FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const Term &term
   if (value && *value >= 0 && *value < rank)
     return *value;
   reporter.error(expr.loc) << "'" << what << "' on an array of shape " << shapeText(term.cell)
-                           << " expects an axis from " << -rank << " to " << rank - 1
-                           << ", but got " << axis->str();
+                           << " expects an axis from " << -rank << " to " << rank - 1 << ", but got " << axis->str();
   return failure();
 }
 
@@ -195,9 +188,9 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
   }
   const Expr &list = expr.arg(1);
   if (list.kind != ExprKind::List || static_cast<int64_t>(list.args.size()) != rank) {
-    auto error = reporter.error(list.loc) << "'transpose' of an array of shape "
-                                          << shapeText(term.cell) << " takes a list of its " << rank
-                                          << (rank == 1 ? " axis, [0]" : " axes, as in [");
+    auto error = reporter.error(list.loc)
+                 << "'transpose' of an array of shape " << shapeText(term.cell) << " takes a list of its " << rank
+                 << (rank == 1 ? " axis, [0]" : " axes, as in [");
     // For example the last two axes swapped, which is also the default.
     if (rank > 1) {
       std::swap(perm[rank - 1], perm[rank - 2]);
@@ -232,15 +225,13 @@ LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e, St
 }
 
 /// Takes or drops cells. A negative count counts from the end.
-TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis,
-                            const SymExpr &count) {
+TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis, const SymExpr &count) {
   const auto &extent = term.cell[axis].extent;
   if (!extent) {
     reporter.error(loc) << "the extent of axis " << axis << " is not determined";
     return failure();
   }
-  bool fromEnd =
-      !count.isZero() && llvm::all_of(count.getTerms(), [](const auto &t) { return t.second < 0; });
+  bool fromEnd = !count.isZero() && llvm::all_of(count.getTerms(), [](const auto &t) { return t.second < 0; });
   SymExpr size = fromEnd ? -count : count, rest = *extent - size;
   std::string what = std::string(isTake ? "'take'" : "'drop'") + " of " + size.str() +
                      " elements from an axis of extent " + extent->str();
@@ -252,15 +243,14 @@ TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsign
 }
 
 /// Returns the mask that replaces a count known only from array elements: `mask([i, _] i < n, x)`.
-static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const Term &term,
-                               unsigned axis) {
+static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const Term &term, unsigned axis) {
   std::string list;
   for (unsigned k = 0; k < term.rank(); ++k)
     list += (k ? ", " : "") + std::string(k == axis ? "i" : "_");
   std::string bound = count.text.empty() ? "n" : shorten(count.text, 60);
   std::string array = expr.arg(0).text.empty() ? "x" : shorten(expr.arg(0).text, 60);
-  return "; keep the axis whole and leave out the rest: 'mask([" + list + "] i " +
-         (isTake ? "< " : ">= ") + bound + ", " + array + ")'";
+  return "; keep the axis whole and leave out the rest: 'mask([" + list + "] i " + (isTake ? "< " : ">= ") + bound +
+         ", " + array + ")'";
 }
 
 TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
@@ -268,8 +258,8 @@ TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
   SmallVector<std::pair<unsigned, const Expr *>> counts;
   if (count.kind == ExprKind::List) {
     if (expr.args.size() > 2 || count.args.size() > term.rank()) {
-      reporter.error(count.loc) << "a list of counts is for the leading axes of "
-                                << shapeText(term.cell) << ", in order, without an axis after it";
+      reporter.error(count.loc) << "a list of counts is for the leading axes of " << shapeText(term.cell)
+                                << ", in order, without an axis after it";
       return failure();
     }
     for (auto [k, arg] : llvm::enumerate(count.args))
@@ -298,8 +288,7 @@ TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
   return term;
 }
 
-TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &builtin,
-                                          const Term &term) {
+TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term) {
   bool isRotate = builtin.kind == Builtin::Rotate;
   unsigned last = isRotate ? 2 : 1;
   if (term.rank() == 0) {
@@ -333,8 +322,7 @@ TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
   for (const ExprPtr &arg : expr.arg(1).args) {
     auto extent = elaborateSymbolic(*arg, "an extent");
     if (failed(extent) ||
-        failed(requireNonNegative(arg->loc, *extent,
-                                  "an extent cannot be negative, but this is " + extent->str())))
+        failed(requireNonNegative(arg->loc, *extent, "an extent cannot be negative, but this is " + extent->str())))
       return failure();
     shape.push_back(*extent);
   }
@@ -369,13 +357,11 @@ FailureOr<Monoid> Elaborator::getMonoid(const Expr &ref) {
     return *monoid;
   if (ref.callee >= 0 && program.functions[ref.callee].isMonoid())
     return Monoid::user;
-  auto error = reporter.error(ref.loc)
-               << "'" << ref.name
-               << "' is not a monoid; there are + * max min and or, and those that "
-                  "'monoid f(x, y) identity e { return … }' defines";
+  auto error = reporter.error(ref.loc) << "'" << ref.name
+                                       << "' is not a monoid; there are + * max min and or, and those that "
+                                          "'monoid f(x, y) identity e { return … }' defines";
   if (ref.callee >= 0)
-    error.attachNote(reporter.exact(program.functions[ref.callee].loc))
-        << "this function has no identity";
+    error.attachNote(reporter.exact(program.functions[ref.callee].loc)) << "this function has no identity";
   return failure();
 }
 
@@ -460,7 +446,6 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
   auto result = applyRef(ref, terms);
   if (failed(result))
     return failure();
-  auto sum = reduceWith(expr.arg(0), *monoid, expr.loc, "inner",
-                        emitter.closeFrame(*result, contracted), 0);
+  auto sum = reduceWith(expr.arg(0), *monoid, expr.loc, "inner", emitter.closeFrame(*result, contracted), 0);
   return failed(sum) ? sum : emitter.closeFrame(*sum, outside);
 }

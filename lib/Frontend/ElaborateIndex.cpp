@@ -32,14 +32,12 @@ bool Elaborator::isClosed(const Expr &expr, ArrayRef<unsigned> inside) const {
     if (!var.isWildcard())
       own.push_back(var.id);
   return llvm::all_of(expr.args, [&](const ExprPtr &arg) { return isClosed(*arg, own); }) &&
-         llvm::all_of(expr.vars, [&](const IndexVar &var) {
-           return !var.bound || isClosed(*var.bound, inside);
-         });
+         llvm::all_of(expr.vars, [&](const IndexVar &var) { return !var.bound || isClosed(*var.bound, inside); });
 }
 
 /// Looks for `x[…, i, …]`, where i ranges over an axis of x.
-LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
-                                   std::optional<SymExpr> &extent, SourceLoc &where) {
+LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var, std::optional<SymExpr> &extent,
+                                   SourceLoc &where) {
   for (const ExprPtr &arg : expr.args)
     if (failed(findUses(*arg, var, extent, where)))
       return failure();
@@ -58,9 +56,9 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
       continue;
     if (extent && *extent != *cell[k - 1].extent) {
       auto error = reporter.error(subscript.loc)
-                   << "index '" << var.name << "' ranges over " << cell[k - 1].extent->str()
-                   << " here and over " << extent->str() << " elsewhere; write its extent, as in '"
-                   << var.name << " < " << extent->str() << "'";
+                   << "index '" << var.name << "' ranges over " << cell[k - 1].extent->str() << " here and over "
+                   << extent->str() << " elsewhere; write its extent, as in '" << var.name << " < " << extent->str()
+                   << "'";
       error.attachNote(reporter.exact(where)) << "the other use is here";
       return error;
     }
@@ -77,10 +75,9 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, C
     for (const auto &[k, other] : llvm::enumerate(form.vars))
       list += (k ? ", " : "") + (k == position ? var.name : "_");
     std::string limit = var.bound->kind == ExprKind::Name ? var.bound->name : "n";
-    auto bound =
-        elaborateSymbolic(*var.bound, "the extent of an index",
-                          "; let it run over a whole axis and leave out the rest, as in 'mask([" +
-                              list + "] " + var.name + " < " + limit + ", x)'");
+    auto bound = elaborateSymbolic(*var.bound, "the extent of an index",
+                                   "; let it run over a whole axis and leave out the rest, as in 'mask([" + list +
+                                       "] " + var.name + " < " + limit + ", x)'");
     if (failed(bound))
       return failure();
     if (auto value = bound->getConstant(); value && *value < 0) {
@@ -103,15 +100,13 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, C
       list += "_, ";
     for (const auto &[k, other] : llvm::enumerate(form.vars))
       list += (k ? ", " : "") + other.name;
-    reporter.error(var.loc) << "the index form names " << form.vars.size() << " of the "
-                            << context->size() << " axes of " << shapeText(*context)
-                            << "; write '_' for each of the others, as in '[" << list
-                            << "] ...', or the extent, as in '" << var.name << " < ...'";
+    reporter.error(var.loc) << "the index form names " << form.vars.size() << " of the " << context->size()
+                            << " axes of " << shapeText(*context) << "; write '_' for each of the others, as in '["
+                            << list << "] ...', or the extent, as in '" << var.name << " < ...'";
     return failure();
   }
   reporter.error(var.loc) << "the extent of index '" << var.name
-                          << "' does not follow from use or context; write it, as in '" << var.name
-                          << " < N'";
+                          << "' does not follow from use or context; write it, as in '" << var.name << " < N'";
   return failure();
 }
 
@@ -131,9 +126,8 @@ TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variable
     return body;
   }
   if (own != wildcards) {
-    reporter.error(form.loc) << "the body of this index form has " << own
-                             << (own == 1 ? " axis" : " axes") << ", but " << wildcards
-                             << " '_' stand for them; a body without axes may leave them open";
+    reporter.error(form.loc) << "the body of this index form has " << own << (own == 1 ? " axis" : " axes") << ", but "
+                             << wildcards << " '_' stand for them; a body without axes may leave them open";
     return failure();
   }
   SmallVector<int64_t> perm;
@@ -147,8 +141,7 @@ TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variable
 static StringRef findSubscripted(const Expr &expr, const IndexVar &var) {
   if (expr.kind == ExprKind::Index && expr.arg(0).kind == ExprKind::Name)
     for (const ExprPtr &arg : llvm::drop_begin(expr.args))
-      if (arg->kind == ExprKind::Name && arg->ref.kind == Reference::IndexVariable &&
-          arg->ref.index == var.id)
+      if (arg->kind == ExprKind::Name && arg->ref.kind == Reference::IndexVariable && arg->ref.index == var.id)
         return expr.arg(0).name;
   for (const ExprPtr &arg : expr.args)
     if (StringRef name = findSubscripted(*arg, var); !name.empty())

@@ -11,18 +11,16 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::frontend;
 
-TermOr Elaborator::reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what,
-                              const Term &term, unsigned axis) {
+TermOr Elaborator::reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term,
+                              unsigned axis) {
   if (monoid != Monoid::user)
     return emitter.reduce(loc, monoid, what, term, axis);
   auto function = getMonoidOp(ref, emitter.reducedType(term));
-  return failed(function) ? TermOr(failure())
-                          : emitter.reduce(loc, monoid, what, term, axis, *function);
+  return failed(function) ? TermOr(failure()) : emitter.reduce(loc, monoid, what, term, axis, *function);
 }
 
 /// Returns the identity as a constant of the type: a number, `inf`, `true` or `false`.
-FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Type element,
-                                                 SourceLoc use) {
+FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Type element, SourceLoc use) {
   Scope none;
   Scope *caller = std::exchange(scope, &none);
   auto term = elaborate(*monoid.identity);
@@ -45,8 +43,7 @@ FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Typ
     return TypedAttr(IntegerAttr::get(element, *integer));
   }
   auto error = reporter.error(monoid.identity->loc)
-               << "the identity of monoid '" << monoid.name << "' is not a constant of type "
-               << getTypeText(element);
+               << "the identity of monoid '" << monoid.name << "' is not a constant of type " << getTypeText(element);
   error.attachNote(reporter.exact(use)) << "it reduces elements of that type here";
   return failure();
 }
@@ -84,9 +81,8 @@ FailureOr<MonoidOp> Elaborator::getMonoidOp(const Expr &ref, Type element) {
     return failure();
   if (whole->rank() != 0 || whole->array.getType() != scalar) {
     reporter.error(monoid.body.result->loc)
-        << "monoid '" << monoid.name << "' combines two values of type " << getTypeText(element)
-        << " and returns " << elementText(*whole)
-        << (whole->rank() ? " of shape " + shapeText(whole->cell) : std::string());
+        << "monoid '" << monoid.name << "' combines two values of type " << getTypeText(element) << " and returns "
+        << elementText(*whole) << (whole->rank() ? " of shape " + shapeText(whole->cell) : std::string());
     return failure();
   }
   for (Operation &inner : *block)

@@ -13,10 +13,10 @@ using namespace moa::frontend;
 /// program beyond them is treated as a mistake.
 static constexpr unsigned maxDepth = 1000, maxOps = 100000;
 
-Elaborator::Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
-                       Reporter &reporter, OpBuilder &builder)
-    : program(program), kernel(kernel), signature(std::move(signature)), reporter(reporter),
-      builder(builder), emitter(reporter, builder, this->signature.computeType) {}
+Elaborator::Elaborator(const Program &program, const KernelDecl &kernel, Signature signature, Reporter &reporter,
+                       OpBuilder &builder)
+    : program(program), kernel(kernel), signature(std::move(signature)), reporter(reporter), builder(builder),
+      emitter(reporter, builder, this->signature.computeType) {}
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -38,25 +38,22 @@ KernelOp Elaborator::createKernel() {
     resultTypes.push_back(TypeAttr::get(ArrayType::get(context, array.shape, array.getStorage())));
   SmallVector<Attribute> within;
   for (const Signature::Array &array : signature.results)
-    within.push_back(array.within ? Attribute(WithinAttr::get(context, *array.within))
-                                  : builder.getUnitAttr());
+    within.push_back(array.within ? Attribute(WithinAttr::get(context, *array.within)) : builder.getUnitAttr());
   bool hasTolerance = llvm::any_of(within, llvm::IsaPred<WithinAttr>);
-  auto op = KernelOp::create(
-      builder, reporter.location(kernel.loc), kernel.name, strings(signature.runtimeSymbols),
-      strings(signature.constraints), names(kernel.params), names(kernel.results),
-      builder.getArrayAttr(resultTypes), hasTolerance ? builder.getArrayAttr(within) : ArrayAttr());
+  auto op =
+      KernelOp::create(builder, reporter.location(kernel.loc), kernel.name, strings(signature.runtimeSymbols),
+                       strings(signature.constraints), names(kernel.params), names(kernel.results),
+                       builder.getArrayAttr(resultTypes), hasTolerance ? builder.getArrayAttr(within) : ArrayAttr());
   auto setRanges = [&](StringRef name, std::string Signature::Array::*range) {
     if (llvm::any_of(signature.params, [&](const auto &p) { return !(p.*range).empty(); }))
-      op->setAttr(name, strings(llvm::map_range(
-                            signature.params, [&](const auto &p) { return StringRef(p.*range); })));
+      op->setAttr(name, strings(llvm::map_range(signature.params, [&](const auto &p) { return StringRef(p.*range); })));
   };
   setRanges("moa.ranges", &Signature::Array::range);
   setRanges("moa.real_ranges", &Signature::Array::realRange);
   setUnsigned(op);
   if (!signature.assumptions.empty())
-    op->setAttr("moa.assumes",
-                strings(llvm::map_range(signature.assumptions,
-                                        [](const std::string &text) { return StringRef(text); })));
+    op->setAttr("moa.assumes", strings(llvm::map_range(signature.assumptions,
+                                                       [](const std::string &text) { return StringRef(text); })));
   Block &block = op.getBody().emplaceBlock();
   for (auto [decl, array] : llvm::zip(kernel.params, signature.params)) {
     auto type = ArrayType::get(context, array.shape, array.getStorage());
@@ -73,8 +70,8 @@ KernelOp Elaborator::createKernel() {
 /// Names the unsigned parameters and results in the kernel's attributes.
 void Elaborator::setUnsigned(KernelOp op) {
   SmallVector<StringRef> names;
-  for (auto [decls, arrays] : {std::pair(&kernel.params, &signature.params),
-                               std::pair(&kernel.results, &signature.results)})
+  for (auto [decls, arrays] :
+       {std::pair(&kernel.params, &signature.params), std::pair(&kernel.results, &signature.results)})
     for (auto [decl, array] : llvm::zip(*decls, *arrays))
       if (array.elementType.isUnsignedInteger())
         names.push_back(decl.name);
@@ -172,8 +169,7 @@ LogicalResult Elaborator::elaborateNeeded() {
     contexts[findDefinition(body, decl.name)] = cellOf(declared);
   for (unsigned k : body.needed) {
     auto context = contexts.find(k);
-    if (failed(context == contexts.end() ? elaborateDefinitions(k)
-                                         : elaborateDefinition(k, &context->second)))
+    if (failed(context == contexts.end() ? elaborateDefinitions(k) : elaborateDefinition(k, &context->second)))
       return failure();
   }
   return success();
@@ -189,8 +185,7 @@ LogicalResult Elaborator::elaborateResults(SmallVectorImpl<Value> &values) {
   return success();
 }
 
-FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
-                                             const Signature::Array &declared) {
+FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl, const Signature::Array &declared) {
   unsigned last = findDefinition(kernel.body, decl.name);
   SourceLoc loc = kernel.body.definitions[last].loc;
   Term term = *scope->definitions[last];
@@ -201,10 +196,9 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
     axis.extent = declared.shape[k];
   }
   if (!fits) {
-    auto error = reporter.error(loc)
-                 << "result '" << decl.name << "' is declared with shape "
-                 << shapeText(declared.shape) << ", but this definition has shape "
-                 << shapeText(scope->definitions[last]->cell);
+    auto error = reporter.error(loc) << "result '" << decl.name << "' is declared with shape "
+                                     << shapeText(declared.shape) << ", but this definition has shape "
+                                     << shapeText(scope->definitions[last]->cell);
     const Cell &cell = scope->definitions[last]->cell;
     for (unsigned k = 0; k < cell.size() && cell.size() == declared.shape.size(); ++k)
       error << originText(cell[k], declared.shape[k]);
@@ -238,8 +232,7 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
 /// Checks the definitions that no result needs, and drops their operators.
 LogicalResult Elaborator::checkUnneeded(Block &block) {
   size_t needed = std::distance(block.begin(), block.end());
-  if (failed(elaborateDefinitions(kernel.body.unneeded)) ||
-      failed(checkUnused(kernel.body.unneeded)))
+  if (failed(elaborateDefinitions(kernel.body.unneeded)) || failed(checkUnused(kernel.body.unneeded)))
     return failure();
   for (size_t n = std::distance(block.begin(), block.end()); n > needed; --n)
     block.back().erase();
@@ -252,8 +245,7 @@ LogicalResult Elaborator::checkUnneeded(Block &block) {
 
 TermOr Elaborator::elaborate(const Expr &expr, Context context) {
   if (depth >= maxDepth) {
-    reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth
-                             << " levels here";
+    reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth << " levels here";
     return failure();
   }
   if (emitter.getOpCount() > maxOps) {
@@ -346,8 +338,7 @@ bool Elaborator::needsContext(const Expr &expr) const {
     return expr.ref.kind == Reference::Definition && !scope->definitions[expr.ref.index];
   if (expr.kind == ExprKind::IndexForm)
     return llvm::any_of(expr.vars, [](const IndexVar &var) { return !var.bound; });
-  if (expr.kind != ExprKind::Unary && (expr.kind != ExprKind::Binary || expr.ranks) &&
-      !isPointwiseCall(expr))
+  if (expr.kind != ExprKind::Unary && (expr.kind != ExprKind::Binary || expr.ranks) && !isPointwiseCall(expr))
     return false;
   return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return needsContext(*arg); });
 }
@@ -422,8 +413,7 @@ LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
   return success();
 }
 
-FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context,
-                                                           bool combine) {
+FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context, bool combine) {
   std::vector<Term> terms(args.size());
   SmallVector<bool> waits;
   Cell shape;
@@ -458,8 +448,7 @@ FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> arg
 }
 
 static bool hasNames(const Expr &expr) {
-  return expr.kind == ExprKind::Name ||
-         llvm::any_of(expr.args, [](const ExprPtr &arg) { return hasNames(*arg); });
+  return expr.kind == ExprKind::Name || llvm::any_of(expr.args, [](const ExprPtr &arg) { return hasNames(*arg); });
 }
 
 /// Reports an integer divided by a literal 0. A divisor that is a name with the value 0 may be
@@ -473,8 +462,7 @@ LogicalResult Elaborator::checkDivisor(const Expr &expr, ArrayRef<Term> terms) {
     zeroDivisors.try_emplace(LocationAttr(reporter.location(expr.loc)), &expr);
     return success();
   }
-  auto error = reporter.error(terms[1].loc)
-               << "'" << expr.name << "' on integers has no value for the divisor 0";
+  auto error = reporter.error(terms[1].loc) << "'" << expr.name << "' on integers has no value for the divisor 0";
   if (expr.fn == ScalarFn::div)
     error << "; write 0.0 for a real quotient";
   return error;
@@ -498,12 +486,11 @@ LogicalResult Elaborator::refuseZeroDivisors(KernelOp kernel) {
     const Expr &expr = *found->second, &divisor = expr.arg(1);
     bool isName = divisor.kind == ExprKind::Name;
     std::string name = isName ? divisor.name : "n";
-    return emitError(op->getLoc())
-           << "'" << expr.name << "' divides by "
-           << (isName ? "'" + name + "', which" : "a size that")
-           << " is 0 here; set it to at least 1, or let a condition keep the quotient from "
-              "being needed, as in 'select("
-           << name << " > 0, i " << expr.name << " " << name << ", 0)'";
+    return emitError(op->getLoc()) << "'" << expr.name << "' divides by "
+                                   << (isName ? "'" + name + "', which" : "a size that")
+                                   << " is 0 here; set it to at least 1, or let a condition keep the quotient from "
+                                      "being needed, as in 'select("
+                                   << name << " > 0, i " << expr.name << " " << name << ", 0)'";
   }
   return success();
 }
@@ -560,8 +547,7 @@ TermOr Elaborator::elaborateInner(const Expr &expr) {
   return failed(result) ? result : emitter.closeFrame(*result, outside);
 }
 
-FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef what,
-                                                 StringRef remedy) {
+FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef what, StringRef remedy) {
   auto term = elaborate(expr);
   if (failed(term))
     return failure();

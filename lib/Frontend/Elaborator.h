@@ -13,8 +13,8 @@ struct Builtin;
 /// definition becomes operators on whole arrays.
 class Elaborator {
 public:
-  Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
-             Reporter &reporter, mlir::OpBuilder &builder);
+  Elaborator(const Program &program, const KernelDecl &kernel, Signature signature, Reporter &reporter,
+             mlir::OpBuilder &builder);
 
   /// Emits the kernel at the builder's insertion point.
   mlir::LogicalResult run();
@@ -39,8 +39,7 @@ private:
   mlir::LogicalResult readUnsigned();
   mlir::LogicalResult elaborateNeeded();
   mlir::LogicalResult elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
-  mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl,
-                                               const Signature::Array &declared);
+  mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl, const Signature::Array &declared);
   mlir::LogicalResult checkUnneeded(mlir::Block &block);
   /// Reports divisions by a size that is set to 0, if a result needs the quotient.
   mlir::LogicalResult refuseZeroDivisors(KernelOp op);
@@ -60,8 +59,7 @@ private:
   /// Elaborates operands; those that need a context for their index forms come last. With
   /// `combine`, operands combine point-wise. Without it, an operand takes the shape of another one
   /// only if it has no shape of its own.
-  mlir::FailureOr<std::vector<Term>> elaborateOperands(llvm::ArrayRef<ExprPtr> args,
-                                                       Context context, bool combine);
+  mlir::FailureOr<std::vector<Term>> elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context, bool combine);
   bool needsContext(const Expr &expr) const;
   /// Returns true if all extents follow without a context.
   mlir::FailureOr<bool> isDetermined(const Expr &expr);
@@ -70,8 +68,7 @@ private:
   mlir::LogicalResult findContextOfForm(const Expr &form, Cell &shape);
   mlir::FailureOr<const Term *> hoist(const Expr &expr);
   bool isPointwiseCall(const Expr &expr) const;
-  mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr, llvm::StringRef what,
-                                             llvm::StringRef remedy = "");
+  mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr, llvm::StringRef what, llvm::StringRef remedy = "");
 
   // Index forms and subscripts (ElaborateIndex.cpp).
   TermOr elaborateIndex(const Expr &expr);
@@ -79,21 +76,18 @@ private:
   void noteOrigins(const Expr &form, Cell &cell);
   TermOr placeWildcards(const Expr &form, Term body, unsigned variables);
   mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position, Context context);
-  mlir::LogicalResult findUses(const Expr &expr, const IndexVar &var,
-                               std::optional<SymExpr> &extent, SourceLoc &where);
+  mlir::LogicalResult findUses(const Expr &expr, const IndexVar &var, std::optional<SymExpr> &extent, SourceLoc &where);
   bool isClosed(const Expr &expr, llvm::ArrayRef<unsigned> inside = {}) const;
 
   // Calls (ElaborateCall.cpp).
   TermOr elaborateCall(const Expr &expr, Context context);
   TermOr elaborateBuiltin(const Expr &expr, const Builtin &builtin, Context context);
   TermOr applyFunction(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<Term> args);
-  mlir::LogicalResult bindCells(SourceLoc loc, const FunctionDecl &function,
-                                llvm::ArrayRef<Term> args, Scope &scope);
+  mlir::LogicalResult bindCells(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<Term> args, Scope &scope);
   TermOr applyRef(const Expr &ref, llvm::ArrayRef<Term> args);
   TermOr elaborateTranspose(const Expr &expr, const Term &term);
   TermOr elaborateTakeDrop(const Expr &expr, bool isTake, Term term);
-  TermOr takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis,
-                  const SymExpr &count);
+  TermOr takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis, const SymExpr &count);
   TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term);
   TermOr elaborateReshape(const Expr &expr, const Term &term);
   TermOr elaborateCat(const Expr &expr);
@@ -104,12 +98,10 @@ private:
   mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term, llvm::StringRef what);
   /// Returns a named monoid, or `user` for a monoid defined in the specification.
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
-  TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term,
-                    unsigned axis);
+  TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term, unsigned axis);
   /// Returns the op of a user-defined monoid on an element type, created once.
   mlir::FailureOr<MonoidOp> getMonoidOp(const Expr &ref, mlir::Type element);
-  mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid, mlir::Type element,
-                                                   SourceLoc use);
+  mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid, mlir::Type element, SourceLoc use);
   /// Checks e ≥ 0, and reports `what` if it does not hold. If only the run-time sizes decide, adds
   /// it to the kernel's constraints.
   mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e, llvm::StringRef what);

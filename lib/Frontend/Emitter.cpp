@@ -23,8 +23,7 @@ unsigned Emitter::pushFrame(SymExpr extent, StringRef name) {
 
 TermOr Emitter::iota(SourceLoc loc, const SymExpr &extent) {
   auto text = StringAttr::get(reporter.getContext(), extent.str());
-  auto type =
-      ArrayType::get(reporter.getContext(), {extent}, IndexType::get(reporter.getContext()));
+  auto type = ArrayType::get(reporter.getContext(), {extent}, IndexType::get(reporter.getContext()));
   return Term::ofArray(create<IotaOp>(loc, type, text));
 }
 
@@ -38,8 +37,7 @@ TermOr Emitter::frameIndex(SourceLoc loc, unsigned position) {
   return term;
 }
 
-FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms, ArrayRef<int64_t> ranks,
-                                      Spelling what) {
+FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms, ArrayRef<int64_t> ranks, Spelling what) {
   std::vector<Term> leading;
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
     if (static_cast<int64_t>(term.rank()) < rank) {
@@ -57,8 +55,7 @@ FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms, Array
   return mergeCells(loc, leading, what, /*areFrames=*/true);
 }
 
-LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms,
-                                 ArrayRef<int64_t> ranks, Spelling what) {
+LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms, ArrayRef<int64_t> ranks, Spelling what) {
   auto leading = mergeLeading(loc, terms, ranks, what);
   if (failed(leading))
     return failure();
@@ -113,8 +110,7 @@ static std::optional<SmallVector<unsigned>> findAxes(const Cell &small, const Ce
 
 /// Returns for example '[_, i] m[i]': an index form whose axis k is the axis of `small` matched to
 /// axis k of `large`. Unmatched axes of `small` get the subscript 0.
-static std::string indexFormText(const Term &small, unsigned rank,
-                                 ArrayRef<std::optional<unsigned>> places) {
+static std::string indexFormText(const Term &small, unsigned rank, ArrayRef<std::optional<unsigned>> places) {
   static constexpr char letters[] = "ijklmnpq";
   std::string form, subscripts;
   std::map<unsigned, std::string> names;
@@ -132,8 +128,7 @@ static std::string indexFormText(const Term &small, unsigned rank,
 
 /// Aligns the axes of `small` with the last axes of `large`, where an axis of extent 1 matches any.
 /// Returns nothing unless there is such an axis and the others agree.
-static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Cell &small,
-                                                                        const Cell &large) {
+static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Cell &small, const Cell &large) {
   if (small.size() > large.size())
     return std::nullopt;
   SmallVector<std::optional<unsigned>> places;
@@ -154,29 +149,25 @@ static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Ce
 static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term &b, Spelling what) {
   for (unsigned k = 0; k < a.rank(); ++k)
     if (a.cell[k].extent && b.cell[k].extent && *a.cell[k].extent != *b.cell[k].extent) {
-      error << "; axis " << k << " is " << a.cell[k].extent->str() << " on one side and "
-            << b.cell[k].extent->str() << " on the other"
-            << originText(a.cell[k], *b.cell[k].extent) << originText(b.cell[k], *a.cell[k].extent);
+      error << "; axis " << k << " is " << a.cell[k].extent->str() << " on one side and " << b.cell[k].extent->str()
+            << " on the other" << originText(a.cell[k], *b.cell[k].extent) << originText(b.cell[k], *a.cell[k].extent);
       break;
     }
   unsigned last = a.rank();
   Cell swapped = b.cell;
   if (last >= 2)
     std::swap(swapped[last - 1], swapped[last - 2]);
-  bool fits = llvm::all_of(llvm::zip(a.cell, swapped), [](auto pair) {
-    return std::get<0>(pair).extent == std::get<1>(pair).extent;
-  });
+  bool fits = llvm::all_of(llvm::zip(a.cell, swapped),
+                           [](auto pair) { return std::get<0>(pair).extent == std::get<1>(pair).extent; });
   if (fits)
-    error << "; 'transpose(" << (b.name.empty() ? "..." : b.name)
-          << ")' has the shape of the first";
+    error << "; 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' has the shape of the first";
   else if (what == "*" && last >= 2 && a.cell[last - 1].extent == b.cell[last - 2].extent)
     error << "; a product of matrices is '+.*'";
 }
 
 void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
-  auto error = reporter.error(loc)
-               << "'" << what << "' combines shapes " << shapeText(a.cell) << " and "
-               << shapeText(b.cell) << ", but only equal shapes and scalars combine";
+  auto error = reporter.error(loc) << "'" << what << "' combines shapes " << shapeText(a.cell) << " and "
+                                   << shapeText(b.cell) << ", but only equal shapes and scalars combine";
   error.attachNote(reporter.exact(a.loc)) << "this has shape " << shapeText(a.cell);
   error.attachNote(reporter.exact(b.loc)) << "this has shape " << shapeText(b.cell);
   for (auto [small, large] : {std::pair(&a, &b), std::pair(&b, &a)})
@@ -204,28 +195,22 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
   SmallVector<std::optional<unsigned>> all(places->begin(), places->end());
   error << indexFormText(small, large.rank(), all) << "'";
   bool isOperator = !llvm::isAlpha(what.front());
-  bool leads = llvm::all_of(llvm::enumerate(small.cell), [&](auto entry) {
-    return entry.value().extent == large.cell[entry.index()].extent;
-  });
+  bool leads = llvm::all_of(llvm::enumerate(small.cell),
+                            [&](auto entry) { return entry.value().extent == large.cell[entry.index()].extent; });
   unsigned rest = large.rank() - small.rank();
   if (isOperator && leads)
-    error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest) << ","
-          << (aIsSmall ? rest : 0) << ")'";
+    error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest) << "," << (aIsSmall ? rest : 0) << ")'";
 }
 
 void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
-  auto error = reporter.error(loc)
-               << "'" << what << "' lifts over the axes before its cells, but these are "
-               << shapeText(a.cell) << " and " << shapeText(b.cell)
-               << "; make them equal, or leave them out of one operand";
-  error.attachNote(reporter.exact(a.loc))
-      << "this has " << shapeText(a.cell) << " before its cells";
-  error.attachNote(reporter.exact(b.loc))
-      << "this has " << shapeText(b.cell) << " before its cells";
+  auto error = reporter.error(loc) << "'" << what << "' lifts over the axes before its cells, but these are "
+                                   << shapeText(a.cell) << " and " << shapeText(b.cell)
+                                   << "; make them equal, or leave them out of one operand";
+  error.attachNote(reporter.exact(a.loc)) << "this has " << shapeText(a.cell) << " before its cells";
+  error.attachNote(reporter.exact(b.loc)) << "this has " << shapeText(b.cell) << " before its cells";
 }
 
-FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what,
-                                    bool areFrames) {
+FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what, bool areFrames) {
   Cell cell;
   const Term *shaped = nullptr;
   for (const Term &term : terms) {
@@ -320,12 +305,10 @@ FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
   FloatAttr rounded = FloatAttr::get(type, value);
   double kept = rounded.getValueAsDouble();
   if (std::isfinite(value) && (!std::isfinite(kept) || (value != 0 && kept == 0))) {
-    const char *remedy =
-        kept == 0 ? "; take a larger number, or compute in f64, which a parameter of f64 asks for"
-                  : "; take a smaller number, 'inf', or compute in f64, which a parameter of f64 "
-                    "asks for";
-    reporter.error(loc) << formatNumber(value) << " is " << formatNumber(kept) << " in "
-                        << getTypeText(type) << remedy;
+    const char *remedy = kept == 0 ? "; take a larger number, or compute in f64, which a parameter of f64 asks for"
+                                   : "; take a smaller number, 'inf', or compute in f64, which a parameter of f64 "
+                                     "asks for";
+    reporter.error(loc) << formatNumber(value) << " is " << formatNumber(kept) << " in " << getTypeText(type) << remedy;
     hasLost = true;
   }
   return rounded;
@@ -370,20 +353,17 @@ Term Emitter::toFloat(SourceLoc loc, const Term &term, Type type) {
 LogicalResult Emitter::checkComputed(SourceLoc loc, ArrayRef<Term> terms) {
   for (const Term &term : terms)
     if (term.isArray() && term.elementType().isF64() && !computeType.isF64())
-      return reporter.error(loc)
-             << "this computes in f32 and loses the cast to f64, as no parameter is f64; declare "
-                "one as f64, or remove the cast";
+      return reporter.error(loc) << "this computes in f32 and loses the cast to f64, as no parameter is f64; declare "
+                                    "one as f64, or remove the cast";
   return success();
 }
 
-FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args,
-                               bool allowBoolean) {
+FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args, bool allowBoolean) {
   bool anyBoolean = llvm::any_of(args, [](const Term &t) { return t.isBoolean(); });
   bool allBoolean = llvm::all_of(args, [](const Term &t) { return t.isBoolean(); });
   if (anyBoolean && !(allBoolean && allowBoolean)) {
-    auto error = reporter.error(loc)
-                 << "'" << what << "' expects "
-                 << (allowBoolean ? "operands of one kind" : "numbers") << ", but got ";
+    auto error = reporter.error(loc) << "'" << what << "' expects "
+                                     << (allowBoolean ? "operands of one kind" : "numbers") << ", but got ";
     llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
     error << "; make a number of a bool with select(p, 1, 0)";
     return failure();
@@ -396,8 +376,7 @@ FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args
   return anyFloat ? computeType : Type(IndexType::get(reporter.getContext()));
 }
 
-FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
-                                     ArrayRef<Term> args) {
+FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> args) {
   bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
   bool isLogic = what == "and" || what == "or" || what == "not";
   bool isBits = !isLogic && (fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
@@ -424,8 +403,8 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
   bool isSelect = fn == ScalarFn::select;
   if (isSelect && !args[0].isBoolean())
     return got("a bool first", "; compare first, as in 'x != 0'");
-  bool allowBoolean = isSelect || fn == ScalarFn::otherwise || fn == ScalarFn::eq ||
-                      fn == ScalarFn::ne || fn == ScalarFn::id;
+  bool allowBoolean =
+      isSelect || fn == ScalarFn::otherwise || fn == ScalarFn::eq || fn == ScalarFn::ne || fn == ScalarFn::id;
   auto type = unify(loc, what, isSelect ? args.drop_front() : args, allowBoolean);
   if (failed(type))
     return failure();
@@ -441,8 +420,8 @@ void Emitter::warnOfQuotient(SourceLoc loc, const Term &dividend, StringRef divi
   auto value = dividend.kind == Term::Symbolic ? dividend.symbolic.getConstant() : std::nullopt;
   if (value && (*value == 1 || *value == -1))
     reporter.warning(loc) << "'/' on integers floors: " << *value << " / " << divisor << " is "
-                          << (*value == 1 ? 0 : -1) << " where " << divisor
-                          << " is 2 or more; write " << *value << ".0 for a real quotient";
+                          << (*value == 1 ? 0 : -1) << " where " << divisor << " is 2 or more; write " << *value
+                          << ".0 for a real quotient";
 }
 
 /// Folds arithmetic on symbols and literals without an op.
@@ -455,8 +434,8 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> a
     if (auto value = combineSymbolic(fn, a.symbolic, b.symbolic, why)) {
       auto ca = a.symbolic.getConstant(), cb = b.symbolic.getConstant();
       if (fn == ScalarFn::div && ca && cb && *ca % *cb != 0)
-        reporter.warning(loc) << "'/' on integers floors: " << *ca << " / " << *cb << " is "
-                              << value->str() << "; write " << *ca << ".0 for a real quotient";
+        reporter.warning(loc) << "'/' on integers floors: " << *ca << " / " << *cb << " is " << value->str()
+                              << "; write " << *ca << ".0 for a real quotient";
       else if (fn == ScalarFn::div && !cb)
         warnOfQuotient(loc, a, b.symbolic.str());
       return TermOr(Term::ofSymbolic(*value));

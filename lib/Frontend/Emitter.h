@@ -31,8 +31,8 @@ public:
   TermOr frameIndex(SourceLoc loc, unsigned position);
   /// Turns leading cell axes of all terms into frame axes so that term k keeps `ranks[k]` cell axes
   /// (Ω). The leading axes of the terms must be equal, or absent.
-  mlir::LogicalResult openFrame(SourceLoc loc, llvm::MutableArrayRef<Term> terms,
-                                llvm::ArrayRef<int64_t> ranks, Spelling what);
+  mlir::LogicalResult openFrame(SourceLoc loc, llvm::MutableArrayRef<Term> terms, llvm::ArrayRef<int64_t> ranks,
+                                Spelling what);
   /// Pops the frame axes from `depth` on. They become leading cell axes of the term.
   Term closeFrame(Term term, unsigned depth);
 
@@ -52,8 +52,7 @@ public:
   /// Returns the element type in which a reduction of the term computes.
   mlir::Type reducedType(const Term &term) const;
   /// Contracts the last cell axis of a with the first of b.
-  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a,
-               const Term &b);
+  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a, const Term &b);
   /// Stores the source text of a reduction in its operation.
   void noteText(const Term &term, const Expr &expr) const;
   /// Selects by subscripts. A missing subscript takes a whole axis.
@@ -64,8 +63,7 @@ public:
   TermOr iota(SourceLoc loc, const SymExpr &extent);
   /// Permutes the cell axes; `perm` covers all of them.
   TermOr transpose(SourceLoc loc, const Term &term, llvm::ArrayRef<int64_t> perm);
-  TermOr slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
-               const SymExpr &count);
+  TermOr slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start, const SymExpr &count);
   TermOr reverse(SourceLoc loc, const Term &term, unsigned axis);
   TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis);
   TermOr cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis);
@@ -76,8 +74,7 @@ public:
   TermOr materialise(SourceLoc loc, const Term &term, llvm::ArrayRef<unsigned> frame, bool widen);
   Term toFloat(SourceLoc loc, const Term &term, mlir::Type type);
   /// Returns the cell shape of terms that combine point-wise: their shapes are equal or scalar.
-  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what,
-                                   bool areFrames = false);
+  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what, bool areFrames = false);
 
   /// Returns the number of operations emitted so far, to stop programs that grow without bound.
   unsigned getOpCount() const { return opCount; }
@@ -92,8 +89,8 @@ private:
     return Op::create(builder, reporter.location(loc), std::forward<Args>(args)...).getResult();
   }
   mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what);
-  mlir::FailureOr<Cell> mergeLeading(SourceLoc loc, llvm::ArrayRef<Term> terms,
-                                     llvm::ArrayRef<int64_t> ranks, Spelling what);
+  mlir::FailureOr<Cell> mergeLeading(SourceLoc loc, llvm::ArrayRef<Term> terms, llvm::ArrayRef<int64_t> ranks,
+                                     Spelling what);
   /// Returns the array type of a layout. It has no virtual axes.
   ArrayType typeOf(const Layout &layout, mlir::Type element) const;
   llvm::SmallVector<int64_t> placement(const Term &term, const Layout &layout) const;
@@ -102,13 +99,11 @@ private:
   mlir::Value toElement(SourceLoc loc, const Term &term, mlir::Type element);
   mlir::Value scalar(SourceLoc loc, const Term &term, mlir::Type element);
   mlir::LogicalResult checkComputed(SourceLoc loc, llvm::ArrayRef<Term> terms);
-  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn, Spelling what,
-                                          llvm::ArrayRef<Term> args);
-  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what, llvm::ArrayRef<Term> args,
-                                    bool allowBoolean);
+  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<Term> args);
+  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what, llvm::ArrayRef<Term> args, bool allowBoolean);
   std::optional<TermOr> fold(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args);
-  mlir::Value emitMap(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args,
-                      llvm::ArrayRef<mlir::Value> operands, const Layout &layout);
+  mlir::Value emitMap(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args, llvm::ArrayRef<mlir::Value> operands,
+                      const Layout &layout);
   Term fromLayout(mlir::Value array, const Layout &layout) const;
   void warnOfQuotient(SourceLoc loc, const Term &dividend, llvm::StringRef divisor);
   void shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);

@@ -49,8 +49,7 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
   if (failed(layout))
     return failure();
   if (!predicate.isBoolean()) {
-    reporter.error(loc) << "'mask' expects a predicate of type bool first, but got "
-                        << elementText(predicate);
+    reporter.error(loc) << "'mask' expects a predicate of type bool first, but got " << elementText(predicate);
     return failure();
   }
   // Give the masked array every axis of the predicate.
@@ -59,9 +58,7 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
   for (unsigned k = 0; covers && k < term.rank(); ++k)
     covers = term.cell[k].isVirtual == layout->cell[k].isVirtual;
   if (!covers) {
-    Type element = term.isArray()   ? term.elementType()
-                   : term.isFloat() ? computeType
-                                    : Type(builder.getIndexType());
+    Type element = term.isArray() ? term.elementType() : term.isFloat() ? computeType : Type(builder.getIndexType());
     Value operand = toElement(loc, term, element);
     input = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, *layout), *layout);
     input.selectsFrom(term);
@@ -90,13 +87,11 @@ TermOr Emitter::lowBits(SourceLoc loc, const Term &term, Type type) {
 /// type. The result is an ordinary integer.
 TermOr Emitter::castUnsigned(SourceLoc loc, Type type, const Term &term) {
   if (term.kind == Term::Symbolic && term.symbolic.getConstant())
-    return failed(checkFits(loc, *term.symbolic.getConstant(), type, reporter)) ? TermOr(failure())
-                                                                                : TermOr(term);
+    return failed(checkFits(loc, *term.symbolic.getConstant(), type, reporter)) ? TermOr(failure()) : TermOr(term);
   if (term.isInteger())
     return lowBits(loc, term, type);
   if (term.isBoolean())
-    return map(loc, ScalarFn::select, "select",
-               {term, Term::ofSymbolic(SymExpr(1)), Term::ofSymbolic(SymExpr(0))});
+    return map(loc, ScalarFn::select, "select", {term, Term::ofSymbolic(SymExpr(1)), Term::ofSymbolic(SymExpr(0))});
   auto whole = cast(loc, builder.getIndexType(), term);
   if (failed(whole))
     return failure();
@@ -149,11 +144,9 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &
                        MonoidOp function) {
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
   if (monoid != Monoid::user && term.isBoolean() != isLogic) {
-    auto error = reporter.error(loc)
-                 << "'" << what << "' reduces " << (isLogic ? "bool" : "numbers") << ", but got "
-                 << elementText(term);
-    error << (isLogic ? "; compare first, as in 'x != 0'"
-                      : "; count with select(p, 1, 0), or use 'and/' or 'or/'");
+    auto error = reporter.error(loc) << "'" << what << "' reduces " << (isLogic ? "bool" : "numbers") << ", but got "
+                                     << elementText(term);
+    error << (isLogic ? "; compare first, as in 'x != 0'" : "; count with select(p, 1, 0), or use 'and/' or 'or/'");
     return failure();
   }
   if (failed(checkComputed(loc, term)))
@@ -169,9 +162,8 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &
   Term result = *full;
   result.source = result.cast = Type();
   result.cell.erase(result.cell.begin() + axis);
-  result.array =
-      create<ReduceOp>(loc, resultType, monoid, full->array, physical,
-                       function ? FlatSymbolRefAttr::get(function) : FlatSymbolRefAttr());
+  result.array = create<ReduceOp>(loc, resultType, monoid, full->array, physical,
+                                  function ? FlatSymbolRefAttr::get(function) : FlatSymbolRefAttr());
   return result;
 }
 
@@ -186,9 +178,7 @@ Type Emitter::roundingType(const Term &a, const Term &b) const {
   for (auto [computed, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (computed->source)
       continue;
-    Type type = computed->cast  ? computed->cast
-                : other->source ? other->source
-                                : joinFloats(context, computed->reads);
+    Type type = computed->cast ? computed->cast : other->source ? other->source : joinFloats(context, computed->reads);
     if (type)
       set |= floatBit(type);
     else
@@ -199,8 +189,7 @@ Type Emitter::roundingType(const Term &a, const Term &b) const {
   return isNarrow ? type : Type();
 }
 
-static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned frame, bool aFramed,
-                                          bool bFramed) {
+static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned frame, bool aFramed, bool bFramed) {
   SmallVector<StringAttr> shape((aFramed ? a : b).getShape().take_front(frame));
   llvm::append_range(shape, a.getShape().drop_front(aFramed ? frame : 0).drop_back());
   llvm::append_range(shape, b.getShape().drop_front(bFramed ? frame + 1 : 1));
@@ -210,23 +199,20 @@ static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned fra
 LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b) {
   for (const Term *term : {&a, &b})
     if (term->rank() == 0)
-      return reporter.error(term->loc)
-             << "'" << what << "' contracts an axis, but this is a scalar";
+      return reporter.error(term->loc) << "'" << what << "' contracts an axis, but this is a scalar";
   const Axis &left = a.cell.back(), &right = b.cell.front();
   if (!left.extent || !right.extent || *left.extent == *right.extent)
     return success();
-  auto error = reporter.error(loc)
-               << "'" << what << "' contracts the last axis of " << shapeText(a.cell)
-               << " with the first of " << shapeText(b.cell) << ", but " << left.extent->str()
-               << " and " << right.extent->str() << " differ";
+  auto error = reporter.error(loc) << "'" << what << "' contracts the last axis of " << shapeText(a.cell)
+                                   << " with the first of " << shapeText(b.cell) << ", but " << left.extent->str()
+                                   << " and " << right.extent->str() << " differ";
   if (b.rank() == 2 && b.cell.back().extent == left.extent)
     error << "; write 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' on the right";
   error.attachNote(reporter.exact(b.loc)) << "this has cells of shape " << shapeText(b.cell);
   return error;
 }
 
-TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a,
-                      const Term &b) {
+TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a, const Term &b) {
   if (failed(checkInner(loc, what, a, b)))
     return failure();
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
@@ -234,11 +220,9 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
   if (failed(type))
     return failure();
   bool isBits = fn >= ScalarFn::and_ && fn <= ScalarFn::shr;
-  bool applies =
-      isLogic ? fn == ScalarFn::and_ || fn == ScalarFn::or_ : !isBits || !isa<FloatType>(*type);
+  bool applies = isLogic ? fn == ScalarFn::and_ || fn == ScalarFn::or_ : !isBits || !isa<FloatType>(*type);
   if (isLogic != type->isInteger(1) || !applies) {
-    reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and "
-                        << elementText(b);
+    reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and " << elementText(b);
     return failure();
   }
   SmallVector<unsigned, 4> frame(a.frame);
@@ -256,8 +240,8 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
     return failure();
   Type rounding = isa<FloatType>(*type) ? roundingType(a, b) : Type();
   Value x = toElement(loc, *left, *type), y = toElement(loc, *right, *type);
-  auto shape = innerShape(llvm::cast<ArrayType>(x.getType()), llvm::cast<ArrayType>(y.getType()),
-                          frame.size(), aFramed, bFramed);
+  auto shape = innerShape(llvm::cast<ArrayType>(x.getType()), llvm::cast<ArrayType>(y.getType()), frame.size(), aFramed,
+                          bFramed);
   auto resultType = ArrayType::get(reporter.getContext(), shape, *type);
   Term result;
   result.array = create<InnerOp>(loc, resultType, monoid, fn, x, y, frame.size(), aFramed, bFramed,
@@ -275,8 +259,7 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
 
 LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis) {
   if (!subscript.isInteger())
-    return reporter.error(subscript.loc)
-           << "a subscript is an integer, but this is " << elementText(subscript);
+    return reporter.error(subscript.loc) << "a subscript is an integer, but this is " << elementText(subscript);
   if (subscript.kind != Term::Symbolic)
     return success();
   auto value = subscript.symbolic.getConstant();
@@ -288,8 +271,7 @@ LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, cons
                << "subscript " << subscript.symbolic.str() << " is outside of an axis of extent "
                << (axis.extent ? axis.extent->str() : "_");
   if (axis.extent && !axis.extent->isZero())
-    error << "; the first element has the index 0, the last one "
-          << (*axis.extent - SymExpr(1)).str();
+    error << "; the first element has the index 0, the last one " << (*axis.extent - SymExpr(1)).str();
   return error;
 }
 
@@ -301,8 +283,7 @@ FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &t
       error << "a scalar takes no subscripts";
     else
       error << "an array of shape " << shapeText(term.cell) << " takes at most " << term.rank()
-            << (term.rank() == 1 ? " subscript" : " subscripts") << ", but got "
-            << subscripts.size();
+            << (term.rank() == 1 ? " subscript" : " subscripts") << ", but got " << subscripts.size();
     return failure();
   }
   std::vector<Term> used;
@@ -403,9 +384,8 @@ TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<T
   if (isFixed)
     full.frame = term->frame;
   unsigned frame = isFixed ? 0 : layout->frame.size() + layout->cell.size();
-  Value array =
-      create<PsiOp>(loc, typeOf(full, term->elementType()), term->array, selection.indices,
-                    selection.dims, builder.getArrayAttr(selection.axes), frame);
+  Value array = create<PsiOp>(loc, typeOf(full, term->elementType()), term->array, selection.indices, selection.dims,
+                              builder.getArrayAttr(selection.axes), frame);
   SmallVector<StringRef> names;
   for (unsigned axis : ArrayRef(layout->frame).take_front(frame))
     names.push_back(frames[axis].name);
@@ -435,13 +415,12 @@ TermOr Emitter::transpose(SourceLoc loc, const Term &term, ArrayRef<int64_t> per
   if (llvm::is_sorted(physical))
     return result;
   Layout layout{result.frame, result.cell};
-  result.array = create<TransposeOp>(loc, typeOf(layout, term.elementType()), term.array,
-                                     builder.getDenseI64ArrayAttr(physical));
+  result.array =
+      create<TransposeOp>(loc, typeOf(layout, term.elementType()), term.array, builder.getDenseI64ArrayAttr(physical));
   return result;
 }
 
-TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
-                      const SymExpr &count) {
+TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start, const SymExpr &count) {
   Term result = term;
   result.cell[axis].extent = count;
   if (term.cell[axis].isVirtual)
@@ -450,17 +429,15 @@ TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymE
     return result;
   Layout layout{result.frame, result.cell};
   MLIRContext *context = reporter.getContext();
-  result.array =
-      create<SliceOp>(loc, typeOf(layout, term.elementType()), term.array, physicalAxis(term, axis),
-                      StringAttr::get(context, start.str()), StringAttr::get(context, count.str()));
+  result.array = create<SliceOp>(loc, typeOf(layout, term.elementType()), term.array, physicalAxis(term, axis),
+                                 StringAttr::get(context, start.str()), StringAttr::get(context, count.str()));
   return result;
 }
 
 TermOr Emitter::reverse(SourceLoc loc, const Term &term, unsigned axis) {
   Term result = term;
   if (!term.cell[axis].isVirtual)
-    result.array =
-        create<ReverseOp>(loc, term.array.getType(), term.array, physicalAxis(term, axis));
+    result.array = create<ReverseOp>(loc, term.array.getType(), term.array, physicalAxis(term, axis));
   return result;
 }
 
@@ -468,15 +445,14 @@ TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsig
   Term result = term;
   if (!term.cell[axis].isVirtual)
     result.array = create<RotateOp>(loc, term.array.getType(), term.array,
-                                    StringAttr::get(reporter.getContext(), by.str()),
-                                    physicalAxis(term, axis));
+                                    StringAttr::get(reporter.getContext(), by.str()), physicalAxis(term, axis));
   return result;
 }
 
 TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) {
   if (a.rank() != b.rank()) {
-    reporter.error(loc) << "'cat' joins arrays of equal rank, but these have shapes "
-                        << shapeText(a.cell) << " and " << shapeText(b.cell);
+    reporter.error(loc) << "'cat' joins arrays of equal rank, but these have shapes " << shapeText(a.cell) << " and "
+                        << shapeText(b.cell);
     return failure();
   }
   std::vector<Term> parts = {a, b};
@@ -490,9 +466,8 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
       right = left;
     if (left == right)
       continue;
-    auto error = reporter.error(loc)
-                 << "'cat' along axis " << axis << " joins shapes " << shapeText(a.cell) << " and "
-                 << shapeText(b.cell) << ", which differ on axis " << k;
+    auto error = reporter.error(loc) << "'cat' along axis " << axis << " joins shapes " << shapeText(a.cell) << " and "
+                                     << shapeText(b.cell) << ", which differ on axis " << k;
     if (a.cell[axis].extent == b.cell[axis].extent)
       error << "; write 'cat(x, y, " << k << ")' to join them there";
     error.attachNote(reporter.exact(b.loc)) << "this has shape " << shapeText(b.cell);
@@ -517,17 +492,15 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
     arrays.push_back(toElement(loc, part, *type));
   }
   std::string why;
-  auto sum =
-      combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent, *parts[1].cell[axis].extent, why);
+  auto sum = combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent, *parts[1].cell[axis].extent, why);
   if (!sum) {
     reporter.error(loc) << "the extent of 'cat' has no value: " << why;
     return failure();
   }
   Layout layout{frame, parts[0].cell};
   layout.cell[axis] = Axis::of(*sum);
-  Term result = fromLayout(
-      create<CatOp>(loc, typeOf(layout, *type), arrays[0], arrays[1], physicalAxis(parts[0], axis)),
-      layout);
+  Term result =
+      fromLayout(create<CatOp>(loc, typeOf(layout, *type), arrays[0], arrays[1], physicalAxis(parts[0], axis)), layout);
   if (a.source == b.source && a.cast == b.cast)
     result.selectsFrom(a);
   result.reads = a.reads | b.reads;
@@ -555,10 +528,9 @@ TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shap
     before.push_back(*axis.extent);
   auto had = product(before), has = product(shape);
   if (!had || !has || *had != *has) {
-    auto error = reporter.error(loc)
-                 << "'reshape' keeps the number of elements, but " << shapeText(term->cell)
-                 << " has " << (had ? had->str() : "too many") << " and " << shapeText(shape)
-                 << " has " << (has ? has->str() : "too many") << " elements";
+    auto error = reporter.error(loc) << "'reshape' keeps the number of elements, but " << shapeText(term->cell)
+                                     << " has " << (had ? had->str() : "too many") << " and " << shapeText(shape)
+                                     << " has " << (has ? has->str() : "too many") << " elements";
     return failure();
   }
   Layout layout;

@@ -36,8 +36,7 @@ std::string ExprParser::describe(const Token &token) {
 
 LogicalResult ExprParser::expect(StringRef text, StringRef where, Token *found) {
   if (!peek().is(text))
-    return error(peek()) << "expected '" << text << "' " << where << ", but found "
-                         << describe(peek());
+    return error(peek()) << "expected '" << text << "' " << where << ", but found " << describe(peek());
   const Token &token = next();
   if (found)
     *found = token;
@@ -57,8 +56,7 @@ LogicalResult ExprParser::parseName(std::string &name, StringRef what) {
   if (token.kind != Token::Identifier)
     return error(token) << "expected the name of " << what << ", but found " << describe(token);
   if (isReservedWord(token.text))
-    return error(token) << "'" << token.text << "' is a word of the language and cannot name "
-                        << what;
+    return error(token) << "'" << token.text << "' is a word of the language and cannot name " << what;
   name = next().text.str();
   return success();
 }
@@ -68,18 +66,7 @@ LogicalResult ExprParser::parseName(std::string &name, StringRef what) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum Precedence : unsigned {
-  Or = 1,
-  And,
-  Not,
-  Comparison,
-  BitOr,
-  BitXor,
-  BitAnd,
-  Shift,
-  Sum,
-  Product
-};
+enum Precedence : unsigned { Or = 1, And, Not, Comparison, BitOr, BitXor, BitAnd, Shift, Sum, Product };
 } // namespace
 
 static unsigned precedenceOf(const Token &token) {
@@ -132,8 +119,7 @@ ExprPtr ExprParser::parseOperand() { return parseBinary(BitOr); }
 LogicalResult ExprParser::checkComparison(const Expr &left, const Token &op) {
   if (left.kind != ExprKind::Binary || left.fn < ScalarFn::eq || left.fn > ScalarFn::ge)
     return success();
-  return error(op) << "comparisons do not chain; write 'a " << left.name << " b and b " << op.text
-                   << " c'";
+  return error(op) << "comparisons do not chain; write 'a " << left.name << " b and b " << op.text << " c'";
 }
 
 ExprPtr ExprParser::parseBinary(unsigned minimum) {
@@ -144,8 +130,7 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
   while (left) {
     const Token &op = peek();
     if (op.kind == Token::Reduction) {
-      error(op) << "'" << op.text << "' is a reduction; write it before its operand, as in '"
-                << op.text << " x'";
+      error(op) << "'" << op.text << "' is a reduction; write it before its operand, as in '" << op.text << " x'";
       return nullptr;
     }
     if (op.is("@")) {
@@ -169,8 +154,8 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
       return nullptr;
     }
     if ((op.is("&") || op.is("|")) && peek().is(op.text)) {
-      error(op) << "there is no operator '" << op.text << op.text << "'; logic is '"
-                << (op.is("&") ? "and" : "or") << "', and '" << op.text << "' is for bits";
+      error(op) << "there is no operator '" << op.text << op.text << "'; logic is '" << (op.is("&") ? "and" : "or")
+                << "', and '" << op.text << "' is for bits";
       return nullptr;
     }
     bool isInner = op.kind == Token::InnerProduct;
@@ -220,8 +205,7 @@ LogicalResult ExprParser::parseRanks(Expr &expr) {
 
 ExprPtr ExprParser::parseUnary() {
   if (nesting > maxNesting) {
-    error(peek()) << "the expression is nested deeper than " << maxNesting
-                  << " levels; give parts of it a name";
+    error(peek()) << "the expression is nested deeper than " << maxNesting << " levels; give parts of it a name";
     return nullptr;
   }
   ++nesting;
@@ -259,12 +243,10 @@ LogicalResult ExprParser::checkReach(const Token &op, unsigned precedence, bool 
   std::string operand = list + " " + left;
   if (isPrefix)
     operand = (op.text + (op.is("-") || op.is("~") ? "" : " ") + operand).str();
-  auto diagnostic = error(inner) << "it is not clear how far the body of '" << list
-                                 << "' reaches; write '" << list << " (" << left << " "
-                                 << inner.text << " y)' or '(" << operand << ") " << inner.text
+  auto diagnostic = error(inner) << "it is not clear how far the body of '" << list << "' reaches; write '" << list
+                                 << " (" << left << " " << inner.text << " y)' or '(" << operand << ") " << inner.text
                                  << " y'";
-  diagnostic.attachNote(reporter.exact(op.loc))
-      << "the index form is an operand of this '" << op.text << "'";
+  diagnostic.attachNote(reporter.exact(op.loc)) << "the index form is an operand of this '" << op.text << "'";
   return diagnostic;
 }
 
@@ -280,9 +262,8 @@ ExprPtr ExprParser::parseReduction() {
     return nullptr;
   // `+/ a * b` may mean a sum of products or a product with a sum.
   if (precedenceOf(peek()) >= BitOr) {
-    error(peek()) << "it is not clear how far '" << op.text << "' reaches; write '(" << op.text
-                  << " x) " << peek().text << " y' or '" << op.text << " (x " << peek().text
-                  << " y)'";
+    error(peek()) << "it is not clear how far '" << op.text << "' reaches; write '(" << op.text << " x) " << peek().text
+                  << " y' or '" << op.text << " (x " << peek().text << " y)'";
     return nullptr;
   }
   expr->args.push_back(std::move(operand));
@@ -405,10 +386,7 @@ ExprPtr ExprParser::parsePrimary() {
 
 /// Returns how many leading arguments of a function are functions themselves.
 static unsigned countFunctionArguments(StringRef name) {
-  return llvm::StringSwitch<unsigned>(name)
-      .Cases({"reduce", "outer"}, 1)
-      .Case("inner", 2)
-      .Default(0);
+  return llvm::StringSwitch<unsigned>(name).Cases({"reduce", "outer"}, 1).Case("inner", 2).Default(0);
 }
 
 ExprPtr ExprParser::parseFunctionRef() {
@@ -496,8 +474,7 @@ ExprPtr ExprParser::makeIndexForm(ExprPtr list, size_t begin) {
   for (ExprPtr &item : list->args) {
     IndexVar var;
     var.loc = item->loc;
-    bool isBounded = item->kind == ExprKind::Binary && item->fn == ScalarFn::lt &&
-                     item->arg(0).kind == ExprKind::Name;
+    bool isBounded = item->kind == ExprKind::Binary && item->fn == ScalarFn::lt && item->arg(0).kind == ExprKind::Name;
     if (item->kind == ExprKind::Wildcard) {
       var.name = "_";
     } else if (item->kind == ExprKind::Name) {
@@ -512,8 +489,7 @@ ExprPtr ExprParser::makeIndexForm(ExprPtr list, size_t begin) {
     }
     for (const IndexVar &other : form->vars)
       if (!var.isWildcard() && other.name == var.name) {
-        auto diagnostic = reporter.error(var.loc)
-                          << "index '" << var.name << "' is named twice in one index form";
+        auto diagnostic = reporter.error(var.loc) << "index '" << var.name << "' is named twice in one index form";
         diagnostic.attachNote(reporter.exact(other.loc)) << "first named here";
         return nullptr;
       }
@@ -536,8 +512,7 @@ void ExprParser::noteForm(const Expr &form, size_t begin, size_t body) {
     return;
   size_t at = openForm.operation - &tokens[0];
   for (const Token &token : tokens.slice(at, pos - at))
-    openForm.hasIndex |=
-        token.kind == Token::Identifier && llvm::any_of(form.vars, [&](const IndexVar &var) {
-          return !var.isWildcard() && token.is(var.name);
-        });
+    openForm.hasIndex |= token.kind == Token::Identifier && llvm::any_of(form.vars, [&](const IndexVar &var) {
+                           return !var.isWildcard() && token.is(var.name);
+                         });
 }

@@ -10,13 +10,10 @@ namespace moa::frontend {
 /// failure.
 class ExprParser {
 public:
-  ExprParser(llvm::ArrayRef<Token> tokens, const Reporter &reporter)
-      : tokens(tokens), reporter(reporter) {}
+  ExprParser(llvm::ArrayRef<Token> tokens, const Reporter &reporter) : tokens(tokens), reporter(reporter) {}
 
 protected:
-  const Token &peek(unsigned ahead = 0) const {
-    return tokens[std::min(pos + ahead, tokens.size() - 1)];
-  }
+  const Token &peek(unsigned ahead = 0) const { return tokens[std::min(pos + ahead, tokens.size() - 1)]; }
   const Token &next();
   /// Returns true if the last token read is this word.
   bool behind(llvm::StringRef text) const { return pos > 0 && tokens[pos - 1].is(text); }

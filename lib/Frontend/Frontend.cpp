@@ -24,24 +24,21 @@ static std::vector<std::vector<std::string>> findConstants(const KernelDecl &ker
     for (const ArrayDecl &decl : *decls) {
       arrays.emplace_back();
       for (const ExprPtr &extent : decl.shape) {
-        bool isConstant =
-            extent->kind == ExprKind::Name &&
-            llvm::any_of(kernel.symbols, [&](const SymbolDecl &symbol) {
-              return symbol.kind == SymbolDecl::Constant && symbol.name == extent->name;
-            });
+        bool isConstant = extent->kind == ExprKind::Name && llvm::any_of(kernel.symbols, [&](const SymbolDecl &symbol) {
+                            return symbol.kind == SymbolDecl::Constant && symbol.name == extent->name;
+                          });
         arrays.back().push_back(isConstant ? extent->name : "");
       }
     }
   return arrays;
 }
 
-OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
-                                    const FrontendOptions &options, MLIRContext *context) {
+OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename, const FrontendOptions &options,
+                                    MLIRContext *context) {
   context->loadDialect<MoADialect>();
   Reporter reporter(context, filename);
   Program program;
-  if (options.usePrelude &&
-      failed(parseProgram(getPreludeText(), SourceLoc::Prelude, reporter, program)))
+  if (options.usePrelude && failed(parseProgram(getPreludeText(), SourceLoc::Prelude, reporter, program)))
     return nullptr;
   if (failed(parseProgram(text, SourceLoc::User, reporter, program)))
     return nullptr;
@@ -49,14 +46,12 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
     reporter.error(SourceLoc()) << "the specification has no kernel";
     return nullptr;
   }
-  if (failed(resolveNames(program, reporter)) ||
-      failed(checkSettings(program, options.settings, reporter)))
+  if (failed(resolveNames(program, reporter)) || failed(checkSettings(program, options.settings, reporter)))
     return nullptr;
   OpBuilder builder(context);
   OwningOpRef<ModuleOp> module(ModuleOp::create(FileLineColLoc::get(context, filename, 1, 1)));
   for (const KernelDecl &kernel : program.kernels) {
-    auto signature =
-        resolveSignature(kernel, options.settings, options.replacedTolerances, reporter);
+    auto signature = resolveSignature(kernel, options.settings, options.replacedTolerances, reporter);
     if (failed(signature))
       return nullptr;
     builder.setInsertionPointToEnd(module->getBody());
@@ -72,8 +67,8 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
   return module;
 }
 
-SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text, StringRef filename,
-                                                 MLIRContext *context, llvm::raw_ostream &os)
+SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text, StringRef filename, MLIRContext *context,
+                                                 llvm::raw_ostream &os)
     : sources{{filename.str(), text.str()}, {"prelude.moa", getPreludeText().str()}},
       handler(context, [this, &os](Diagnostic &diagnostic) { print(diagnostic, os); }) {}
 
@@ -94,8 +89,7 @@ static StringRef getLabel(DiagnosticSeverity severity) {
 void SourceDiagnosticHandler::print(const Diagnostic &diagnostic, llvm::raw_ostream &os) const {
   auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
   if (place)
-    os << place.getFilename().getValue() << ':' << place.getLine() << ':' << place.getColumn()
-       << ": ";
+    os << place.getFilename().getValue() << ':' << place.getLine() << ':' << place.getColumn() << ": ";
   os << getLabel(diagnostic.getSeverity()) << diagnostic.str() << '\n';
   auto source = place ? sources.find(place.getFilename().str()) : sources.end();
   if (source != sources.end())

@@ -32,8 +32,7 @@ struct FrontendOptions {
 /// Parses, checks and elaborates a specification into one `moa.kernel` per kernel. Errors go to the
 /// context's diagnostics with file, line and column of the text; the result is then null.
 mlir::OwningOpRef<mlir::ModuleOp> parseMoA(llvm::StringRef text, llvm::StringRef filename,
-                                           const FrontendOptions &options,
-                                           mlir::MLIRContext *context);
+                                           const FrontendOptions &options, mlir::MLIRContext *context);
 
 /// Returns the text of the prelude. Locations in it name the file `prelude.moa`.
 llvm::StringRef getPreludeText();
@@ -43,8 +42,8 @@ llvm::StringRef getPreludeText();
 /// a source line.
 class SourceDiagnosticHandler {
 public:
-  SourceDiagnosticHandler(llvm::StringRef text, llvm::StringRef filename,
-                          mlir::MLIRContext *context, llvm::raw_ostream &os);
+  SourceDiagnosticHandler(llvm::StringRef text, llvm::StringRef filename, mlir::MLIRContext *context,
+                          llvm::raw_ostream &os);
 
 private:
   void print(const mlir::Diagnostic &diagnostic, llvm::raw_ostream &os) const;

@@ -58,9 +58,7 @@ bool frontend::isReservedWord(StringRef text) {
 namespace {
 class Lexer {
 public:
-  Lexer(StringRef text, unsigned file, const Reporter &reporter) : text(text), reporter(reporter) {
-    here.file = file;
-  }
+  Lexer(StringRef text, unsigned file, const Reporter &reporter) : text(text), reporter(reporter) { here.file = file; }
   FailureOr<std::vector<Token>> run();
 
 private:
@@ -139,8 +137,7 @@ void Lexer::skipBlanks() {
 
 LogicalResult Lexer::checkComment() {
   if (at(0) == '/' && at(1) == '*')
-    return reporter.error(here)
-           << "there is no '/*'; a comment starts with '//' and ends with the line";
+    return reporter.error(here) << "there is no '/*'; a comment starts with '//' and ends with the line";
   return success();
 }
 
@@ -195,14 +192,12 @@ LogicalResult Lexer::lexNumber() {
   Token value;
   if (isReal) {
     if (number.getAsDouble(value.real) || std::isinf(value.real))
-      return reporter.error(here) << "the number " << number
-                                  << " is out of range; write 'inf' for infinity";
+      return reporter.error(here) << "the number " << number << " is out of range; write 'inf' for infinity";
   } else {
     uint64_t integer = 0;
     if ((isHex ? number.drop_front(2) : number).getAsInteger(isHex ? 16 : 10, integer) ||
         integer > static_cast<uint64_t>(INT64_MAX))
-      return reporter.error(here) << "the integer " << shorten(number, 40)
-                                  << " does not fit in 64 bits";
+      return reporter.error(here) << "the integer " << shorten(number, 40) << " does not fit in 64 bits";
     value.integer = static_cast<int64_t>(integer);
   }
   push(isReal ? Token::Real : Token::Integer, n);
@@ -310,14 +305,12 @@ LogicalResult Lexer::lexPunctuation() {
     return error << "unexpected " << bad << "; there are no texts in the language";
   if (bad == "!")
     return error << "unexpected '!'; negation is 'not'";
-  error << "unexpected character '" << (llvm::isPrint(bad[0]) || length > 1 ? bad : StringRef("?"))
-        << "'";
+  error << "unexpected character '" << (llvm::isPrint(bad[0]) || length > 1 ? bad : StringRef("?")) << "'";
   if (StringRef own = ownSpelling(bad); !own.empty())
     error << "; write '" << own << "'";
   return error;
 }
 
-FailureOr<std::vector<Token>> frontend::tokenize(StringRef text, unsigned file,
-                                                 const Reporter &reporter) {
+FailureOr<std::vector<Token>> frontend::tokenize(StringRef text, unsigned file, const Reporter &reporter) {
   return Lexer(text, file, reporter).run();
 }

@@ -17,9 +17,7 @@ struct Token {
   ScalarFn fn = ScalarFn::mul; // InnerProduct
 
   /// Returns true for a keyword or punctuation with this text.
-  bool is(llvm::StringRef what) const {
-    return (kind == Punctuation || kind == Identifier) && text == what;
-  }
+  bool is(llvm::StringRef what) const { return (kind == Punctuation || kind == Identifier) && text == what; }
 };
 
 /// Returns the monoid that an operator or name denotes: + * max min and or.
@@ -30,8 +28,7 @@ std::optional<ScalarFn> getBinaryFn(llvm::StringRef text);
 bool isReservedWord(llvm::StringRef text);
 
 /// Splits a text into tokens. The last one has kind End. Fails after an error.
-mlir::FailureOr<std::vector<Token>> tokenize(llvm::StringRef text, unsigned file,
-                                             const Reporter &reporter);
+mlir::FailureOr<std::vector<Token>> tokenize(llvm::StringRef text, unsigned file, const Reporter &reporter);
 
 } // namespace moa::frontend
 

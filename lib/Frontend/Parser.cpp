@@ -33,8 +33,7 @@ private:
 };
 } // namespace
 
-LogicalResult frontend::parseProgram(StringRef text, unsigned file, const Reporter &reporter,
-                                     Program &program) {
+LogicalResult frontend::parseProgram(StringRef text, unsigned file, const Reporter &reporter, Program &program) {
   auto tokens = tokenize(text, file, reporter);
   if (failed(tokens))
     return failure();
@@ -70,8 +69,7 @@ LogicalResult Parser::run(Program &program) {
 LogicalResult Parser::parseFunction(FunctionDecl &function) {
   function.loc = peek().loc;
   Token open;
-  if (failed(parseName(function.name, "the function")) ||
-      failed(expect("(", "before the parameters", &open)))
+  if (failed(parseName(function.name, "the function")) || failed(expect("(", "before the parameters", &open)))
     return failure();
   if (peek().is(")"))
     return error(peek()) << "a function has at least one parameter";
@@ -89,8 +87,7 @@ LogicalResult Parser::parseFunction(FunctionDecl &function) {
 LogicalResult Parser::parseMonoid(FunctionDecl &monoid) {
   monoid.loc = peek().loc;
   Token open;
-  if (failed(parseName(monoid.name, "the monoid")) ||
-      failed(expect("(", "before the two arguments", &open)))
+  if (failed(parseName(monoid.name, "the monoid")) || failed(expect("(", "before the two arguments", &open)))
     return failure();
   do {
     monoid.params.emplace_back();
@@ -103,12 +100,10 @@ LogicalResult Parser::parseMonoid(FunctionDecl &monoid) {
       return error(peek()) << "the arguments of a monoid are scalars and have no shape";
   } while (eat(","));
   if (monoid.params.size() != 2)
-    return error(peek()) << "a monoid combines two values, but '" << monoid.name << "' has "
-                         << monoid.params.size()
+    return error(peek()) << "a monoid combines two values, but '" << monoid.name << "' has " << monoid.params.size()
                          << (monoid.params.size() == 1 ? " argument" : " arguments");
-  if (failed(close(")", open)) ||
-      failed(expect("identity", "and the value that changes nothing, as in "
-                                "'monoid gcd(x, y) identity 0 { … }'")))
+  if (failed(close(")", open)) || failed(expect("identity", "and the value that changes nothing, as in "
+                                                            "'monoid gcd(x, y) identity 0 { … }'")))
     return failure();
   monoid.identity = parseOperand();
   if (!monoid.identity)
@@ -210,8 +205,8 @@ LogicalResult Parser::parseParametricSymbol(KernelDecl &kernel) {
   if (eat(":")) {
     symbol.kind = SymbolDecl::ElementType;
     if (!peek().is("float") && !peek().is("int"))
-      return error(peek()) << "expected the class 'float' or 'int' of the element type '"
-                           << symbol.name << "', but found " << describe(peek());
+      return error(peek()) << "expected the class 'float' or 'int' of the element type '" << symbol.name
+                           << "', but found " << describe(peek());
     symbol.typeClass = next().text.str();
     if (eat("=")) {
       symbol.defaultType = {peek().text.str(), peek().loc};
@@ -245,8 +240,7 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
   const Token &number = peek();
   if (number.kind != Token::Real && number.kind != Token::Integer)
     return error(number) << "expected the error that '" << result.name
-                         << "' may have, a number as in 'within 1e-2', but found "
-                         << describe(number);
+                         << "' may have, a number as in 'within 1e-2', but found " << describe(number);
   tolerance.epsilon = number.kind == Token::Real ? number.real : double(number.integer);
   if (!isEpsilon(tolerance.epsilon))
     return error(number) << "a tolerance is positive, but this is " << number.text
@@ -266,8 +260,7 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
   if (word.is(kRelativeWord) || word.is(kSampledWord))
     return diagnostic << "write 'relative' and 'sampled' after the number of 'within', in this "
                          "order and each at most once";
-  return diagnostic << "only 'relative' and 'sampled' may follow the number of 'within', but found "
-                    << describe(word)
+  return diagnostic << "only 'relative' and 'sampled' may follow the number of 'within', but found " << describe(word)
                     << didYouMean(word.text, {kRelativeWord.str(), kSampledWord.str()});
 }
 
@@ -294,9 +287,9 @@ LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
       return failure();
   }
   if (peek().is("within"))
-    return isResult ? parseTolerance(array)
-                    : error(peek()) << "'within' bounds the error of a result, and '" << array.name
-                                    << "' is a parameter";
+    return isResult
+               ? parseTolerance(array)
+               : error(peek()) << "'within' bounds the error of a result, and '" << array.name << "' is a parameter";
   if (!peek().is("in"))
     return success();
   if (isResult)
@@ -325,11 +318,9 @@ LogicalResult Parser::refuseWord() {
     return diagnostic << "there is no '" << word.text
                       << "'; a choice is 'select(p, x, y)', and 'mask(p, x)' leaves elements out "
                          "of a reduction";
-  diagnostic << "expected an operator, a definition '" << word.text << " = …' or '}', but found '"
-             << word.text << "'";
+  diagnostic << "expected an operator, a definition '" << word.text << " = …' or '}', but found '" << word.text << "'";
   if (after.is("["))
-    diagnostic << "; an array is defined as a whole, by its element at an index, as in '"
-               << word.text << " = [i] …'";
+    diagnostic << "; an array is defined as a whole, by its element at an index, as in '" << word.text << " = [i] …'";
   else if (after.is(":") && peek(2).is("="))
     diagnostic << "; a definition is written with '='";
   else if (peek(2).is("=") && (after.is("+") || after.is("-") || after.is("*") || after.is("/")))
@@ -364,15 +355,13 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
       return error(peek()) << "'within' belongs after the type of a result, as in '-> y : f32[N] "
                               "within 1e-2'";
     if (peek().kind != Token::Identifier)
-      return error(peek()) << "expected an operator, a definition or '}', but found "
-                           << describe(peek());
+      return error(peek()) << "expected an operator, a definition or '}', but found " << describe(peek());
     Definition definition;
     definition.loc = peek().loc;
     bool isTyped = peek(1).is(":") && !peek(2).is("=");
     if (!isReservedWord(peek().text) && !peek(1).is("=") && !isTyped)
       return refuseWord();
-    if (failed(parseName(definition.name, "a definition")) ||
-        failed(expect("=", "in a definition")))
+    if (failed(parseName(definition.name, "a definition")) || failed(expect("=", "in a definition")))
       return failure();
     definition.value = parseExpr();
     if (!definition.value)

@@ -8,8 +8,7 @@ namespace moa::frontend {
 
 /// Parses one text and appends its functions and kernels to `program`. Reports the first error and
 /// then fails.
-mlir::LogicalResult parseProgram(llvm::StringRef text, unsigned file, const Reporter &reporter,
-                                 Program &program);
+mlir::LogicalResult parseProgram(llvm::StringRef text, unsigned file, const Reporter &reporter, Program &program);
 
 } // namespace moa::frontend
 

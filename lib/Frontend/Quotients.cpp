@@ -66,8 +66,7 @@ static ValueRange neededOperands(Operation *op) {
 }
 
 /// Returns the operations that `start` depends on through the operands given by `operandsOf`.
-static llvm::SetVector<Operation *> collect(ValueRange start,
-                                            function_ref<ValueRange(Operation *)> operandsOf) {
+static llvm::SetVector<Operation *> collect(ValueRange start, function_ref<ValueRange(Operation *)> operandsOf) {
   llvm::SetVector<Operation *> found;
   auto add = [&](ValueRange operands) {
     for (Value operand : operands)
@@ -108,9 +107,8 @@ void frontend::requireQuotients(KernelOp kernel, SmallVectorImpl<std::string> &c
 
   // Every reached array has its shape, even if no element of it is needed.
   llvm::SetVector<Operation *> needed = findNeeded(kernel);
-  llvm::SetVector<Operation *> reached =
-      collect(kernel.getBody().front().getTerminator()->getOperands(),
-              [](Operation *op) { return ValueRange(op->getOperands()); });
+  llvm::SetVector<Operation *> reached = collect(kernel.getBody().front().getTerminator()->getOperands(),
+                                                 [](Operation *op) { return ValueRange(op->getOperands()); });
   for (Operation &op : kernel.getBody().front()) {
     if (reached.contains(&op))
       for (Type type : op.getResultTypes())

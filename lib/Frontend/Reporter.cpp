@@ -6,12 +6,9 @@ using namespace moa;
 using namespace moa::frontend;
 
 Reporter::Reporter(MLIRContext *context, StringRef userFile)
-    : context(context),
-      files{StringAttr::get(context, userFile), StringAttr::get(context, "prelude.moa")} {}
+    : context(context), files{StringAttr::get(context, userFile), StringAttr::get(context, "prelude.moa")} {}
 
-Location Reporter::exact(SourceLoc loc) const {
-  return FileLineColLoc::get(files[loc.file], loc.line, loc.column);
-}
+Location Reporter::exact(SourceLoc loc) const { return FileLineColLoc::get(files[loc.file], loc.line, loc.column); }
 
 SourceLoc Reporter::userPosition(SourceLoc loc) const {
   for (auto call = calls.rbegin(); loc.file != SourceLoc::User && call != calls.rend(); ++call)
@@ -50,12 +47,9 @@ std::optional<std::string> frontend::suggest(StringRef name, ArrayRef<std::strin
   size_t beginning = 0; // length of the common prefix, which breaks ties
   std::optional<std::string> result;
   for (const std::string &candidate : candidates) {
-    if (candidate == name ||
-        (name.size() == 1 && candidate.size() == 1 && !name.equals_insensitive(candidate)))
+    if (candidate == name || (name.size() == 1 && candidate.size() == 1 && !name.equals_insensitive(candidate)))
       continue;
-    unsigned distance = StringRef(candidate).equals_insensitive(name)
-                            ? 0
-                            : name.edit_distance(candidate, true, best);
+    unsigned distance = StringRef(candidate).equals_insensitive(name) ? 0 : name.edit_distance(candidate, true, best);
     auto end = std::mismatch(name.begin(), name.end(), candidate.begin(), candidate.end()).first;
     size_t common = end - name.begin();
     if (distance < best || (result && distance == best && common > beginning)) {

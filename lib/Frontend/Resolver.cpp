@@ -64,8 +64,8 @@ private:
   int lookupFunction(StringRef name, unsigned file) const;
 
   LogicalResult order(Body &body, ArrayRef<std::vector<unsigned>> uses, ArrayRef<unsigned> roots);
-  LogicalResult visit(const Body &body, ArrayRef<std::vector<unsigned>> uses, unsigned root,
-                      std::vector<int> &state, std::vector<unsigned> &sorted);
+  LogicalResult visit(const Body &body, ArrayRef<std::vector<unsigned>> uses, unsigned root, std::vector<int> &state,
+                      std::vector<unsigned> &sorted);
   LogicalResult checkRecursion();
 
   Program &program;
@@ -118,8 +118,8 @@ LogicalResult Resolver::declareFunctions() {
     auto [entry, isNew] = functions[function.loc.file].try_emplace(function.name, index);
     if (isNew)
       continue;
-    auto error = reporter.error(function.loc) << (function.isMonoid() ? "monoid '" : "function '")
-                                              << function.name << "' is defined twice";
+    auto error = reporter.error(function.loc)
+                 << (function.isMonoid() ? "monoid '" : "function '") << function.name << "' is defined twice";
     error.attachNote(reporter.exact(program.functions[entry->second].loc)) << "first defined here";
     return error;
   }
@@ -181,8 +181,7 @@ LogicalResult Resolver::resolveHeader(KernelDecl &kernel, Names &names) {
   for (SymbolDecl &symbol : kernel.symbols)
     names.later.try_emplace(symbol.name, symbol.loc);
   for (SymbolDecl &symbol : kernel.symbols) {
-    if (failed(declare(names, symbol.name, symbol.loc)) ||
-        (symbol.value && failed(resolve(*symbol.value, names))))
+    if (failed(declare(names, symbol.name, symbol.loc)) || (symbol.value && failed(resolve(*symbol.value, names))))
       return failure();
     names.symbols[symbol.name] = symbol.kind == SymbolDecl::ElementType;
     names.later.erase(symbol.name);
@@ -220,25 +219,22 @@ LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDec
       return failure();
   if (constraint.kind != ExprKind::Name)
     return success();
-  auto param = llvm::find_if(kernel.params,
-                             [&](const ArrayDecl &array) { return array.name == constraint.name; });
+  auto param = llvm::find_if(kernel.params, [&](const ArrayDecl &array) { return array.name == constraint.name; });
   if (param == kernel.params.end())
     return success();
   std::string indices;
   for (size_t k = 0; k < param->shape.size(); ++k)
     indices += (k ? ", i" : "i") + std::to_string(k);
   auto error = reporter.error(constraint.loc)
-               << "'" << param->name
-               << "' is a parameter, and a constraint compares symbols, which are sizes";
+               << "'" << param->name << "' is a parameter, and a constraint compares symbols, which are sizes";
   if (!llvm::is_contained({"i8", "i16", "i32", "i64", "u8", "u16", "u32"}, param->type.name))
     return error << "; an assumption is about integers, so write 'mask' or 'select' where its "
                     "values matter";
   if (indices.empty())
-    return error
-           << "; write promises of the caller about integers as 'assume', for example 'assume "
-           << param->name << " > 0'";
-  return error << "; write promises of the caller about integers as 'assume', for example 'assume ["
-               << indices << "] " << param->name << "[" << indices << "] > 0'";
+    return error << "; write promises of the caller about integers as 'assume', for example 'assume " << param->name
+                 << " > 0'";
+  return error << "; write promises of the caller about integers as 'assume', for example 'assume [" << indices << "] "
+               << param->name << "[" << indices << "] > 0'";
 }
 
 LogicalResult Resolver::resolveKernel(KernelDecl &kernel) {
@@ -257,9 +253,9 @@ LogicalResult Resolver::resolveKernel(KernelDecl &kernel) {
     defined.insert(definition.name);
   for (ArrayDecl &result : kernel.results)
     if (!defined.count(result.name))
-      return reporter.error(result.loc)
-             << "result '" << result.name << "' is not defined in the body"
-             << didYouMean(result.name, std::vector<std::string>(defined.begin(), defined.end()));
+      return reporter.error(result.loc) << "result '" << result.name << "' is not defined in the body"
+                                        << didYouMean(result.name,
+                                                      std::vector<std::string>(defined.begin(), defined.end()));
   return resolveBody(kernel.body, names, results);
 }
 
@@ -271,8 +267,7 @@ LogicalResult Resolver::resolveBody(Body &body, Names &names, ArrayRef<std::stri
   names.body = &body;
   for (auto [k, definition] : llvm::enumerate(body.definitions)) {
     if (names.symbols.count(definition.name)) {
-      auto error = reporter.error(definition.loc)
-                   << "'" << definition.name << "' is a symbol and cannot be defined";
+      auto error = reporter.error(definition.loc) << "'" << definition.name << "' is a symbol and cannot be defined";
       error.attachNote(reporter.exact(names.locations.lookup(definition.name))) << "declared here";
       return error;
     }
@@ -305,8 +300,7 @@ static bool mentions(const Expr &expr, StringRef name) {
   if (expr.kind == ExprKind::Name && expr.name == name && expr.ref.kind != Reference::IndexVariable)
     return true;
   return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return mentions(*arg, name); }) ||
-         llvm::any_of(expr.vars,
-                      [&](const IndexVar &var) { return var.bound && mentions(*var.bound, name); });
+         llvm::any_of(expr.vars, [&](const IndexVar &var) { return var.bound && mentions(*var.bound, name); });
 }
 
 /// Reports a redefinition that does not use the previous version: probably a mistake.
@@ -316,13 +310,11 @@ LogicalResult Resolver::checkVersions(const Body &body, const Names &names) {
     bool isParam = names.params.count(definition.name);
     if ((first == k && !isParam) || mentions(*definition.value, definition.name))
       continue;
-    auto error = reporter.error(definition.loc)
-                 << "'" << definition.name
-                 << "' is already defined, and this definition does not use "
-                    "it; give one "
-                    "of them another name";
-    error.attachNote(reporter.exact(isParam ? names.locations.lookup(definition.name)
-                                            : body.definitions[first].loc))
+    auto error = reporter.error(definition.loc) << "'" << definition.name
+                                                << "' is already defined, and this definition does not use "
+                                                   "it; give one "
+                                                   "of them another name";
+    error.attachNote(reporter.exact(isParam ? names.locations.lookup(definition.name) : body.definitions[first].loc))
         << (isParam ? "declared here" : "first defined here");
     return error;
   }
@@ -349,8 +341,8 @@ LogicalResult Resolver::visit(const Body &body, ArrayRef<std::vector<unsigned>> 
     if (state[used] == Open) {
       const Definition &start = body.definitions[used];
       auto error = reporter.error(start.loc)
-                   << "'" << start.name << "' is defined in terms of itself; define a first '"
-                   << start.name << "' above it, or write a recurrence as a reduction over earlier "
+                   << "'" << start.name << "' is defined in terms of itself; define a first '" << start.name
+                   << "' above it, or write a recurrence as a reduction over earlier "
                    << "indices, as in '+/ mask([i, j] j <= i, [_, j] x[j])'";
       for (auto step = path.rbegin(); step != path.rend() && step->first != used; ++step)
         error.attachNote(reporter.exact(body.definitions[step->first].loc))
@@ -365,8 +357,7 @@ LogicalResult Resolver::visit(const Body &body, ArrayRef<std::vector<unsigned>> 
   return success();
 }
 
-LogicalResult Resolver::order(Body &body, ArrayRef<std::vector<unsigned>> uses,
-                              ArrayRef<unsigned> roots) {
+LogicalResult Resolver::order(Body &body, ArrayRef<std::vector<unsigned>> uses, ArrayRef<unsigned> roots) {
   std::vector<int> state(body.definitions.size(), 0);
   for (unsigned root : roots)
     if (failed(visit(body, uses, root, state, body.needed)))
@@ -401,8 +392,7 @@ LogicalResult Resolver::checkRecursion() {
       } else if (state[callee] == 1) {
         const FunctionDecl &function = program.functions[callee];
         auto error = reporter.error(function.loc)
-                     << "function '" << function.name
-                     << "' calls itself; recursion does not exist in the language";
+                     << "function '" << function.name << "' calls itself; recursion does not exist in the language";
         for (auto step = path.rbegin(); step->first != callee; ++step)
           error.attachNote(reporter.exact(program.functions[step->first].loc))
               << "through '" << program.functions[step->first].name << "' here";
@@ -428,9 +418,8 @@ LogicalResult Resolver::resolve(Expr &expr, Names &names) {
   case ExprKind::FunctionRef:
     return resolveFunctionRef(expr, names);
   case ExprKind::List:
-    return reporter.error(expr.loc)
-           << "a list stands only as a shape, a permutation or an index, as in "
-              "'reshape(x, [m, n])'";
+    return reporter.error(expr.loc) << "a list stands only as a shape, a permutation or an index, as in "
+                                       "'reshape(x, [m, n])'";
   default:
     return resolveChildren(expr, names);
   }
@@ -447,9 +436,9 @@ LogicalResult Resolver::resolveChildren(Expr &expr, Names &names) {
   }
   size_t arity = expr.args.size();
   if (expr.ranks && expr.ranks->size() != arity)
-    return reporter.error(expr.loc)
-           << "'" << expr.name << "' takes " << arity << (arity == 1 ? " cell rank" : " cell ranks")
-           << " after '@', but got " << expr.ranks->size();
+    return reporter.error(expr.loc) << "'" << expr.name << "' takes " << arity
+                                    << (arity == 1 ? " cell rank" : " cell ranks") << " after '@', but got "
+                                    << expr.ranks->size();
   return success();
 }
 
@@ -471,9 +460,8 @@ LogicalResult Resolver::resolveName(Expr &expr, Names &names) {
   if (symbol == names.symbols.end())
     return unknownName(expr, names);
   if (symbol->second)
-    return reporter.error(expr.loc)
-           << "'" << expr.name << "' is an element type, not a value; a cast is written '"
-           << expr.name << "(x)'";
+    return reporter.error(expr.loc) << "'" << expr.name << "' is an element type, not a value; a cast is written '"
+                                    << expr.name << "(x)'";
   expr.ref = {Reference::Symbol, 0};
   return success();
 }
@@ -505,8 +493,7 @@ LogicalResult Resolver::resolveDefinition(Expr &expr, Names &names, ArrayRef<uns
 
 LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   if (lookupBuiltin(expr.name) || lookupFunction(expr.name, expr.loc.file) >= 0)
-    return reporter.error(expr.loc)
-           << "'" << expr.name << "' is a function; call it with its arguments";
+    return reporter.error(expr.loc) << "'" << expr.name << "' is a function; call it with its arguments";
   if (auto later = names.later.find(expr.name); later != names.later.end()) {
     auto error = reporter.error(expr.loc)
                  << "'" << expr.name << "' has no value here: a constant reads only symbols that "
@@ -526,8 +513,7 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   std::string meant = didYouMean(expr.name, candidates);
   auto error = reporter.error(expr.loc) << "unknown name '" << expr.name << "'";
   if (assumed && assumed->kind != ExprKind::IndexForm)
-    error << "; name the index before the assumption: '[" << expr.name << "] "
-          << shorten(assumed->text, 60) << "'";
+    error << "; name the index before the assumption: '[" << expr.name << "] " << shorten(assumed->text, 60) << "'";
   else if (!meant.empty())
     error << meant;
   else if (predicate && predicate->kind != ExprKind::IndexForm)
@@ -535,29 +521,25 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
              "'[_, "
           << expr.name << "] " << shorten(predicate->text, 60) << "'";
   else
-    error
-        << "; declare it: a size in '[…]' after the kernel's name, an array or a number in '(…)', "
-           "an index before an expression, as in '[i] …'";
+    error << "; declare it: a size in '[…]' after the kernel's name, an array or a number in '(…)', "
+             "an index before an expression, as in '[i] …'";
   return error;
 }
 
 LogicalResult Resolver::unknownFunction(const Expr &expr, const Names &names) {
   if (names.versions.count(expr.name) || names.params.count(expr.name))
-    return reporter.error(expr.loc)
-           << "'" << expr.name << "' is an array, not a function; index it with '" << expr.name
-           << "[...]'";
+    return reporter.error(expr.loc) << "'" << expr.name << "' is an array, not a function; index it with '" << expr.name
+                                    << "[...]'";
   if (StringRef own = getOwnSpelling(expr.name); !own.empty())
     return reporter.error(expr.loc) << "unknown function '" << expr.name << "'; write " << own;
   if (isForeignType(expr.name))
-    return reporter.error(expr.loc)
-           << "unknown element type '" << expr.name << "'" << getTypeHint(expr.name);
+    return reporter.error(expr.loc) << "unknown element type '" << expr.name << "'" << getTypeHint(expr.name);
   std::vector<std::string> candidates = getBuiltinNames();
   for (const auto &table : functions)
     for (const auto &entry : table)
       candidates.push_back(entry.first().str());
   llvm::sort(candidates);
-  return reporter.error(expr.loc) << "unknown function '" << expr.name << "'"
-                                  << didYouMean(expr.name, candidates);
+  return reporter.error(expr.loc) << "unknown function '" << expr.name << "'" << didYouMean(expr.name, candidates);
 }
 
 static std::string countText(unsigned low, unsigned high) {
@@ -569,8 +551,7 @@ static std::string countText(unsigned low, unsigned high) {
 
 LogicalResult Resolver::resolveCall(Expr &expr, Names &names) {
   auto type = names.symbols.find(expr.name);
-  bool isCast = getElementType(reporter.getContext(), expr.name) ||
-                (type != names.symbols.end() && type->second);
+  bool isCast = getElementType(reporter.getContext(), expr.name) || (type != names.symbols.end() && type->second);
   const Builtin *builtin = lookupBuiltin(expr.name);
   unsigned low = isCast ? 1 : builtin ? builtin->minArgs : 0;
   unsigned high = isCast ? 1 : builtin ? builtin->maxArgs : 0;
@@ -582,8 +563,8 @@ LogicalResult Resolver::resolveCall(Expr &expr, Names &names) {
     low = high = program.functions[expr.callee].params.size();
   }
   if (expr.args.size() < low || expr.args.size() > high) {
-    auto error = reporter.error(expr.loc) << "'" << expr.name << "' takes " << countText(low, high)
-                                          << ", but got " << expr.args.size();
+    auto error = reporter.error(expr.loc)
+                 << "'" << expr.name << "' takes " << countText(low, high) << ", but got " << expr.args.size();
     if (builtin)
       error << "; write " << builtin->usage;
     if (expr.callee >= 0)
@@ -594,8 +575,7 @@ LogicalResult Resolver::resolveCall(Expr &expr, Names &names) {
     return reporter.error(expr.loc) << "'" << expr.name
                                     << "' takes no cell ranks; put it into a 'def' with a cell "
                                        "pattern and lift that";
-  if (!builtin || builtin->listArg < 0 ||
-      expr.args.size() <= static_cast<size_t>(builtin->listArg) ||
+  if (!builtin || builtin->listArg < 0 || expr.args.size() <= static_cast<size_t>(builtin->listArg) ||
       expr.arg(builtin->listArg).kind != ExprKind::List)
     return resolveChildren(expr, names);
   for (ExprPtr &arg : expr.args)

@@ -30,8 +30,8 @@ private:
 
 class SignatureBuilder {
 public:
-  SignatureBuilder(const KernelDecl &kernel, const Settings &settings,
-                   const std::set<std::string> &replaced, const Reporter &reporter)
+  SignatureBuilder(const KernelDecl &kernel, const Settings &settings, const std::set<std::string> &replaced,
+                   const Reporter &reporter)
       : kernel(kernel), settings(settings), replaced(replaced), reporter(reporter) {}
   FailureOr<Signature> run();
 
@@ -66,9 +66,7 @@ void SizeSet::addVariable(const SymExpr::Monomial &monomial) {
   if (monomial.empty() || !variables.try_emplace(monomial, variables.size()).second)
     return;
   unsigned position = set.appendVar(presburger::VarKind::SetDim);
-  if (llvm::all_of(monomial, [](const auto &factor) {
-        return factor.first->kind == SymExpr::Atom::Kind::Symbol;
-      }))
+  if (llvm::all_of(monomial, [](const auto &factor) { return factor.first->kind == SymExpr::Atom::Kind::Symbol; }))
     set.addBound(BoundType::LB, position, 0);
   const SymExpr::Atom &first = *monomial.front().first;
   if (monomial.size() > 1 || monomial.front().second > 1 || first.kind != SymExpr::Atom::Kind::Mod)
@@ -109,8 +107,7 @@ Type Signature::Array::getStorage() const {
 }
 
 FailureOr<Signature> frontend::resolveSignature(const KernelDecl &kernel, const Settings &settings,
-                                                const std::set<std::string> &replaced,
-                                                const Reporter &reporter) {
+                                                const std::set<std::string> &replaced, const Reporter &reporter) {
   return SignatureBuilder(kernel, settings, replaced, reporter).run();
 }
 
@@ -158,19 +155,17 @@ const std::string *SignatureBuilder::getSetting(const SymbolDecl &symbol) const 
 LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
   const std::string *setting = getSetting(symbol);
   if (!setting && symbol.defaultType.name.empty())
-    return reporter.error(symbol.loc)
-           << "element type '" << symbol.name << "' has no default; set it, for example --set "
-           << symbol.name << "=f32";
+    return reporter.error(symbol.loc) << "element type '" << symbol.name
+                                      << "' has no default; set it, for example --set " << symbol.name << "=f32";
   StringRef name = setting ? StringRef(*setting) : StringRef(symbol.defaultType.name);
   Type type = getElementType(reporter.getContext(), name);
-  bool fits = type && (symbol.typeClass == "float" ? isa<FloatType>(type)
-                                                   : isa<IntegerType>(type) && !type.isInteger(1));
+  bool fits =
+      type && (symbol.typeClass == "float" ? isa<FloatType>(type) : isa<IntegerType>(type) && !type.isInteger(1));
   if (!fits)
     return reporter.error(setting ? symbol.loc : symbol.defaultType.loc)
            << "element type '" << symbol.name << "' is to be one of "
-           << (symbol.typeClass == "float" ? "f64, f32, bf16, f16"
-                                           : "i8, i16, i32, i64, u8, u16, u32")
-           << ", but " << (setting ? "the setting is '" : "the default is '") << name << "'";
+           << (symbol.typeClass == "float" ? "f64, f32, bf16, f16" : "i8, i16, i32, i64, u8, u16, u32") << ", but "
+           << (setting ? "the setting is '" : "the default is '") << name << "'";
   result.types[symbol.name] = type;
   return success();
 }
@@ -190,9 +185,8 @@ static std::optional<double> parseReal(StringRef text) {
 FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol, StringRef text) {
   int64_t value = 0;
   if (text.getAsInteger(10, value) || value < 0) {
-    auto error = reporter.error(symbol.loc)
-                 << "the setting of '" << symbol.name
-                 << "' is to be an integer from 0 to 2^63 - 1, but is '" << text << "'";
+    auto error = reporter.error(symbol.loc) << "the setting of '" << symbol.name
+                                            << "' is to be an integer from 0 to 2^63 - 1, but is '" << text << "'";
     bool isInteger = !text.getAsInteger(10, value);
     if (symbol.kind == SymbolDecl::Constant && !isInteger && parseReal(text))
       error << "; a real constant has a real default, as in '" << symbol.name << " = 1.0'";
@@ -201,8 +195,7 @@ FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol, StringR
   return value;
 }
 
-LogicalResult SignatureBuilder::setConstant(const SymbolDecl &symbol, StringRef setting,
-                                            bool isReal) {
+LogicalResult SignatureBuilder::setConstant(const SymbolDecl &symbol, StringRef setting, bool isReal) {
   if (!isReal) {
     auto value = parseSize(symbol, setting);
     if (failed(value))
@@ -212,9 +205,8 @@ LogicalResult SignatureBuilder::setConstant(const SymbolDecl &symbol, StringRef 
   }
   auto value = parseReal(setting);
   if (!value)
-    return reporter.error(symbol.loc)
-           << "the setting of '" << symbol.name << "' is to be a real number, but is '" << setting
-           << "'; set it as in --set " << symbol.name << "=1e-6";
+    return reporter.error(symbol.loc) << "the setting of '" << symbol.name << "' is to be a real number, but is '"
+                                      << setting << "'; set it as in --set " << symbol.name << "=1e-6";
   result.symbols.reals[symbol.name] = *value;
   return success();
 }
@@ -230,9 +222,8 @@ LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
   }
   if (!symbol.value) {
     if (!setting)
-      return reporter.error(symbol.loc)
-             << "compile-time constant '" << symbol.name
-             << "' has no default; set it, for example --set " << symbol.name << "=64";
+      return reporter.error(symbol.loc) << "compile-time constant '" << symbol.name
+                                        << "' has no default; set it, for example --set " << symbol.name << "=64";
     int64_t integer = 0;
     bool isSize = !StringRef(*setting).getAsInteger(10, integer) && integer >= 0;
     return setConstant(symbol, *setting, !isSize && parseReal(*setting));
@@ -276,8 +267,7 @@ FailureOr<Type> SignatureBuilder::lookupType(const TypeName &name) {
   std::vector<std::string> parameters;
   for (const auto &entry : result.types)
     parameters.push_back(entry.first);
-  reporter.error(name.loc) << "unknown element type '" << name.name << "'"
-                           << getTypeHint(name.name, parameters);
+  reporter.error(name.loc) << "unknown element type '" << name.name << "'" << getTypeHint(name.name, parameters);
   return failure();
 }
 
@@ -306,8 +296,8 @@ LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl, Signature::A
   if (!decl.low)
     return success();
   if (array.elementType.isInteger(1))
-    return reporter.error(decl.low->loc) << "a range is declared for numbers, but '" << decl.name
-                                         << "' is of type " << getTypeText(array.elementType);
+    return reporter.error(decl.low->loc) << "a range is declared for numbers, but '" << decl.name << "' is of type "
+                                         << getTypeText(array.elementType);
   if (isa<FloatType>(array.elementType))
     return resolveRealRange(decl, array);
   auto low = evaluateSymbolic(*decl.low, result.symbols, reporter);
@@ -318,9 +308,8 @@ LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl, Signature::A
     return failure();
   auto from = low->getConstant(), to = high->getConstant();
   if (from && to && *from > *to)
-    return reporter.error(decl.low->loc)
-           << "the range " << *from << ".." << *to << " of '" << decl.name
-           << "' is empty; the smaller end comes first, and the other is not in it";
+    return reporter.error(decl.low->loc) << "the range " << *from << ".." << *to << " of '" << decl.name
+                                         << "' is empty; the smaller end comes first, and the other is not in it";
   array.range = low->str() + ".." + high->str();
   return success();
 }
@@ -348,13 +337,12 @@ LogicalResult SignatureBuilder::resolveRealRange(const ArrayDecl &decl, Signatur
     ends[k] = end->getReal();
     texts[k] = end->integer ? end->integer->str() : exactText(end->real);
     if (ends[k] && !std::isfinite(*ends[k]))
-      return reporter.error(expr->loc)
-             << "the ends of a range are finite numbers; without a range '" << decl.name
-             << "' may be anything";
+      return reporter.error(expr->loc) << "the ends of a range are finite numbers; without a range '" << decl.name
+                                       << "' may be anything";
   }
   if (ends[0] && ends[1] && *ends[0] > *ends[1])
-    return reporter.error(decl.low->loc) << "the range " << texts[0] << ".." << texts[1] << " of '"
-                                         << decl.name << "' is empty; the smaller end comes first";
+    return reporter.error(decl.low->loc) << "the range " << texts[0] << ".." << texts[1] << " of '" << decl.name
+                                         << "' is empty; the smaller end comes first";
   array.realRange = texts[0] + ".." + texts[1];
   return success();
 }
@@ -363,9 +351,8 @@ LogicalResult SignatureBuilder::resolveTolerance(const ArrayDecl &decl, Signatur
   if (!decl.within)
     return success();
   if (!isa<FloatType>(array.elementType))
-    return reporter.error(decl.within->loc)
-           << "'within' bounds the error of floats, but '" << decl.name << "' is of type "
-           << getTypeText(array.elementType) << ", which is exact";
+    return reporter.error(decl.within->loc) << "'within' bounds the error of floats, but '" << decl.name
+                                            << "' is of type " << getTypeText(array.elementType) << ", which is exact";
   if (replaced.count(decl.name))
     return success();
   auto type = cast<FloatType>(array.elementType);
@@ -385,8 +372,8 @@ static bool uses(const ExprPtr &expr, StringRef name) {
 /// Returns true if the symbol occurs in place of a size, where a scalar cannot: in the bound of an
 /// index, a count, or an entry of a shape.
 static bool usesAsSize(const Expr &expr, StringRef name) {
-  bool isSized = expr.kind == ExprKind::Call &&
-                 llvm::is_contained({"take", "drop", "rotate", "reshape", "iota"}, expr.name);
+  bool isSized =
+      expr.kind == ExprKind::Call && llvm::is_contained({"take", "drop", "rotate", "reshape", "iota"}, expr.name);
   for (auto [k, arg] : llvm::enumerate(expr.args))
     if (usesAsSize(*arg, name) || (isSized && (k > 0 || expr.name == "iota") && uses(arg, name)))
       return true;
@@ -400,9 +387,8 @@ static bool isSizeIn(const KernelDecl &kernel, StringRef name) {
       if (llvm::any_of(array.shape, isUsed) || isUsed(array.low) || isUsed(array.high))
         return true;
   return llvm::any_of(kernel.constraints, isUsed) ||
-         llvm::any_of(kernel.body.definitions, [&](const Definition &definition) {
-           return usesAsSize(*definition.value, name);
-         });
+         llvm::any_of(kernel.body.definitions,
+                      [&](const Definition &definition) { return usesAsSize(*definition.value, name); });
 }
 
 /// Checks that each run-time symbol is the whole extent of some axis, which gives its value.
@@ -417,10 +403,9 @@ LogicalResult SignatureBuilder::checkBinding() {
     };
     if (llvm::any_of(result.params, binds) || llvm::any_of(result.results, binds))
       continue;
-    auto error = reporter.error(symbol.loc)
-                 << "no array has '" << symbol.name
-                 << "' as an extent, so nothing gives it a value at run time; make it a "
-                    "compile-time constant";
+    auto error = reporter.error(symbol.loc) << "no array has '" << symbol.name
+                                            << "' as an extent, so nothing gives it a value at run time; make it a "
+                                               "compile-time constant";
     if (isSizeIn(kernel, symbol.name))
       return error << " behind the ';', as in '; " << symbol.name << " = 64'";
     return error << " or a scalar parameter";
@@ -510,8 +495,7 @@ LogicalResult SignatureBuilder::addAssumption(const Expr &expr) {
 // Settings
 //===----------------------------------------------------------------------===//
 
-LogicalResult frontend::checkSettings(const Program &program, const Settings &settings,
-                                      const Reporter &reporter) {
+LogicalResult frontend::checkSettings(const Program &program, const Settings &settings, const Reporter &reporter) {
   std::vector<std::string> names;
   for (const KernelDecl &kernel : program.kernels)
     for (const SymbolDecl &symbol : kernel.symbols)

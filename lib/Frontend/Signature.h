@@ -32,12 +32,10 @@ struct Signature {
 /// Applies the settings to the header and evaluates it. Does not check the tolerances of results in
 /// `replaced`.
 mlir::FailureOr<Signature> resolveSignature(const KernelDecl &kernel, const Settings &settings,
-                                            const std::set<std::string> &replaced,
-                                            const Reporter &reporter);
+                                            const std::set<std::string> &replaced, const Reporter &reporter);
 
 /// Checks that every setting names a symbol of some kernel.
-mlir::LogicalResult checkSettings(const Program &program, const Settings &settings,
-                                  const Reporter &reporter);
+mlir::LogicalResult checkSettings(const Program &program, const Settings &settings, const Reporter &reporter);
 
 } // namespace moa::frontend
 

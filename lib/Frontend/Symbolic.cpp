@@ -63,11 +63,9 @@ static SymExpr apply(ScalarFn fn, const SymExpr &a, const SymExpr &b) {
   }
 }
 
-std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a, const SymExpr &b,
-                                                 std::string &why) {
+std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a, const SymExpr &b, std::string &why) {
   bool divides = fn == ScalarFn::div || fn == ScalarFn::mod;
-  if (!divides && fn != ScalarFn::add && fn != ScalarFn::sub && fn != ScalarFn::mul &&
-      fn != ScalarFn::neg)
+  if (!divides && fn != ScalarFn::add && fn != ScalarFn::sub && fn != ScalarFn::mul && fn != ScalarFn::neg)
     return std::nullopt;
   if (divides && b.isZero()) {
     why = "division by zero";
@@ -80,8 +78,7 @@ std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a, 
       return SymExpr(*value);
     overflow |= divides && *ca == INT64_MIN && *cb == -1;
   } else {
-    double size = fn == ScalarFn::mul ? magnitude(a) * magnitude(b) *
-                                            std::min(a.getTerms().size(), b.getTerms().size())
+    double size = fn == ScalarFn::mul ? magnitude(a) * magnitude(b) * std::min(a.getTerms().size(), b.getTerms().size())
                                       : magnitude(a) + magnitude(b);
     overflow = size > maxCoefficient;
   }
@@ -89,8 +86,8 @@ std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a, 
     why = "the integer expression does not fit in 64 bits";
     return std::nullopt;
   }
-  bool large = fn == ScalarFn::mul && (a.getTerms().size() * b.getTerms().size() > maxTerms ||
-                                       degree(a) + degree(b) > maxDegree);
+  bool large = fn == ScalarFn::mul &&
+               (a.getTerms().size() * b.getTerms().size() > maxTerms || degree(a) + degree(b) > maxDegree);
   if (!large) {
     SymExpr result = apply(fn, a, b);
     if (result.getTerms().size() <= maxTerms && result.str().size() <= maxText)
@@ -131,8 +128,7 @@ static LogicalResult notSymbolic(const Expr &expr, const Reporter &reporter) {
                                      "symbols: + - * / % of names and integers";
 }
 
-FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTable &symbols,
-                                              const Reporter &reporter) {
+FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTable &symbols, const Reporter &reporter) {
   if (expr.kind == ExprKind::Integer)
     return SymExpr(expr.integer);
   if (expr.kind == ExprKind::Name) {
@@ -144,8 +140,7 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTabl
       (void)notSymbolic(expr, reporter);
     else
       reporter.error(expr.loc) << "'" << expr.name << "' is " << realText(real->second)
-                               << ", but sizes are integers; declare it as one, as in '"
-                               << expr.name << " = 64'";
+                               << ", but sizes are integers; declare it as one, as in '" << expr.name << " = 64'";
     return failure();
   }
   bool isUnary = expr.kind == ExprKind::Unary && expr.fn == ScalarFn::neg;
@@ -170,13 +165,11 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTabl
 }
 
 static bool isReal(const Expr &expr, const frontend::SymbolTable &symbols) {
-  return expr.kind == ExprKind::Real ||
-         (expr.kind == ExprKind::Name && symbols.reals.count(expr.name)) ||
+  return expr.kind == ExprKind::Real || (expr.kind == ExprKind::Name && symbols.reals.count(expr.name)) ||
          llvm::any_of(expr.args, [&](const ExprPtr &arg) { return isReal(*arg, symbols); });
 }
 
-FailureOr<Number> frontend::evaluateNumber(const Expr &expr, const SymbolTable &symbols,
-                                           const Reporter &reporter) {
+FailureOr<Number> frontend::evaluateNumber(const Expr &expr, const SymbolTable &symbols, const Reporter &reporter) {
   if (!isReal(expr, symbols)) {
     auto integer = evaluateSymbolic(expr, symbols, reporter);
     if (failed(integer))

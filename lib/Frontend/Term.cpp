@@ -61,8 +61,8 @@ std::string frontend::shapeText(ArrayRef<Axis> cell) {
 std::string frontend::originText(const Axis &axis, const SymExpr &wanted) {
   if (axis.index.empty() || !axis.extent || *axis.extent == wanted)
     return "";
-  return "; '" + axis.index + "' runs over the axis of " + axis.from +
-         " that it is a subscript of: write '" + axis.index + " < " + wanted.str() + "'";
+  return "; '" + axis.index + "' runs over the axis of " + axis.from + " that it is a subscript of: write '" +
+         axis.index + " < " + wanted.str() + "'";
 }
 
 std::string frontend::shapeText(ArrayRef<SymExpr> shape) {

@@ -27,8 +27,8 @@ std::string moa::interp::locationText(Location loc) {
     auto file = dyn_cast<FileLineColLoc>(inner);
     if (!file)
       return WalkResult::advance();
-    text = file.getFilename().str() + ":" + std::to_string(file.getLine()) + ":" +
-           std::to_string(file.getColumn()) + ": ";
+    text =
+        file.getFilename().str() + ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn()) + ": ";
     return WalkResult::interrupt();
   });
   return text;
@@ -88,14 +88,12 @@ Expected<Kernel> Kernel::of(Operation *op) {
   return kernel;
 }
 
-void moa::interp::makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs,
-                               std::optional<unsigned> output) {
+void moa::interp::makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs, std::optional<unsigned> output) {
   for (auto [k, array] : llvm::enumerate(outputs)) {
     unsigned number = output.value_or(k);
     if (number >= kernel.resultTypes.size() || !kernel.areUnsigned[number])
       continue;
-    double modulus =
-        std::ldexp(1.0, kernel.resultTypes[number].getElementType().getIntOrFloatBitWidth());
+    double modulus = std::ldexp(1.0, kernel.resultTypes[number].getElementType().getIntOrFloatBitWidth());
     for (double &value : array.data)
       value += value < 0 ? modulus : 0;
   }
@@ -163,8 +161,7 @@ Expected<std::vector<int64_t>> moa::interp::evaluateShape(ArrayType type, const 
     if (!value)
       return value.takeError();
     if (*value < 0)
-      return makeError("extent '" + extent.str() + "' is " + std::to_string(*value) +
-                       valuesText(extent, symbols));
+      return makeError("extent '" + extent.str() + "' is " + std::to_string(*value) + valuesText(extent, symbols));
     shape.push_back(*value);
   }
   return shape;
@@ -272,16 +269,14 @@ static void solve(const Kernel &kernel, ArrayRef<std::vector<int64_t>> shapes, S
     }
 }
 
-static Expected<Symbols> bindShapes(const Kernel &kernel, ArrayRef<std::vector<int64_t>> shapes,
-                                    const Symbols &given) {
+static Expected<Symbols> bindShapes(const Kernel &kernel, ArrayRef<std::vector<int64_t>> shapes, const Symbols &given) {
   if (shapes.size() != kernel.argNames.size())
-    return makeError("the kernel has " + llvm::Twine(kernel.argNames.size()) +
-                     " parameters, but got " + llvm::Twine(shapes.size()));
+    return makeError("the kernel has " + llvm::Twine(kernel.argNames.size()) + " parameters, but got " +
+                     llvm::Twine(shapes.size()));
   for (unsigned k = 0; k < shapes.size(); ++k)
     if (shapes[k].size() != kernel.argTypes[k].getRank())
-      return makeError("'" + kernel.argNames[k] + "' has rank " +
-                       llvm::Twine(kernel.argTypes[k].getRank()) + ", but got an array of shape " +
-                       indexText(shapes[k]));
+      return makeError("'" + kernel.argNames[k] + "' has rank " + llvm::Twine(kernel.argTypes[k].getRank()) +
+                       ", but got an array of shape " + indexText(shapes[k]));
   for (const auto &[name, value] : given)
     if (!llvm::is_contained(kernel.symbols, name))
       return makeError("the kernel has no symbol '" + name + "'");
@@ -299,15 +294,14 @@ static Expected<Symbols> bindShapes(const Kernel &kernel, ArrayRef<std::vector<i
       std::string values = extent.getConstant() ? "" : " is " + std::to_string(*expected);
       if (!extent.getConstant() && !extent.getSymbol())
         values += valuesText(extent, symbols);
-      return makeError("axis " + llvm::Twine(axis) + " of '" + kernel.argNames[k] +
-                       "' has extent " + llvm::Twine(shapes[k][axis]) + ", but '" + extent.str() +
-                       "'" + (values.empty() ? " is declared" : values));
+      return makeError("axis " + llvm::Twine(axis) + " of '" + kernel.argNames[k] + "' has extent " +
+                       llvm::Twine(shapes[k][axis]) + ", but '" + extent.str() + "'" +
+                       (values.empty() ? " is declared" : values));
     }
   }
   for (const std::string &name : kernel.symbols)
     if (!symbols.count(name))
-      return makeError("symbol '" + name +
-                       "' has no value: no argument's shape determines it, give it");
+      return makeError("symbol '" + name + "' has no value: no argument's shape determines it, give it");
   for (const auto &[name, value] : symbols)
     if (value < 0)
       return makeError("symbol '" + name + "' is negative: " + llvm::Twine(value));
@@ -316,16 +310,14 @@ static Expected<Symbols> bindShapes(const Kernel &kernel, ArrayRef<std::vector<i
   return symbols;
 }
 
-Expected<Symbols> moa::bindSymbols(Operation *op, ArrayRef<std::vector<int64_t>> shapes,
-                                   const Symbols &given) {
+Expected<Symbols> moa::bindSymbols(Operation *op, ArrayRef<std::vector<int64_t>> shapes, const Symbols &given) {
   auto kernel = Kernel::of(op);
   if (!kernel)
     return kernel.takeError();
   return bindShapes(*kernel, shapes, given);
 }
 
-Expected<std::vector<std::vector<int64_t>>> moa::outputShapes(Operation *op,
-                                                              const Symbols &symbols) {
+Expected<std::vector<std::vector<int64_t>>> moa::outputShapes(Operation *op, const Symbols &symbols) {
   auto kernel = Kernel::of(op);
   if (!kernel)
     return kernel.takeError();
@@ -344,13 +336,11 @@ static Error checkIntegers(const Kernel &kernel, unsigned k, const Array &array)
     return Error::success();
   for (double value : array.data)
     if (value != std::floor(value) || std::fabs(value) > 0x1p63)
-      return makeError("'" + kernel.argNames[k] + "' holds integers, but got " +
-                       llvm::Twine(std::to_string(value)));
+      return makeError("'" + kernel.argNames[k] + "' holds integers, but got " + llvm::Twine(std::to_string(value)));
   return Error::success();
 }
 
-Expected<Symbols> moa::interp::bindInputs(Operation *op, const Kernel &kernel,
-                                          const KernelInputs &inputs) {
+Expected<Symbols> moa::interp::bindInputs(Operation *op, const Kernel &kernel, const KernelInputs &inputs) {
   std::vector<std::vector<int64_t>> shapes;
   for (const Array &array : inputs.arrays)
     shapes.push_back(array.shape);
@@ -360,9 +350,8 @@ Expected<Symbols> moa::interp::bindInputs(Operation *op, const Kernel &kernel,
   for (unsigned k = 0; k < inputs.arrays.size(); ++k) {
     const Array &array = inputs.arrays[k];
     if (static_cast<int64_t>(array.data.size()) != countOf(array.shape))
-      return makeError("'" + kernel.argNames[k] + "' of shape " + indexText(array.shape) +
-                       " needs " + llvm::Twine(countOf(array.shape)) + " elements, but got " +
-                       llvm::Twine(array.data.size()));
+      return makeError("'" + kernel.argNames[k] + "' of shape " + indexText(array.shape) + " needs " +
+                       llvm::Twine(countOf(array.shape)) + " elements, but got " + llvm::Twine(array.data.size()));
     if (Error error = checkIntegers(kernel, k, array))
       return error;
   }

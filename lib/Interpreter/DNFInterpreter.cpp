@@ -18,9 +18,7 @@ struct Body {
   std::vector<Node *> arguments;
   Node *value = nullptr, *condition = nullptr;
 
-  bool present(Machine &m) const {
-    return (!condition || m.get(condition).i) && m.isPresent(value);
-  }
+  bool present(Machine &m) const { return (!condition || m.get(condition).i) && m.isPresent(value); }
   bool mayBeAbsent() const { return condition || value->mayBeAbsent; }
 };
 
@@ -34,9 +32,7 @@ public:
     const Entry &entry = entries[(tag - 1) & (entries.size() - 1)];
     return entry.tag == tag ? &entry.value : nullptr;
   }
-  void insert(uint64_t tag, Cell value) {
-    entries[(tag - 1) & (entries.size() - 1)] = {tag, value};
-  }
+  void insert(uint64_t tag, Cell value) { entries[(tag - 1) & (entries.size() - 1)] = {tag, value}; }
 
 private:
   struct Entry {
@@ -65,10 +61,9 @@ struct Let {
 };
 
 struct InputNode final : Node {
-  InputNode(Scope *scope, Location loc, std::vector<Node *> indices, const Array &array,
-            StringRef name, Form form, std::vector<bool> *reads)
-      : Node(scope, loc), indices(std::move(indices)), array(array), name(name), form(form),
-        reads(reads) {
+  InputNode(Scope *scope, Location loc, std::vector<Node *> indices, const Array &array, StringRef name, Form form,
+            std::vector<bool> *reads)
+      : Node(scope, loc), indices(std::move(indices)), array(array), name(name), form(form), reads(reads) {
     for (Node *index : this->indices)
       mayBeAbsent |= index->mayBeAbsent;
   }
@@ -93,8 +88,7 @@ struct InputNode final : Node {
     std::vector<int64_t> index;
     for (Node *node : indices)
       index.push_back(m.get(node).i);
-    return m.fail(loc, "index " + indexText(index) + " is outside '" + name + "' of shape " +
-                           indexText(array.shape));
+    return m.fail(loc, "index " + indexText(index) + " is outside '" + name + "' of shape " + indexText(array.shape));
   }
   bool present(Machine &m) override {
     return llvm::all_of(indices, [&](Node *index) { return m.isPresent(index); });
@@ -121,8 +115,8 @@ struct ApplyNode final : Node {
       if (m.failed)
         return 0;
       if (i < 0 || i >= let.domain[k]) {
-        m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of '" + let.name +
-                        "' with domain " + indexText(let.domain));
+        m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of '" + let.name + "' with domain " +
+                        indexText(let.domain));
         return 0;
       }
       linear = linear * let.domain[k] + i;
@@ -168,11 +162,10 @@ struct ApplyNode final : Node {
 /// A reduction. If it depends on some but not all of the enclosing indices, its values are cached
 /// by the indices it depends on.
 struct ReduceNode final : Node {
-  ReduceNode(Scope *scope, Location loc, Monoid monoid, std::shared_ptr<const UserMonoid> user,
-             Type type, int64_t extent, Body body, std::vector<Node *> keys,
-             std::vector<int64_t> domain)
-      : Node(scope, loc), monoid(monoid), user(std::move(user)), type(type), extent(extent),
-        body(body), keys(std::move(keys)), domain(std::move(domain)) {}
+  ReduceNode(Scope *scope, Location loc, Monoid monoid, std::shared_ptr<const UserMonoid> user, Type type,
+             int64_t extent, Body body, std::vector<Node *> keys, std::vector<int64_t> domain)
+      : Node(scope, loc), monoid(monoid), user(std::move(user)), type(type), extent(extent), body(body),
+        keys(std::move(keys)), domain(std::move(domain)) {}
   Cell compute(Machine &m) override {
     if (keys.empty())
       return reduce(m);
@@ -214,9 +207,7 @@ struct WhereNode final : Node {
     mayBeAbsent = true;
   }
   Cell compute(Machine &m) override { return m.get(operand); }
-  bool present(Machine &m) override {
-    return m.isPresent(condition) && m.get(condition).i && m.isPresent(operand);
-  }
+  bool present(Machine &m) override { return m.isPresent(condition) && m.get(condition).i && m.isPresent(operand); }
   Node *condition, *operand;
 };
 
@@ -347,8 +338,7 @@ Expected<std::vector<int64_t>> DNFInterpreter::domainOf(ArrayAttr extents) {
 static bool isExpensive(dnf::LetOp op) {
   return op
       ->walk([](Operation *inner) {
-        bool cheap = !isa<dnf::ReduceOp, dnf::ApplyOp>(inner) &&
-                     inner->getName().getDialectNamespace() != "math";
+        bool cheap = !isa<dnf::ReduceOp, dnf::ApplyOp>(inner) && inner->getName().getDialectNamespace() != "math";
         return cheap ? WalkResult::advance() : WalkResult::interrupt();
       })
       .wasInterrupted();
@@ -386,9 +376,8 @@ Error DNFInterpreter::buildReduce(dnf::ReduceOp op) {
   auto user = getUserMonoid(op);
   if (!user)
     return user.takeError();
-  define(op.getResult(), make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(),
-                                          *user, op.getResult().getType(), *extent, body,
-                                          std::move(keys), std::move(domain)));
+  define(op.getResult(), make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(), *user,
+                                          op.getResult().getType(), *extent, body, std::move(keys), std::move(domain)));
   return Error::success();
 }
 
@@ -404,9 +393,8 @@ Error DNFInterpreter::buildPsi(dnf::PsiOp op) {
     reads->resize(array.data.size());
   }
   Form form = Form::of(kernel.argTypes[k].getElementType());
-  define(op.getResult(),
-         make<InputNode>(scopeOf(op.getIndices()), op.getLoc(), nodesOf(op.getIndices()), array,
-                         kernel.argNames[k], form, reads));
+  define(op.getResult(), make<InputNode>(scopeOf(op.getIndices()), op.getLoc(), nodesOf(op.getIndices()), array,
+                                         kernel.argNames[k], form, reads));
   return Error::success();
 }
 
@@ -425,21 +413,18 @@ Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
     return true;
   }
   if (auto where = dyn_cast<dnf::WhereOp>(op)) {
-    define(where.getResult(),
-           make<WhereNode>(scopeOf(op->getOperands()), op->getLoc(), nodeOf(where.getCondition()),
-                           nodeOf(where.getValue())));
+    define(where.getResult(), make<WhereNode>(scopeOf(op->getOperands()), op->getLoc(), nodeOf(where.getCondition()),
+                                              nodeOf(where.getValue())));
     return true;
   }
   if (auto join = dyn_cast<dnf::JoinOp>(op)) {
-    define(join.getResult(),
-           make<JoinNode>(scopeOf(op->getOperands()), op->getLoc(), nodeOf(join.getCondition()),
-                          nodeOf(join.getFirst()), nodeOf(join.getSecond())));
+    define(join.getResult(), make<JoinNode>(scopeOf(op->getOperands()), op->getLoc(), nodeOf(join.getCondition()),
+                                            nodeOf(join.getFirst()), nodeOf(join.getSecond())));
     return true;
   }
   if (auto otherwise = dyn_cast<dnf::OtherwiseOp>(op)) {
-    define(otherwise.getResult(),
-           make<OtherwiseNode>(scopeOf(op->getOperands()), op->getLoc(),
-                               nodeOf(otherwise.getFirst()), nodeOf(otherwise.getSecond())));
+    define(otherwise.getResult(), make<OtherwiseNode>(scopeOf(op->getOperands()), op->getLoc(),
+                                                      nodeOf(otherwise.getFirst()), nodeOf(otherwise.getSecond())));
     return true;
   }
   auto apply = dyn_cast<dnf::ApplyOp>(op);
@@ -448,8 +433,8 @@ Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
   auto it = lets.find(apply.getLet().str());
   if (it == lets.end())
     return makeError(locationText(op->getLoc()) + "no let '" + apply.getLet() + "' above this");
-  define(apply.getResult(), make<ApplyNode>(scopeOf(apply.getIndices()), op->getLoc(),
-                                            nodesOf(apply.getIndices()), *it->second));
+  define(apply.getResult(),
+         make<ApplyNode>(scopeOf(apply.getIndices()), op->getLoc(), nodesOf(apply.getIndices()), *it->second));
   return true;
 }
 
@@ -523,10 +508,8 @@ Expected<std::vector<Array>> DNFInterpreter::run(dnf::KernelOp op, const Sample 
 
 } // namespace
 
-Expected<std::vector<Array>> moa::interp::interpretDNF(Operation *op, const Kernel &kernel,
-                                                       const Symbols &symbols,
-                                                       const KernelInputs &inputs,
-                                                       const InterpretOptions &options,
+Expected<std::vector<Array>> moa::interp::interpretDNF(Operation *op, const Kernel &kernel, const Symbols &symbols,
+                                                       const KernelInputs &inputs, const InterpretOptions &options,
                                                        const Sample *sample) {
   return DNFInterpreter(kernel, symbols, inputs, options).run(cast<dnf::KernelOp>(op), sample);
 }

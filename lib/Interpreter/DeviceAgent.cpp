@@ -10,8 +10,7 @@ bool Agent::special(Operation *op) {
   --turns;
   auto done = [](auto) { return true; };
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<device::SharedOp, device::BarriersOp>(
-          [&](auto memory) { return block.shared.add(memory), true; })
+      .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { return block.shared.add(memory), true; })
       .Case<device::WarpgroupOp>([&](auto warpgroup) {
         define(warpgroup.getResult(), Lanes(ofInt(firstThread / kWarpgroupThreads)));
         return true;
@@ -22,16 +21,13 @@ bool Agent::special(Operation *op) {
       .Case<device::ClearUnseenOp>([&](auto cleared) { return clearUnseen(cleared); })
       .Case<device::FillOp>([&](auto filled) { return done((fill(filled), 0)); })
       .Case<device::ContractOp>([&](auto product) { return done((contract(product), 0)); })
-      .Case<device::ContractFragmentsOp>(
-          [&](auto product) { return done((contractFragments(product), 0)); })
+      .Case<device::ContractFragmentsOp>([&](auto product) { return done((contractFragments(product), 0)); })
       .Case<device::LoadFragmentOp>([&](auto load) { return done((loadFragment(load), 0)); })
-      .Case<device::ConvertLayoutOp>(
-          [&](auto converted) { return done((convertLayout(converted), 0)); })
+      .Case<device::ConvertLayoutOp>([&](auto converted) { return done((convertLayout(converted), 0)); })
       .Case<device::AwaitOp>([&](auto awaited) { return done((await(awaited), 0)); })
       .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
       .Case<device::AwaitStoresOp>([&](auto awaited) { return done((awaitStores(awaited), 0)); })
-      .Case<device::SyncWarpgroupOp>(
-          [&](auto barrier) { return done((syncWarpgroup(barrier), 0)); })
+      .Case<device::SyncWarpgroupOp>([&](auto barrier) { return done((syncWarpgroup(barrier), 0)); })
       .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })
       .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
       .Case<device::AnyOp>([&](auto vote) { return done((any(vote), 0)); })
@@ -51,8 +47,7 @@ bool Agent::special(Operation *op) {
 }
 
 std::string Agent::describeWait() {
-  std::string text =
-      block.shared.agentName(number) + " waits at " + locationText(getWaiting()->getLoc());
+  std::string text = block.shared.agentName(number) + " waits at " + locationText(getWaiting()->getLoc());
   if (auto wait = dyn_cast<device::WaitOp>(getWaiting())) {
     auto barrier = barrierOf(wait.getBarriers(), wait.getSlot(), wait);
     auto parity = getUniform(wait.getParity(), wait);
@@ -68,22 +63,21 @@ std::string Agent::describeWait() {
 bool Agent::isTogether(Operation *op) {
   for (const Frame &frame : frames)
     if (isa<device::IfAnyOp>(frame.op)) {
-      fail(op, "'" + op->getName().getStringRef() +
-                   "' needs all warps, but some may skip the device.if_any around it");
+      fail(op, "'" + op->getName().getStringRef() + "' needs all warps, but some may skip the device.if_any around it");
       return false;
     }
   if (active.isAll() || active.count() == width)
     return true;
-  fail(op, "'" + op->getName().getStringRef() + "' needs all threads, but " +
-               Twine(active.count()) + " of " + Twine(width) + " are here");
+  fail(op, "'" + op->getName().getStringRef() + "' needs all threads, but " + Twine(active.count()) + " of " +
+               Twine(width) + " are here");
   return false;
 }
 
 bool Agent::isWarpgroup(Operation *op) {
   if (width == kWarpgroupThreads)
     return isTogether(op);
-  fail(op, "'" + op->getName().getStringRef() + "' needs the 128 threads of a warpgroup, but " +
-               Twine(width) + (width == 1 ? " runs" : " run") + " it");
+  fail(op, "'" + op->getName().getStringRef() + "' needs the 128 threads of a warpgroup, but " + Twine(width) +
+               (width == 1 ? " runs" : " run") + " it");
   return false;
 }
 
@@ -131,8 +125,7 @@ bool Agent::copy(device::CopyOp op) {
   if (op.getStep()) {
     auto step = evaluate(*op.getStep(), launch.symbols);
     if (!step || *step < 1) {
-      fail(op, step ? "a step of rows is at least 1, but got " + Twine(*step)
-                    : Twine(toString(step.takeError())));
+      fail(op, step ? "a step of rows is at least 1, but got " + Twine(*step) : Twine(toString(step.takeError())));
       return true;
     }
     pending.step = *step;
@@ -239,8 +232,7 @@ void Agent::member(device::MemberOp op) {
   for (size_t k = 0; k < out.size() && !failed(); ++k) {
     int64_t place = places[k].i;
     if ((places.isUniform() || active[k]) && (place < 0 || place >= capacity))
-      return fail(op,
-                  "asks for place " + Twine(place) + " of a list with room for " + Twine(capacity));
+      return fail(op, "asks for place " + Twine(place) + " of a list with room for " + Twine(capacity));
     // A place after the last member has an undefined index.
     bool isMember = place >= 0 && place < static_cast<int64_t>(list.members.size());
     out[k] = ofInt(isMember ? list.first + list.members[place] : -1);
@@ -253,8 +245,7 @@ void Agent::member(device::MemberOp op) {
 //===----------------------------------------------------------------------===//
 
 /// Reads operand A: 64 rows, row-major.
-bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
-                        std::vector<double> &rows) {
+bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction, std::vector<double> &rows) {
   auto fragment = dyn_cast<device::FragmentType>(op.getA().getType());
   if (fragment) {
     Lanes cells = read(op.getA(), op).lanes;
@@ -272,15 +263,15 @@ bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
   if (!ring)
     return false;
   if (*first < 0 || *first + 64 > ring->type.getRows()) {
-    fail(op, "reads rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " + ring->name +
-                 ", which has " + Twine(ring->type.getRows()));
+    fail(op, "reads rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " + ring->name + ", which has " +
+                 Twine(ring->type.getRows()));
     return false;
   }
   int64_t columns = ring->type.getColumns();
   for (unsigned warp = 0; warp < 4; ++warp) // each warp reads the rows of its results
-    block.shared.access(block.shared.getWarp(number, warp), *ring, 0,
-                        {*first + 16 * warp, *first + 16 * (warp + 1), false,
-                         block.shared.getWarp(number, warp), 0, contraction, op});
+    block.shared.access(
+        block.shared.getWarp(number, warp), *ring, 0,
+        {*first + 16 * warp, *first + 16 * (warp + 1), false, block.shared.getWarp(number, warp), 0, contraction, op});
   if (failed() || !block.shared.checkWritten(*ring, 0, *first, 64, columns, op, number))
     return false;
   rows.resize(64 * columns);
@@ -291,8 +282,7 @@ bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
 }
 
 /// Reads operand B: depth by columns, row-major.
-bool Agent::readStage(device::ContractOp op, const FlightPtr &contraction,
-                      std::vector<double> &columns) {
+bool Agent::readStage(device::ContractOp op, const FlightPtr &contraction, std::vector<double> &columns) {
   auto stage = getUniform(op.getBStage(), op);
   RingMemory *ring = stage ? block.shared.getRing(op.getB(), *stage, op) : nullptr;
   if (!ring)
@@ -306,8 +296,8 @@ bool Agent::readStage(device::ContractOp op, const FlightPtr &contraction,
   columns.resize(rows * width);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < width; ++j)
-      columns[op.getTransposed() ? j * rows + i : i * width + j] = ring->valueOf(
-          ring->bits[ring->placeOf(*stage, i, op.isInterleaved() ? op.getInterleaved(j) : j)]);
+      columns[op.getTransposed() ? j * rows + i : i * width + j] =
+          ring->valueOf(ring->bits[ring->placeOf(*stage, i, op.isInterleaved() ? op.getInterleaved(j) : j)]);
   return true;
 }
 
@@ -350,8 +340,7 @@ void Agent::contract(device::ContractOp op) {
       auto [i, j] = accumulatorPlace(thread, reg);
       double sum = sums[i * columns + j];
       result[thread * registers + reg] =
-          isInteger ? ofInt(static_cast<int32_t>(static_cast<int64_t>(sum)))
-                    : ofFloat(static_cast<float>(sum));
+          isInteger ? ofInt(static_cast<int32_t>(static_cast<int64_t>(sum))) : ofFloat(static_cast<float>(sum));
     }
   define(op.getResult(), {Lanes(std::move(result)), contraction}, op);
   inFlight.push_back(std::move(contraction));
@@ -365,8 +354,7 @@ void Agent::await(device::AwaitOp op) {
     return fail(op, "awaits a fragment that no contraction gives");
   int64_t pending = op.getPending(), started = inFlight.size();
   while (static_cast<int64_t>(inFlight.size()) > pending) {
-    block.shared.finish(*inFlight.front(), block.shared.getWarp(number),
-                        block.shared.countWarps(number));
+    block.shared.finish(*inFlight.front(), block.shared.getWarp(number), block.shared.countWarps(number));
     inFlight.erase(inFlight.begin());
   }
   if (!failed() && !value.contraction->isDone)
@@ -374,8 +362,7 @@ void Agent::await(device::AwaitOp op) {
                         " contractions on their way, of which the "
                         "awaited one, at " +
                         locationText(value.contraction->op->getLoc()) + "is one: only " +
-                        Twine(started - 1 -
-                              (llvm::find(inFlight, value.contraction) - inFlight.begin()) -
+                        Twine(started - 1 - (llvm::find(inFlight, value.contraction) - inFlight.begin()) -
                               (started - static_cast<int64_t>(inFlight.size()))) +
                         " were started after it");
   define(op.getResult(), {value.lanes, nullptr}, op);
@@ -411,8 +398,8 @@ bool Agent::clearUnseen(device::ClearUnseenOp op) {
     meeting.stage = *stage;
     meeting.seen.assign(op.getInterleaved() ? ring->type.getColumns() : ring->type.getRows(), 0);
   } else if (meeting.op.getRing() != op.getRing() || meeting.stage != *stage) {
-    fail(op, "the consumers clear different stages: here stage " + Twine(*stage) + " of " +
-                 ring->name + ", but another does stage " + Twine(meeting.stage) + " at " +
+    fail(op, "the consumers clear different stages: here stage " + Twine(*stage) + " of " + ring->name +
+                 ", but another does stage " + Twine(meeting.stage) + " at " +
                  StringRef(locationText(meeting.op.getLoc())).rtrim(": "));
     return true;
   }
@@ -443,15 +430,14 @@ void Agent::clear(device::ClearUnseenOp op, RingMemory &ring) {
   write.stamp = block.shared.now(warp) - 1;
   write.op = op;
   block.shared.access(warp, ring, meeting.stage, write);
-  if (failed() || !block.shared.checkWritten(ring, meeting.stage, 0, ring.type.getRows(),
-                                             ring.type.getColumns(), op, number))
+  if (failed() ||
+      !block.shared.checkWritten(ring, meeting.stage, 0, ring.type.getRows(), ring.type.getColumns(), op, number))
     return;
   for (int64_t row = 0; row < ring.type.getRows(); ++row)
     for (int64_t column = 0; column < ring.type.getColumns(); ++column)
       if (!meeting.seen[op.getInterleaved() ? column : row])
         ring.bits[ring.placeOf(meeting.stage, row,
-                               op.getInterleaved() ? device::ContractOp::getInterleaved(column)
-                                                   : column)] = 0;
+                               op.getInterleaved() ? device::ContractOp::getInterleaved(column) : column)] = 0;
 }
 
 void Agent::storeTile(device::StoreTileOp op) {
@@ -464,14 +450,14 @@ void Agent::storeTile(device::StoreTileOp op) {
   if (!ring || !first || !coordinates || failed())
     return;
   if (*first < 0 || *first + 64 > ring->type.getRows())
-    return fail(op, "writes rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " +
-                        ring->name + ", which has " + Twine(ring->type.getRows()));
+    return fail(op, "writes rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " + ring->name +
+                        ", which has " + Twine(ring->type.getRows()));
   const LayoutTable &table = tableOf(op.getFragment());
   for (unsigned warp = 0; warp < 4; ++warp) { // each warp writes the rows that it holds
     unsigned writer = block.shared.getWarp(number, warp);
-    block.shared.access(writer, *ring, *stage,
-                        {*first + 16 * warp, *first + 16 * (warp + 1), true, writer,
-                         block.shared.now(writer), nullptr, op});
+    block.shared.access(
+        writer, *ring, *stage,
+        {*first + 16 * warp, *first + 16 * (warp + 1), true, writer, block.shared.now(writer), nullptr, op});
   }
   for (size_t place = 0; place < table.elements.size(); ++place) {
     int64_t to = ring->placeOf(*stage, *first + table.indices[0][place], table.indices[1][place]);
@@ -482,15 +468,14 @@ void Agent::storeTile(device::StoreTileOp op) {
   unsigned starter = block.shared.getWarp(number);
   block.shared.meet(starter, 4);
   stores.push_back(std::make_shared<Flight>(op, number));
-  block.shared.access(starter, *ring, *stage,
-                      {*first, *first + 64, false, starter, 0, stores.back(), op});
+  block.shared.access(starter, *ring, *stage, {*first, *first + 64, false, starter, 0, stores.back(), op});
   writeOutput(op, *ring, *stage, *first, std::move(*coordinates));
 }
 
 /// Writes the tile to the output. This may happen at once, since nothing changes the rows while the
 /// store reads them.
-void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t stage,
-                        int64_t first, std::vector<int64_t> index) {
+void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t stage, int64_t first,
+                        std::vector<int64_t> index) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   unsigned rowAxis = op.getRowAxis();
   int64_t start = index[rowAxis], columns = op.getFragment().getType().getShape()[1];

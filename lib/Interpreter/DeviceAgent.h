@@ -27,8 +27,7 @@ struct MemberList {
 struct BlockState {
   /// `warps` gives the number of warps of each agent.
   BlockState(Launch &launch, LayoutTables &layouts, llvm::ArrayRef<unsigned> warps, int64_t limit)
-      : layouts(layouts), shared(launch, warps, limit),
-        consumers(std::max<unsigned>(warps.size(), 2) - 1) {}
+      : layouts(layouts), shared(launch, warps, limit), consumers(std::max<unsigned>(warps.size(), 2) - 1) {}
   LayoutTables &layouts;
   Shared shared;
   unsigned consumers;
@@ -39,10 +38,9 @@ struct BlockState {
 /// A warpgroup, the producer's thread, or all threads of a kernel without roles.
 class Agent final : public Threads {
 public:
-  Agent(Launch &launch, Registers &registers, size_t width, std::string where, BlockState &block,
-        unsigned number, int64_t firstThread)
-      : Threads(launch, registers, width, std::move(where)), block(block), number(number),
-        firstThread(firstThread) {}
+  Agent(Launch &launch, Registers &registers, size_t width, std::string where, BlockState &block, unsigned number,
+        int64_t firstThread)
+      : Threads(launch, registers, width, std::move(where)), block(block), number(number), firstThread(firstThread) {}
 
   void checkEnd();
   std::string describeWait();
@@ -74,9 +72,7 @@ private:
                    std::vector<int64_t> coordinates);
   void awaitStores(device::AwaitStoresOp op);
   void syncWarpgroup(device::SyncWarpgroupOp op);
-  unsigned warpOf(size_t thread) const {
-    return block.shared.getWarp(number, thread / kWarpThreads);
-  }
+  unsigned warpOf(size_t thread) const { return block.shared.getWarp(number, thread / kWarpThreads); }
   /// Operations of warps on their own registers (DeviceWarps.cpp).
   std::vector<uint8_t> activeWarps() const;
   void contractFragments(device::ContractFragmentsOp op);
@@ -85,8 +81,8 @@ private:
   void map(device::MapOp op);
   bool bindElements(device::MapOp op, const LayoutTable &table);
   void reduce(device::ReduceOp op);
-  void addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table,
-                const LayoutTable &rows, const std::vector<int32_t> &rowOf);
+  void addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
+                const std::vector<int32_t> &rowOf);
   /// Returns for each warp whether a boolean fragment is true for any active thread.
   std::vector<uint8_t> anyOf(mlir::Value condition, mlir::Operation *op);
   void any(device::AnyOp op);

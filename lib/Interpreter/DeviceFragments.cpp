@@ -13,10 +13,8 @@ namespace {
 /// The body of a map, with one lane per element that a thread holds.
 class MapBody final : public Threads {
 public:
-  MapBody(Launch &launch, Registers &registers, const LayoutTable &table, std::string where,
-          int64_t firstThread)
-      : Threads(launch, registers, table.elements.size(), std::move(where)), table(table),
-        firstThread(firstThread) {}
+  MapBody(Launch &launch, Registers &registers, const LayoutTable &table, std::string where, int64_t firstThread)
+      : Threads(launch, registers, table.elements.size(), std::move(where)), table(table), firstThread(firstThread) {}
 
 protected:
   /// Repeats a per-thread value for all elements of the thread.
@@ -55,8 +53,7 @@ protected:
         for (const auto &axis : table.indices)
           index.push_back(axis[k]);
         return fail(op, "element " + indexText(index) + " of the fragments is stored by threads " +
-                            Twine(threadNumber(before)) + " and " + Twine(threadNumber(k)) +
-                            ", which both hold it");
+                            Twine(threadNumber(before)) + " and " + Twine(threadNumber(k)) + ", which both hold it");
       }
       before = k;
     }
@@ -71,9 +68,7 @@ bool same(Cell x, Cell y, bool isFloat) {
   return isFloat ? x.f == y.f || (std::isnan(x.f) && std::isnan(y.f)) : x.i == y.i;
 }
 
-std::string textOf(Cell cell, bool isFloat) {
-  return isFloat ? std::to_string(cell.f) : std::to_string(cell.i);
-}
+std::string textOf(Cell cell, bool isFloat) { return isFloat ? std::to_string(cell.f) : std::to_string(cell.i); }
 
 } // namespace
 
@@ -111,10 +106,8 @@ bool Agent::checkReplicas(Value fragment, const Cells &cells, Operation *op) {
     for (const auto &axis : table.indices)
       index.push_back(axis[place]);
     fail(op, "the threads that hold element " + indexText(index) + " disagree: thread " +
-                 Twine(threadNumber(known / table.registers)) + " has " +
-                 textOf(cells[known], isFloat) + ", thread " +
-                 Twine(threadNumber(place / table.registers)) + " has " +
-                 textOf(cells[place], isFloat));
+                 Twine(threadNumber(known / table.registers)) + " has " + textOf(cells[known], isFloat) + ", thread " +
+                 Twine(threadNumber(place / table.registers)) + " has " + textOf(cells[place], isFloat));
     return false;
   }
   return true;
@@ -135,8 +128,8 @@ bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
       Cells spread(places);
       for (size_t place = 0; place < places; ++place) {
         if (rows[place] < 0) {
-          fail(op, "thread " + Twine(threadNumber(place / table.registers)) +
-                       " does not hold row " + Twine(table.indices[0][place]) + " of its elements");
+          fail(op, "thread " + Twine(threadNumber(place / table.registers)) + " does not hold row " +
+                       Twine(table.indices[0][place]) + " of its elements");
           return false;
         }
         spread[place] = cells[rows[place]];
@@ -187,8 +180,7 @@ void Agent::map(device::MapOp op) {
         spread[place] = value[place / table.registers];
       value = Lanes(std::move(spread));
     }
-    if (table.isReplicated &&
-        !checkReplicas(result, Cells(value.data(), value.data() + value.size()), op))
+    if (table.isReplicated && !checkReplicas(result, Cells(value.data(), value.data() + value.size()), op))
       return;
     define(result, {std::move(value), nullptr}, op);
   }
@@ -197,17 +189,14 @@ void Agent::map(device::MapOp op) {
 /// Adds f16 columns in the order that the op defines (half2 additions): sums of neighbouring pairs
 /// with even and with odd number separately in f16, then both in f16, then the two neighbours in
 /// f32.
-void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table,
-                     const LayoutTable &rows, const std::vector<int32_t> &rowOf) {
-  Type half = op.getFragment().getType().getElementType(),
-       single = op.getResult().getType().getElementType();
-  std::vector<std::array<Cell, 4>> sums(rows.elements.size(),
-                                        {ofFloat(0), ofFloat(0), ofFloat(0), ofFloat(0)});
+void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
+                     const std::vector<int32_t> &rowOf) {
+  Type half = op.getFragment().getType().getElementType(), single = op.getResult().getType().getElementType();
+  std::vector<std::array<Cell, 4>> sums(rows.elements.size(), {ofFloat(0), ofFloat(0), ofFloat(0), ofFloat(0)});
   std::vector<int64_t> order(table.registers), counts(rows.elements.size());
   for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread) {
     std::iota(order.begin(), order.end(), thread * table.registers);
-    llvm::stable_sort(
-        order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
+    llvm::stable_sort(order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
     for (int64_t place : order) {
       if (rowOf[place] < 0)
         return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " +
@@ -218,8 +207,7 @@ void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable 
   }
   Cells result(sums.size());
   for (const auto &[k, of] : llvm::enumerate(sums)) {
-    Cell even = combineIn(Monoid::add, half, of[0], of[2]),
-         odd = combineIn(Monoid::add, half, of[1], of[3]);
+    Cell even = combineIn(Monoid::add, half, of[0], of[2]), odd = combineIn(Monoid::add, half, of[1], of[3]);
     result[k] = combineIn(Monoid::add, single, even, odd);
   }
   if (checkReplicas(op.getResult(), result, op))
@@ -250,8 +238,7 @@ void Agent::reduce(device::ReduceOp op) {
     int64_t first = thread * table.registers;
     for (int64_t reg = 0; reg < table.registers; ++reg)
       order[reg] = first + reg;
-    llvm::stable_sort(
-        order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
+    llvm::stable_sort(order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
     for (int64_t place : order) {
       if (rowOf[place] < 0)
         return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " +

@@ -15,8 +15,7 @@ namespace {
 
 class ProgramRunner {
 public:
-  ProgramRunner(device::ProgramOp program, const Kernel &kernel, Symbols symbols,
-                const DeviceOptions &options)
+  ProgramRunner(device::ProgramOp program, const Kernel &kernel, Symbols symbols, const DeviceOptions &options)
       : program(program), kernel(kernel), options(options) {
     launch.symbols = std::move(symbols);
   }
@@ -27,8 +26,7 @@ private:
   Expected<int64_t> countBlocks(device::KernelOp op);
   Error runKernels(ArrayRef<device::KernelOp> kernels);
   void runBlock(device::KernelOp op, int64_t number);
-  void runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block,
-                int64_t threads);
+  void runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block, int64_t threads);
   void drive(ArrayRef<Agent *> agents, BlockState &block, Operation *op);
   void reportDeadlock(ArrayRef<Agent *> agents);
 
@@ -37,9 +35,8 @@ private:
   const DeviceOptions &options;
   Launch launch;
   LayoutTables layouts;
-  llvm::DenseMap<Operation *, int64_t> counts; // of blocks
-  llvm::DenseMap<Operation *, device::SpecializeOp>
-      rolesOf; // warpgroups of a kernel, if it has some
+  llvm::DenseMap<Operation *, int64_t> counts;               // of blocks
+  llvm::DenseMap<Operation *, device::SpecializeOp> rolesOf; // warpgroups of a kernel, if it has some
 };
 
 Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
@@ -54,8 +51,7 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
     unsigned k = arg.getArgNumber();
     Type element = type.getElementType();
     // Arrays with tiles have the alignment that the copy engine needs, as hosts must provide it.
-    int64_t unit =
-        program.hasTiles(arg) ? 16 / std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) : 0;
+    int64_t unit = program.hasTiles(arg) ? 16 / std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) : 0;
     auto memory = std::make_unique<Memory>(names[k], *shape, Form::of(element),
                                            /*hasGaps=*/k < launch.firstWorkspace, unit);
     memory->bindStrides(launch.symbols);
@@ -87,21 +83,20 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   if (options.counts)
     *options.counts = {launch.copied, launch.cleared};
   for (size_t k = launch.firstWorkspace; options.workspace && k < launch.memories.size(); ++k)
-    if (auto found = options.workspace->find(launch.memories[k]->getName());
-        found != options.workspace->end()) {
+    if (auto found = options.workspace->find(launch.memories[k]->getName()); found != options.workspace->end()) {
       std::vector<int64_t> missing;
       found->second = launch.memories[k]->gather(&missing);
       if (!missing.empty())
-        return makeError(locationText(program.getLoc()) + "element " + indexText(missing) +
-                         " of '" + found->first + "' in the workspace is never written");
+        return makeError(locationText(program.getLoc()) + "element " + indexText(missing) + " of '" + found->first +
+                         "' in the workspace is never written");
     }
   std::vector<Array> outputs;
   for (size_t k = kernel.argNames.size(); k < launch.firstWorkspace; ++k) {
     std::vector<int64_t> missing;
     outputs.push_back(launch.memories[k]->gather(&missing));
     if (!missing.empty())
-      return makeError(locationText(program.getLoc()) + "element " + indexText(missing) +
-                       " of output '" + launch.memories[k]->getName() + "' is never written");
+      return makeError(locationText(program.getLoc()) + "element " + indexText(missing) + " of output '" +
+                       launch.memories[k]->getName() + "' is never written");
   }
   return outputs;
 }
@@ -126,8 +121,8 @@ Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
     if (launch.memories[cast<BlockArgument>(flag).getArgNumber()]->read(0) == 0)
       return 0;
   if (*blocks < 0 || *blocks > INT32_MAX)
-    return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) +
-                     " blocks, the value of '" + op.getBlocks() + "'");
+    return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) + " blocks, the value of '" +
+                     op.getBlocks() + "'");
   return *blocks;
 }
 
@@ -180,8 +175,7 @@ void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
     block.shared.checkEnd(op);
 }
 
-void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block,
-                             int64_t threads) {
+void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block, int64_t threads) {
   unsigned consumers = roles.getWarpgroups();
   std::vector<std::unique_ptr<Registers>> registers;
   std::vector<std::unique_ptr<Agent>> agents;
@@ -193,10 +187,9 @@ void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known,
     for (auto &entry : *registers.back())
       if (static_cast<int64_t>(entry.second.lanes.size()) == threads)
         entry.second.lanes = slice(entry.second.lanes, first, count);
-    agents.push_back(std::make_unique<Agent>(launch, *registers.back(), count,
-                                             "block " + std::to_string(launch.block) + ", " +
-                                                 block.shared.agentName(number),
-                                             block, number, first));
+    agents.push_back(std::make_unique<Agent>(
+        launch, *registers.back(), count,
+        "block " + std::to_string(launch.block) + ", " + block.shared.agentName(number), block, number, first));
     Region &region = isProducer ? roles.getProducer() : roles.getConsumer();
     agents.back()->start(region.front(), Mask(count));
     list.push_back(agents.back().get());
@@ -246,14 +239,12 @@ void ProgramRunner::reportDeadlock(ArrayRef<Agent *> stuck) {
   std::string text;
   for (Agent *agent : stuck)
     text += (text.empty() ? "" : "; ") + agent->describeWait();
-  launch.fail(stuck.front()->getWaiting()->getLoc(),
-              "block " + Twine(launch.block) + " never ends: " + text);
+  launch.fail(stuck.front()->getWaiting()->getLoc(), "block " + Twine(launch.block) + " never ends: " + text);
 }
 
 } // namespace
 
-Expected<std::vector<Array>> moa::runDevice(Operation *op, const KernelInputs &inputs,
-                                            const DeviceOptions &options) {
+Expected<std::vector<Array>> moa::runDevice(Operation *op, const KernelInputs &inputs, const DeviceOptions &options) {
   auto program = dyn_cast<device::ProgramOp>(op);
   if (!program)
     return makeError(locationText(op->getLoc()) + "expected a device.program, but got '" +

@@ -125,17 +125,15 @@ template <typename F> Lanes over(const Lanes &x, const Lanes &y, size_t count, F
 
 /// Applies f in f32, for the float operations that make up most of a kernel.
 template <typename F> Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
-  return over(x, y, count, [&](Cell a, Cell b) {
-    return ofFloat(f(static_cast<float>(a.f), static_cast<float>(b.f)));
-  });
+  return over(x, y, count,
+              [&](Cell a, Cell b) { return ofFloat(f(static_cast<float>(a.f), static_cast<float>(b.f))); });
 }
 
 /// Computes a·b + c of f32, with the processor's fma instruction if it has one.
 #if defined(__x86_64__) && defined(__GLIBC__)
 __attribute__((target_clones("fma", "default")))
 #endif
-void multiplyAdd(const Cell *a, bool oneA, const Cell *b, bool oneB, const Cell *c, bool oneC,
-                 Cell *to, size_t count) {
+void multiplyAdd(const Cell *a, bool oneA, const Cell *b, bool oneB, const Cell *c, bool oneC, Cell *to, size_t count) {
   if (!oneA && !oneB && !oneC)
     for (size_t k = 0; k < count; ++k)
       to[k].f = __builtin_fmaf(a[k].f, b[k].f, c[k].f);
@@ -159,8 +157,8 @@ std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
     return overSingle(in[0], in[1], n, [](float a, float b) { return a / b; });
   case Code::Fma: {
     Cells out = Cells::some(n);
-    multiplyAdd(in[0].data(), in[0].isUniform(), in[1].data(), in[1].isUniform(), in[2].data(),
-                in[2].isUniform(), out.data(), n);
+    multiplyAdd(in[0].data(), in[0].isUniform(), in[1].data(), in[1].isUniform(), in[2].data(), in[2].isUniform(),
+                out.data(), n);
     return Lanes(std::move(out));
   }
   default:
@@ -170,9 +168,7 @@ std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
 
 /// Compares integers of more than one bit, which are kept sign-extended, as signed.
 std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size_t n) {
-  auto with = [&](auto holds) {
-    return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.i, b.i)); });
-  };
+  auto with = [&](auto holds) { return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.i, b.i)); }); };
   switch (static_cast<arith::CmpIPredicate>(predicate)) {
   case arith::CmpIPredicate::eq:
     return with(std::equal_to<int64_t>());
@@ -195,13 +191,10 @@ std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size
 std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size_t n) {
   if (instr.width == 0)
     return std::nullopt;
-  auto with = [&](auto f) {
-    return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(a.i, b.i)); });
-  };
+  auto with = [&](auto f) { return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(a.i, b.i)); }); };
   auto wrapped = [&](auto f) {
-    return over(in[0], in[1], n, [&](Cell a, Cell b) {
-      return ofInt(f(static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i)));
-    });
+    return over(in[0], in[1], n,
+                [&](Cell a, Cell b) { return ofInt(f(static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i))); });
   };
   bool isWide = instr.width == 64;
   switch (instr.code) {
@@ -254,12 +247,11 @@ bool isSpeculative(const Instr &instr, const Cell *v) {
 
 } // namespace
 
-const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> operands,
-                                 const Mask &mask, Lanes &result) {
+const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> operands, const Mask &mask,
+                                 Lanes &result) {
   bool uniform = llvm::all_of(operands, [](const Lanes &x) { return x.isUniform(); });
   size_t count = uniform ? 1 : mask.size();
-  auto quick = type.isF32() ? computeSingle(instr.code, operands, count)
-                            : computeInteger(instr, operands, count);
+  auto quick = type.isF32() ? computeSingle(instr.code, operands, count) : computeInteger(instr, operands, count);
   if (quick) {
     result = std::move(*quick);
     return nullptr;
@@ -284,15 +276,11 @@ const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> 
   return nullptr;
 }
 
-static float flush(float x) {
-  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
-}
+static float flush(float x) { return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x; }
 
 double moa::interp::approximateExp2(double x) { return flush(std::exp2(x)); }
 
-double moa::interp::approximateReciprocal(double x) {
-  return flush(1.0f / flush(static_cast<float>(x)));
-}
+double moa::interp::approximateReciprocal(double x) { return flush(1.0f / flush(static_cast<float>(x))); }
 
 double moa::interp::roundedReciprocal(double x) { return 1.0f / static_cast<float>(x); }
 
@@ -300,8 +288,7 @@ double moa::interp::halfFromBits(double x) {
   if (std::isnan(x))
     return x;
   double bits = 16 * std::nearbyint(std::clamp(x * 0x1p24, 0.0, 2047.0));
-  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits)))
-      .convertToDouble();
+  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits))).convertToDouble();
 }
 
 Cell moa::interp::combineIn(Monoid monoid, Type type, Cell x, Cell y) {

@@ -25,9 +25,7 @@ public:
   explicit Cells(size_t count, Cell cell = ofInt(0)) : block(allocate(count)) {
     std::fill_n(block->cells(), count, cell);
   }
-  Cells(const Cell *first, const Cell *end) : block(allocate(end - first)) {
-    std::copy(first, end, block->cells());
-  }
+  Cells(const Cell *first, const Cell *end) : block(allocate(end - first)) { std::copy(first, end, block->cells()); }
   Cells(const Cells &other) : Cells(other.begin(), other.end()) {}
   Cells(Cells &&other) : block(std::exchange(other.block, nullptr)) {}
   Cells &operator=(Cells other) {
@@ -123,8 +121,8 @@ Lanes merge(const Mask &mask, const Lanes &yes, const Lanes &no);
 /// operation, to nearest even. A signed quotient by zero, and a shift by the width or more, are 0:
 /// code may compute and not use them. An unsigned division by zero, which only coordinates contain,
 /// is an error, which is returned. Threads outside the mask get arbitrary values.
-const char *compute(const Instr &instr, mlir::Type type, llvm::ArrayRef<Lanes> operands,
-                    const Mask &mask, Lanes &result);
+const char *compute(const Instr &instr, mlir::Type type, llvm::ArrayRef<Lanes> operands, const Mask &mask,
+                    Lanes &result);
 
 /// Returns 2^x in f32 as ex2.approx.ftz.f32 does up to its error of 2^-22: the nearest float, with
 /// subnormal results flushed to 0.

@@ -6,8 +6,8 @@ using namespace moa::interp;
 
 LayoutTable::LayoutTable(device::LayoutAttr attr) : layout(attr) {
   // Uses only the attribute's parameters: a digit is (number / stride) mod size.
-  llvm::ArrayRef<int64_t> ranks = layout.getRanks(), places = layout.getPlaces(),
-                          sizes = layout.getSizes(), strides = layout.getStrides();
+  llvm::ArrayRef<int64_t> ranks = layout.getRanks(), places = layout.getPlaces(), sizes = layout.getSizes(),
+                          strides = layout.getStrides();
   for (auto [place, size] : llvm::zip(places, sizes))
     if (place == static_cast<int64_t>(device::Place::register_))
       registers *= size;
@@ -54,8 +54,7 @@ const LayoutTable &LayoutTables::get(device::LayoutAttr layout) {
   return *table;
 }
 
-const std::vector<int32_t> &LayoutTables::getRows(device::LayoutAttr whole,
-                                                  device::LayoutAttr rows) {
+const std::vector<int32_t> &LayoutTables::getRows(device::LayoutAttr whole, device::LayoutAttr rows) {
   auto &list = rowTables[{whole, rows}];
   if (list)
     return *list;

@@ -33,8 +33,7 @@ public:
 
 private:
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<LayoutTable>> tables;
-  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, std::unique_ptr<std::vector<int32_t>>>
-      rowTables;
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, std::unique_ptr<std::vector<int32_t>>> rowTables;
 };
 
 /// Returns row and column of register `reg` of a thread in the accumulator of wgmma.m64nNk16 (PTX

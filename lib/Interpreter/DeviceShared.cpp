@@ -40,16 +40,12 @@ Shared::Shared(Launch &launch, ArrayRef<unsigned> counts, int64_t limit)
     clocks[warp][warp] = 1;
 }
 
-unsigned Shared::agentOf(unsigned warp) const {
-  return llvm::upper_bound(firstWarps, warp) - firstWarps.begin() - 1;
-}
+unsigned Shared::agentOf(unsigned warp) const { return llvm::upper_bound(firstWarps, warp) - firstWarps.begin() - 1; }
 
 std::string Shared::warpName(unsigned warp) const {
   unsigned agent = agentOf(warp);
   std::string name = agentName(agent);
-  return countWarps(agent) == 1
-             ? name
-             : "warp " + std::to_string(warp - firstWarps[agent]) + " of " + name;
+  return countWarps(agent) == 1 ? name : "warp " + std::to_string(warp - firstWarps[agent]) + " of " + name;
 }
 
 /// Returns the user's name of a ring or of barriers, or the place of their declaration.
@@ -129,8 +125,7 @@ RingMemory *Shared::getRing(Value value, int64_t stage, Operation *op) {
   RingMemory *ring = rings[found->second].get();
   if (stage >= 0 && stage < ring->type.getStages())
     return ring;
-  launch.fail(op->getLoc(), ring->name + " has no stage " + Twine(stage) + ", only " +
-                                Twine(ring->type.getStages()));
+  launch.fail(op->getLoc(), ring->name + " has no stage " + Twine(stage) + ", only " + Twine(ring->type.getStages()));
   return nullptr;
 }
 
@@ -139,9 +134,9 @@ std::optional<unsigned> Shared::getBarrier(Value value, int64_t slot, Operation 
   auto type = cast<device::BarriersType>(value.getType());
   if (found != numbers.end() && slot >= 0 && slot < type.getStages())
     return found->second + slot;
-  launch.fail(op->getLoc(), found == numbers.end() ? "the barriers are none of this block"
-                                                   : "there is no barrier " + Twine(slot) +
-                                                         ", only " + Twine(type.getStages()));
+  launch.fail(op->getLoc(), found == numbers.end()
+                                ? "the barriers are none of this block"
+                                : "there is no barrier " + Twine(slot) + ", only " + Twine(type.getStages()));
   return std::nullopt;
 }
 
@@ -157,23 +152,20 @@ bool Shared::knows(const Clock &clock, const Access &access) const {
 }
 
 /// Returns the reason why a warp's access conflicts with an earlier one.
-std::string Shared::describeConflict(unsigned warp, const Access &access,
-                                     const Access &other) const {
+std::string Shared::describeConflict(unsigned warp, const Access &access, const Access &other) const {
   std::string at = locationText(other.op->getLoc());
   if (other.isWrite && isa<device::CopyOp>(other.op))
     return " before the copy at " + at + "is known to have completed";
   unsigned owner = other.component;
   if (isa<device::StoreTileOp>(other.op) && other.flight)
-    return other.flight->isDone
-               ? " although the bulk store at " + at + "may still read them: only " +
-                     warpName(owner) + " has awaited it, and no barrier follows"
-               : " while the bulk store at " + at + "reads them and is not awaited";
+    return other.flight->isDone ? " although the bulk store at " + at + "may still read them: only " + warpName(owner) +
+                                      " has awaited it, and no barrier follows"
+                                : " while the bulk store at " + at + "reads them and is not awaited";
   if (other.flight && !other.flight->isDone)
-    return " while the contraction at " + at + "of " + agentName(agentOf(owner)) +
-           " reads them and is not awaited";
+    return " while the contraction at " + at + "of " + agentName(agentOf(owner)) + " reads them and is not awaited";
   std::string who = agentOf(owner) == agentOf(warp) ? warpName(owner) : agentName(agentOf(owner));
-  return " although " + who + " may still " + (other.isWrite ? "write" : "read") + " them at " +
-         at + "nothing orders the two";
+  return " although " + who + " may still " + (other.isWrite ? "write" : "read") + " them at " + at +
+         "nothing orders the two";
 }
 
 void Shared::access(unsigned warp, RingMemory &ring, int64_t stage, Access access) {
@@ -185,9 +177,8 @@ void Shared::access(unsigned warp, RingMemory &ring, int64_t stage, Access acces
     bool isBetweenWarps = other.component < warps && agentOf(other.component) == agentOf(warp);
     std::string who = isBetweenWarps ? warpName(warp) : agentName(agentOf(warp));
     launch.fail(access.op->getLoc(), who + (access.isWrite ? " overwrites " : " reads ") + "rows " +
-                                         Twine(access.first) + " to " + Twine(access.end - 1) +
-                                         " of stage " + Twine(stage) + " of " + ring.name +
-                                         describeConflict(warp, access, other));
+                                         Twine(access.first) + " to " + Twine(access.end - 1) + " of stage " +
+                                         Twine(stage) + " of " + ring.name + describeConflict(warp, access, other));
     return;
   }
   // Forget the accesses that this one is ordered after: all under a write, and completed reads of
@@ -195,20 +186,19 @@ void Shared::access(unsigned warp, RingMemory &ring, int64_t stage, Access acces
   llvm::erase_if(known, [&](const Access &other) {
     if (other.first < access.first || access.end < other.end)
       return false;
-    return access.isWrite || (!other.isWrite && other.component == access.component &&
-                              (!other.flight || other.flight->isDone));
+    return access.isWrite ||
+           (!other.isWrite && other.component == access.component && (!other.flight || other.flight->isDone));
   });
   known.push_back(std::move(access));
 }
 
-bool Shared::checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows,
-                          int64_t columns, Operation *op, unsigned agent, int64_t firstColumn) {
+bool Shared::checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows, int64_t columns,
+                          Operation *op, unsigned agent, int64_t firstColumn) {
   for (int64_t row = first; row < first + rows; ++row)
     for (int64_t column = firstColumn; column < columns; ++column)
       if (!ring.written[ring.placeOf(stage, row, column)]) {
-        launch.fail(op->getLoc(), agentName(agent) + " reads element " + indexText({row, column}) +
-                                      " of stage " + Twine(stage) + " of " + ring.name +
-                                      ", which nothing has written");
+        launch.fail(op->getLoc(), agentName(agent) + " reads element " + indexText({row, column}) + " of stage " +
+                                      Twine(stage) + " of " + ring.name + ", which nothing has written");
         return false;
       }
   return true;
@@ -231,8 +221,8 @@ void Shared::meet(unsigned first, unsigned count) {
 
 std::string Shared::describe(unsigned number) const {
   const BarrierState &barrier = barriers[number];
-  return barrier.name + ", whose phase " + std::to_string(barrier.phase) + " has " +
-         std::to_string(barrier.arrived) + " of " + std::to_string(barrier.declared) + " arrivals";
+  return barrier.name + ", whose phase " + std::to_string(barrier.phase) + " has " + std::to_string(barrier.arrived) +
+         " of " + std::to_string(barrier.declared) + " arrivals";
 }
 
 void Shared::arrive(ArrayRef<unsigned> from, unsigned number, Operation *op) {
@@ -240,17 +230,14 @@ void Shared::arrive(ArrayRef<unsigned> from, unsigned number, Operation *op) {
   int64_t count = from.size();
   std::string who = agentName(agentOf(from.front()));
   // Otherwise the arrival may count for the phase before.
-  bool early = llvm::any_of(
-      from, [&](unsigned warp) { return clocks[warp][barrier.component] < barrier.phase; });
+  bool early = llvm::any_of(from, [&](unsigned warp) { return clocks[warp][barrier.component] < barrier.phase; });
   if (early || barrier.arrived + count > barrier.declared) {
-    launch.fail(op->getLoc(),
-                who + " arrives at " + barrier.name + ", but phase " +
-                    Twine(early ? barrier.phase - 1 : barrier.phase) +
-                    (early ? " may then have more than its " : " has more than its ") +
-                    Twine(barrier.declared) + " arrivals" +
-                    (early ? ": nothing tells " + who + " that it has completed"
-                           : ": " + std::to_string(barrier.arrived) + " and " +
-                                 std::to_string(count) + " more"));
+    launch.fail(
+        op->getLoc(),
+        who + " arrives at " + barrier.name + ", but phase " + Twine(early ? barrier.phase - 1 : barrier.phase) +
+            (early ? " may then have more than its " : " has more than its ") + Twine(barrier.declared) + " arrivals" +
+            (early ? ": nothing tells " + who + " that it has completed"
+                   : ": " + std::to_string(barrier.arrived) + " and " + std::to_string(count) + " more"));
     return;
   }
   barrier.arrived += count;
@@ -267,10 +254,9 @@ void Shared::completePhase(BarrierState &barrier, Operation *op) {
     return;
   for (const BarrierState::Waited &waited : barrier.waits)
     if (barrier.gathered[waited.warp] < waited.stamp) {
-      launch.fail(op->getLoc(), "phase " + Twine(barrier.phase) + " of " + barrier.name +
-                                    " may complete before " + agentName(agentOf(waited.warp)) +
-                                    " has waited for phase " + Twine(int64_t(barrier.phase) - 1) +
-                                    " at " + locationText(waited.op->getLoc()) +
+      launch.fail(op->getLoc(), "phase " + Twine(barrier.phase) + " of " + barrier.name + " may complete before " +
+                                    agentName(agentOf(waited.warp)) + " has waited for phase " +
+                                    Twine(int64_t(barrier.phase) - 1) + " at " + locationText(waited.op->getLoc()) +
                                     "which would then wait for another");
       return;
     }
@@ -292,8 +278,8 @@ bool Shared::wait(unsigned agent, unsigned number, bool parity, Operation *op) {
   bool isNext = (known & 1) == parity;
   uint32_t after = isNext ? known + 1 : known; // phases completed when it is
   if (barrier.phase > after) {
-    launch.fail(op->getLoc(), agentName(agent) + " waits for phase " + Twine(int64_t(after) - 1) +
-                                  " of " + barrier.name + ", but " + Twine(barrier.phase) +
+    launch.fail(op->getLoc(), agentName(agent) + " waits for phase " + Twine(int64_t(after) - 1) + " of " +
+                                  barrier.name + ", but " + Twine(barrier.phase) +
                                   " phases have completed: the wait has been overtaken");
     return true;
   }
@@ -347,9 +333,8 @@ void Shared::completeCopy(size_t which) {
         inside &= i >= 0 && i < extent;
       if (inside)
         if (Operation *store = launch.stored.lookup({&memory, memory.addressOf(index)}))
-          return launch.fail(copy.op->getLoc(), "the copy reads element " + indexText(index) +
-                                                    " of '" + memory.getName() +
-                                                    "', which the threads' store at " +
+          return launch.fail(copy.op->getLoc(), "the copy reads element " + indexText(index) + " of '" +
+                                                    memory.getName() + "', which the threads' store at " +
                                                     locationText(store->getLoc()) +
                                                     "writes: copies see it in a later launch only");
       int64_t place = ring.placeOf(copy.stage, row, column);
@@ -373,28 +358,23 @@ void Shared::checkEnd(Operation *kernel) {
       for (const Access &access : accesses) {
         bool isCopy = access.isWrite && isa<device::CopyOp>(access.op);
         bool isStore = !access.isWrite && isa<device::StoreTileOp>(access.op);
-        bool isKnown =
-            llvm::any_of(clocks, [&](const Clock &clock) { return knows(clock, access); });
+        bool isKnown = llvm::any_of(clocks, [&](const Clock &clock) { return knows(clock, access); });
         if ((isCopy || isStore) && !isKnown)
           launch.fail(access.op->getLoc(), Twine("the block may end before this ") +
-                                               (isCopy ? "copy into" : "bulk store has read") +
-                                               " stage " + Twine(stage) + " of " + ring->name +
-                                               ": nobody waits for it");
+                                               (isCopy ? "copy into" : "bulk store has read") + " stage " +
+                                               Twine(stage) + " of " + ring->name + ": nobody waits for it");
       }
   for (const BarrierState &barrier : barriers)
     if (barrier.arrived != 0)
-      launch.fail(kernel->getLoc(), "the block ends with " + Twine(barrier.arrived) + " of " +
-                                        Twine(barrier.declared) + " arrivals in phase " +
-                                        Twine(barrier.phase) + " of " + barrier.name);
+      launch.fail(kernel->getLoc(), "the block ends with " + Twine(barrier.arrived) + " of " + Twine(barrier.declared) +
+                                        " arrivals in phase " + Twine(barrier.phase) + " of " + barrier.name);
   // In a persistent kernel the next block starts with the phases that this block leaves, if it has
   // reached its roles.
-  bool goesOn =
-      !cast<device::KernelOp>(kernel).getBody().front().getOps<device::NextBlockOp>().empty();
-  bool hasBegun =
-      llvm::any_of(barriers, [](const BarrierState &barrier) { return barrier.phase != 0; });
+  bool goesOn = !cast<device::KernelOp>(kernel).getBody().front().getOps<device::NextBlockOp>().empty();
+  bool hasBegun = llvm::any_of(barriers, [](const BarrierState &barrier) { return barrier.phase != 0; });
   for (const BarrierState &barrier : barriers)
     if (goesOn && hasBegun && barrier.phase % 2 != barrier.isOdd)
-      launch.fail(kernel->getLoc(), "the block ends after " + Twine(barrier.phase) + " phases of " +
-                                        barrier.name + ", and the next one expects an " +
-                                        (barrier.isOdd ? "odd" : "even") + " number");
+      launch.fail(kernel->getLoc(), "the block ends after " + Twine(barrier.phase) + " phases of " + barrier.name +
+                                        ", and the next one expects an " + (barrier.isOdd ? "odd" : "even") +
+                                        " number");
 }

@@ -46,8 +46,8 @@ struct RingMemory {
   int64_t placeOf(int64_t stage, int64_t row, int64_t column) const {
     int64_t rows = type.getRows(), piece = 1024 / type.getElementType().getIntOrFloatBitWidth();
     int64_t perUnit = piece / 8, unit = column % piece / perUnit;
-    return stage * rows * type.getColumns() + column / piece * rows * piece + row * piece +
-           (unit ^ row % 8) * perUnit + column % perUnit;
+    return stage * rows * type.getColumns() + column / piece * rows * piece + row * piece + (unit ^ row % 8) * perUnit +
+           column % perUnit;
   }
   double valueOf(uint16_t word) const;
   uint16_t wordOf(double value) const;
@@ -100,8 +100,8 @@ public:
   void access(unsigned warp, RingMemory &ring, int64_t stage, Access access);
   /// Reports an element that was never written, among rows from `first` and columns below
   /// `columns`.
-  bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows,
-                    int64_t columns, mlir::Operation *op, unsigned agent, int64_t firstColumn = 0);
+  bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows, int64_t columns,
+                    mlir::Operation *op, unsigned agent, int64_t firstColumn = 0);
   /// Counts one arrival for each of these warps of one agent.
   void arrive(llvm::ArrayRef<unsigned> warps, unsigned barrier, mlir::Operation *op);
   /// Returns true if the phase has completed. Then the agent's warps learn the knowledge of its
@@ -128,8 +128,7 @@ public:
   void checkEnd(mlir::Operation *kernel);
 
   std::string agentName(unsigned agent) const {
-    return agent + 1 == agents && agents > 1 ? "the producer"
-                                             : "warpgroup " + std::to_string(agent);
+    return agent + 1 == agents && agents > 1 ? "the producer" : "warpgroup " + std::to_string(agent);
   }
   std::string warpName(unsigned warp) const;
   std::string describe(unsigned barrier) const;

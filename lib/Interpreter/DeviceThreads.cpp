@@ -23,9 +23,7 @@ int64_t Launch::valueOf(device::SymbolOp op) {
 // Values
 //===----------------------------------------------------------------------===//
 
-void Threads::fail(Operation *op, const Twine &message) {
-  launch.fail(op->getLoc(), message + " (" + where + ")");
-}
+void Threads::fail(Operation *op, const Twine &message) { launch.fail(op->getLoc(), message + " (" + where + ")"); }
 
 void Threads::failAt(Operation *op, size_t k, const Twine &message) {
   launch.fail(op->getLoc(), message + " (" + where + ", thread " + Twine(threadNumber(k)) + ")");
@@ -43,11 +41,10 @@ const Register &Threads::find(Value value, Operation *user) {
     return content;
   // Contractions run in order, so that one may continue another's accumulator.
   auto next = dyn_cast<device::ContractOp>(user);
-  bool isAwait =
-      isa<device::AwaitOp>(user) || (next && next.getC() == value && content.contraction);
+  bool isAwait = isa<device::AwaitOp>(user) || (next && next.getC() == value && content.contraction);
   if (content.contraction && !isAwait)
-    fail(user, "uses the result of the contraction at " +
-                   locationText(content.contraction->op->getLoc()) + "which has not been awaited");
+    fail(user, "uses the result of the contraction at " + locationText(content.contraction->op->getLoc()) +
+                   "which has not been awaited");
   for (const FlightPtr &other : inFlight)
     if (cast<device::ContractOp>(other->op).getC() == value && !isAwait)
       fail(user, "uses the sum that the contraction at " + locationText(other->op->getLoc()) +
@@ -62,8 +59,7 @@ std::optional<int64_t> Threads::getUniform(Value value, Operation *user) {
     if (!lanes.isUniform() && !active[k])
       continue;
     if (result && *result != lanes[k].i) {
-      fail(user, "needs one index for all threads, but got " + Twine(*result) + " and " +
-                     Twine(lanes[k].i));
+      fail(user, "needs one index for all threads, but got " + Twine(*result) + " and " + Twine(lanes[k].i));
       return std::nullopt;
     }
     result = lanes[k].i;
@@ -76,9 +72,8 @@ void Threads::define(Value value, Register content, Operation *op) {
   for (const FlightPtr &other : inFlight) {
     auto started = cast<device::ContractOp>(other->op);
     if (started.getResult() == value || started.getC() == value || started.getA() == value)
-      fail(op, "overwrites registers that the contraction at " + locationText(started.getLoc()) +
-                   "still " + (started.getA() == value ? "reads" : "writes") +
-                   ": it is not awaited");
+      fail(op, "overwrites registers that the contraction at " + locationText(started.getLoc()) + "still " +
+                   (started.getA() == value ? "reads" : "writes") + ": it is not awaited");
   }
   registers[value] = std::move(content);
 }
@@ -185,8 +180,7 @@ bool Threads::beginIteration(Frame &frame) {
     less.width = 64;
     less.resultWidth = 1;
     less.predicate = static_cast<int>(arith::CmpIPredicate::slt);
-    compute(less, IntegerType::get(frame.op->getContext(), 1), {frame.index, frame.end},
-            frame.outer, inside);
+    compute(less, IntegerType::get(frame.op->getContext(), 1), {frame.index, frame.end}, frame.outer, inside);
     active = frame.outer.where(inside, true);
     if (!active.any())
       return false;
@@ -197,8 +191,7 @@ bool Threads::beginIteration(Frame &frame) {
 }
 
 void Threads::enter(scf::ForOp op) {
-  Lanes low = get(op.getLowerBound(), op), high = get(op.getUpperBound(), op),
-        step = get(op.getStep(), op);
+  Lanes low = get(op.getLowerBound(), op), high = get(op.getUpperBound(), op), step = get(op.getStep(), op);
   SmallVector<Register> inits;
   for (Value init : op.getInitArgs())
     inits.push_back(read(init, op));
@@ -264,8 +257,7 @@ bool Threads::execute(Operation *op) {
       .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
       .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
-      .Case<device::NextBlockOp, device::StagesOp>(
-          [&](auto next) { return beginBlock(next), true; })
+      .Case<device::NextBlockOp, device::StagesOp>([&](auto next) { return beginBlock(next), true; })
       .Case<device::AwaitConsumersOp>([](auto) { return true; }) // each block runs alone
       .Case<device::SignalOp, device::SignalsOp>([&](auto counter) { return count(counter), true; })
       .Case<device::RaiseOp>([&](auto raised) { return raise(raised), true; })
@@ -282,16 +274,14 @@ bool Threads::execute(Operation *op) {
         privates[local.getResult()] = std::move(array);
         return true;
       })
-      .Case<device::SymbolOp>([&](auto symbol) {
-        return define(symbol.getResult(), Lanes(ofInt(launch.valueOf(symbol)))), true;
-      })
+      .Case<device::SymbolOp>(
+          [&](auto symbol) { return define(symbol.getResult(), Lanes(ofInt(launch.valueOf(symbol)))), true; })
       .Case<device::ScalarOp>([&](auto scalar) {
         unsigned number = cast<BlockArgument>(scalar.getArray()).getArgNumber();
         define(scalar.getResult(), Lanes(launch.memories[number]->load(0)));
         return true;
       })
-      .Case<device::BlockOp>(
-          [&](auto block) { return define(block.getResult(), Lanes(ofInt(launch.block))), true; })
+      .Case<device::BlockOp>([&](auto block) { return define(block.getResult(), Lanes(ofInt(launch.block))), true; })
       .Case<device::ThreadOp>([&](auto thread) {
         Cells numbers(width);
         for (size_t k = 0; k < width; ++k)
@@ -335,8 +325,7 @@ void Threads::scalar(Operation *op) {
   if (failed())
     return;
   Lanes result;
-  if (const char *why =
-          compute(*entry->second, op->getResult(0).getType(), operands, active, result))
+  if (const char *why = compute(*entry->second, op->getResult(0).getType(), operands, active, result))
     return fail(op, why);
   define(op->getResult(0), std::move(result));
 }
@@ -370,8 +359,8 @@ void Threads::select(arith::SelectOp op) {
 //===----------------------------------------------------------------------===//
 
 static std::string outside(int64_t address, const Memory &memory) {
-  return "address " + std::to_string(address) + " is no element of '" + memory.getName() +
-         "' of shape " + indexText(memory.getShape());
+  return "address " + std::to_string(address) + " is no element of '" + memory.getName() + "' of shape " +
+         indexText(memory.getShape());
 }
 
 void Threads::load(device::LoadOp op) {
@@ -405,9 +394,7 @@ std::optional<int64_t> Threads::findCounter(Operation *op, Memory &memory, Value
   if (!memory.isElement(at[0].i))
     return failAt(op, 0, "counts outside of its array: " + outside(at[0].i, memory)), std::nullopt;
   if (!memory.isWritten(at[0].i))
-    return fail(op,
-                "counter " + Twine(at[0].i) + " of '" + memory.getName() + "' has not been set"),
-           std::nullopt;
+    return fail(op, "counter " + Twine(at[0].i) + " of '" + memory.getName() + "' has not been set"), std::nullopt;
   return at[0].i;
 }
 
@@ -433,11 +420,10 @@ void Threads::beginBlock(device::NextBlockOp op) {
   if (!at || !blocks)
     return;
   if (int64_t count = memory.load(*at).i; count != 0)
-    return fail(op, "counter " + Twine(*at) + " of '" + memory.getName() + "' starts at " +
-                        Twine(count) + " and not at 0");
+    return fail(op,
+                "counter " + Twine(*at) + " of '" + memory.getName() + "' starts at " + Twine(count) + " and not at 0");
   if (launch.blocks != *blocks)
-    return fail(op, "hands out " + Twine(*blocks) + " blocks, but the kernel has " +
-                        Twine(launch.blocks));
+    return fail(op, "hands out " + Twine(*blocks) + " blocks, but the kernel has " + Twine(launch.blocks));
   define(op.getResult(), Lanes(ofInt(launch.block)));
 }
 
@@ -448,12 +434,10 @@ void Threads::beginBlock(device::StagesOp op) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   for (int64_t counter : {int64_t(0), device::kTurns - 1})
     if (!memory.isWritten(counter))
-      return fail(op,
-                  "counter " + Twine(counter) + " of '" + memory.getName() + "' has not been set");
-  if (int64_t done = memory.load(device::kTurns - 1).i;
-      done != 0) // nobody waits here for the increments of blocks
-    return fail(op, "counter " + Twine(device::kTurns - 1) + " of '" + memory.getName() +
-                        "' starts at " + Twine(done) + " and not at 0");
+      return fail(op, "counter " + Twine(counter) + " of '" + memory.getName() + "' has not been set");
+  if (int64_t done = memory.load(device::kTurns - 1).i; done != 0) // nobody waits here for the increments of blocks
+    return fail(op, "counter " + Twine(device::kTurns - 1) + " of '" + memory.getName() + "' starts at " + Twine(done) +
+                        " and not at 0");
   int64_t number = memory.load(0).i, before = 0, end = 0;
   std::optional<size_t> stage;
   for (auto [k, value] : llvm::enumerate(op.getCounts())) {
@@ -465,8 +449,8 @@ void Threads::beginBlock(device::StagesOp op) {
     end += *count;
   }
   if (launch.blocks != end || !stage)
-    return fail(op, "block " + Twine(number) + " of " + Twine(end) +
-                        " in stages, but the kernel has " + Twine(launch.blocks));
+    return fail(op, "block " + Twine(number) + " of " + Twine(end) + " in stages, but the kernel has " +
+                        Twine(launch.blocks));
   memory.set(0, ofInt(number + 1));
   Block &block = op.getStages()[*stage].front();
   define(block.getArgument(0), Lanes(ofInt(number - before)));
@@ -504,8 +488,7 @@ void Threads::store(device::StoreOp op) {
     bool isPair = active[k] == active[k + 1] && at[k].i % 2 == 0 && at[k + 1].i == at[k].i + 1;
     if ((active[k] || active[k + 1]) && !isPair)
       return failAt(op, k,
-                    "stores no pair: two columns have the offsets " + Twine(at[k].i) + " and " +
-                        Twine(at[k + 1].i));
+                    "stores no pair: two columns have the offsets " + Twine(at[k].i) + " and " + Twine(at[k + 1].i));
   }
   for (size_t k = 0; k < width && !failed(); ++k) {
     if (!active[k])
@@ -513,9 +496,8 @@ void Threads::store(device::StoreOp op) {
     if (!memory.isElement(at[k].i))
       return failAt(op, k, "stores outside of its array: " + outside(at[k].i, memory));
     if (memory.store(at[k].i, value[k]) > 1)
-      return failAt(op, k,
-                    "element " + indexText(memory.indexOf(at[k].i)) + " of '" + memory.getName() +
-                        "' is written twice");
+      return failAt(
+          op, k, "element " + indexText(memory.indexOf(at[k].i)) + " of '" + memory.getName() + "' is written twice");
     if (memory.isCopied)
       launch.stored[{&memory, at[k].i}] = op;
   }
@@ -527,8 +509,7 @@ PrivateArray *Threads::getPrivate(Value value) {
 }
 
 /// Returns nothing after an error.
-std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array,
-                                        OperandRange operands) {
+std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array, OperandRange operands) {
   SmallVector<Lanes> indices;
   for (Value index : operands)
     indices.push_back(get(index, op));
@@ -545,8 +526,7 @@ std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array
     for (auto [index, extent] : llvm::zip(indices, array.shape)) {
       if (index[k].i < 0 || index[k].i >= extent) {
         failAt(op, k,
-               "index " + Twine(index[k].i) + " is outside of a private array of shape " +
-                   indexText(array.shape));
+               "index " + Twine(index[k].i) + " is outside of a private array of shape " + indexText(array.shape));
         return std::nullopt;
       }
       place = place * extent + index[k].i;
@@ -606,8 +586,7 @@ template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
   if (!array)
     return fail(op, "a private array of other threads");
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
-  Lanes first = get(op.getOffset(), op), stride = get(op.getStride(), op),
-        count = get(op.getCount(), op);
+  Lanes first = get(op.getOffset(), op), stride = get(op.getStride(), op), count = get(op.getCount(), op);
   SmallVector<Lanes> rows;
   for (Value index : op.getAt())
     rows.push_back(get(index, op));
@@ -622,15 +601,14 @@ template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
     int64_t row = 0;
     for (auto [index, extent] : llvm::zip(rows, array->shape)) {
       if (index[k].i < 0 || index[k].i >= extent)
-        return failAt(op, k,
-                      "row " + Twine(index[k].i) + " is outside of a private array of shape " +
-                          indexText(array->shape));
+        return failAt(
+            op, k, "row " + Twine(index[k].i) + " is outside of a private array of shape " + indexText(array->shape));
       row = row * extent + index[k].i;
     }
     if (aligned && (stride[k].i != 1 || first[k].i % aligned != 0))
       return failAt(op, k,
-                    "a run that is said to be aligned has stride " + Twine(stride[k].i) +
-                        " and begins at element " + Twine(first[k].i));
+                    "a run that is said to be aligned has stride " + Twine(stride[k].i) + " and begins at element " +
+                        Twine(first[k].i));
     for (int64_t e = 0; e < runs * length && !failed(); ++e) {
       int64_t column = e / length * step + e % length, address = first[k].i + column * stride[k].i;
       size_t place = (row * runs * length + e) * width + k;
@@ -665,9 +643,8 @@ void Threads::store(device::StoreRunOp op) {
     if (!array->written[place])
       return failAt(op, k, "stores an element of a private array that was never written");
     if (memory.store(address, array->cells[place]) > 1)
-      return failAt(op, k,
-                    "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
-                        "' is written twice");
+      return failAt(
+          op, k, "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() + "' is written twice");
     if (memory.isCopied)
       launch.stored[{&memory, address}] = op;
   });

@@ -74,8 +74,7 @@ class Threads {
 public:
   /// `where` names the threads in errors: "block 3, warpgroup 1".
   Threads(Launch &launch, Registers &registers, size_t width, std::string where)
-      : launch(launch), registers(registers), width(width), where(std::move(where)), active(width) {
-  }
+      : launch(launch), registers(registers), width(width), where(std::move(where)), active(width) {}
   virtual ~Threads() = default;
 
   void start(mlir::Block &block, const Mask &mask);
@@ -157,8 +156,7 @@ private:
   void raise(device::RaiseOp op);
   void end(device::ExitIfOp op);
   PrivateArray *getPrivate(mlir::Value value);
-  std::optional<Places> placesOf(mlir::Operation *op, const PrivateArray &array,
-                                 mlir::OperandRange operands);
+  std::optional<Places> placesOf(mlir::Operation *op, const PrivateArray &array, mlir::OperandRange operands);
   void load(mlir::memref::LoadOp op);
   void store(mlir::memref::StoreOp op);
   template <typename OpT, typename F> void overRun(OpT op, F element);

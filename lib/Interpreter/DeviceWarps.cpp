@@ -15,8 +15,7 @@ std::vector<int32_t> placesIn(int64_t warp, const LayoutTable &table,
   std::vector<int32_t> places(table.count, -1);
   int64_t first = warp * kWarpThreads * table.registers;
   for (int64_t place = first; place < first + kWarpThreads * table.registers; ++place) {
-    int64_t expected =
-        lane(table.indices[0][place], table.shape.size() > 1 ? table.indices[1][place] : 0);
+    int64_t expected = lane(table.indices[0][place], table.shape.size() > 1 ? table.indices[1][place] : 0);
     int32_t &known = places[table.elements[place]];
     if (known < 0 && (expected < 0 || expected == place / table.registers % kWarpThreads))
       known = place;
@@ -48,38 +47,31 @@ void Agent::contractFragments(device::ContractFragmentsOp op) {
     c = read(op.getC(), op).lanes;
   if (failed())
     return;
-  const LayoutTable &rows = tableOf(op.getA()), &columns = tableOf(op.getB()),
-                    &sums = tableOf(op.getResult());
+  const LayoutTable &rows = tableOf(op.getA()), &columns = tableOf(op.getB()), &sums = tableOf(op.getResult());
   bool isDouble = op.getResult().getType().getElementType().isF64();
   int64_t depth = rows.shape[1], across = sums.shape[1], each = isDouble ? 1 : 2;
-  auto laneOf = [](int64_t outer, int64_t inner, int64_t each) {
-    return outer % 8 * 4 + inner % (4 * each) / each;
-  };
+  auto laneOf = [](int64_t outer, int64_t inner, int64_t each) { return outer % 8 * 4 + inner % (4 * each) / each; };
   Cells result(sums.elements.size());
   std::vector<uint8_t> warps = activeWarps();
   for (int64_t warp = 0; warp < static_cast<int64_t>(warps.size()); ++warp) {
     if (!warps[warp])
       continue;
     auto aPlaces = placesIn(warp, rows, [&](int64_t i, int64_t k) { return laneOf(i, k, each); });
-    auto bPlaces =
-        placesIn(warp, columns, [&](int64_t k, int64_t j) { return laneOf(j, k, each); });
+    auto bPlaces = placesIn(warp, columns, [&](int64_t k, int64_t j) { return laneOf(j, k, each); });
     int64_t first = warp * kWarpThreads * sums.registers;
     for (int64_t place = first; place < first + kWarpThreads * sums.registers; ++place) {
       int64_t i = sums.indices[0][place], j = sums.indices[1][place];
       int64_t lane = place / sums.registers % kWarpThreads;
       if (lane != laneOf(i, j, 2))
-        return fail(op, "lane " + Twine(lane) + " of warp " + Twine(warp) + " holds element " +
-                            indexText({i, j}) + " of the result, which mma.sync leaves in lane " +
-                            Twine(laneOf(i, j, 2)));
+        return fail(op, "lane " + Twine(lane) + " of warp " + Twine(warp) + " holds element " + indexText({i, j}) +
+                            " of the result, which mma.sync leaves in lane " + Twine(laneOf(i, j, 2)));
       double sum = c ? c[place].f : 0;
       for (int64_t k = 0; k < depth; ++k) {
         int32_t x = aPlaces[i * depth + k], y = bPlaces[k * across + j];
         if (x < 0 || y < 0)
-          return fail(
-              op, "element " +
-                      indexText(x < 0 ? std::vector<int64_t>{i, k} : std::vector<int64_t>{k, j}) +
-                      " of operand " + (x < 0 ? "a" : "b") + " is not in the lane of warp " +
-                      Twine(warp) + " that mma.sync takes it from");
+          return fail(op, "element " + indexText(x < 0 ? std::vector<int64_t>{i, k} : std::vector<int64_t>{k, j}) +
+                              " of operand " + (x < 0 ? "a" : "b") + " is not in the lane of warp " + Twine(warp) +
+                              " that mma.sync takes it from");
         sum = isDouble ? std::fma(a[x].f, b[y].f, sum) : sum + a[x].f * b[y].f;
       }
       result[place] = ofFloat(isDouble ? sum : static_cast<double>(static_cast<float>(sum)));
@@ -103,28 +95,23 @@ void Agent::loadFragment(device::LoadFragmentOp op) {
   bool transposed = op.getTransposed();
   int64_t rows = table.shape[transposed], columns = table.shape[!transposed];
   if (*row % 8 != 0 || *column % 8 != 0)
-    return fail(op, "reads from row " + Twine(*row) + " and column " + Twine(*column) +
-                        ", which are not multiples of 8");
-  if (*row < 0 || *row + rows > ring->type.getRows() || *column < 0 ||
-      *column + columns > ring->type.getColumns())
-    return fail(op, "reads rows " + Twine(*row) + " to " + Twine(*row + rows - 1) +
-                        " and columns " + Twine(*column) + " to " + Twine(*column + columns - 1) +
-                        " of " + ring->name + ", which has " + Twine(ring->type.getRows()) +
-                        " and " + Twine(ring->type.getColumns()));
+    return fail(op,
+                "reads from row " + Twine(*row) + " and column " + Twine(*column) + ", which are not multiples of 8");
+  if (*row < 0 || *row + rows > ring->type.getRows() || *column < 0 || *column + columns > ring->type.getColumns())
+    return fail(op, "reads rows " + Twine(*row) + " to " + Twine(*row + rows - 1) + " and columns " + Twine(*column) +
+                        " to " + Twine(*column + columns - 1) + " of " + ring->name + ", which has " +
+                        Twine(ring->type.getRows()) + " and " + Twine(ring->type.getColumns()));
   const std::vector<int32_t> &rowOf = table.indices[transposed];
   size_t places = table.elements.size() / 4; // of a warp
   for (auto [warp, isActive] : llvm::enumerate(activeWarps())) {
     if (!isActive)
       continue;
-    auto [least, most] =
-        std::minmax_element(rowOf.begin() + warp * places, rowOf.begin() + (warp + 1) * places);
+    auto [least, most] = std::minmax_element(rowOf.begin() + warp * places, rowOf.begin() + (warp + 1) * places);
     unsigned reader = block.shared.getWarp(number, warp);
-    block.shared.access(
-        reader, *ring, *stage,
-        {*row + *least, *row + *most + 1, false, reader, block.shared.now(reader), nullptr, op});
+    block.shared.access(reader, *ring, *stage,
+                        {*row + *least, *row + *most + 1, false, reader, block.shared.now(reader), nullptr, op});
   }
-  if (failed() ||
-      !block.shared.checkWritten(*ring, *stage, *row, rows, *column + columns, op, number, *column))
+  if (failed() || !block.shared.checkWritten(*ring, *stage, *row, rows, *column + columns, op, number, *column))
     return;
   Cells cells(table.elements.size());
   for (size_t place = 0; place < cells.size(); ++place) {

@@ -10,8 +10,8 @@ using namespace moa::interp;
 using llvm::Error;
 using llvm::Expected;
 
-static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &inputs,
-                                        const InterpretOptions &options, const Sample *sample) {
+static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &inputs, const InterpretOptions &options,
+                                        const Sample *sample) {
   auto kernel = Kernel::of(op);
   if (!kernel)
     return kernel.takeError();
@@ -37,8 +37,7 @@ static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &input
     return give(interpretDNF(op, *kernel, *symbols, inputs, options, sample));
   if (isa<onf::KernelOp>(op))
     return give(interpretONF(op, *kernel, *symbols, inputs, options, sample));
-  return makeError(locationText(op->getLoc()) +
-                   "a device.program runs as a whole, in its own types: use runDevice");
+  return makeError(locationText(op->getLoc()) + "a device.program runs as a whole, in its own types: use runDevice");
 }
 
 Expected<std::vector<Array>> moa::interpret(Operation *kernel, const KernelInputs &inputs,
@@ -46,11 +45,10 @@ Expected<std::vector<Array>> moa::interpret(Operation *kernel, const KernelInput
   return run(kernel, inputs, options, nullptr);
 }
 
-static Error checkIndices(Operation *op, const Kernel &kernel, const KernelInputs &inputs,
-                          const Sample &sample) {
+static Error checkIndices(Operation *op, const Kernel &kernel, const KernelInputs &inputs, const Sample &sample) {
   if (sample.output >= kernel.resultTypes.size())
-    return makeError("the kernel has " + Twine(kernel.resultTypes.size()) +
-                     " outputs, but got number " + Twine(sample.output));
+    return makeError("the kernel has " + Twine(kernel.resultTypes.size()) + " outputs, but got number " +
+                     Twine(sample.output));
   auto symbols = bindInputs(op, kernel, inputs);
   if (!symbols)
     return symbols.takeError();
@@ -62,14 +60,13 @@ static Error checkIndices(Operation *op, const Kernel &kernel, const KernelInput
     for (size_t k = 0; inside && k < index.size(); ++k)
       inside = index[k] >= 0 && index[k] < (*shape)[k];
     if (!inside)
-      return makeError("index " + indexText(index) + " is outside output '" +
-                       kernel.resultNames[sample.output] + "' of shape " + indexText(*shape));
+      return makeError("index " + indexText(index) + " is outside output '" + kernel.resultNames[sample.output] +
+                       "' of shape " + indexText(*shape));
   }
   return Error::success();
 }
 
-Expected<std::vector<double>> moa::interpretElements(Operation *op, const KernelInputs &inputs,
-                                                     unsigned output,
+Expected<std::vector<double>> moa::interpretElements(Operation *op, const KernelInputs &inputs, unsigned output,
                                                      ArrayRef<std::vector<int64_t>> indices,
                                                      const InterpretOptions &options) {
   auto kernel = Kernel::of(op);

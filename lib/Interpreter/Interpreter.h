@@ -70,20 +70,19 @@ llvm::Expected<std::vector<Array>> interpret(mlir::Operation *kernel, const Kern
 /// Returns chosen elements of one output, in the order of `indices`. On dnf this evaluates only the
 /// values that the elements need, and on onf only the rows that hold them. Single rows of large
 /// problems are therefore cheap. On moa everything is evaluated.
-llvm::Expected<std::vector<double>> interpretElements(mlir::Operation *kernel,
-                                                      const KernelInputs &inputs, unsigned output,
-                                                      llvm::ArrayRef<std::vector<int64_t>> indices,
+llvm::Expected<std::vector<double>> interpretElements(mlir::Operation *kernel, const KernelInputs &inputs,
+                                                      unsigned output, llvm::ArrayRef<std::vector<int64_t>> indices,
                                                       const InterpretOptions &options = {});
 
 /// Solves the kernel's symbols from the shapes of its arguments (one per parameter) and the values
 /// `given`. Checks every extent and constraint. An extent that is linear in one unknown symbol
 /// determines it.
-llvm::Expected<std::map<std::string, int64_t>>
-bindSymbols(mlir::Operation *kernel, llvm::ArrayRef<std::vector<int64_t>> shapes,
-            const std::map<std::string, int64_t> &given = {});
+llvm::Expected<std::map<std::string, int64_t>> bindSymbols(mlir::Operation *kernel,
+                                                           llvm::ArrayRef<std::vector<int64_t>> shapes,
+                                                           const std::map<std::string, int64_t> &given = {});
 
-llvm::Expected<std::vector<std::vector<int64_t>>>
-outputShapes(mlir::Operation *kernel, const std::map<std::string, int64_t> &symbols);
+llvm::Expected<std::vector<std::vector<int64_t>>> outputShapes(mlir::Operation *kernel,
+                                                               const std::map<std::string, int64_t> &symbols);
 
 /// Rounds `value` to a float type, to nearest even. Overflow gives an infinity. f64 and types that
 /// are no floats leave it unchanged.

@@ -33,13 +33,11 @@ llvm::Expected<std::vector<int64_t>> evaluateShape(ArrayType type, const Symbols
 bool writesNothing(const Kernel &kernel, const Symbols &symbols);
 
 /// Checks the number, sizes and integer values of the arguments, and solves the symbols.
-llvm::Expected<Symbols> bindInputs(mlir::Operation *op, const Kernel &kernel,
-                                   const KernelInputs &inputs);
+llvm::Expected<Symbols> bindInputs(mlir::Operation *op, const Kernel &kernel, const KernelInputs &inputs);
 
 /// Converts unsigned results, which are kept sign-extended, to their values. `output` is the
 /// result's number if `outputs` has one array only.
-void makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs,
-                  std::optional<unsigned> output = std::nullopt);
+void makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs, std::optional<unsigned> output = std::nullopt);
 
 int64_t countOf(llvm::ArrayRef<int64_t> shape);
 std::string indexText(llvm::ArrayRef<int64_t> index);
@@ -54,9 +52,8 @@ inline bool nextIndex(llvm::MutableArrayRef<int64_t> index, llvm::ArrayRef<int64
   return false;
 }
 
-llvm::Expected<std::vector<Array>> interpretMoA(mlir::Operation *op, const Kernel &kernel,
-                                                const Symbols &symbols, const KernelInputs &inputs,
-                                                const InterpretOptions &options);
+llvm::Expected<std::vector<Array>> interpretMoA(mlir::Operation *op, const Kernel &kernel, const Symbols &symbols,
+                                                const KernelInputs &inputs, const InterpretOptions &options);
 
 /// Elements of one output to evaluate. Without a Sample, all outputs are evaluated as a whole.
 struct Sample {
@@ -64,13 +61,11 @@ struct Sample {
   llvm::ArrayRef<std::vector<int64_t>> indices;
 };
 
-llvm::Expected<std::vector<Array>> interpretDNF(mlir::Operation *op, const Kernel &kernel,
-                                                const Symbols &symbols, const KernelInputs &inputs,
-                                                const InterpretOptions &options,
+llvm::Expected<std::vector<Array>> interpretDNF(mlir::Operation *op, const Kernel &kernel, const Symbols &symbols,
+                                                const KernelInputs &inputs, const InterpretOptions &options,
                                                 const Sample *sample);
-llvm::Expected<std::vector<Array>> interpretONF(mlir::Operation *op, const Kernel &kernel,
-                                                const Symbols &symbols, const KernelInputs &inputs,
-                                                const InterpretOptions &options,
+llvm::Expected<std::vector<Array>> interpretONF(mlir::Operation *op, const Kernel &kernel, const Symbols &symbols,
+                                                const KernelInputs &inputs, const InterpretOptions &options,
                                                 const Sample *sample);
 
 } // namespace moa::interp

@@ -20,8 +20,7 @@ struct ConstantNode final : Node {
 
 /// A value with operands is absent if any operand is.
 struct OperandNode : Node {
-  OperandNode(Scope *scope, Location loc, std::vector<Node *> inputs)
-      : Node(scope, loc), operands(std::move(inputs)) {
+  OperandNode(Scope *scope, Location loc, std::vector<Node *> inputs) : Node(scope, loc), operands(std::move(inputs)) {
     for (Node *operand : operands)
       mayBeAbsent |= operand->mayBeAbsent;
   }
@@ -123,8 +122,8 @@ Error GraphBuilder::buildOp(Operation *op) {
   if (!special || *special)
     return special.takeError();
   auto unknown = [&] {
-    return makeError(locationText(op->getLoc()) + "no meaning for '" +
-                     op->getName().getStringRef() + "' in the interpreter");
+    return makeError(locationText(op->getLoc()) + "no meaning for '" + op->getName().getStringRef() +
+                     "' in the interpreter");
   };
   for (Value operand : op->getOperands())
     if (!nodeOf(operand))
@@ -143,8 +142,7 @@ Error GraphBuilder::buildOp(Operation *op) {
     return Error::success();
   }
   if (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1)) {
-    define(op->getResult(0),
-           make<LogicNode>(scope, loc, nodesOf(op->getOperands()), isa<arith::OrIOp>(op)));
+    define(op->getResult(0), make<LogicNode>(scope, loc, nodesOf(op->getOperands()), isa<arith::OrIOp>(op)));
     return Error::success();
   }
   auto instr = instrOf(op);

@@ -88,14 +88,12 @@ public:
     }
     if (roundoff == 0)
       return value;
-    bool up =
-        llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value), roundoffSeed) & 1;
+    bool up = llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value), roundoffSeed) & 1;
     return std::fma(value, up ? roundoff : -roundoff, value); // 1 + 2^-53 is 1
   }
   /// Does the same for a step of a sum or product of floats, or of a user-defined monoid.
   Cell movedStep(Monoid monoid, Form form, Cell cell, const Node &node, uint64_t step) const {
-    bool rounds = form.isFloat() &&
-                  (monoid == Monoid::add || monoid == Monoid::mul || monoid == Monoid::user);
+    bool rounds = form.isFloat() && (monoid == Monoid::add || monoid == Monoid::mul || monoid == Monoid::user);
     return rounds ? ofFloat(moved(cell.f, node, step)) : cell;
   }
 
@@ -107,9 +105,7 @@ private:
 /// An index or another value that its scope sets.
 struct ArgumentNode final : Node {
   using Node::Node;
-  Cell compute(Machine &m) override {
-    return m.fail(loc, "a loop variable is read outside its loop");
-  }
+  Cell compute(Machine &m) override { return m.fail(loc, "a loop variable is read outside its loop"); }
 };
 
 /// Builds the graph of a region's scalar code. Derived builders add their dialect's ops.
@@ -136,8 +132,7 @@ protected:
   /// Makes the node of an expression over the symbols. If it has no value, this is an error only if
   /// a present value needs it.
   void makeExtent(mlir::Value value, llvm::Expected<int64_t> number);
-  template <typename NodeTy, typename... Args>
-  NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
+  template <typename NodeTy, typename... Args> NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
     auto node = std::make_unique<NodeTy>(scope, loc, std::forward<Args>(args)...);
     node->number = owned.size();
     NodeTy *raw = node.get();

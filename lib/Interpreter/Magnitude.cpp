@@ -65,18 +65,18 @@ bool MagnitudeBuilder::holdsSum(Value value) {
   auto any = [&](ValueRange operands) {
     return llvm::any_of(operands, [&](Value operand) { return holdsSum(operand); });
   };
-  bool result = op && llvm::TypeSwitch<Operation *, bool>(op)
-                          .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
-                          .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
-                          .Case<arith::MulFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
-                              [&](Operation *linear) { return any(linear->getOperands()); })
-                          .Case([&](arith::DivFOp quotient) { return holdsSum(quotient.getLhs()); })
-                          .Case([&](arith::SelectOp select) {
-                            return isa<FloatType>(select.getType()) &&
-                                   any({select.getTrueValue(), select.getFalseValue()});
-                          })
-                          .Case([&](dnf::ApplyOp apply) { return holdsSum(yieldOf(apply)); })
-                          .Default([](Operation *) { return false; });
+  bool result =
+      op && llvm::TypeSwitch<Operation *, bool>(op)
+                .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
+                .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
+                .Case<arith::MulFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
+                    [&](Operation *linear) { return any(linear->getOperands()); })
+                .Case([&](arith::DivFOp quotient) { return holdsSum(quotient.getLhs()); })
+                .Case([&](arith::SelectOp select) {
+                  return isa<FloatType>(select.getType()) && any({select.getTrueValue(), select.getFalseValue()});
+                })
+                .Case([&](dnf::ApplyOp apply) { return holdsSum(yieldOf(apply)); })
+                .Default([](Operation *) { return false; });
   return sums[value] = result;
 }
 
@@ -85,18 +85,17 @@ bool MagnitudeBuilder::isSumOfTerms(Value value) {
   if (auto known = sumsOfTerms.find(value); known != sumsOfTerms.end())
     return known->second;
   Operation *op = value.getDefiningOp();
-  bool result =
-      op && llvm::TypeSwitch<Operation *, bool>(op)
-                .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
-                .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
-                .Case<arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
-                    [&](Operation *cast) { return isSumOfTerms(cast->getOperand(0)); })
-                .Case([&](arith::SelectOp select) {
-                  return isa<FloatType>(select.getType()) && (isSumOfTerms(select.getTrueValue()) ||
-                                                              isSumOfTerms(select.getFalseValue()));
-                })
-                .Case([&](dnf::ApplyOp apply) { return isSumOfTerms(yieldOf(apply)); })
-                .Default([](Operation *) { return false; });
+  bool result = op && llvm::TypeSwitch<Operation *, bool>(op)
+                          .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
+                          .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
+                          .Case<arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
+                              [&](Operation *cast) { return isSumOfTerms(cast->getOperand(0)); })
+                          .Case([&](arith::SelectOp select) {
+                            return isa<FloatType>(select.getType()) &&
+                                   (isSumOfTerms(select.getTrueValue()) || isSumOfTerms(select.getFalseValue()));
+                          })
+                          .Case([&](dnf::ApplyOp apply) { return isSumOfTerms(yieldOf(apply)); })
+                          .Default([](Operation *) { return false; });
   return sumsOfTerms[value] = result;
 }
 
@@ -173,9 +172,8 @@ void MagnitudeBuilder::rewriteYield(Region &body, Part part) {
   yield.getValueMutable().assign(magnitude(yield.getValue(), part));
 }
 
-llvm::Expected<std::vector<double>>
-moa::interpretMagnitudes(Operation *op, const KernelInputs &inputs, unsigned output,
-                         ArrayRef<std::vector<int64_t>> indices) {
+llvm::Expected<std::vector<double>> moa::interpretMagnitudes(Operation *op, const KernelInputs &inputs, unsigned output,
+                                                             ArrayRef<std::vector<int64_t>> indices) {
   auto kernel = cast<dnf::KernelOp>(op);
   // Clone the module: the kernel may use user-defined monoids in it.
   OwningOpRef<ModuleOp> module = kernel->getParentOfType<ModuleOp>().clone();

@@ -8,9 +8,8 @@ namespace moa {
 
 /// Returns the magnitudes [Def 24] of elements of one output of a dnf.kernel: the values with the
 /// absolute values of the terms of the outermost sums, and of the operands around these sums.
-llvm::Expected<std::vector<double>>
-interpretMagnitudes(mlir::Operation *kernel, const KernelInputs &inputs, unsigned output,
-                    llvm::ArrayRef<std::vector<int64_t>> indices);
+llvm::Expected<std::vector<double>> interpretMagnitudes(mlir::Operation *kernel, const KernelInputs &inputs,
+                                                        unsigned output, llvm::ArrayRef<std::vector<int64_t>> indices);
 
 } // namespace moa
 

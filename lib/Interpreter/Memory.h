@@ -15,8 +15,7 @@ public:
   /// Without gaps the array is row-major, as in a workspace. With a unit (a number of elements),
   /// elements along the last axis are contiguous, and all other strides are multiples of the unit,
   /// with gaps.
-  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true,
-         int64_t unit = 0);
+  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true, int64_t unit = 0);
 
   /// Sets `<name>.s<axis>` in the symbols.
   void bindStrides(Symbols &symbols) const;

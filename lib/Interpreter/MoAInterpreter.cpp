@@ -50,9 +50,7 @@ std::vector<int64_t> stridesOf(ArrayRef<int64_t> shape) {
   return strides;
 }
 
-ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) {
-  return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef();
-}
+ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) { return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef(); }
 
 class MoAInterpreter {
 public:
@@ -141,8 +139,8 @@ void MoAInterpreter::view(Operation *op, const Whole &in, Whole &out,
     for (size_t axis = 0; axis < source.size(); ++axis)
       if (source[axis] < 0 || source[axis] >= in.shape[axis]) {
         out.set(k, Undefined,
-                fault(op, "index " + indexText(source) + " is outside an array of shape " +
-                              indexText(in.shape) + ", for element " + indexText(index)));
+                fault(op, "index " + indexText(source) + " is outside an array of shape " + indexText(in.shape) +
+                              ", for element " + indexText(index)));
         return;
       }
     int64_t offset = dot(source, strides);
@@ -380,8 +378,8 @@ Error MoAInterpreter::apply(PsiOp op, Whole &out) {
     }
     if (state == Undefined)
       return out.set(k, state,
-                     fault(op, "index " + indexText(source) + " is outside an array of shape " +
-                                   indexText(in.shape) + ", for element " + indexText(index)));
+                     fault(op, "index " + indexText(source) + " is outside an array of shape " + indexText(in.shape) +
+                                   ", for element " + indexText(index)));
     int64_t offset = dot(source, own);
     out.set(k, in.state(offset), in.data[offset]);
   });
@@ -458,11 +456,10 @@ Error MoAInterpreter::apply(RotateOp op, Whole &out) {
 //===----------------------------------------------------------------------===//
 
 Error MoAInterpreter::execute(Operation *op) {
-  auto type =
-      op->getNumResults() == 1 ? dyn_cast<ArrayType>(op->getResult(0).getType()) : ArrayType();
+  auto type = op->getNumResults() == 1 ? dyn_cast<ArrayType>(op->getResult(0).getType()) : ArrayType();
   if (!type)
-    return makeError(locationText(op->getLoc()) + "no meaning for '" +
-                     op->getName().getStringRef() + "' at the moa level");
+    return makeError(locationText(op->getLoc()) + "no meaning for '" + op->getName().getStringRef() +
+                     "' at the moa level");
   auto shape = evaluateShape(type, symbols);
   if (!shape)
     return shape.takeError();
@@ -476,14 +473,14 @@ Error MoAInterpreter::execute(Operation *op) {
   out->element = type.getElementType();
   out->data.assign(countOf(*shape), ofInt(0));
   out->shape = std::move(*shape);
-  Error error = llvm::TypeSwitch<Operation *, Error>(op)
-                    .Case<ConstantOp, ExtentOp, IotaOp, MapOp, CastOp, MaskOp, ReduceOp, InnerOp,
-                          PsiOp, TransposeOp, ReshapeOp, SliceOp, CatOp, ReverseOp, RotateOp>(
-                        [&](auto concrete) { return apply(concrete, *out); })
-                    .Default([](Operation *unknown) {
-                      return makeError(locationText(unknown->getLoc()) + "no meaning for '" +
-                                       unknown->getName().getStringRef() + "' at the moa level");
-                    });
+  Error error =
+      llvm::TypeSwitch<Operation *, Error>(op)
+          .Case<ConstantOp, ExtentOp, IotaOp, MapOp, CastOp, MaskOp, ReduceOp, InnerOp, PsiOp, TransposeOp, ReshapeOp,
+                SliceOp, CatOp, ReverseOp, RotateOp>([&](auto concrete) { return apply(concrete, *out); })
+          .Default([](Operation *unknown) {
+            return makeError(locationText(unknown->getLoc()) + "no meaning for '" + unknown->getName().getStringRef() +
+                             "' at the moa level");
+          });
   if (error)
     return error;
   values[op->getResult(0)] = std::move(out);
@@ -499,8 +496,7 @@ Expected<Array> MoAInterpreter::output(const Whole &value, unsigned number) {
   for (size_t k = 0; k < value.data.size(); ++k) {
     State state = value.state(k);
     if (state == Undefined)
-      return makeError(faults[value.data[k].i] + " (needed by output '" +
-                       kernel.resultNames[number] + "')");
+      return makeError(faults[value.data[k].i] + " (needed by output '" + kernel.resultNames[number] + "')");
     array.data[k] = state == Absent ? 0 : toStored(value.data[k], form, stored);
   }
   return array;
@@ -542,9 +538,7 @@ Expected<std::vector<Array>> MoAInterpreter::run(KernelOp op, const KernelInputs
 
 } // namespace
 
-Expected<std::vector<Array>> moa::interp::interpretMoA(Operation *op, const Kernel &kernel,
-                                                       const Symbols &symbols,
-                                                       const KernelInputs &inputs,
-                                                       const InterpretOptions &options) {
+Expected<std::vector<Array>> moa::interp::interpretMoA(Operation *op, const Kernel &kernel, const Symbols &symbols,
+                                                       const KernelInputs &inputs, const InterpretOptions &options) {
   return MoAInterpreter(kernel, symbols, options).run(cast<KernelOp>(op), inputs);
 }

@@ -12,8 +12,7 @@ namespace {
 
 class Claims {
 public:
-  Claims(MonoidOp op, const UserMonoid &monoid)
-      : name(op.getSymName().str()), monoid(monoid), form(monoid.getForm()) {}
+  Claims(MonoidOp op, const UserMonoid &monoid) : name(op.getSymName().str()), monoid(monoid), form(monoid.getForm()) {}
 
   /// Returns a counterexample among these values, or "".
   std::string refute(ArrayRef<Cell> values) const {
@@ -28,16 +27,15 @@ public:
     for (Cell x : values)
       for (Cell y : values)
         if (!same(of(x, y), of(y, x)))
-          return "does not commute: " + call(text(x), text(y)) + " is " + text(of(x, y)) +
-                 ", but " + call(text(y), text(x)) + " is " + text(of(y, x));
+          return "does not commute: " + call(text(x), text(y)) + " is " + text(of(x, y)) + ", but " +
+                 call(text(y), text(x)) + " is " + text(of(y, x));
     for (Cell x : values)
       for (Cell y : values)
         for (Cell z : values) {
           Cell left = of(of(x, y), z), right = of(x, of(y, z));
           if (!same(left, right))
-            return "is not associative: " + call(call(text(x), text(y)), text(z)) + " is " +
-                   text(left) + ", but " + call(text(x), call(text(y), text(z))) + " is " +
-                   text(right);
+            return "is not associative: " + call(call(text(x), text(y)), text(z)) + " is " + text(left) + ", but " +
+                   call(text(x), call(text(y), text(z))) + " is " + text(right);
         }
     return "";
   }
@@ -63,9 +61,7 @@ private:
       return formatNumber(x.f);
     return form.width == 1 ? (x.i ? "true" : "false") : std::to_string(x.i);
   }
-  std::string call(const std::string &x, const std::string &y) const {
-    return name + "(" + x + ", " + y + ")";
-  }
+  std::string call(const std::string &x, const std::string &y) const { return name + "(" + x + ", " + y + ")"; }
 
   std::string name;
   const UserMonoid &monoid;

@@ -58,8 +58,7 @@ private:
   Expected<bool> buildSpecial(Operation *op) override;
   Error makeMemories(onf::KernelOp op);
   bool isOutput(size_t array) const {
-    return array >= kernel.argNames.size() &&
-           array < kernel.argNames.size() + kernel.resultNames.size();
+    return array >= kernel.argNames.size() && array < kernel.argNames.size() + kernel.resultNames.size();
   }
   bool storesTemporary(const Nest &nest) const;
   Error buildNest(onf::ForOp op, Nest &nest);
@@ -77,10 +76,8 @@ private:
   void executeStatement(Statement &statement);
   Expected<std::vector<Array>> runWhole();
   Expected<std::vector<Array>> runSample(const Sample &sample);
-  void runRow(Nest &nest, const std::vector<int64_t> &row, unsigned output,
-              ArrayRef<int64_t> index);
-  std::optional<std::vector<int64_t>> rowOf(const Nest &nest, unsigned output,
-                                            ArrayRef<int64_t> index);
+  void runRow(Nest &nest, const std::vector<int64_t> &row, unsigned output, ArrayRef<int64_t> index);
+  std::optional<std::vector<int64_t>> rowOf(const Nest &nest, unsigned output, ArrayRef<int64_t> index);
 
   Machine state;
   Symbols strided;
@@ -108,8 +105,7 @@ Error ONFInterpreter::makeMemories(onf::KernelOp op) {
     auto shape = evaluateShape(type, strided);
     if (!shape)
       return shape.takeError();
-    memories.push_back(std::make_unique<Memory>(op.getArrayName(k), *shape,
-                                                Form::of(type.getElementType()),
+    memories.push_back(std::make_unique<Memory>(op.getArrayName(k), *shape, Form::of(type.getElementType()),
                                                 /*hasGaps=*/!op.isTemporary(k)));
     memories.back()->bindStrides(strided);
     if (op.isInput(k))
@@ -195,8 +191,7 @@ Error ONFInterpreter::buildStatement(Operation *op, Nest &nest) {
   return Error::success();
 }
 
-Error ONFInterpreter::buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments,
-                                  Node *&result) {
+Error ONFInterpreter::buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments, Node *&result) {
   Block &block = region.front();
   scope = makeScope(++depth);
   arguments = makeArguments(block, scope);
@@ -241,8 +236,7 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   if (Error error = buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor))
     return error;
   auto yield = cast<onf::YieldOp>(op.getRepair().front().getTerminator());
-  for (auto [other, coefficient] :
-       llvm::zip_equal(op.getOthers(), yield.getValues().drop_front())) {
+  for (auto [other, coefficient] : llvm::zip_equal(op.getOthers(), yield.getValues().drop_front())) {
     acc->others.push_back(static_cast<AccState *>(nodeOf(other)));
     acc->coefficients.push_back(nodeOf(coefficient));
   }
@@ -267,12 +261,11 @@ void ONFInterpreter::roundOperands(onf::AccOp op, AccState *acc) {
   Value x = product->getOperand(0), y = product->getOperand(1);
   bool divides = isa<arith::DivFOp>(product);
   auto rounded = [&](Value operand, bool isRead) -> FloatType {
-    return isRead || type.getWidth() >= operand.getType().getIntOrFloatBitWidth() ? FloatType()
-                                                                                  : type;
+    return isRead || type.getWidth() >= operand.getType().getIntOrFloatBitWidth() ? FloatType() : type;
   };
-  acc->value = make<RoundedProduct>(
-      acc->value->scope, op.getLoc(), RoundedProduct::Factor{nodeOf(x), rounded(x, isElement(x))},
-      RoundedProduct::Factor{nodeOf(y), rounded(y, !divides && isElement(y))}, divides);
+  acc->value =
+      make<RoundedProduct>(acc->value->scope, op.getLoc(), RoundedProduct::Factor{nodeOf(x), rounded(x, isElement(x))},
+                           RoundedProduct::Factor{nodeOf(y), rounded(y, !divides && isElement(y))}, divides);
 }
 
 Error ONFInterpreter::buildFold(onf::FoldOp op) {
@@ -305,8 +298,8 @@ Error ONFInterpreter::buildFold(onf::FoldOp op) {
   fold.hasPieces = op.getPieces() && options.checkPieces;
   if (fold.hasPieces) {
     for (auto piece : op.getPieces()->getAsRange<onf::PieceAttr>())
-      fold.pieces.push_back({piece.getVisitLower(), piece.getVisitUpper(), piece.getFullLower(),
-                             piece.getFullUpper(), piece.getFull()});
+      fold.pieces.push_back(
+          {piece.getVisitLower(), piece.getVisitUpper(), piece.getFullLower(), piece.getFullUpper(), piece.getFull()});
     fold.bounds = nodesOf(op.getBounds());
     fold.tile = &currentNest->tile;
     // The claims depend on the tile of the row.
@@ -322,16 +315,13 @@ Error ONFInterpreter::buildFold(onf::FoldOp op) {
 
 Expected<bool> ONFInterpreter::buildAt(onf::AtOp op) {
   if (!op.getState().getDefiningOp<onf::FoldOp>())
-    return makeError(locationText(op.getLoc()) +
-                     "onf.at reads a state that is no result of a fold");
+    return makeError(locationText(op.getLoc()) + "onf.at reads a state that is no result of a fold");
   auto *result = static_cast<FoldResult *>(nodeOf(op.getState()));
-  auto index =
-      op.getIndices().size() == 1 ? dyn_cast<BlockArgument>(op.getIndices()[0]) : BlockArgument();
+  auto index = op.getIndices().size() == 1 ? dyn_cast<BlockArgument>(op.getIndices()[0]) : BlockArgument();
   auto loop = index ? dyn_cast<onf::ForOp>(index.getOwner()->getParentOp()) : onf::ForOp();
   bool isInside = loop && isa<onf::ForOp>(loop->getParentOp()) && loop.getExtents().size() == 1;
   readers[result->fold.accs[result->position]].push_back(isInside ? loop : onf::ForOp());
-  define(op.getResult(),
-         make<AtNode>(scopeOf(op->getOperands()), op.getLoc(), result, nodesOf(op.getIndices())));
+  define(op.getResult(), make<AtNode>(scopeOf(op->getOperands()), op.getLoc(), result, nodesOf(op.getIndices())));
   return true;
 }
 
@@ -355,8 +345,7 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
     return makeError(locationText(op->getLoc()) + "a load from an array that is "
                                                   "no input");
   define(load.getResult(),
-         make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(), *memories[arg.getArgNumber()],
-                        buildAddress(load),
+         make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(), *memories[arg.getArgNumber()], buildAddress(load),
                         /*isStored=*/arg.getArgNumber() >= kernel.argNames.size()));
   return true;
 }
@@ -376,14 +365,13 @@ void ONFInterpreter::executeStatement(Statement &statement) {
     return;
   Memory &memory = *statement.memory;
   if (!memory.isElement(flat)) {
-    machine.fail(statement.loc, "address " + Twine(flat) + " is no element of '" +
-                                    memory.getName() + "' of shape " +
+    machine.fail(statement.loc, "address " + Twine(flat) + " is no element of '" + memory.getName() + "' of shape " +
                                     indexText(memory.getShape()));
     return;
   }
   if (memory.store(flat, value) > 1)
-    machine.fail(statement.loc, "element " + indexText(memory.indexOf(flat)) + " of '" +
-                                    memory.getName() + "' is written twice");
+    machine.fail(statement.loc,
+                 "element " + indexText(memory.indexOf(flat)) + " of '" + memory.getName() + "' is written twice");
 }
 
 /// Returns true if the nest runs at the current indices.
@@ -396,8 +384,7 @@ bool ONFInterpreter::isChosen(Nest &nest) {
     index.push_back(machine.get(nest.indices[axis]).i);
   int64_t address = nest.choices->addressOf(index);
   if (!nest.choices->isWritten(address)) {
-    machine.fail(nest.op.getLoc(), "element " + indexText(index) + " of '" +
-                                       nest.choices->getName() +
+    machine.fail(nest.op.getLoc(), "element " + indexText(index) + " of '" + nest.choices->getName() +
                                        "' chooses a nest, but was not stored");
     return false;
   }
@@ -444,26 +431,22 @@ Expected<std::vector<Array>> ONFInterpreter::runWhole() {
 
 /// Returns the indices at which a loop nest writes an element. Every index must occur in a store's
 /// address with the stride of one axis as its coefficient.
-std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsigned output,
-                                                          ArrayRef<int64_t> index) {
+std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsigned output, ArrayRef<int64_t> index) {
   onf::StoreOp store;
   onf::ForOp(nest.op).walk([&](onf::StoreOp op) {
-    bool isOfOutput =
-        cast<BlockArgument>(op.getArray()).getArgNumber() == kernel.argNames.size() + output;
+    bool isOfOutput = cast<BlockArgument>(op.getArray()).getArgNumber() == kernel.argNames.size() + output;
     if (isOfOutput && !store)
       store = op;
   });
   if (!store)
     return std::nullopt;
   std::vector<int64_t> row(nest.extents.size(), -1);
-  for (auto [term, text] :
-       llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
     auto arg = dyn_cast<BlockArgument>(term);
     StringRef axis = text;
     unsigned position;
-    if (arg && arg.getOwner()->getParentOp() == nest.op &&
-        axis.consume_front(kernel.resultNames[output] + ".s") && !axis.getAsInteger(10, position) &&
-        position < index.size())
+    if (arg && arg.getOwner()->getParentOp() == nest.op && axis.consume_front(kernel.resultNames[output] + ".s") &&
+        !axis.getAsInteger(10, position) && position < index.size())
       row[arg.getArgNumber()] = index[position];
   }
   for (auto [k, i] : llvm::enumerate(row))
@@ -474,8 +457,7 @@ std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsi
 
 /// Runs one row for one element of an output. An inner loop that writes the element at its own
 /// index runs only for that index. States that only such loops read are computed only there.
-void ONFInterpreter::runRow(Nest &nest, const std::vector<int64_t> &row, unsigned output,
-                            ArrayRef<int64_t> index) {
+void ONFInterpreter::runRow(Nest &nest, const std::vector<int64_t> &row, unsigned output, ArrayRef<int64_t> index) {
   std::vector<std::pair<Nest *, std::vector<std::vector<int64_t>>>> orders;
   auto restrict = [&](Nest &loop, const std::vector<int64_t> &at) {
     orders.emplace_back(&loop, std::move(loop.orders));
@@ -554,10 +536,8 @@ Expected<std::vector<Array>> ONFInterpreter::run(onf::KernelOp op, const Sample 
 
 } // namespace
 
-Expected<std::vector<Array>> moa::interp::interpretONF(Operation *op, const Kernel &kernel,
-                                                       const Symbols &symbols,
-                                                       const KernelInputs &inputs,
-                                                       const InterpretOptions &options,
+Expected<std::vector<Array>> moa::interp::interpretONF(Operation *op, const Kernel &kernel, const Symbols &symbols,
+                                                       const KernelInputs &inputs, const InterpretOptions &options,
                                                        const Sample *sample) {
   auto kernelOp = cast<onf::KernelOp>(op);
   ONFInterpreter interpreter(kernel, symbols, inputs, options);

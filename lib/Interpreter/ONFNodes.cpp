@@ -12,8 +12,8 @@ Cell LoadNode::compute(Machine &m) {
   if (m.failed)
     return ofInt(0);
   if (!memory.isElement(flat))
-    return m.fail(loc, "address " + Twine(flat) + " is no element of '" + memory.getName() +
-                           "' of shape " + indexText(memory.getShape()));
+    return m.fail(loc, "address " + Twine(flat) + " is no element of '" + memory.getName() + "' of shape " +
+                           indexText(memory.getShape()));
   if (isStored && !memory.isWritten(flat))
     return m.fail(loc, "element " + indexText(memory.indexOf(flat)) + " of '" + memory.getName() +
                            "' is loaded before it is stored");
@@ -29,8 +29,8 @@ Cell AtNode::compute(Machine &m) {
     if (m.failed)
       return ofInt(0);
     if (i < 0 || i >= acc.extents[k])
-      return m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of state '" +
-                             acc.name + "' with extents " + indexText(acc.extents));
+      return m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of state '" + acc.name +
+                             "' with extents " + indexText(acc.extents));
     linear = linear * acc.extents[k] + i;
   }
   return acc.state[linear];
@@ -42,9 +42,8 @@ Cell RoundedProduct::compute(Machine &m) {
       return value;
     if (m.roundoffSeed == 0)
       return roundTo(value, factor.type);
-    return roundAtRandom(
-        value, factor.type,
-        llvm::hash_combine(factor.node->number, llvm::bit_cast<uint64_t>(value), m.roundoffSeed));
+    return roundAtRandom(value, factor.type,
+                         llvm::hash_combine(factor.node->number, llvm::bit_cast<uint64_t>(value), m.roundoffSeed));
   };
   double left = m.get(x.node).f, right = m.get(y.node).f;
   return ofFloat(m.moved(round(x, left) * round(y, divides ? 1 / right : right), *this));
@@ -111,8 +110,7 @@ void AccState::step(Machine &m) {
     changed |= !(now == toDouble(ref->old, ref->form));
   }
   if (isSingular && touched) {
-    m.fail(loc, "state '" + Twine(name) +
-                    "' is not the identity while a state it refers to is singular");
+    m.fail(loc, "state '" + Twine(name) + "' is not the identity while a state it refers to is singular");
     return;
   }
   if (!isSingular) {
@@ -214,16 +212,16 @@ void Fold::evaluatePieces(Machine &m) {
     auto [first, last] = interval(piece.fullLower, piece.fullUpper, *tile, operands);
     full.push_back({first, last});
     if (first < last && (first < 0 || last > extent))
-      m.fail(loc, "fold '" + Twine(name) + "': the full interval [" + Twine(first) + ", " +
-                      Twine(last) + ") leaves the range of " + Twine(extent));
+      m.fail(loc, "fold '" + Twine(name) + "': the full interval [" + Twine(first) + ", " + Twine(last) +
+                      ") leaves the range of " + Twine(extent));
   }
 }
 
 void Fold::checkPieces(Machine &m, int64_t j, bool present) {
   auto holds = [&](const Interval &interval) { return interval.holds(j); };
   auto where = [&] {
-    return "fold '" + name + "', index " + std::to_string(j) + ", tile [" +
-           std::to_string(tile->first) + ", " + std::to_string(tile->last) + "]: ";
+    return "fold '" + name + "', index " + std::to_string(j) + ", tile [" + std::to_string(tile->first) + ", " +
+           std::to_string(tile->last) + "]: ";
   };
   if (present && llvm::none_of(visited, holds))
     m.fail(loc, where() + "the index is present but in no visited interval");

@@ -57,9 +57,7 @@ Cell moa::interp::fromDouble(double value, Form form) {
   return ofInt(wrap(truncated(value, 64, true), form.width));
 }
 
-double moa::interp::toDouble(Cell cell, Form form) {
-  return form.isFloat() ? cell.f : static_cast<double>(cell.i);
-}
+double moa::interp::toDouble(Cell cell, Form form) { return form.isFloat() ? cell.f : static_cast<double>(cell.i); }
 
 std::optional<Cell> moa::interp::ofAttribute(Attribute attr) {
   if (auto value = dyn_cast<FloatAttr>(attr))
@@ -182,12 +180,10 @@ static bool compareIntegers(int predicate, int64_t a, int64_t b, unsigned width)
 }
 
 static double maximum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN()
-                                        : std::fmax(a, b);
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmax(a, b);
 }
 static double minimum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN()
-                                        : std::fmin(a, b);
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(a, b);
 }
 
 static double performUnary(Code code, double x) {
@@ -309,11 +305,9 @@ static const char *performDivision(const Instr &instr, const Cell *v, Cell &resu
   int64_t a = v[0].i, b = v[1].i;
   if (b == 0)
     return "division by zero";
-  bool isUnsigned =
-      instr.code == Code::DivUI || instr.code == Code::CeilDivUI || instr.code == Code::RemUI;
+  bool isUnsigned = instr.code == Code::DivUI || instr.code == Code::CeilDivUI || instr.code == Code::RemUI;
   if (b == -1 && !isUnsigned && instr.width > 1) {
-    bool quotient = instr.code == Code::DivSI || instr.code == Code::FloorDivSI ||
-                    instr.code == Code::CeilDivSI;
+    bool quotient = instr.code == Code::DivSI || instr.code == Code::FloorDivSI || instr.code == Code::CeilDivSI;
     result.i = quotient ? wrap(0 - static_cast<uint64_t>(a), instr.width) : 0;
     return nullptr;
   }
@@ -439,8 +433,7 @@ const char *moa::interp::perform(const Instr &instr, const Cell *v, Cell &result
   else if (code >= Code::RoundF)
     performConversion(instr, v[0], result);
   else
-    result.i = wrap(performInteger(code, v[0].i, code <= Code::NotI ? 0 : v[1].i, instr.width),
-                    instr.width);
+    result.i = wrap(performInteger(code, v[0].i, code <= Code::NotI ? 0 : v[1].i, instr.width), instr.width);
   return nullptr;
 }
 
@@ -492,13 +485,10 @@ Cell moa::interp::combine(Monoid monoid, Form form, Cell x, Cell y) {
   llvm_unreachable("not a named monoid");
 }
 
-Cell moa::interp::identityOf(Monoid monoid, Type type) {
-  return *ofAttribute(getIdentity(monoid, type));
-}
+Cell moa::interp::identityOf(Monoid monoid, Type type) { return *ofAttribute(getIdentity(monoid, type)); }
 
 Accumulator::Accumulator(Monoid monoid, Type type, const UserMonoid *user)
-    : monoid(monoid), form(Form::of(type)),
-      state(user ? user->getIdentity() : identityOf(monoid, type)),
+    : monoid(monoid), form(Form::of(type)), state(user ? user->getIdentity() : identityOf(monoid, type)),
       sums(monoid == Monoid::add && form.isFloat()), user(user) {}
 
 void Accumulator::addByUser(Cell x) {

@@ -247,8 +247,7 @@ std::optional<Instr> moa::interp::instrOf(Operation *op) {
   if (it == opCodes().end() || op->getNumResults() != 1 || op->getNumOperands() == 0)
     return std::nullopt;
   Type operand = op->getOperand(0).getType(), result = op->getResult(0).getType();
-  if (!isa<FloatType, IntegerType, IndexType>(operand) ||
-      !isa<FloatType, IntegerType, IndexType>(result))
+  if (!isa<FloatType, IntegerType, IndexType>(operand) || !isa<FloatType, IntegerType, IndexType>(result))
     return std::nullopt;
   Instr instr;
   instr.code = it->second;

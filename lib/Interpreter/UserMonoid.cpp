@@ -33,8 +33,7 @@ std::shared_ptr<const UserMonoid> UserMonoid::make(MonoidOp op, std::string &why
       else
         instr = instrOf(map.getFn(), elementOf(inner.getOperand(0).getType()));
     } else if (auto cast = dyn_cast<CastOp>(inner)) {
-      instr = castOf(elementOf(cast.getInput().getType()), elementOf(cast.getResult().getType()),
-                     cast.getImplicit());
+      instr = castOf(elementOf(cast.getInput().getType()), elementOf(cast.getResult().getType()), cast.getImplicit());
     } else if (isa<arith::SelectOp>(inner)) {
       step.kind = Step::Select;
     } else if (isa<ConstantOp, arith::ConstantOp>(inner)) {

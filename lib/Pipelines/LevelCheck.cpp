@@ -23,8 +23,7 @@ static SmallVector<StringRef> levelsOf(StringRef pass) {
   if (pass == "moa-expand-math")
     return {};
   for (StringRef level : kLevels)
-    if (pass.starts_with((level + "-").str()) ||
-        pass.starts_with(("convert-" + level + "-to-").str()))
+    if (pass.starts_with((level + "-").str()) || pass.starts_with(("convert-" + level + "-to-").str()))
       return {level};
   return {};
 }
@@ -59,9 +58,8 @@ struct LevelCheck final : PassInstrumentation {
     found = true;
     StringRef has = levelOf(*other);
     auto order = [](StringRef level) { return llvm::find(kLevels, level) - std::begin(kLevels); };
-    auto error = emitError(other->getLoc())
-                 << "the pass '" << pass->getArgument() << "' works on kernels of the level "
-                 << llvm::join(wanted, " or ") << ", but this one is of the level " << has;
+    auto error = emitError(other->getLoc()) << "the pass '" << pass->getArgument() << "' works on kernels of the level "
+                                            << llvm::join(wanted, " or ") << ", but this one is of the level " << has;
     if (order(has) > order(wanted.back()))
       error << ", which comes after it";
     else if (has == "moa")

@@ -48,9 +48,7 @@ static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   for (mlir::Value bound : fold.getBounds()) {
     auto extent = bound.getDefiningOp<onf::ExtentOp>();
     auto expr = extent ? SymExpr::parse(extent.getExpr()) : std::nullopt;
-    bounds.push_back(
-        expr ? expr->evaluate([&](llvm::StringRef) { return std::optional(size); }).value_or(1)
-             : 1);
+    bounds.push_back(expr ? expr->evaluate([&](llvm::StringRef) { return std::optional(size); }).value_or(1) : 1);
   }
   for (int64_t k = 0; k < rows; ++k) {
     auto visited = countVisited(fold, k * (size / rows), bounds, size);
@@ -72,8 +70,7 @@ static bool seesFew(onf::FoldOp fold) {
   }
   if (!fold.getPiecesAttr())
     return false;
-  auto few = countSeen(fold, 1 << 14),
-       many = countSeen(fold, 1 << 16); // four times as many indices
+  auto few = countSeen(fold, 1 << 14), many = countSeen(fold, 1 << 16); // four times as many indices
   return few && many && (*many == 0 || *many < 2 * *few);
 }
 
@@ -84,9 +81,7 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
       return llvm::consumeError(machine.takeError()), std::string();
     std::vector<GpuNest> described = gpuNests(kernel);
     auto nests = llvm::zip_equal(kernel.getBody().getOps<onf::ForOp>(), described);
-    auto cost = [&](const GpuNest &of) {
-      return rankTileShapes(of, *machine).front().second.perPair;
-    };
+    auto cost = [&](const GpuNest &of) { return rankTileShapes(of, *machine).front().second.perPair; };
     std::string why;
     double own = 0;
     for (auto [other, about] : nests)
@@ -98,13 +93,12 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
     // nest.
     for (auto [other, about] : nests) {
       int64_t number = other.getChoice().value_or(0);
-      bool isBetter = other.getChoices() == nest.getChoices() &&
-                      (number == 0 || number > int64_t(*nest.getChoice()));
+      bool isBetter = other.getChoices() == nest.getChoices() && (number == 0 || number > int64_t(*nest.getChoice()));
       if (!isBetter || !whyNoTiles(about, *machine).empty() || own <= kMostOfTime * cost(about))
         continue;
       return "it takes " + llvm::formatv("{0:f2}", own / cost(about)).str() + " of the time of " +
-             (number == 0 ? "the unmodified nest" : "a plan with smaller errors") +
-             ", by the model of '" + machine->name + "', but must save a tenth to pay for rounding";
+             (number == 0 ? "the unmodified nest" : "a plan with smaller errors") + ", by the model of '" +
+             machine->name + "', but must save a tenth to pay for rounding";
     }
     return tellsFewSeen()(kernel, nest);
   };
@@ -121,8 +115,7 @@ NestTeller tellsFewSeen() {
 }
 
 /// Returns the disabled laws that belong to a pass.
-static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled,
-                                       llvm::ArrayRef<const char *> laws) {
+static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled, llvm::ArrayRef<const char *> laws) {
   std::vector<std::string> own;
   llvm::copy_if(disabled, std::back_inserter(own),
                 [&](const std::string &law) { return llvm::is_contained(laws, law); });
@@ -132,8 +125,7 @@ static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled,
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0) {
-    LowRankPassOptions condense{precision.decisions,       precision.check, precision.table,
-                                options.lowRankFrom,
+    LowRankPassOptions condense{precision.decisions,       precision.check, precision.table, options.lowRankFrom,
                                 /*shared=*/options.spends, /*warns=*/true,  /*disable=*/{}};
     llvm::append_range(condense.disable, onlyOf(precision.disabledLaws, precision::kLowRankLaws));
     pm.addPass(createLowRankPass(condense));
@@ -180,9 +172,7 @@ void buildLiftedToVector(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(createConvertONFToVectorPass(vector));
 }
 
-void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  buildVectorToLLVMPipeline(pm);
-}
+void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options) { buildVectorToLLVMPipeline(pm); }
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSeparateColumnsPass());
@@ -218,8 +208,7 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(device::createDeviceOverlapKernels());
   pm.addPass(device::createDeviceSkipUnchosen());
   if (auto machine = loadGpuMachine(options.gpu))
-    pm.addPass(device::createDeviceChainKernels(
-        {kBlocksPerMultiprocessor * machine->multiprocessors, kFewestStages}));
+    pm.addPass(device::createDeviceChainKernels({kBlocksPerMultiprocessor * machine->multiprocessors, kFewestStages}));
   else
     llvm::consumeError(machine.takeError()); // lifting reports it
   pm.addPass(device::createDeviceAlignRuns());
@@ -233,27 +222,24 @@ void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
 
 void registerPipelines() {
   using Build = void (*)(mlir::OpPassManager &, const PipelineOptions &);
-  static const Build arrows[] = {buildMoAToDNF, buildDNFToONF, buildONFToLifted,
-                                 buildLiftedToVector, buildVectorToLLVM};
+  static const Build arrows[] = {buildMoAToDNF, buildDNFToONF, buildONFToLifted, buildLiftedToVector,
+                                 buildVectorToLLVM};
   static const char *const levels[] = {"dnf", "onf", "lifted", "vector", "llvm"};
   for (size_t last = 0; last < std::size(levels); ++last) {
     std::string flag = std::string("moa-to-") + levels[last] + "-pipeline";
-    std::string what = std::string("Every pass from moa to ") + levels[last] +
-                       ", with the contracts between the levels";
+    std::string what =
+        std::string("Every pass from moa to ") + levels[last] + ", with the contracts between the levels";
     auto build = [last](mlir::OpPassManager &pm, llvm::StringRef,
                         llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
       for (size_t k = 0; k <= last; ++k)
         arrows[k](pm, PipelineOptions());
       return mlir::success();
     };
-    mlir::registerPassPipeline(flag, what, build,
-                               [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
+    mlir::registerPassPipeline(flag, what, build, [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
   }
   mlir::registerPassPipeline(
-      "moa-to-device-pipeline",
-      "Every pass from moa to device, with the contracts between the levels",
-      [](mlir::OpPassManager &pm, llvm::StringRef,
-         llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
+      "moa-to-device-pipeline", "Every pass from moa to device, with the contracts between the levels",
+      [](mlir::OpPassManager &pm, llvm::StringRef, llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
         for (Build arrow : {buildMoAToDNF, buildDNFToONF, buildONFToDevice})
           arrow(pm, PipelineOptions());
         return mlir::success();

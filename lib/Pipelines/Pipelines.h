@@ -87,8 +87,7 @@ NestTeller tellsFewSeen();
 /// Adds computation with fewer keys or in fewer bits, and onf-verify, before either of the
 /// following. Plans for fewer bits are left out if `tellsSlow`, unless null, says why they would be
 /// slow.
-void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options,
-                  NestTeller tellsSlow = nullptr);
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow = nullptr);
 /// Adds blocks of columns, key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting and onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);

@@ -54,8 +54,7 @@ static void reword(Diagnostic &diagnostic, std::string (*translate)(StringRef)) 
   words << translate(diagnostic.str());
   for (Diagnostic &note : diagnostic.getNotes()) {
     std::string text = note.str();
-    if (!StringRef(text).starts_with("see current operation") &&
-        !StringRef(text).starts_with("Available dialects"))
+    if (!StringRef(text).starts_with("see current operation") && !StringRef(text).starts_with("Available dialects"))
       words.attachNote(note.getLocation()) << translate(text);
   }
   diagnostic = std::move(words);

@@ -9,8 +9,7 @@ namespace moa {
 
 /// Reads a file NAME.mlir. Returns null after an error, which uses the words of docs/Dialects and
 /// proposes the operation that was meant.
-mlir::OwningOpRef<mlir::ModuleOp> readModule(llvm::StringRef text, llvm::StringRef name,
-                                             mlir::MLIRContext *context);
+mlir::OwningOpRef<mlir::ModuleOp> readModule(llvm::StringRef text, llvm::StringRef name, mlir::MLIRContext *context);
 
 /// Rewords MLIR's own diagnostics in this context, in the words of docs/Dialects, for the handlers
 /// that are registered already.

@@ -62,11 +62,10 @@ namespace moa {
 
 void registerDialects(mlir::DialectRegistry &registry) {
   registry
-      .insert<MoADialect, dnf::DNFDialect, onf::ONFDialect, device::DeviceDialect,
-              mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
-              mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
-              mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::NVVM::NVVMDialect,
-              mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
+      .insert<MoADialect, dnf::DNFDialect, onf::ONFDialect, device::DeviceDialect, mlir::affine::AffineDialect,
+              mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+              mlir::index::IndexDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
+              mlir::NVVM::NVVMDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
   mlir::registerConvertFuncToLLVMInterface(registry);

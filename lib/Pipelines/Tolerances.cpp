@@ -32,8 +32,7 @@ llvm::Expected<Tolerances> readTolerances(llvm::ArrayRef<std::string> words) {
 }
 
 /// Sets the tolerances of one kernel that are given by name. Adds its results to `known`.
-static llvm::Error setTolerances(Operation *kernel, const Tolerances &tolerances,
-                                 std::set<std::string> &known) {
+static llvm::Error setTolerances(Operation *kernel, const Tolerances &tolerances, std::set<std::string> &known) {
   auto names = kernel->getAttrOfType<ArrayAttr>("result_names");
   auto types = kernel->getAttrOfType<ArrayAttr>("result_types");
   SmallVector<Attribute> entries;
@@ -47,13 +46,11 @@ static llvm::Error setTolerances(Operation *kernel, const Tolerances &tolerances
       continue;
     auto type = cast<ArrayType>(cast<TypeAttr>(types[k]).getValue());
     if (!isa<FloatType>(type.getElementType()))
-      return llvm::createStringError("a tolerance bounds the error of floats, but the result '" +
-                                     name + "' of '" + SymbolTable::getSymbolName(kernel).str() +
-                                     "' is exact");
+      return llvm::createStringError("a tolerance bounds the error of floats, but the result '" + name + "' of '" +
+                                     SymbolTable::getSymbolName(kernel).str() + "' is exact");
     std::string element;
     llvm::raw_string_ostream(element) << type.getElementType();
-    if (auto why = whyNotKept(given->second,
-                              cast<FloatType>(type.getElementType()).getFPMantissaWidth(), element))
+    if (auto why = whyNotKept(given->second, cast<FloatType>(type.getElementType()).getFPMantissaWidth(), element))
       return llvm::createStringError("the tolerance of '" + name + "': " + *why);
     entries.back() = WithinAttr::get(kernel->getContext(), given->second);
     isNew = true;
@@ -72,10 +69,9 @@ llvm::Error setTolerances(ModuleOp module, const Tolerances &tolerances) {
   for (const auto &[name, tolerance] : tolerances)
     if (!known.count(name))
       return llvm::createStringError(
-          known.empty()
-              ? "tolerances apply to kernels of the levels moa, dnf and onf, and this "
-                "module has none"
-              : "no kernel has a result '" + name + "'; there are " + llvm::join(known, ", "));
+          known.empty() ? "tolerances apply to kernels of the levels moa, dnf and onf, and this "
+                          "module has none"
+                        : "no kernel has a result '" + name + "'; there are " + llvm::join(known, ", "));
   return llvm::Error::success();
 }
 

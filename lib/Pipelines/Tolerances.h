@@ -16,8 +16,7 @@ llvm::Expected<std::map<std::string, Tolerance>> readTolerances(llvm::ArrayRef<s
 
 /// Sets the tolerance of every result of such a name, in every kernel of moa, dnf or onf, in place
 /// of any earlier one.
-llvm::Error setTolerances(mlir::ModuleOp module,
-                          const std::map<std::string, Tolerance> &tolerances);
+llvm::Error setTolerances(mlir::ModuleOp module, const std::map<std::string, Tolerance> &tolerances);
 
 } // namespace moa
 

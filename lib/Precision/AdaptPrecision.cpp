@@ -55,8 +55,7 @@ static bool isAlone(onf::AccOp acc) {
 }
 
 static bool isFast(const Score &score) {
-  return score.row.load.getResult().getType().isBF16() &&
-         score.key.load.getResult().getType().isBF16() &&
+  return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16() &&
          isAlone(*score.fold.getBody().getOps<onf::AccOp>().begin());
 }
 
@@ -71,9 +70,7 @@ static bool isFast(const Carrier &carrier) {
 std::pair<SymExpr, SymExpr> Adapter::weigh() {
   SymExpr work, bytes, sample, saved;
   bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
-  auto bytesOf = [](onf::LoadOp load) {
-    return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8);
-  };
+  auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
   auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key, bool isSaved) {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
     if (isSaved)
@@ -84,29 +81,26 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   for (const Score &score : scores) {
     SymExpr width = *SymExpr::parse(score.fold.getExtent());
     add(score.outer, width, score.key.load, !options.bf16 || !isFast(score));
-    bytes =
-        bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
+    bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
     SymExpr keys = *SymExpr::parse(score.outer.getExtent());
     sample = sample + keys * (width + carriedBy(score.outer));
     saved = saved + rows() * keys * (width - SymExpr(kCpuWorkPerScore));
   }
   if (!options.sums && plans.size() == 1 && !plans[0].half)
-    return {saved * SymExpr(3),
-            (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
+    return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
   for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
-    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()),
-        carrier.load, !options.bf16 || !isFast(carrier));
+    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load,
+        !options.bf16 || !isFast(carrier));
   if (options.bf16)
-    return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) *
-                      SymExpr(kCpuSaved)};
+    return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
   // Where some heads do not take the plan, what is lost must be won by the others.
   int64_t perByte = 2 * (isSplit && plans.size() == 1 ? options.workPerByteSplit
                          : isSingle                   ? options.workPerByte16
                                                       : options.workPerByte8);
   // Under a mask, as a causal one, half of the pairs are taken to be there.
-  bool isMasked = llvm::any_of(
-      scores, [](Score &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
+  bool isMasked =
+      llvm::any_of(scores, [](Score &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
   if (isMasked && !isSingle)
     perByte *= 2;
   return {work, bytes * SymExpr(perByte)};
@@ -201,8 +195,7 @@ bool Adapter::findPlans(std::string &why) {
   if (options.bf16)
     hasHalves = addHalvesPlan(whyNot);
   auto isOfBf16 = [](const Score &score) {
-    return score.row.load.getResult().getType().isBF16() &&
-           score.key.load.getResult().getType().isBF16();
+    return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16();
   };
   // The products of scores of bf16 are as fast as those of 8 bits.
   bool areFast = options.bf16 && llvm::all_of(scores, isOfBf16);
@@ -237,8 +230,7 @@ bool Adapter::findPlans(std::string &why) {
   // A sample does not have the few rows in which errors of an exponent matter most; how large it
   // may be is asked instead.
   for (const Score &score : scores)
-    if (Operation *unknown =
-            isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
+    if (Operation *unknown = isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
       why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) +
             " reach an exponential through '" + unknown->getName().getStringRef().str() +
             "', by a factor that neither the row nor the key alone tells, and a sample says "
@@ -259,10 +251,8 @@ bool Adapter::addBytesPlan(std::string &why) {
   }
   for (auto [k, score] : llvm::enumerate(scores))
     for (auto [n, other] : llvm::enumerate(scores))
-      if (score.row.array() == other.key.array() ||
-          (k != n && score.key.array() == other.key.array())) {
-        const char *what = k == n ? "both operands of a sum of products"
-                                  : "an operand of several sums of products";
+      if (score.row.array() == other.key.array() || (k != n && score.key.array() == other.key.array())) {
+        const char *what = k == n ? "both operands of a sum of products" : "an operand of several sums of products";
         why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not take";
         return false;
       }
@@ -293,8 +283,7 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
   auto namesOf = [&](ArrayRef<Carrier> list) {
     llvm::SetVector<StringRef> names;
     for (const Carrier &carrier : list)
-      names.insert(
-          kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
     return llvm::join(names, " and ");
   };
   if (plan.half) {
@@ -309,13 +298,11 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
     if (plan.sumHalf && plan.sumHalf.isF16() && !anyCarriers.empty())
       add(namesOf(anyCarriers));
     if (!scaled.empty())
-      laws.push_back("B4: " + llvm::join(scaled, " and ") +
-                     " times powers of 2, which f16 then holds");
+      laws.push_back("B4: " + llvm::join(scaled, " and ") + " times powers of 2, which f16 then holds");
     if (plan.isSplit)
       laws.push_back("B6: operands as sums of two floats, and products as those of three pairs");
     if (isBound)
-      laws.push_back(
-          "B5: a bound on the errors, evaluated at each index in front of the rows, decides");
+      laws.push_back("B5: a bound on the errors, evaluated at each index in front of the rows, decides");
     if (laws.empty())
       laws.push_back("none: operands are rounded to bf16, which has the range of f32");
     return laws;
@@ -329,14 +316,11 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
   if (!means.empty())
     laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(means, ", ") +
                    ", so that what keys have in common is not rounded");
-  laws.push_back("B2: products of " + llvm::join(products, ", ") +
-                 " as those of integers times two steps");
-  bool hasTotal =
-      llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });
+  laws.push_back("B2: products of " + llvm::join(products, ", ") + " as those of integers times two steps");
+  bool hasTotal = llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });
   if (plan.sums && hasTotal && options.uses("B3"))
-    laws.push_back(
-        "B3: " + namesOf(carriers) +
-        " less the mean of 64 rows, where that is large, which the sum of weights brings back");
+    laws.push_back("B3: " + namesOf(carriers) +
+                   " less the mean of 64 rows, where that is large, which the sum of weights brings back");
   if (plan.sums && options.uses("B7"))
     laws.push_back("B7: exponentials that are weights of e4m3 by lines between powers of 2");
   return laws;
@@ -353,25 +337,22 @@ std::string Adapter::describe(unsigned number) {
   }
   if (plan.half) {
     std::string how = plan.isSplit ? "as sums of two floats of " : "in ";
-    std::string text =
-        "sums of products of " + llvm::join(sums, ", ") + " " + how + textOf(plan.half);
+    std::string text = "sums of products of " + llvm::join(sums, ", ") + " " + how + textOf(plan.half);
     if (anyCarriers.empty())
       return text;
     text += "; weights and ";
     llvm::SetVector<StringRef> names;
     for (const Carrier &carrier : anyCarriers)
-      names.insert(
-          kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
     return text + llvm::join(names, " ") + " of sums " + how + textOf(plan.sumHalf);
   }
-  std::string text = "sums of products of " + llvm::join(sums, ", ") +
-                     " in 8-bit integers with a scale " + (isCommon ? "for all rows" : "per row");
+  std::string text = "sums of products of " + llvm::join(sums, ", ") + " in 8-bit integers with a scale " +
+                     (isCommon ? "for all rows" : "per row");
   if (plan.sums)
     for (const Carrier &carrier : carriers)
-      text +=
-          "; weights and " +
-          kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() +
-          " of sums in e4m3 with a scale per column";
+      text += "; weights and " +
+              kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() +
+              " of sums in e4m3 with a scale per column";
   return text;
 }
 
@@ -380,10 +361,9 @@ std::string Adapter::describe(unsigned number) {
 Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   const Score &first = scores[plans[0].scores[0]];
   Type type = plans[0].half;
-  Value size = loadLargest(at, first.row,
-                           type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type)
-                                : rounded(first.row),
-                           map);
+  Value size =
+      loadLargest(at, first.row,
+                  type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type) : rounded(first.row), map);
   if (!isMagnitudeSquare())
     return size;
   // Those of keys are the same for all rows.
@@ -399,8 +379,8 @@ void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
     if (plan.half)
       halveScore(copy, k, plan, rowIndices);
     else if (llvm::is_contained(plan.scores, k))
-      roundScore(copy, score, rowIndices.empty() ? rounded(score.row) : gatheredRounded[k],
-                 rowIndices, rounded(score.key));
+      roundScore(copy, score, rowIndices.empty() ? rounded(score.row) : gatheredRounded[k], rowIndices,
+                 rounded(score.key));
     else if (!rowIndices.empty())
       readSampledRows(copy, score, picked.gathered[k]);
   }
@@ -422,14 +402,11 @@ void Adapter::addBytes() {
     // The shift is found where the rows are read anyway, if that is at the nest's indices.
     auto mean = means.find(score.key.array());
     Value shift = mean != means.end() ? shifts[&score] = addShiftArray(score) : Value();
-    auto storeShiftAt = [&](Code &code, ValueRange indices) {
-      storeShift(code, score, mean->second, shift, indices);
-    };
+    auto storeShiftAt = [&](Code &code, ValueRange indices) { storeShift(code, score, mean->second, shift, indices); };
     Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
     bool isBeside = shift && !row.data && hasRowsOfNest(score.row);
     if (shift && !isBeside)
-      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &sampled,
-                     storeShiftAt);
+      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &sampled, storeShiftAt);
     if (!row.data) {
       auto across = key.across ? rowAxisOf(score) : std::nullopt;
       row = isBeside ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
@@ -461,8 +438,7 @@ void Adapter::run() {
       picked.gathered.push_back(addGathered(score, score.row.array()));
       for (const Plan &plan : plans)
         if (plan.half) {
-          const Rounded &rows =
-              half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+          const Rounded &rows = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
           for (Value data : {rows.data, rows.rest})
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
@@ -506,9 +482,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
                     workPerByte16,
                     workPerByteSplit,
                     SmallVector<std::string>(disable.begin(), disable.end())};
-    auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) {
-      return Adapter(kernel, nest, options);
-    };
+    auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns,
                                 /*takesLeft=*/true, adapt)))
       signalPassFailure();
@@ -520,8 +494,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
 };
 } // namespace
 
-std::unique_ptr<Pass> moa::createAdaptPrecisionPass(AdaptPrecisionPassOptions options,
-                                                    NestTeller tellsSlow) {
+std::unique_ptr<Pass> moa::createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow) {
   auto pass = std::make_unique<AdaptPrecision>(std::move(options));
   pass->tellsSlow = std::move(tellsSlow);
   return pass;

@@ -104,7 +104,7 @@ struct Result {
   onf::StoreOp store;
   Tolerance allowed;
   llvm::SmallVector<mlir::Attribute> names,
-      extents;         // of the loops inside of the nest around the store
+      extents;        // of the loops inside of the nest around the store
   mlir::Value sample; // of the unmodified nest
   mlir::Value norm;   // Σ |sample|² of a row
 };
@@ -138,13 +138,11 @@ protected:
   struct Copy {
     onf::ForOp nest;
     mlir::IRMapping map;
-    mlir::Value row;                                  // the number of the row
-    llvm::DenseMap<mlir::Value, mlir::Value> weights; // as they are, and multiplied
-    llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>>
-        split;                                    // weights, and two floats of 16 bits
-    llvm::DenseMap<unsigned, mlir::Value> totals; // results of the fold, divided again
-    llvm::DenseMap<unsigned, mlir::Value>
-        moved; // what results of the fold are smaller by inside of it
+    mlir::Value row;                                                        // the number of the row
+    llvm::DenseMap<mlir::Value, mlir::Value> weights;                       // as they are, and multiplied
+    llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> split; // weights, and two floats of 16 bits
+    llvm::DenseMap<unsigned, mlir::Value> totals;                           // results of the fold, divided again
+    llvm::DenseMap<unsigned, mlir::Value> moved; // what results of the fold are smaller by inside of it
   };
   virtual unsigned numPlans() const = 0;
   virtual std::string describe(unsigned plan) = 0;
@@ -153,9 +151,9 @@ protected:
   /// Some rows, for which copies of the nest are computed.
   struct RowSet {
     llvm::SmallVector<mlir::Attribute> names,
-        extents;         ///< the axes in front of the rows, and theirs
-    mlir::Value numbers; ///< of the rows of the nest
-    mlir::Value shares;  ///< how many rows each stands for
+        extents;                             ///< the axes in front of the rows, and theirs
+    mlir::Value numbers;                     ///< of the rows of the nest
+    mlir::Value shares;                      ///< how many rows each stands for
     llvm::SmallVector<mlir::Value> gathered; ///< their elements one behind the other, by score
   };
   /// Makes a copy of the nest one of a plan; `rowIndices` are those of the sample, if it is of
@@ -169,10 +167,7 @@ protected:
   virtual bool isMagnitudeSquare() = 0;
   /// Whether what a plan changes may stand in so few rows that no sample shows it, where `present`;
   /// null: never.
-  virtual mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan,
-                               mlir::Value present) {
-    return {};
-  }
+  virtual mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) { return {}; }
 
   //===--- What there is --------------------------------------------------===//
   /// Finds results with tolerances that a sample keeps, or with `takesBounds` with tolerances that
@@ -188,8 +183,7 @@ protected:
     return llvm::cast<mlir::BlockArgument>(store.getArray()).getArgNumber();
   }
   SymExpr rows() {
-    return *SymExpr::parse(
-        llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue());
+    return *SymExpr::parse(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue());
   }
 
   //===--- The whole ------------------------------------------------------===//
@@ -213,16 +207,14 @@ protected:
   //===--- The nests in front ---------------------------------------------===//
   /// Rows and keys are `fewest` or more, and x > y for sizes that are not negative, if that is
   /// given.
-  void addCondition(int64_t fewest,
-                    std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt,
+  void addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt,
                     llvm::function_ref<void(Code &, mlir::Value)> beside = nullptr);
   void addSampleRows();
   mlir::Value addGathered(const Score &score, mlir::Value array);
   /// The sample as a plan computes it or, for plan 0, as the nest is written.
   llvm::SmallVector<mlir::Value> addSample(unsigned plan);
   /// Arrays for what copies of the nest store, of its results' types or of another one.
-  llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix,
-                                                 llvm::ArrayRef<mlir::Attribute> rowExtents);
+  llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
   Copy copySample(const Choice &where);
   int64_t sampleLength(bool isWritten) const;
   /// The indices of the nest and of the loops around a store of a copy.
@@ -240,8 +232,8 @@ protected:
   void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
   using Samples = llvm::ArrayRef<llvm::SmallVector<mlir::Value>>;
   Code::Values errorsAt(Code &at, unsigned result, mlir::ValueRange indices, Samples samples);
-  Code::Values errorsOf(Code &at, unsigned result, mlir::ValueRange row,
-                        llvm::SmallVector<mlir::Value> indices, Samples samples);
+  Code::Values errorsOf(Code &at, unsigned result, mlir::ValueRange row, llvm::SmallVector<mlir::Value> indices,
+                        Samples samples);
   struct Look;
   Code::Values estimateNorms(const Look &look, unsigned result);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
@@ -275,15 +267,15 @@ protected:
   };
   llvm::SmallVector<Reference> references;
   llvm::SmallVector<mlir::Attribute> runs; // onf::kRunsAttr
-  Choice tried, sampled, chosen; // where anything is tried, where a sample is taken, what is chosen
-  Choice earlier; // by passes before, with the value for the nest as it is written; or null
-  unsigned numEarlier = 0; // plans of theirs
+  Choice tried, sampled, chosen;           // where anything is tried, where a sample is taken, what is chosen
+  Choice earlier;                          // by passes before, with the value for the nest as it is written; or null
+  unsigned numEarlier = 0;                 // plans of theirs
   bool isRefused = false;
   bool leavesAtOnce = false; // whether the nest stands once more in front, for what is not tried
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
-  llvm::SmallVector<int64_t> table; // plans that are given, of all passes; 0 behind its end
-  bool isTabled = false;            // whether they are given
-  mlir::Value planArray;            // results for the decisions, if there are such
+  llvm::SmallVector<int64_t> table;                         // plans that are given, of all passes; 0 behind its end
+  bool isTabled = false;                                    // whether they are given
+  mlir::Value planArray;                                    // results for the decisions, if there are such
   llvm::SmallVector<mlir::Value> estimateArrays;
   llvm::SmallVector<mlir::Value> earlierEstimates; // those of passes before, or null
 };
@@ -310,25 +302,20 @@ private:
     const Plan &of = plans[plan - 1];
     return of.half ? of.sumHalf && of.sumHalf.isF16() : of.sums;
   }
-  mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan,
-                       mlir::Value present) override;
+  mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
 
   //===--- What plans share -----------------------------------------------===//
   std::optional<unsigned> rowAxisOf(const Score &score);
-  std::string nameOf(const Operand &operand) {
-    return kernel.getArrayName(operand.array().getArgNumber()).str();
-  }
+  std::string nameOf(const Operand &operand) { return kernel.getArrayName(operand.array().getArgNumber()).str(); }
   bool hasRowsOfNest(const Operand &operand);
   std::pair<SymExpr, SymExpr> weigh();
   /// Whether no result has a tolerance below that.
   bool allow(double epsilon) {
-    return llvm::all_of(results,
-                        [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
+    return llvm::all_of(results, [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
   }
   void addSizeCondition();
   /// The largest of all parts, at indices of the other axes, where `present`; null: anywhere.
-  static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others,
-                                    mlir::Value present);
+  static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others, mlir::Value present);
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents, const Choice &where);
 
@@ -345,13 +332,12 @@ private:
     int64_t parts = 0;
     /// The largest |x − mean| of a column, or |x|, of `count` parts from `first` on, or from the
     /// first one.
-    mlir::Value largestOf(Code &code, mlir::ValueRange others, mlir::Value first, int64_t count,
-                          mlir::Value column, mlir::Value mean) const;
-    static llvm::SmallVector<mlir::Value> placesOf(mlir::ValueRange others, mlir::Value part,
-                                                   mlir::Value column);
+    mlir::Value largestOf(Code &code, mlir::ValueRange others, mlir::Value first, int64_t count, mlir::Value column,
+                          mlir::Value mean) const;
+    static llvm::SmallVector<mlir::Value> placesOf(mlir::ValueRange others, mlir::Value part, mlir::Value column);
   };
-  Extremes addExtremes(mlir::BlockArgument array, unsigned along, unsigned column,
-                       const Extremes::Part &part, llvm::function_ref<Choice(const Axes &)> where);
+  Extremes addExtremes(mlir::BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
+                       llvm::function_ref<Choice(const Axes &)> where);
 
   //===--- Where operands are read (Earlier.cpp) ---------------------------===//
   Choice whereRead(mlir::Value array, const Axes &axes) override;
@@ -372,9 +358,7 @@ private:
   bool addBytesPlan(std::string &why);
   void addBytes();
   /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
-  bool hasCommonScales(const Score &score) {
-    return options.sums && score.keyAxis && rowAxisOf(score);
-  }
+  bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   const Mean *findMean(const Score &score);
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
@@ -395,16 +379,13 @@ private:
   static mlir::Value isOffBy(Code &code, const ScoreErrors &errors, double much);
   static mlir::Value either(Code &code, mlir::Value a, mlir::Value b);
   mlir::Value addShiftArray(const Score &score);
-  void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array,
-                  mlir::ValueRange indices);
-  void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
-                  const Rounded &key);
+  void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
+  void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices, const Rounded &key);
   void roundCarrier(Copy &copy, const Carrier &carrier);
   mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by,
                              std::optional<double> exponent = std::nullopt);
   struct RowReader;
-  RowReader readRows(mlir::Value array, unsigned axis, const Mean *mean,
-                     std::optional<unsigned> across);
+  RowReader readRows(mlir::Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across);
   Rounded addScaleOfPart(const RowReader &rows);
   void addScaleOfAll(const RowReader &rows, Rounded &result);
   void addScales();
@@ -417,8 +398,7 @@ private:
   bool canPilot();
   llvm::SmallVector<std::pair<SymExpr, SymExpr>> pilotConditions();
   void addPiloted(Code &code, mlir::Value isLarge);
-  mlir::Value addPart(mlir::Value array, unsigned axis, int64_t count, const Choice &where,
-                      onf::ForOp before);
+  mlir::Value addPart(mlir::Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before);
   Copy addPilotNest(Adapter &small, const Choice &where);
   void addPilot();
 
@@ -429,8 +409,7 @@ private:
   //===--- 16 bits (Halves.cpp) --------------------------------------------===//
   bool addHalvesPlan(std::string &why);
   void addHalves(const Plan &plan);
-  Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element,
-                  bool hasRest);
+  Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element, bool hasRest);
   void fillBf16(const ArrayRows &rows, llvm::StringRef name, Rounded &result);
   void fillF16(const ArrayRows &rows, llvm::StringRef name, unsigned across, Rounded &result);
   Rounded &half(mlir::Value array, unsigned axis, unsigned across, mlir::Type element) {
@@ -439,8 +418,7 @@ private:
   unsigned halfRowAxis(const Score &score);
   void halveScore(Copy &copy, unsigned number, const Plan &plan, mlir::ValueRange rowIndices);
   void halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan);
-  std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight,
-                                                  mlir::Type element);
+  std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight, mlir::Type element);
 
   Choice piloted;                                    // where the pilot is computed
   llvm::MapVector<mlir::Value, mlir::Value> origins; // of its copies, by these
@@ -456,8 +434,7 @@ private:
   std::optional<Bounds> bounds;
   llvm::SmallVector<Carrier> anyCarriers; // those of any weights, which 16 bits take
   llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;
-  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value>
-      gatheredHalves; // by array and score
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score
 };
 
 /// An error at the operation where a law is to be left out that is none of these.
@@ -476,8 +453,8 @@ bool isAdded(onf::KernelOp kernel, onf::ForOp nest);
 /// the chooser of a nest of a kernel. A remark that begins so says why one has none; with `warns`
 /// the first of a nest that stores a result is a warning, where no kernel has a plan.
 template <typename Make>
-mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, bool warns,
-                                     bool takesLeft, Make make) {
+mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, bool warns, bool takesLeft,
+                                     Make make) {
   struct Refused {
     onf::ForOp nest;
     std::string text;
@@ -533,19 +510,14 @@ Places placesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
 Axes axesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
 Axes partsOf(Axes axes);
 /// Loads from `array` what the load reads, with its axes at these places and indices by `map`.
-mlir::Value loadAs(Code &at, onf::LoadOp load, mlir::Value array, const Places &places,
-                   mlir::IRMapping &map);
+mlir::Value loadAs(Code &at, onf::LoadOp load, mlir::Value array, const Places &places, mlir::IRMapping &map);
 /// What a score's operand reads at index k of the contraction, from an array of its shape.
-mlir::Value loadAt(Code &at, const Operand &operand, mlir::Value array, mlir::Value k,
-                   mlir::IRMapping &map);
+mlir::Value loadAt(Code &at, const Operand &operand, mlir::Value array, mlir::Value k, mlir::IRMapping &map);
 /// The scale of the row that it reads, and the row's largest magnitude.
-mlir::Value loadScale(Code &at, const Operand &operand, const Rounded &rounded,
-                      mlir::IRMapping &map);
-mlir::Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded,
-                        mlir::IRMapping &map);
+mlir::Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
+mlir::Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
 /// Whether a row of those with that scale has an element beyond it, as 0 or 1.
-mlir::Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded,
-                       mlir::IRMapping &map);
+mlir::Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
 
 } // namespace moa::precision
 

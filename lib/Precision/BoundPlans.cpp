@@ -35,16 +35,13 @@ bool Adapter::planBound(std::string &why) {
     else
       addHalvesPlan(whyNot);
   }
-  auto nameOf = [&](Value array) {
-    return kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
-  };
+  auto nameOf = [&](Value array) { return kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()); };
   for (Plan &plan : plans) {
-    bool areClasses = llvm::all_of(results, [&](Result &result) {
-      return bounds->hasBound(nameOf(result.store.getArray()), "halves");
-    });
+    bool areClasses = llvm::all_of(
+        results, [&](Result &result) { return bounds->hasBound(nameOf(result.store.getArray()), "halves"); });
     for (const Score &score : scores)
-      areClasses &= bounds->isOf("scores", nameOf(score.row.array())) &&
-                    bounds->isOf("scores", nameOf(score.key.array()));
+      areClasses &=
+          bounds->isOf("scores", nameOf(score.row.array())) && bounds->isOf("scores", nameOf(score.key.array()));
     for (const Carrier &carrier : anyCarriers)
       areClasses &= bounds->isOf("sums", nameOf(carrier.load.getArray()));
     Type bf16 = Builder(kernel.getContext()).getBF16Type();
@@ -73,21 +70,17 @@ void Adapter::runBound() {
   }
   SmallVector<std::string> formats{"written"};
   for (const Plan &plan : plans)
-    formats.push_back(plan.isSplit        ? plan.half.isF16() ? "split" : "bf16x2"
-                      : plan.half.isF16() ? "halves"
-                                          : "bf16");
+    formats.push_back(plan.isSplit ? plan.half.isF16() ? "split" : "bf16x2" : plan.half.isF16() ? "halves" : "bf16");
   std::vector<BoundNests> each;
   SmallVector<onf::ForOp> nests;
   for (Result &result : results) {
     std::string name = kernel.getArrayName(numberOf(result.store)).str();
-    BoundNests &of = each.emplace_back(editor, *bounds, name,
-                                       findHeadAxes(nest, result.store, name), headExtents);
+    BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store, name), headExtents);
     for (const std::string &text : formats)
       of.addStatistics(text);
     llvm::append_range(nests, of.nests);
   }
-  chosen.array = editor.addTemporary(base() + "_choice", headExtents,
-                                     Builder(kernel.getContext()).getI32Type());
+  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
   for (unsigned axis = 0; axis < headExtents.size(); ++axis)
     chosen.axes.push_back(axis);
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
@@ -105,8 +98,7 @@ void Adapter::runBound() {
         allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], is) : is;
       }
     }
-    Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), code.index(kNotShown)),
-          none = code.index(0);
+    Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), code.index(kNotShown)), none = code.index(0);
     Value first = isTabled ? tabled(code, head) : Value(), choice = none;
     for (unsigned p = plans.size(); p > 0; --p) {
       Value takes = code.make<arith::AndIOp>(isTried(code, tried, head), allowed[p]);

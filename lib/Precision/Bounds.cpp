@@ -48,9 +48,7 @@ bool Bounds::hasBound(StringRef result, StringRef formats) const {
 
 bool Bounds::isOf(StringRef list, StringRef input) const {
   const llvm::json::Array *names = whole.getArray(list);
-  return names && llvm::any_of(*names, [&](const llvm::json::Value &name) {
-           return name.getAsString() == input;
-         });
+  return names && llvm::any_of(*names, [&](const llvm::json::Value &name) { return name.getAsString() == input; });
 }
 
 const llvm::json::Object *Bounds::findAtom(int64_t number) const {
@@ -60,8 +58,7 @@ const llvm::json::Object *Bounds::findAtom(int64_t number) const {
   return nullptr;
 }
 
-void Bounds::collect(const llvm::json::Object &sum,
-                     llvm::function_ref<void(const llvm::json::Object &)> visit) const {
+void Bounds::collect(const llvm::json::Object &sum, llvm::function_ref<void(const llvm::json::Object &)> visit) const {
   std::set<int64_t> seen;
   std::function<void(const llvm::json::Object &)> walk = [&](const llvm::json::Object &e) {
     for (const llvm::json::Value &term : *e.getArray("terms"))
@@ -81,9 +78,8 @@ void Bounds::collect(const llvm::json::Object &sum,
 
 std::string whyNoBounds(onf::KernelOp kernel) {
   bool isDouble = false;
-  kernel.walk([&](Operation *op) {
-    isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); });
-  });
+  kernel.walk(
+      [&](Operation *op) { isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); }); });
   return isDouble ? "bounds are known of arithmetic in f32, and this kernel has f64: say "
                     "'sampled', or take f32"
                   : "bounds are found from definitions at the level dnf: compile the "
@@ -91,13 +87,11 @@ std::string whyNoBounds(onf::KernelOp kernel) {
 }
 
 double getLeast(Type element) {
-  return std::max(
-      kUnderflow,
-      llvm::APFloat::getSmallest(cast<FloatType>(element).getFloatSemantics()).convertToDouble());
+  return std::max(kUnderflow,
+                  llvm::APFloat::getSmallest(cast<FloatType>(element).getFloatSemantics()).convertToDouble());
 }
 
-std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef formats,
-                                               double least) const {
+std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef formats, double least) const {
   const llvm::json::Object &bound = *findResult(result)->getObject(formats);
   std::optional<std::string> why;
   for (StringRef part : {"relative", "absolute"})
@@ -119,18 +113,15 @@ std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef forma
   return why;
 }
 
-SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store,
-                                                  StringRef name) {
+SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, StringRef name) {
   SmallVector<std::optional<unsigned>> axes(store.getArray().getType().getRank());
-  for (auto [term, text] :
-       llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
     auto argument = dyn_cast<BlockArgument>(term);
     StringRef stride = text;
     unsigned axis;
     bool isOfHead = argument && argument.getOwner() == &nest.getBody().front() &&
                     argument.getArgNumber() + 1 < nest.getExtents().size();
-    if (isOfHead && stride.consume_front(name) && stride.consume_front(".s") &&
-        !stride.getAsInteger(10, axis))
+    if (isOfHead && stride.consume_front(name) && stride.consume_front(".s") && !stride.getAsInteger(10, axis))
       axes[axis] = argument.getArgNumber();
   }
   return axes;
@@ -138,15 +129,12 @@ SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp 
 
 BoundNests::BoundNests(KernelEditor &editor, const Bounds &bounds, StringRef result,
                        ArrayRef<std::optional<unsigned>> axes, ArrayRef<Attribute> headExtents)
-    : editor(editor), bounds(bounds), result(bounds.findResult(result)), axes(axes),
-      headExtents(headExtents) {
+    : editor(editor), bounds(bounds), result(bounds.findResult(result)), axes(axes), headExtents(headExtents) {
   Value array = editor.kernel.getBody().getArgument(*editor.kernel.findArray(result));
   least = getLeast(cast<ArrayType>(array.getType()).getElementType());
 }
 
-const llvm::json::Object *BoundNests::boundOf(StringRef formats) const {
-  return result->getObject(formats);
-}
+const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return result->getObject(formats); }
 
 //===----------------------------------------------------------------------===//
 // Statistics
@@ -158,8 +146,7 @@ std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom)
   int number = editor.kernel.findArray(*atom.getString("array")).value_or(-1);
   if (number < 0)
     return std::nullopt;
-  Statistic statistic{
-      editor.kernel.getBody().getArgument(number), atom.getString("statistic")->str(), {}};
+  Statistic statistic{editor.kernel.getBody().getArgument(number), atom.getString("statistic")->str(), {}};
   auto type = cast<ArrayType>(statistic.array.getType());
   if (!isa<FloatType>(type.getElementType()) || type.getElementType().getIntOrFloatBitWidth() > 32)
     return std::nullopt;
@@ -173,8 +160,8 @@ std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom)
           axis = *axes[k];
     // An array that is read at some indices alone, under a condition, has no element for the
     // others.
-    if (axis >= 0 && type.getExtent(statistic.axes.size()) !=
-                         *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue()))
+    if (axis >= 0 &&
+        type.getExtent(statistic.axes.size()) != *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue()))
       axis = kExtreme;
     statistic.axes.push_back(axis);
   }
@@ -200,8 +187,7 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
     }
   Monoid monoid = isMax ? Monoid::max : Monoid::min;
   Type f32 = Builder(editor.kernel.getContext()).getF32Type();
-  SymExpr count = type.getExtent(axis),
-          parts = SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart));
+  SymExpr count = type.getExtent(axis), parts = SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart));
   SmallVector<Attribute> partNames(names), partExtents(extents);
   partNames.push_back(editor.text("p"));
   partExtents.push_back(editor.text(parts));
@@ -252,8 +238,7 @@ Value BoundNests::addStatistic(Statistic statistic) {
   Value current = known();
   Builder b(editor.kernel.getContext());
   std::string name =
-      editor.kernel.getArrayName(cast<BlockArgument>(statistic.array).getArgNumber()).str() + "_" +
-      statistic.kind;
+      editor.kernel.getArrayName(cast<BlockArgument>(statistic.array).getArgNumber()).str() + "_" + statistic.kind;
   // An axis that is left and last is one of length 1 in front of nothing: then there is no fold.
   bool isLastLeft = statistic.axes[rank - 1] >= 0;
   if (!current) {
@@ -345,15 +330,13 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
   // Of n terms each sum is rounded, and each square may underflow.
   Value n = isSquare || isSum ? code.toReal(code.extent(length)) : Value();
   Value roundings =
-      n ? code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), code.real(0x1p-23))
-        : Value();
+      n ? code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), code.real(0x1p-23)) : Value();
   if (isBelow && (!isSquare || isElsewhere))
     return value;
   if (isBelow) {
     // A sum beyond the range of f32 is of a norm above the root of half of it.
     value = code.make<arith::MinimumFOp>(value, code.real(0x1p127));
-    Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings),
-                                              code.real(0));
+    Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), code.real(0));
     return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
   }
   // Over nothing a maximum is −∞.
@@ -392,13 +375,11 @@ Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper
     const Json &entry = *term.getAsObject();
     Value product = constant(code, *entry.getNumber("coefficient"), isUpper);
     for (const llvm::json::Value &factor : *entry.getArray("factors")) {
-      int64_t number = *factor.getAsObject()->getInteger("atom"),
-              power = *factor.getAsObject()->getInteger("power");
+      int64_t number = *factor.getAsObject()->getInteger("atom"), power = *factor.getAsObject()->getInteger("power");
       bool isDivisor = power < 0;
       Value base = atom(code, head, number, isUpper != isDivisor, known);
       for (int64_t k = 0; k < std::abs(power); ++k) {
-        product = isDivisor ? code.make<arith::DivFOp>(product, base)
-                            : code.make<arith::MulFOp>(product, base);
+        product = isDivisor ? code.make<arith::DivFOp>(product, base) : code.make<arith::MulFOp>(product, base);
         if (isUpper)
           product = code.make<arith::MaximumFOp>(product, code.real(kLeast));
       }
@@ -417,8 +398,7 @@ Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper
   return value;
 }
 
-Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool isUpper,
-                           Known &known) {
+Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool isUpper, Known &known) {
   StringRef kind = *atom.getString("kind");
   auto operand = [&](unsigned k, bool upper) {
     return sum(code, head, *(*atom.getArray("operands"))[k].getAsObject(), upper, known);
@@ -438,8 +418,7 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
     Value x = operand(0, isUpper);
     if (!isUpper)
       return x;
-    Value square =
-        code.make<arith::MulFOp>(code.make<arith::MulFOp>(x, x), code.make<math::ExpOp>(x));
+    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(x, x), code.make<math::ExpOp>(x));
     Value sum = code.make<arith::AddFOp>(x, code.make<arith::MulFOp>(square, code.real(0.5)));
     return slackened(code, sum, isUpper);
   }
@@ -468,13 +447,11 @@ Value BoundNests::write(Code &code, ValueRange head, StringRef formats) {
     return slackened(code, sum(code, head, e, /*isUpper=*/true, known), /*isUpper=*/true);
   };
   auto require = [&](Value value, double limit) {
-    Value holds = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, value,
-                                           constant(code, limit, /*isUpper=*/false));
+    Value holds = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, value, constant(code, limit, /*isUpper=*/false));
     isGood = isGood ? code.make<arith::AndIOp>(isGood, holds) : holds;
   };
   for (const llvm::json::Value &fact : *bound.getArray("facts"))
-    require(upper(*fact.getAsObject()->getObject("value")),
-            *fact.getAsObject()->getNumber("limit"));
+    require(upper(*fact.getAsObject()->getObject("value")), *fact.getAsObject()->getNumber("limit"));
   Value part = code.make<arith::MulFOp>(upper(*bound.getObject("absolute")), code.real(1 / least));
   require(part, 1);
   Value rest = code.make<arith::SubFOp>(code.real(1), part);

@@ -47,17 +47,14 @@ ErrorAsWritten errorAsWritten(mlir::Operation *where, mlir::Value result, const 
 
 /// Why nothing is ever shown of a result, by its number among the kernel's arrays, that has a
 /// tolerance; nothing where inputs decide, or a sample. From kBoundsAttr.
-std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number,
-                                         const Tolerance &allowed);
+std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed);
 /// The entry of kShownAttr for a result, by its number, whose bound or estimate this array has.
 mlir::DictionaryAttr tellOfBound(KernelEditor &editor, unsigned number, mlir::Value array);
 /// The entry for a result of which nothing is ever shown, and with `hasBound` a bound of ∞ that
 /// calls compare.
-mlir::DictionaryAttr tellNeverShown(KernelEditor &editor, unsigned number, llvm::StringRef why,
-                                    bool hasBound);
+mlir::DictionaryAttr tellNeverShown(KernelEditor &editor, unsigned number, llvm::StringRef why, bool hasBound);
 /// Says so.
-void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed,
-                      llvm::StringRef why);
+void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, llvm::StringRef why);
 
 /// The bounds of a kernel, from kBoundsAttr.
 class Bounds {
@@ -69,15 +66,13 @@ public:
   /// Whether an input is an operand of contractions of two inputs, or of those of one.
   bool isOf(llvm::StringRef list, llvm::StringRef input) const;
   /// Why a bound is ∞ whatever the inputs are, if it is; elements may be off by `least`.
-  std::optional<std::string> whyInfinite(llvm::StringRef result, llvm::StringRef formats,
-                                         double least) const;
+  std::optional<std::string> whyInfinite(llvm::StringRef result, llvm::StringRef formats, double least) const;
 
   const llvm::json::Object *findResult(llvm::StringRef result) const;
   const llvm::json::Object *findAtom(int64_t number) const;
 
   /// The atoms of a sum, those inside of functions too.
-  void collect(const llvm::json::Object &sum,
-               llvm::function_ref<void(const llvm::json::Object &)> visit) const;
+  void collect(const llvm::json::Object &sum, llvm::function_ref<void(const llvm::json::Object &)> visit) const;
 
 private:
   explicit Bounds(llvm::json::Object whole) : whole(std::move(whole)) {}
@@ -85,8 +80,7 @@ private:
 };
 
 /// Which of the nest's axes in front of the rows each axis of a result is at that the nest stores.
-llvm::SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store,
-                                                        llvm::StringRef name);
+llvm::SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, llvm::StringRef name);
 
 /// Computes the bounds of one result at indices of the axes in front of a nest's rows.
 class BoundNests {
@@ -94,8 +88,7 @@ public:
   /// `axes` says for each axis of the result which of the nest's axes it is at, if one in front of
   /// the rows.
   BoundNests(KernelEditor &editor, const Bounds &bounds, llvm::StringRef result,
-             llvm::ArrayRef<std::optional<unsigned>> axes,
-             llvm::ArrayRef<mlir::Attribute> headExtents);
+             llvm::ArrayRef<std::optional<unsigned>> axes, llvm::ArrayRef<mlir::Attribute> headExtents);
 
   /// Adds the nests that find the magnitudes of a bound, each once.
   void addStatistics(llvm::StringRef formats);
@@ -125,8 +118,7 @@ private:
 
   mlir::Value sum(Code &code, mlir::ValueRange head, const Json &sum, bool isUpper, Known &known);
   mlir::Value atom(Code &code, mlir::ValueRange head, int64_t number, bool isUpper, Known &known);
-  mlir::Value function(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper,
-                       Known &known);
+  mlir::Value function(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper, Known &known);
   mlir::Value statistic(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper);
 
   KernelEditor &editor;

@@ -17,14 +17,11 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
       indices.insert(value);
     return true;
   }
-  return op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
-           return collectIndices(operand, indices);
-         });
+  return op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return collectIndices(operand, indices); });
 }
 
-Value getTerm(onf::AccOp acc) {
-  return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0];
-}
+Value getTerm(onf::AccOp acc) { return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0]; }
 
 /// The load of an element of an input that a factor widens.
 static onf::LoadOp getElement(Value factor) {
@@ -40,16 +37,14 @@ std::optional<unsigned> findAxis(onf::LoadOp load, Value index, StringAttr exten
   std::optional<unsigned> axis;
   std::set<std::string> others;
   SymExpr::parse(load.getConstant())->collectSymbols(others);
-  for (auto [term, text] :
-       llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
     if (term != index) {
       SymExpr::parse(text)->collectSymbols(others);
       continue;
     }
     unsigned number;
     StringRef stride = text;
-    if (axis || !stride.consume_front(name) || !stride.consume_front(".s") ||
-        stride.getAsInteger(10, number))
+    if (axis || !stride.consume_front(name) || !stride.consume_front(".s") || stride.getAsInteger(10, number))
       return std::nullopt;
     axis = number;
   }
@@ -88,8 +83,7 @@ static bool movesWith(const Operand &operand, Value with, Value without) {
   return indices.contains(with) && !indices.contains(without);
 }
 
-static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value row,
-                                      OnDemand &onDemand) {
+static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value row, OnDemand &onDemand) {
   auto extent = SymExpr::parse(fold.getExtent());
   auto length = extent ? extent->getConstant() : std::nullopt;
   auto accs = fold.getBody().getOps<onf::AccOp>();
@@ -118,8 +112,7 @@ static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value
   });
   if (isAlone)
     score.keyAxis = findAxis(y->load, key, outer.getExtentAttr());
-  if (auto scaled = score.value.hasOneUse() ? dyn_cast<arith::MulFOp>(*score.value.user_begin())
-                                            : arith::MulFOp()) {
+  if (auto scaled = score.value.hasOneUse() ? dyn_cast<arith::MulFOp>(*score.value.user_begin()) : arith::MulFOp()) {
     Value factor = scaled.getLhs() == score.value ? scaled.getRhs() : scaled.getLhs();
     Operation *op = factor.getDefiningOp();
     if (op && !outer->isAncestor(op)) {
@@ -155,16 +148,15 @@ static bool isNormalised(Value weight, onf::FoldOp outer) {
     return false;
   auto difference = exp->getOperand(0).getDefiningOp<arith::SubFOp>();
   auto most = difference ? difference.getRhs().getDefiningOp<onf::AccOp>() : onf::AccOp();
-  return most && most->getParentOp() == outer && most.getMonoid() == Monoid::max &&
-         most.getRefs().empty() && getTerm(most) == difference.getLhs();
+  return most && most->getParentOp() == outer && most.getMonoid() == Monoid::max && most.getRefs().empty() &&
+         getTerm(most) == difference.getLhs();
 }
 
-static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row,
-                                          OnDemand &onDemand, bool anyWeights) {
+static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand,
+                                          bool anyWeights) {
   auto array = dyn_cast<ArrayType>(acc.getResult().getType());
-  if (!array || array.getRank() != 1 || !array.getElementType().isF32() ||
-      acc.getMonoid() != Monoid::add || acc.getCombine() != ScalarFn::mul ||
-      !acc.getOthers().empty())
+  if (!array || array.getRank() != 1 || !array.getElementType().isF32() || acc.getMonoid() != Monoid::add ||
+      acc.getCombine() != ScalarFn::mul || !acc.getOthers().empty())
     return std::nullopt;
   auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
   if (!product)
@@ -183,10 +175,9 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   onf::LoadOp load = getElement(value);
   auto source = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
   auto kernel = acc->getParentOfType<onf::KernelOp>();
-  bool isWeight = isShare || (anyWeights && !getElement(weight) &&
-                              weight.getParentRegion() == &outer.getBody());
-  if (!isWeight || !source || !kernel.isInput(source.getArgNumber()) ||
-      !isa<FloatType>(load.getResult().getType()) || !onDemand.isInBounds(load))
+  bool isWeight = isShare || (anyWeights && !getElement(weight) && weight.getParentRegion() == &outer.getBody());
+  if (!isWeight || !source || !kernel.isInput(source.getArgNumber()) || !isa<FloatType>(load.getResult().getType()) ||
+      !onDemand.isInBounds(load))
     return std::nullopt;
   // Every other index of the values stands in front of the fold, and is none of a row.
   Value key = outer.getBody().getArgument(0), column = acc.getValue().getArgument(0);
@@ -207,9 +198,8 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
     auto other = state.getDefiningOp<onf::AccOp>();
     if (other == acc)
       carrier.result = k;
-    else if (other.getMonoid() == Monoid::add && other.getExtents().empty() &&
-             other.getOthers().empty() && other.getRefs() == acc.getRefs() &&
-             getTerm(other) == weight)
+    else if (other.getMonoid() == Monoid::add && other.getExtents().empty() && other.getOthers().empty() &&
+             other.getRefs() == acc.getRefs() && getTerm(other) == weight)
       carrier.total = k;
   }
   bool isRead = llvm::all_of(outer.getResult(carrier.result).getUsers(), llvm::IsaPred<onf::AtOp>);

@@ -53,8 +53,7 @@ mlir::Value getTerm(onf::AccOp acc);
 
 /// The sums of values with an axis of a nest whose last axis is i, with 0 ≤ w ≤ 1, or `anyWeights`
 /// that are computed.
-llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand,
-                                        bool anyWeights = false);
+llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights = false);
 
 /// The loop indices that a value is computed from; false where it is not computed from
 /// indices and loads alone.

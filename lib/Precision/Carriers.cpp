@@ -113,8 +113,7 @@ bool Adapter::areScalesOfPart(const Carrier &carrier) {
 }
 
 /// The key so far behind the first one of a part, or the last one.
-static Value placeOfKey(Code &code, const SymExpr &keys, Value part, Value before,
-                        int64_t further) {
+static Value placeOfKey(Code &code, const SymExpr &keys, Value part, Value before, int64_t further) {
   Value count = code.extent(keys), start = code.make<arith::MulIOp>(part, count);
   start = code.make<arith::FloorDivSIOp>(start, code.index(kKeyParts));
   Value place = before ? code.make<arith::AddIOp>(start, before) : start;
@@ -138,19 +137,15 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   SymExpr keys = reader.keys();
   // A part may reach into the next ones, so that nothing is asked of a key, and several are read at
   // once.
-  SymExpr most =
-      SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
+  SymExpr most = SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
   Extremes::Part all{kKeyParts, kAtOnce, most, [&](Code &in, Value part, Value step, int64_t k) {
-                       return placeOfKey(in, keys, part,
-                                         in.make<arith::MulIOp>(step, in.index(kAtOnce)), k);
+                       return placeOfKey(in, keys, part, in.make<arith::MulIOp>(step, in.index(kAtOnce)), k);
                      }};
   Extremes::Part few{
-      kFewParts, 2 * kAtOnce, SymExpr(kKeyParts / kFewParts / 2),
-      [&](Code &in, Value part, Value step, int64_t k) {
+      kFewParts, 2 * kAtOnce, SymExpr(kKeyParts / kFewParts / 2), [&](Code &in, Value part, Value step, int64_t k) {
         Value runs = in.make<arith::MulIOp>(part, in.index(kKeyParts / kFewParts));
         Value run = in.make<arith::AddIOp>(runs, in.make<arith::MulIOp>(step, in.index(2)));
-        return placeOfKey(in, keys, in.make<arith::AddIOp>(run, in.index(k / kAtOnce)), Value(),
-                          k % kAtOnce);
+        return placeOfKey(in, keys, in.make<arith::AddIOp>(run, in.index(k / kAtOnce)), Value(), k % kAtOnce);
       }};
   const Extremes::Part &part = isPart ? few : all;
   Extremes extremes = addExtremes(reader.array(), carrier.keyAxis, carrier.axis, part, where);
@@ -160,21 +155,16 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   values.inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
   editor.addShortNest(names, extents, &whereScales, [&](Code &code, ValueRange at) {
     ValueRange others = at.take_front(outer);
-    Value mean = reader.mean.array
-                     ? code.load(reader.mean.array, reader.indexed(others, at[outer], Value()))
-                     : Value();
+    Value mean = reader.mean.array ? code.load(reader.mean.array, reader.indexed(others, at[outer], Value())) : Value();
     Value largest = code.fold("p", SymExpr(part.count / kAtOnce), [&](Code &in, Value p, Value &) {
       Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce));
       return SmallVector<Code::Term>{
-          {Monoid::max, "largest",
-           extremes.largestOf(in, others, first, kAtOnce, at[outer], mean)}};
+          {Monoid::max, "largest", extremes.largestOf(in, others, first, kAtOnce, at[outer], mean)}};
     })[0];
     if (isPart)
       largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
     Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
-    auto either = [&](Value other) {
-      return code.make<arith::SelectOp>(isZero, code.real(1), other);
-    };
+    auto either = [&](Value other) { return code.make<arith::SelectOp>(isZero, code.real(1), other); };
     Value most = code.real(kLargest);
     code.store(either(code.make<arith::DivFOp>(largest, most)), values.scale, at);
     code.store(either(code.make<arith::DivFOp>(most, largest)), values.inverse, at);
@@ -195,8 +185,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   size_t outer = reader.others.size();
   SymExpr keys = reader.keys();
   auto [names, extents] = reader.list("j", getFilled(keys), /*isLast=*/true);
-  values.data =
-      editor.addTemporary(name + "_f8", extents, Float8E4M3FNType::get(kernel.getContext()));
+  values.data = editor.addTemporary(name + "_f8", extents, Float8E4M3FNType::get(kernel.getContext()));
   Choice where = whereRead(reader.array(), partsOf(reader.inScales()));
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), key = at.back(), zero = code.real(0);
@@ -204,8 +193,8 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     Value x = reader.read(code, at.take_front(outer), at[outer], key);
     Value scaled = code.make<arith::MulFOp>(x, code.load(values.inverse, at.drop_back()));
     if (isPart) {
-      Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE,
-                                            code.make<math::AbsFOp>(scaled), code.real(kLargest));
+      Value fits =
+          code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, code.make<math::AbsFOp>(scaled), code.real(kLargest));
       scaled = code.make<arith::SelectOp>(fits, scaled, code.real(NAN));
     }
     code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);
@@ -219,8 +208,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
 
 /// The weight times `by`, once for all sums that take it; copy.totals is what the sum of them is
 /// then. With an exponent it is 2 to that, of an exponential by lines between powers of two.
-Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by,
-                              std::optional<double> exponent) {
+Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std::optional<double> exponent) {
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());
   Code fold(kernel, OpBuilder(acc), acc.getLoc());
@@ -231,8 +219,7 @@ Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by,
     Operation *power = plain.getDefiningOp();
     if (exponent) {
       double times = isa<math::ExpOp>(power) ? 1 / std::log(2.0) : 1;
-      weight =
-          fold.make<onf::PiecewiseExp2Op>(power->getOperand(0), APFloat(times), APFloat(*exponent));
+      weight = fold.make<onf::PiecewiseExp2Op>(power->getOperand(0), APFloat(times), APFloat(*exponent));
     } else {
       weight = fold.make<arith::MulFOp>(plain, fold.real(by));
     }
@@ -263,10 +250,10 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
   Operation *product = yield.getValues()[0].getDefiningOp();
   Code term(kernel, OpBuilder(product), acc.getLoc());
-  Value weight = multiplyWeight(copy, carrier, kWeightScale,
-                                options.uses("B7") ? std::optional(kWeightExponent) : std::nullopt);
-  Value value = term.make<arith::ExtFOp>(
-      term.b.getF32Type(), loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
+  Value weight =
+      multiplyWeight(copy, carrier, kWeightScale, options.uses("B7") ? std::optional(kWeightExponent) : std::nullopt);
+  Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
+                                         loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
   product->erase();
   // What the sum read before is read by nothing, as far as it was read for the sum.
@@ -289,10 +276,8 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
     Value sum = code.make<arith::MulFOp>(at.getResult(), back);
     SmallPtrSet<Operation *, 2> kept{sum.getDefiningOp()};
     if (values.mean.array) {
-      Value mean = loadAs(code, carrier.load, values.mean.array,
-                          placesWithout(rank, {carrier.keyAxis}), here);
-      sum = code.make<arith::AddFOp>(sum,
-                                     code.make<arith::MulFOp>(mean, copy.totals[*carrier.total]));
+      Value mean = loadAs(code, carrier.load, values.mean.array, placesWithout(rank, {carrier.keyAxis}), here);
+      sum = code.make<arith::AddFOp>(sum, code.make<arith::MulFOp>(mean, copy.totals[*carrier.total]));
     }
     at.getResult().replaceAllUsesExcept(sum, kept);
   }

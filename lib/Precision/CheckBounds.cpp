@@ -22,8 +22,7 @@ namespace {
 class BoundChecks {
 public:
   BoundChecks(onf::KernelOp kernel, bool onlyKnown)
-      : kernel(kernel), onlyKnown(onlyKnown),
-        editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()),
+      : kernel(kernel), onlyKnown(onlyKnown), editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()),
         bounds(Bounds::read(kernel)) {}
   void run();
 
@@ -66,8 +65,7 @@ private:
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
     if (auto fold = dyn_cast_or_null<onf::FoldOp>(op)) // one of its states
-      return visit(fold.getBody().front().getTerminator()->getOperand(
-          cast<OpResult>(value).getResultNumber()));
+      return visit(fold.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
     if (!op || !seen.insert(op).second)
       return;
     op->walk([&](Operation *inner) {
@@ -102,8 +100,7 @@ static bool isRounded(onf::AccOp acc) {
       factor = widened.getIn();
     auto load = factor.getDefiningOp<onf::LoadOp>();
     auto array = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
-    return array && factor.getType() == narrow &&
-           acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
+    return array && factor.getType() == narrow && acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
   };
   return isa<arith::DivFOp>(term) || !llvm::all_of(term->getOperands(), isElement);
 }
@@ -114,8 +111,7 @@ SmallVector<onf::AccOp> moa::precision::findRounded(Operation *where, Value resu
   return states.accs;
 }
 
-ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result,
-                                              const Tolerance &allowed) {
+ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result, const Tolerance &allowed) {
   // Of the unit roundoff; of sums in f32, and in f64.
   constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
   Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
@@ -128,8 +124,7 @@ ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result,
     if (roundoffOf(operand) > roundoffOf(narrowest))
       narrowest = operand;
   }
-  double rounded =
-      allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
+  double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
   return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
 }
 
@@ -138,9 +133,7 @@ std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, u
   StringRef name = kernel.getArrayName(number);
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   if (allowed.isRelative)
-    return (kNoRelativeBound +
-            Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)"))
-        .str();
+    return (kNoRelativeBound + Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)")).str();
   auto bounds = Bounds::read(kernel);
   if (!bounds || !bounds->hasBound(name, "written"))
     return whyNoBounds(kernel);
@@ -152,35 +145,28 @@ DictionaryAttr moa::precision::tellOfBound(KernelEditor &editor, unsigned number
   Builder b(kernel.getContext());
   return b.getDictionaryAttr(
       {b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
-       b.getNamedAttr("bound",
-                      editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
+       b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
        b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))});
 }
 
-DictionaryAttr moa::precision::tellNeverShown(KernelEditor &editor, unsigned number, StringRef why,
-                                              bool hasBound) {
+DictionaryAttr moa::precision::tellNeverShown(KernelEditor &editor, unsigned number, StringRef why, bool hasBound) {
   onf::KernelOp kernel = editor.kernel;
   Builder b(kernel.getContext());
-  SmallVector<NamedAttribute> entry{
-      b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
-      b.getNamedAttr("why", editor.text(why)),
-      b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
+  SmallVector<NamedAttribute> entry{b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
+                                    b.getNamedAttr("why", editor.text(why)),
+                                    b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
   if (hasBound) {
     Value array = editor.addTemporary(kernel.getArrayName(number) + "_shown", {}, b.getF32Type());
-    editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
-      code.store(code.real(INFINITY), array, {});
-    });
-    entry.push_back(b.getNamedAttr(
-        "bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))));
+    editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) { code.store(code.real(INFINITY), array, {}); });
+    entry.push_back(
+        b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))));
   }
   return b.getDictionaryAttr(entry);
 }
 
-void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number,
-                                      const Tolerance &allowed, StringRef why) {
+void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
   kernel.emitWarning("nothing shows before it runs that '")
-      << kernel.getArrayName(number) << "' is within " << allowed.str()
-      << ", and a call says so: " << why
+      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why
       << (StringRef(why).contains("sampled'") ? "" : "; 'relative sampled' asks for no bound");
 }
 
@@ -188,8 +174,7 @@ void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number,
 SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
   StringRef name = kernel.getArrayName(number);
   SmallVector<unsigned> axes;
-  for (unsigned axis = 0;
-       axis < cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getRank(); ++axis)
+  for (unsigned axis = 0; axis < cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getRank(); ++axis)
     axes.push_back(axis);
   for (auto nest : kernel.getBody().getOps<onf::ForOp>())
     nest.walk([&](onf::StoreOp store) {
@@ -223,9 +208,8 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   of.addStatistics("written");
   llvm::append_range(nests, of.nests);
   Value array = editor.addTemporary(name + "_shown", extents, b.getF32Type());
-  editor.addShortNest(names, extents, nullptr, [&](Code &code, ValueRange head) {
-    code.store(of.write(code, head, "written"), array, head);
-  });
+  editor.addShortNest(names, extents, nullptr,
+                      [&](Code &code, ValueRange head) { code.store(of.write(code, head, "written"), array, head); });
   shown.push_back(tellOfBound(editor, number, array));
 }
 

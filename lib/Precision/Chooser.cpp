@@ -17,11 +17,9 @@ namespace moa::precision {
 /// A result with the loops inside of the nest that are around its store.
 Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
   Result result{store, allowed, {}, {}, {}, {}};
-  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;
-       loop = loop->getParentOfType<onf::ForOp>()) {
+  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>()) {
     result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
-    result.extents.insert(result.extents.begin(), loop.getExtents().begin(),
-                          loop.getExtents().end());
+    result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
   }
   return result;
 }
@@ -31,10 +29,8 @@ Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
 bool Chooser::isErrorOfRow(onf::StoreOp store) {
   Value row = nest.getBody().front().getArguments().back();
   int64_t rank = store.getArray().getType().getRank();
-  for (auto [term, text] :
-       llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    if (int64_t axis;
-        term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    if (int64_t axis; term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
       return true;
   return false;
 }
@@ -54,8 +50,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("is no result, but an array that later nests read");
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
-      return refuse(
-          "may have no error beside those that may; give it a tolerance too, with 'within'");
+      return refuse("may have no error beside those that may; give it a tolerance too, with 'within'");
     Result result = resultOf(store, within.getTolerance());
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
@@ -69,8 +64,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     if (!result.allowed.isSampled)
       return refuse("has a tolerance that is not sampled");
     if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
-      return refuse(
-          "may be off by less than it may be as it is written, so that nothing is left for a plan");
+      return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
     if (isErrorOfRow(store))
       return refuse("has rows in front of other axes than the last, so that a relative error is "
                     "that of a row, of which a sample of rows says "
@@ -81,12 +75,10 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
   return fits && !results.empty();
 }
 
-LogicalResult checkLaws(Operation *op, ArrayRef<std::string> disabled,
-                        ArrayRef<const char *> known) {
+LogicalResult checkLaws(Operation *op, ArrayRef<std::string> disabled, ArrayRef<const char *> known) {
   for (const std::string &law : disabled)
     if (!llvm::is_contained(known, law))
-      return op->emitError("no law of this pass is called '")
-             << law << "'; there are " << llvm::join(known, ", ");
+      return op->emitError("no law of this pass is called '") << law << "'; there are " << llvm::join(known, ", ");
   return success();
 }
 
@@ -113,8 +105,7 @@ void Chooser::findHead() {
 }
 
 std::string tellPlans(unsigned count) {
-  return count ? ("there are 0 to " + Twine(count)).str()
-               : "there is none but 0, the kernel as written";
+  return count ? ("there are 0 to " + Twine(count)).str() : "there is none but 0, the kernel as written";
 }
 
 /// "f.O=1,0;g.P=2": the plans that are given for this nest.
@@ -124,11 +115,10 @@ LogicalResult Chooser::readTable() {
   for (StringRef list : lists) {
     auto [key, numbers] = list.split('=');
     for (Result &result : MutableArrayRef(results).drop_front())
-      if (StringRef name = kernel.getArrayName(numberOf(result.store));
-          key == (kernel.getSymName() + "." + name).str())
+      if (StringRef name = kernel.getArrayName(numberOf(result.store)); key == (kernel.getSymName() + "." + name).str())
         return nest.emitError("'") << name << "' is computed with '" << base()
-                                   << "', whose plans are its own; give them as '"
-                                   << kernel.getSymName() << "." << base() << "'";
+                                   << "', whose plans are its own; give them as '" << kernel.getSymName() << "."
+                                   << base() << "'";
     if (key != (kernel.getSymName() + "." + base()).str())
       continue;
     isTabled = true;
@@ -137,8 +127,7 @@ LogicalResult Chooser::readTable() {
       int64_t plan = 0;
       bool isNumber = !entry.getAsInteger(10, plan) && plan >= 0;
       if (!isNumber || (plan > int64_t(numAll()) && !options.isShared))
-        return nest.emitError("there is no plan '")
-               << entry << "' for '" << base() << "'; " << tellPlans(numAll());
+        return nest.emitError("there is no plan '") << entry << "' for '" << base() << "'; " << tellPlans(numAll());
       table.push_back(plan);
     }
   }
@@ -155,8 +144,7 @@ std::string Chooser::whyNoScores() {
     return load && load.getArray().getType().getRank() > 1;
   };
   auto isOfRows = [&](onf::AccOp acc) {
-    auto product =
-        acc.getMonoid() == Monoid::add ? getTerm(acc).getDefiningOp<arith::MulFOp>() : nullptr;
+    auto product = acc.getMonoid() == Monoid::add ? getTerm(acc).getDefiningOp<arith::MulFOp>() : nullptr;
     return product && isRow(product.getLhs()) && isRow(product.getRhs());
   };
   std::string why = "no fold has, for each of its indices, a sum of products of rows of two inputs";
@@ -164,8 +152,7 @@ std::string Chooser::whyNoScores() {
     auto fold = acc->getParentOfType<onf::FoldOp>();
     if (!isOfRows(acc) || !isa<onf::FoldOp>(fold->getParentOp()))
       return;
-    std::string over =
-        "sums of products are over '" + fold.getName().str() + "' < " + fold.getExtent().str();
+    std::string over = "sums of products are over '" + fold.getName().str() + "' < " + fold.getExtent().str();
     auto extent = SymExpr::parse(fold.getExtent());
     auto length = extent ? extent->getConstant() : std::nullopt;
     if (getTerm(acc).getType().isF64())
@@ -188,9 +175,7 @@ void Chooser::note() {
   else // before there are copies
     RepeatedSums::note(kernel);
   lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
-  auto listOf = [&](Result &result) -> Attribute & {
-    return lists[numberOf(result.store) - kernel.getNumInputs()];
-  };
+  auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
   llvm::append_range(texts, cast<ArrayAttr>(listOf(results[0])));
   for (unsigned plan = 1; plan <= numPlans(); ++plan)
     texts.push_back(b.getStringAttr("plan " + Twine(numEarlier + plan) + ": " + describe(plan)));
@@ -207,9 +192,8 @@ void Chooser::note() {
   }
   kernel->setAttr(kLawsAttr, b.getArrayAttr(laws));
   if (!kernel->hasAttr(kStoredAttr))
-    kernel->setAttr(
-        kStoredAttr,
-        b.getI64IntegerAttr(kernel.getTemporaryTypes() ? kernel.getTemporaryTypes()->size() : 0));
+    kernel->setAttr(kStoredAttr,
+                    b.getI64IntegerAttr(kernel.getTemporaryTypes() ? kernel.getTemporaryTypes()->size() : 0));
 }
 
 void Chooser::addDecisionResults() {
@@ -233,8 +217,7 @@ void Chooser::addDecisionResults() {
   extents.push_back(editor.text(Twine(numAll() + isBound)));
   if (needsEstimates() || isBound)
     for (Result &result : results) {
-      Value array = add(kernel.getArrayName(numberOf(result.store)),
-                        isBound ? "_bound" : "_estimate", b.getF32Type());
+      Value array = add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type());
       estimateArrays.push_back(array);
       earlierEstimates.push_back(extendDecision(array));
     }
@@ -250,8 +233,7 @@ void Chooser::addChoice() {
       samples.push_back(addSample(plan));
     addErrors(samples);
   }
-  chosen.array = editor.addTemporary(base() + "_choice", headExtents,
-                                     Builder(kernel.getContext()).getI32Type());
+  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
   for (unsigned axis = 0; axis < headExtents.size(); ++axis)
     chosen.axes.push_back(axis);
   needsEstimates() ? addDecision() : addTable();
@@ -268,8 +250,7 @@ void Chooser::addCopies() {
   }
   // Of these nests no index is chosen where the condition does not hold.
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
-    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) &&
-        other->isBeforeInBlock(nest))
+    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) && other->isBeforeInBlock(nest))
       other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
   takeAlternatives();
   chosen.value = 0;
@@ -285,13 +266,11 @@ void Chooser::addCopies() {
 /// Whether there are rows and indices enough for a sample to be worth its time.
 void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
                            llvm::function_ref<void(Code &, Value)> beside) {
-  tried = {
-      editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
     auto require = [&](const SymExpr &x, const SymExpr &y) {
-      Value is =
-          code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));
+      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));
       enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
       runs.append({editor.text(x), editor.text(y)});
     };

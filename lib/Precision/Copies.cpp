@@ -25,8 +25,7 @@ Places placesWithout(unsigned rank, ArrayRef<unsigned> axes) {
   Places places;
   unsigned next = 0;
   for (unsigned axis = 0; axis < rank; ++axis)
-    places.push_back(llvm::is_contained(axes, axis) ? std::nullopt
-                                                    : std::optional<unsigned>(next++));
+    places.push_back(llvm::is_contained(axes, axis) ? std::nullopt : std::optional<unsigned>(next++));
   return places;
 }
 
@@ -55,12 +54,10 @@ Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMa
     return axis;
   };
   auto renamed = [&](StringRef text) {
-    SymExpr expr =
-        SymExpr::parse(text)->substitute([&](StringRef symbol) -> std::optional<SymExpr> {
-          auto axis = axisOf(symbol);
-          return axis ? std::optional(SymExpr::symbol((to + ".s" + Twine(*places[*axis])).str()))
-                      : std::nullopt;
-        });
+    SymExpr expr = SymExpr::parse(text)->substitute([&](StringRef symbol) -> std::optional<SymExpr> {
+      auto axis = axisOf(symbol);
+      return axis ? std::optional(SymExpr::symbol((to + ".s" + Twine(*places[*axis])).str())) : std::nullopt;
+    });
     return at.b.getStringAttr(expr.str());
   };
   // Terms of one axis stand in the order of the axes in the new array, the others behind them.
@@ -70,13 +67,11 @@ Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMa
     StringAttr coefficient;
   };
   SmallVector<Term> list;
-  for (auto [term, text] :
-       llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
     auto axis = axisOf(text);
     if (axis && !places[*axis])
       continue;
-    list.push_back(
-        {axis ? *places[*axis] : unsigned(places.size()), copyOf(at, term, map), renamed(text)});
+    list.push_back({axis ? *places[*axis] : unsigned(places.size()), copyOf(at, term, map), renamed(text)});
   }
   llvm::stable_sort(list, [](const Term &x, const Term &y) { return x.place < y.place; });
   SmallVector<Value> terms;
@@ -103,8 +98,7 @@ Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, IRMapp
 }
 
 Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
-  return loadAs(at, operand.load, rounded.beyond,
-                placesWithout(operand.rank(), {operand.axis, *rounded.across}), map);
+  return loadAs(at, operand.load, rounded.beyond, placesWithout(operand.rank(), {operand.axis, *rounded.across}), map);
 }
 
 Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
@@ -132,16 +126,14 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   // Behind the factor, which may stand behind the sum.
   Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
   Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
-  Value sum =
-      code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
-        SmallVector<Value> indices(rowIndices);
-        indices.push_back(k);
-        Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map)
-                                     : at.load(row.data, indices);
-        Value y = loadAt(at, score.key, key.data, k, copy.map);
-        Value product = at.make<arith::MulIOp>(at.toIndex(x), at.toIndex(y));
-        return SmallVector<Code::Term>{{Monoid::add, "add", product}};
-      })[0];
+  Value sum = code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
+    SmallVector<Value> indices(rowIndices);
+    indices.push_back(k);
+    Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map) : at.load(row.data, indices);
+    Value y = loadAt(at, score.key, key.data, k, copy.map);
+    Value product = at.make<arith::MulIOp>(at.toIndex(x), at.toIndex(y));
+    return SmallVector<Code::Term>{{Monoid::add, "add", product}};
+  })[0];
   // What belongs to the row alone is multiplied once, in front of the fold.
   Value index = score.fold.getBody().getArgument(0);
   bool isFree = llvm::all_of(score.row.load.getTerms(), [&](Value term) {
@@ -155,8 +147,8 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   if (keyScale)
     product = code.make<arith::MulFOp>(product, keyScale);
   Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
-  Value scale = rowIndices.empty() || row.across ? loadScale(front, score.row, row, copy.map)
-                                                 : front.load(row.scale, rowIndices);
+  Value scale =
+      rowIndices.empty() || row.across ? loadScale(front, score.row, row, copy.map) : front.load(row.scale, rowIndices);
   if (isCommon)
     scale = front.make<arith::MulFOp>(scale, loadScale(front, score.key, key, copy.map));
   Value factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();

@@ -25,12 +25,8 @@ Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Sa
   const Result &result = results[number];
   Code::Values values;
   Value x = at.load(result.sample, indices);
-  auto typed = [&](double value) {
-    return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value));
-  };
-  auto compare = [&](arith::CmpFPredicate is, Value a, Value b) {
-    return at.make<arith::CmpFOp>(is, a, b);
-  };
+  auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
+  auto compare = [&](arith::CmpFPredicate is, Value a, Value b) { return at.make<arith::CmpFOp>(is, a, b); };
   // An infinity has no norm, and must be the same.
   Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
   Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
@@ -45,8 +41,7 @@ Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Sa
 }
 
 /// Sums errorsAt over the elements of a row, from an element's indices on.
-Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row,
-                               SmallVector<Value> indices, Samples samples) {
+Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallVector<Value> indices, Samples samples) {
   const Result &result = results[number];
   unsigned axis = indices.size() - row.size();
   if (axis == result.extents.size())
@@ -72,8 +67,7 @@ void Chooser::addErrors(Samples samples) {
     std::string name = kernel.getArrayName(numberOf(result.store)).str();
     result.norm = editor.addTemporary(name + "_norm", picked.extents, b.getF32Type());
     for (unsigned p = 0; p < numPlans(); ++p)
-      errors[p].push_back(
-          editor.addTemporary(name + "_error" + Twine(p + 1), picked.extents, b.getF32Type()));
+      errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), picked.extents, b.getF32Type()));
   }
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange row) {
     for (auto [o, result] : llvm::enumerate(results)) {
@@ -142,34 +136,28 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs;
     Value w = look.weigh(in, r);
-    SmallVector<Code::Term> terms{
-        {Monoid::add, "norm", in.make<arith::MulFOp>(w, in.load(result.norm, look.at(r)))}};
+    SmallVector<Code::Term> terms{{Monoid::add, "norm", in.make<arith::MulFOp>(w, in.load(result.norm, look.at(r)))}};
     for (auto &error : errors)
-      terms.push_back(
-          {Monoid::add, "error", in.make<arith::MulFOp>(w, in.load(error[o], look.at(r)))});
+      terms.push_back({Monoid::add, "error", in.make<arith::MulFOp>(w, in.load(error[o], look.at(r)))});
     return terms;
   });
   Value norm = totals[0], zero = code.real(0);
   // Squares of what is much smaller than 1 are not what they stand for.
-  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm,
-                                          code.real(kLeastNorm));
+  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
   // What is not seen is relative to the whole error, so that its squares and cubes are there
   // whatever the scale.
   SmallVector<Value> ratios, inverses;
   for (Value error : llvm::drop_begin(totals)) {
-    ratios.push_back(
-        code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
+    ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
     Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, error, code.real(FLT_MIN));
-    inverses.push_back(
-        code.make<arith::SelectOp>(isNone, zero, code.make<arith::DivFOp>(code.real(1), error)));
+    inverses.push_back(code.make<arith::SelectOp>(isNone, zero, code.make<arith::DivFOp>(code.real(1), error)));
   }
   Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs; // of the row alone, so that nothing is read where no sample was taken
     Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
     SmallVector<Code::Term> terms;
     for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
-      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)),
-                                         in.make<arith::MulFOp>(ratio, norm));
+      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
       off = in.make<arith::MulFOp>(in.make<arith::MulFOp>(w, off), inverse);
       off = in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), off);
       Value square = in.make<arith::MulFOp>(off, off);
@@ -185,16 +173,12 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     double scale = std::sqrt(double(kParts.count) / (kParts.count - 1));
     Value square = squares[2 * p], cube = code.make<arith::MaximumFOp>(squares[2 * p + 1], zero);
     Value deviation = code.make<math::SqrtOp>(square);
-    Value skewed =
-        code.make<arith::DivFOp>(cube, code.make<arith::MaximumFOp>(square, code.real(FLT_MIN)));
-    skewed = code.make<arith::MulFOp>(skewed,
-                                      code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
-    Value margin = code.make<arith::AddFOp>(
-        code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
-    Value upper =
-        code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
-    Value ratio =
-        code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
+    Value skewed = code.make<arith::DivFOp>(cube, code.make<arith::MaximumFOp>(square, code.real(FLT_MIN)));
+    skewed = code.make<arith::MulFOp>(skewed, code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
+    Value margin =
+        code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
+    Value upper = code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
+    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
     estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
   }
   return estimates;
@@ -231,8 +215,7 @@ void Chooser::addDecision() {
     Value first = isTabled ? tabled(code, head) : Value();
     Value plan = code.index(0);
     for (unsigned p = numPlans(); p-- > 0;) {
-      Value number = code.index(numEarlier + p + 1),
-            takes = code.make<arith::AndIOp>(runs, allowed[p]);
+      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(runs, allowed[p]);
       if (first) {
         Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, first);
         Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
@@ -247,9 +230,7 @@ void Chooser::addDecision() {
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
       Attribute size = editor.text(Twine(numAll()));
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
-        auto isNumber = [&](unsigned k) {
-          return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k));
-        };
+        auto isNumber = [&](unsigned k) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k)); };
         Value value = in.real(NAN);
         for (unsigned k = 0; k < numEarlier && earlierEstimates[o]; ++k) {
           SmallVector<Value> place(head);
@@ -258,8 +239,7 @@ void Chooser::addDecision() {
         }
         for (unsigned k = 0; k < numPlans(); ++k) {
           Value here = isNumber(numEarlier + k);
-          value =
-              in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
+          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
         }
         SmallVector<Value> indices(head);
         indices.push_back(p[0]);

@@ -43,13 +43,11 @@ bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest) {
     });
   };
   onf::StoreOp decision = kernel.getStore(cast<BlockArgument>(nest.getChoices()).getArgNumber());
-  if (llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), refines) ||
-      (decision && onf::getRefinement(decision)))
+  if (llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), refines) || (decision && onf::getRefinement(decision)))
     return false;
   ArrayRef<int64_t> axes = *nest.getChoiceAxes();
   return axes.size() + 1 == nest.getExtents().size() &&
-         llvm::all_of(llvm::enumerate(axes),
-                      [](auto axis) { return axis.value() == int64_t(axis.index()); });
+         llvm::all_of(llvm::enumerate(axes), [](auto axis) { return axis.value() == int64_t(axis.index()); });
 }
 
 bool isAdded(onf::KernelOp kernel, onf::ForOp nest) {
@@ -126,8 +124,8 @@ Value Chooser::extendDecision(Value result) {
     return {};
   auto old = cast<ArrayType>(array.getType());
   SmallVector<Attribute> extents(old.getShape().begin(), old.getShape().end());
-  Value before = editor.addTemporary(kernel.getArrayName(array.getArgNumber()) + "_before", extents,
-                                     old.getElementType());
+  Value before =
+      editor.addTemporary(kernel.getArrayName(array.getArgNumber()) + "_before", extents, old.getElementType());
   Code code(kernel, OpBuilder(store), store.getLoc());
   code.store(store.getValue(), before, store.getTerms());
   store.erase();
@@ -151,8 +149,7 @@ void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   sampled = tried;
   if (!earlier.array && !also)
     return;
-  sampled.array =
-      editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
+  sampled.array = editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
   sampled.axes.assign(llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())));
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value is = isTried(code, tried, {});
@@ -192,17 +189,15 @@ Adapter::Need Adapter::findNeed(Value array) {
   /// The one term of a load along an axis, if it follows from indices in front of the rows.
   auto termOf = [&](onf::LoadOp load, unsigned axis) {
     Value found;
-    for (auto [term, text] :
-         llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+    for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
       std::set<std::string> symbols;
       SymExpr::parse(text)->collectSymbols(symbols);
       std::string stride = (name + ".s" + Twine(axis)).str();
       if (!symbols.count(stride))
         continue;
       llvm::SmallPtrSet<Value, 8> indices;
-      bool isOfHead =
-          text == stride && collectIndices(term, indices) && !indices.empty() &&
-          llvm::all_of(indices, [&](Value index) { return llvm::is_contained(head, index); });
+      bool isOfHead = text == stride && collectIndices(term, indices) && !indices.empty() &&
+                      llvm::all_of(indices, [&](Value index) { return llvm::is_contained(head, index); });
       if (found || !isOfHead)
         return Value();
       found = term;
@@ -233,12 +228,11 @@ Value Adapter::addNeed(const Need &need) {
   if (llvm::equal(need.terms, head) && llvm::equal(need.extents, headExtents))
     return sampled.array;
   for (const Need &known : needs)
-    if (known.extents == need.extents &&
-        llvm::all_of(llvm::zip(known.terms, need.terms),
-                     [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); }))
+    if (known.extents == need.extents && llvm::all_of(llvm::zip(known.terms, need.terms), [](auto both) {
+          return isSame(std::get<0>(both), std::get<1>(both));
+        }))
       return known.array;
-  Value array = editor.addTemporary(base() + "_needed", need.extents,
-                                    Builder(kernel.getContext()).getI32Type());
+  Value array = editor.addTemporary(base() + "_needed", need.extents, Builder(kernel.getContext()).getI32Type());
   SmallVector<Attribute> names;
   for (unsigned axis : need.axes)
     names.push_back(editor.text("i" + Twine(axis)));
@@ -257,12 +251,11 @@ Value Adapter::addNeed(const Need &need) {
             return any(at, found);
           }
         SymExpr extent = *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue());
-        return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent,
-                       [&](Code &in, Value index, Value &) {
-                         SmallVector<Value> more(found);
-                         more.push_back(index);
-                         return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, more)}};
-                       })[0];
+        return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &) {
+          SmallVector<Value> more(found);
+          more.push_back(index);
+          return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, more)}};
+        })[0];
       }
       Value is = isTried(at, sampled, found);
       IRMapping map;
@@ -303,9 +296,7 @@ Choice Adapter::whereRead(Value array, const Axes &axes) {
 
 /// The same of a nest that reads few elements. It does not wait for what a pilot says, as it runs
 /// beside the pilot's own.
-Choice Adapter::whereReadFew(Value array, const Axes &axes) {
-  return piloted.array ? tried : whereRead(array, axes);
-}
+Choice Adapter::whereReadFew(Value array, const Axes &axes) { return piloted.array ? tried : whereRead(array, axes); }
 
 /// Whether that holds at some indices of a nest's axes; null where there is no doubt.
 Value Adapter::isNeeded(Code &code, const Choice &where, ValueRange indices) {

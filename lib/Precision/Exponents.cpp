@@ -40,8 +40,8 @@ private:
     Operation *unknown = nullptr;
     std::vector<void *> key(Value value) const {
       std::vector<void *> key{value.getAsOpaquePointer(), unknown};
-      for (ArrayRef<Value> list : {ArrayRef(ofRow.factors), ArrayRef(ofRow.divisors),
-                                   ArrayRef(ofKey.factors), ArrayRef(ofKey.divisors)}) {
+      for (ArrayRef<Value> list :
+           {ArrayRef(ofRow.factors), ArrayRef(ofRow.divisors), ArrayRef(ofKey.factors), ArrayRef(ofKey.divisors)}) {
         for (Value x : list)
           key.push_back(x.getAsOpaquePointer());
         key.push_back(nullptr);
@@ -79,16 +79,13 @@ private:
   /// Whether a value is one number of a row, the same for all keys, or of a key, the same for all
   /// rows. What follows from scores is neither.
   bool isOfRow(Value value) {
-    auto isOfNest = [&](Value index) {
-      return cast<BlockArgument>(index).getOwner()->getParentOp() == nest;
-    };
+    auto isOfNest = [&](Value index) { return cast<BlockArgument>(index).getOwner()->getParentOp() == nest; };
     return !reached.contains(value) && llvm::all_of(deps.of(value), isOfNest) && canCopy(value);
   }
   bool isOfKey(Value value) {
     Value row = nest.getBody().getArguments().back();
     auto isKnown = [&](Value index) {
-      return index == key ||
-             (index != row && cast<BlockArgument>(index).getOwner()->getParentOp() == nest);
+      return index == key || (index != row && cast<BlockArgument>(index).getOwner()->getParentOp() == nest);
     };
     return !reached.contains(value) && llvm::all_of(deps.of(value), isKnown) && canCopy(value);
   }
@@ -103,9 +100,7 @@ private:
     getUsedValuesDefinedAbove(op->getRegions(), used);
     return llvm::all_of(used, [&](Value operand) { return canCopy(operand); });
   }
-  static bool isPure(Operation *op) {
-    return isa<onf::LoadOp, onf::FoldOp>(op) || isMemoryEffectFree(op);
-  }
+  static bool isPure(Operation *op) { return isa<onf::LoadOp, onf::FoldOp>(op) || isMemoryEffectFree(op); }
 
   void end(const Way &way) {
     if (way.unknown)
@@ -144,8 +139,7 @@ private:
       lose();
       end(next);
       return;
-    } else if (auto acc = dyn_cast<onf::AccOp>(user->getParentOp());
-               acc && isa<onf::YieldOp>(user)) {
+    } else if (auto acc = dyn_cast<onf::AccOp>(user->getParentOp()); acc && isa<onf::YieldOp>(user)) {
       // A state: an extreme is one of what it takes in; a sum or a product is not.
       if (acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
         next.unknown = acc;

@@ -43,10 +43,8 @@ mlir::Value squareOfKey(Code &code, const Exponent &way, mlir::IRMapping &map);
 /// The square of what errors of the score are multiplied with, at most, on the ways that are known,
 /// times `square`; on none by the factor that the score has. `map` has the indices of the nest;
 /// `ofKeys` is the largest `squareOfKey` of a way.
-mlir::Value
-timesFactors(Code &code, mlir::Value square, const Score &score, onf::ForOp nest,
-             mlir::IRMapping &map,
-             llvm::function_ref<mlir::Value(const Exponent &way, unsigned number)> ofKeys);
+mlir::Value timesFactors(Code &code, mlir::Value square, const Score &score, onf::ForOp nest, mlir::IRMapping &map,
+                         llvm::function_ref<mlir::Value(const Exponent &way, unsigned number)> ofKeys);
 
 /// Whether rows of the nest have different factors.
 bool hasFactorsOfRows(const Score &score, onf::ForOp nest);

@@ -19,8 +19,7 @@ SmallVector<Value> Adapter::Extremes::placesOf(ValueRange others, Value part, Va
   return places;
 }
 
-Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsigned column,
-                                       const Extremes::Part &part,
+Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
                                        llvm::function_ref<Choice(const Axes &)> where) {
   auto type = cast<ArrayType>(array.getType());
   SmallVector<Attribute> names, extents;
@@ -66,8 +65,8 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
   return extremes;
 }
 
-Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, int64_t count,
-                                   Value column, Value mean) const {
+Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, int64_t count, Value column,
+                                   Value mean) const {
   Value most;
   for (int64_t k = 0; k < count; ++k) {
     Value part = first ? code.make<arith::AddIOp>(first, code.index(k)) : code.index(k);

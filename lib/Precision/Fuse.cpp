@@ -28,8 +28,7 @@ struct Arrays {
 /// Whether its folds hold none of their own, as contractions do, which run on their own.
 static bool isPlain(onf::ForOp nest) {
   return !nest.walk([&](onf::FoldOp fold) {
-                return isa<onf::FoldOp>(fold->getParentOp()) ? WalkResult::interrupt()
-                                                             : WalkResult::advance();
+                return isa<onf::FoldOp>(fold->getParentOp()) ? WalkResult::interrupt() : WalkResult::advance();
               })
               .wasInterrupted();
 }
@@ -59,8 +58,7 @@ static bool commutes(onf::ForOp nest, ArrayRef<onf::ForOp> others) {
   Arrays own(nest);
   return llvm::all_of(others, [&](onf::ForOp each) {
     Arrays other(each);
-    return !other.writesSomeOf(own.read) && !other.writesSomeOf(own.written) &&
-           !own.writesSomeOf(other.read);
+    return !other.writesSomeOf(own.read) && !other.writesSomeOf(own.written) && !own.writesSomeOf(other.read);
   });
 }
 

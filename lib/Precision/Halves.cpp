@@ -14,8 +14,7 @@ static constexpr int kMost = 63;
 static constexpr double kSplitScale = 0x1p12;
 /// Tolerances, sampled, below which rounding to 16 bits, or to two floats of f16 or of bf16, is
 /// never near enough, and such as hold for every input, below which no bound shows that bf16 is.
-static constexpr double kLeastOfHalves = 0x1p-12, kLeastOfSplit = 0x1p-20,
-                        kLeastOfWideSplit = 0x1p-16;
+static constexpr double kLeastOfHalves = 0x1p-12, kLeastOfSplit = 0x1p-20, kLeastOfWideSplit = 0x1p-16;
 static constexpr double kLeastBound = 0x1p-7;
 
 //===----------------------------------------------------------------------===//
@@ -42,25 +41,19 @@ bool Adapter::addHalvesPlan(std::string &why) {
   for (const Score &score : scores) {
     for (const Operand *operand : {&score.row, &score.key})
       if (!fitsType(operand->array()))
-        return refuse("'" + nameOf(*operand) +
-                      "' is not of f32, and inputs of other types have no plans of 16 bits" +
+        return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
                       (isBound ? "; plans of 8 bits are for tolerances that say 'sampled'" : ""));
     if (score.outer != outer)
-      return refuse(
-          "sums of products stand in several folds, and plans of 16 bits are for those of one");
+      return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
   }
   anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
-  auto fits = [&](const Carrier &carrier) {
-    return carrier.outer == outer && fitsType(carrier.load.getArray());
-  };
+  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
   if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
-    return refuse(
-        "what is summed up with an axis is not computed weights times elements of an input of f32");
+    return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
   if (!isAnyWide)
-    return refuse(
-        "inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
+    return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
   // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own
   // have; weights are at most 1. bf16 has the range of f32.
   Builder b(kernel.getContext());
@@ -87,8 +80,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
     why = "law B6, of sums of two floats, is disabled";
     return !plans.empty();
   }
-  if (!isBound &&
-      !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
+  if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
     return refuse("results may be off by less than sums of two floats of 16 bits are");
   plans.push_back(plan);
   return true;
@@ -98,9 +90,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-static Value roundedTo(Code &code, Value x, Type element) {
-  return code.widen(code.make<arith::TruncFOp>(element, x));
-}
+static Value roundedTo(Code &code, Value x, Type element) { return code.widen(code.make<arith::TruncFOp>(element, x)); }
 
 /// The power of 2 that brings a magnitude to 2^14 … 2^15, and its inverse; NaN where there is none,
 /// so that nothing is taken there.
@@ -120,8 +110,7 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
     step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTopOfF16 + 1 - e), e);
   for (int e = (kMost + 1) / 2; e > 0; e /= 2)
     step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTopOfF16 + e), -e);
-  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x,
-                                        code.real(std::ldexp(1.0, kTopOfF16 + 1)));
+  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
   auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
   return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
 }
@@ -153,8 +142,7 @@ struct ArrayRows {
         x = at.make<arith::MulFOp>(x, power);
       at.store(x, to.data, indicesOf(row, k[0]));
       if (to.rest)
-        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest,
-                 indicesOf(row, k[0]));
+        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
     });
   }
 };
@@ -174,8 +162,7 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
     }
   std::string suffix = element.isF16() ? "_f16" : "_bf16";
   Rounded result;
-  result.data =
-      elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
+  result.data = elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
   if (hasRest)
     result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
   element.isBF16() ? fillBf16(rows, name, result) : fillF16(rows, name, across, result);
@@ -186,16 +173,14 @@ void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
   const Score &first = scores[plans[0].scores[0]];
   bool isCopied = result.data != rows.array;
   bool isRow = plans[0].half && rows.array == first.row.array() && rows.axis == first.row.axis;
-  bool isKey = llvm::any_of(scores, [&](const Score &score) {
-    return rows.array == score.key.array() && rows.axis == score.key.axis;
-  });
+  bool isKey = llvm::any_of(
+      scores, [&](const Score &score) { return rows.array == score.key.array() && rows.axis == score.key.axis; });
   bool isMeasured = needsEstimates() && (isRow || isKey);
   if (!isCopied && !isMeasured)
     return;
   Choice where = whereRead(rows.array, axesWithout(rows.type().getRank(), {rows.axis}));
   if (isMeasured)
-    result.scale = editor.addTemporary(name + "_largest", rows.extents,
-                                       Builder(kernel.getContext()).getF32Type());
+    result.scale = editor.addTemporary(name + "_largest", rows.extents, Builder(kernel.getContext()).getF32Type());
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
     if (isMeasured)
       code.store(rows.largestOf(code, row), result.scale, row);
@@ -240,9 +225,7 @@ void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Ro
 }
 
 /// Rows without an axis of their own have the first other one, as bf16 has no scale.
-unsigned Adapter::halfRowAxis(const Score &score) {
-  return rowAxisOf(score).value_or(score.row.axis == 0);
-}
+unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
 
 /// The copies that a plan reads, each once, and the rows of the sample among them.
 void Adapter::addHalves(const Plan &plan) {
@@ -279,23 +262,19 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
 /// product comes last, as tensor cores cut off what they add to a large sum.
 static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
   code.b.setInsertionPointAfter(product);
-  Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]),
-                                         code.make<arith::MulFOp>(x[0], y[1]));
+  Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]), code.make<arith::MulFOp>(x[0], y[1]));
   return code.make<arith::AddFOp>(small, product->getResult(0));
 }
 
 /// What a plan sums up of rounded factors stands nowhere else.
-static void noteAlone(onf::AccOp acc) {
-  acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true));
-}
+static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true)); }
 
 /// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the
 /// operands.
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
   const Score &score = scores[number];
   Rounded row = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
-  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0),
-                     plan.half);
+  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
   auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(fold->getParentOp());
   // Both floats of an element, or the one.
@@ -306,10 +285,8 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     indices.push_back(fold.getBody().getArgument(0));
     for (Value data : {by.data, plan.isSplit ? by.rest : Value()})
       if (data) {
-        Value x = isGathered
-                      ? code.load(gatheredHalves.lookup({data, number}), indices)
-                      : loadAs(code, old, data,
-                               placesWithout(old.getArray().getType().getRank(), {}), copy.map);
+        Value x = isGathered ? code.load(gatheredHalves.lookup({data, number}), indices)
+                             : loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map);
         floats.push_back(x.getType() == load.getType() ? x : code.widen(x));
       }
     load.getResult().replaceAllUsesWith(floats[0]);
@@ -319,15 +296,14 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
   bool isSample = !rowIndices.empty();
   // The scales' indices are those of the loads, which may go.
   Value index = score.fold.getBody().getArgument(0), j = score.outer.getBody().getArgument(0);
-  bool isFree = isFreeOf(score.row.load, index, outer, copy.map) &&
-                isFreeOf(score.key.load, {index, j}, outer, copy.map);
+  bool isFree =
+      isFreeOf(score.row.load, index, outer, copy.map) && isFreeOf(score.key.load, {index, j}, outer, copy.map);
   if (plan.half.isF16()) {
     Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
     Code behind(kernel, OpBuilder(fold), fold.getLoc());
     scaled ? behind.b.setInsertionPoint(scaled) : behind.b.setInsertionPointAfter(fold);
     Code front(kernel, isFree ? OpBuilder(outer) : behind.b, fold.getLoc());
-    Value rowUnit = loadScale(front, score.row, row, copy.map),
-          keyUnit = loadScale(front, score.key, key, copy.map);
+    Value rowUnit = loadScale(front, score.row, row, copy.map), keyUnit = loadScale(front, score.key, key, copy.map);
     Value unit = front.make<arith::MulFOp>(rowUnit, keyUnit);
     Value sum = fold.getResult(0);
     if (scaled) {
@@ -380,8 +356,7 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
   double scale = plan.isSplit && element.isF16() ? kSplitScale : 1;
   if (plan.isSplit) {
     Operation *product = getTerm(acc).getDefiningOp();
-    Value weight =
-        scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
+    Value weight = scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
     auto [first, second] = splitWeight(copy, weight, element);
     Value x = read(values.data), rest = read(values.rest);
     code.b.setInsertionPoint(product);

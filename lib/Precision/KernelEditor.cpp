@@ -37,17 +37,13 @@ void Code::store(Value value, Value array, ValueRange indices) {
 // Scalars
 //===----------------------------------------------------------------------===//
 
-Value Code::extent(const SymExpr &expr) {
-  return make<onf::ExtentOp>(b.getIndexType(), b.getStringAttr(expr.str()));
-}
+Value Code::extent(const SymExpr &expr) { return make<onf::ExtentOp>(b.getIndexType(), b.getStringAttr(expr.str())); }
 
 Value Code::index(int64_t value) { return make<arith::ConstantIndexOp>(value); }
 
 Value Code::integer(int64_t value) { return make<arith::ConstantIntOp>(b.getI32Type(), value); }
 
-Value Code::real(double value) {
-  return make<arith::ConstantOp>(b.getF32FloatAttr(static_cast<float>(value)));
-}
+Value Code::real(double value) { return make<arith::ConstantOp>(b.getF32FloatAttr(static_cast<float>(value))); }
 
 Value Code::widen(Value value) {
   if (value.getType().isF32() || value.getType().isF64())
@@ -99,9 +95,9 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
     onf::GuardOp::create(inside.b, loc, present);
   Values states;
   for (Term &term : terms) {
-    auto acc = onf::AccOp::create(inside.b, loc, term.value.getType(), term.monoid, term.name,
-                                  noText(b), noText(b), ValueRange(), ValueRange(), ScalarFn::mul,
-                                  noText(b), TypeAttr(), FlatSymbolRefAttr());
+    auto acc =
+        onf::AccOp::create(inside.b, loc, term.value.getType(), term.monoid, term.name, noText(b), noText(b),
+                           ValueRange(), ValueRange(), ScalarFn::mul, noText(b), TypeAttr(), FlatSymbolRefAttr());
     OpBuilder value(b.getContext());
     value.createBlock(&acc.getValue());
     onf::YieldOp::create(value, loc, term.value);
@@ -109,10 +105,9 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
   }
   for (Sum &sum : sums(inside)) {
     auto type = ArrayType::get(b.getContext(), {sum.extent}, sum.value.getType());
-    auto acc = onf::AccOp::create(
-        inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}),
-        b.getArrayAttr({sum.extent}), ValueRange(), ValueRange(), ScalarFn::mul, noText(b),
-        sum.operand ? TypeAttr::get(sum.operand) : TypeAttr(), FlatSymbolRefAttr());
+    auto acc = onf::AccOp::create(inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}),
+                                  b.getArrayAttr({sum.extent}), ValueRange(), ValueRange(), ScalarFn::mul, noText(b),
+                                  sum.operand ? TypeAttr::get(sum.operand) : TypeAttr(), FlatSymbolRefAttr());
     Code term(kernel, OpBuilder(b.getContext()), loc);
     Block *block = term.b.createBlock(&acc.getValue());
     Value factor = sum.along(term, block->addArgument(b.getIndexType(), loc));
@@ -121,14 +116,13 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
   }
   onf::YieldOp::create(inside.b, loc, states);
   auto fold = onf::FoldOp::create(b, loc, TypeRange(ValueRange(states)), b.getStringAttr(name),
-                                  b.getStringAttr(extent.str()), onf::AxisAttr(), ArrayAttr(),
-                                  ValueRange());
+                                  b.getStringAttr(extent.str()), onf::AxisAttr(), ArrayAttr(), ValueRange());
   fold.getBody().push_back(block.release());
   return Values(fold.getResults());
 }
 
-static Block *makeLoop(OpBuilder &b, Location loc, ArrayRef<Attribute> names,
-                       ArrayRef<Attribute> extents, onf::ForOp &loop) {
+static Block *makeLoop(OpBuilder &b, Location loc, ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
+                       onf::ForOp &loop) {
   loop = onf::ForOp::create(b, loc, b.getArrayAttr(names), b.getArrayAttr(extents));
   Block *block = new Block();
   for (size_t k = 0; k < extents.size(); ++k)
@@ -161,9 +155,8 @@ void setChoice(onf::ForOp nest, const Choice &choice) {
 std::string KernelEditor::makeName(const Twine &name) {
   std::string result = name.str();
   auto isTaken = [&] {
-    return kernel.findArray(result) ||
-           llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(),
-                        [&](StringRef symbol) { return symbol == result; });
+    return kernel.findArray(result) || llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(),
+                                                    [&](StringRef symbol) { return symbol == result; });
   };
   while (isTaken())
     result += "_";
@@ -205,8 +198,7 @@ Value KernelEditor::addResult(const Twine &name, ArrayRef<Attribute> extents, Ty
   return kernel.getBody().insertArgument(number, type, kernel.getLoc());
 }
 
-onf::ForOp KernelEditor::addNest(ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
-                                 const Choice *choice,
+onf::ForOp KernelEditor::addNest(ArrayRef<Attribute> names, ArrayRef<Attribute> extents, const Choice *choice,
                                  llvm::function_ref<void(Code &, ValueRange)> body) {
   OpBuilder b(before);
   onf::ForOp loop;

@@ -14,8 +14,7 @@ class Code {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
 
-  Code(onf::KernelOp kernel, mlir::OpBuilder builder, mlir::Location loc)
-      : kernel(kernel), b(builder), loc(loc) {}
+  Code(onf::KernelOp kernel, mlir::OpBuilder builder, mlir::Location loc) : kernel(kernel), b(builder), loc(loc) {}
 
   //===--- Arrays ---------------------------------------------------------===//
   /// The element at one index per axis.
@@ -60,9 +59,8 @@ public:
   };
   /// A fold over 0 … extent − 1; `body` gives the terms at an index and, if it is not the
   /// whole range, where they are present.
-  Values
-  fold(llvm::StringRef name, const SymExpr &extent,
-       llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
+  Values fold(llvm::StringRef name, const SymExpr &extent,
+              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
     return fold(name, extent, body, [](Code &) { return llvm::SmallVector<Sum>(); });
   }
   /// The same with sums behind the terms, which may read what `body` has written.
@@ -92,25 +90,20 @@ public:
   KernelEditor(onf::KernelOp kernel, onf::ForOp before) : kernel(kernel), before(before) {}
 
   /// A temporary whose name begins so.
-  mlir::Value addTemporary(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents,
-                           mlir::Type element);
+  mlir::Value addTemporary(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents, mlir::Type element);
   /// One more result, which may have no error.
-  mlir::Value addResult(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents,
-                        mlir::Type element);
+  mlir::Value addResult(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents, mlir::Type element);
   /// A nest in front of that one; `body` writes it.
   onf::ForOp addNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
                      const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body);
   /// The same of one that does little beside that one, so that code for it should be short.
-  onf::ForOp addShortNest(llvm::ArrayRef<mlir::Attribute> names,
-                          llvm::ArrayRef<mlir::Attribute> extents, const Choice *choice,
-                          llvm::function_ref<void(Code &, mlir::ValueRange)> body) {
+  onf::ForOp addShortNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
+                          const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body) {
     onf::ForOp loop = addNest(names, extents, choice, body);
     loop->setAttr(onf::kShortAttr, mlir::UnitAttr::get(kernel.getContext()));
     return loop;
   }
-  mlir::StringAttr text(const llvm::Twine &value) {
-    return mlir::StringAttr::get(kernel.getContext(), value);
-  }
+  mlir::StringAttr text(const llvm::Twine &value) { return mlir::StringAttr::get(kernel.getContext(), value); }
   mlir::StringAttr text(const SymExpr &value) { return text(value.str()); }
 
   onf::KernelOp kernel;

@@ -49,8 +49,7 @@ bool KeyClasses::findSums(std::string &why) {
   };
   for (auto acc : outer.getBody().getOps<onf::AccOp>()) {
     bool isSum = acc.getMonoid() == Monoid::add, isTruth = acc.getResult().getType().isInteger(1);
-    if (isTruth && (acc.getMonoid() == Monoid::or_ || acc.getMonoid() == Monoid::and_) &&
-        acc.getExtents().empty())
+    if (isTruth && (acc.getMonoid() == Monoid::or_ || acc.getMonoid() == Monoid::and_) && acc.getExtents().empty())
       continue; // as often as one likes
     if (!isSum && acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
       return refuse(acc, "is neither a sum nor an extreme");
@@ -87,15 +86,13 @@ bool KeyClasses::findSums(std::string &why) {
       Operation *op = term.getDefiningOp();
       llvm::SmallPtrSet<Value, 8> indices;
       if (term != key && term != column)
-        isFree &= collectIndices(term, indices) && !indices.contains(row) &&
-                  !(op && outer->isAncestor(op));
+        isFree &= collectIndices(term, indices) && !indices.contains(row) && !(op && outer->isAncestor(op));
     }
     if (keys != 1 || !isFree)
       return refuse(acc, "reads an array at an index that is none of its own");
     // A weight counts as often as its class has members, in the type of the other factor.
     if (load.getResult().getType().isF16())
-      return refuse(
-          acc, "multiplies elements of f16, whose range is too small for weights times members");
+      return refuse(acc, "multiplies elements of f16, whose range is too small for weights times members");
     sums.push_back({acc, load, along});
   }
   return true;
@@ -109,8 +106,7 @@ bool KeyClasses::checkUses(std::string &why) {
                    llvm::any_of(sums, [&](WeightedSum &sum) { return sum.load == user; });
     if (isKnown)
       continue;
-    why = "terms of the fold over '" + outer.getName().str() +
-          "' depend on more of a key than its products with rows";
+    why = "terms of the fold over '" + outer.getName().str() + "' depend on more of a key than its products with rows";
     return false;
   }
   return true;
@@ -139,22 +135,18 @@ bool KeyClasses::plan(std::string &why) {
     return false;
   }
   if (!score().outer.getBody().getOps<onf::GuardOp>().empty()) {
-    why = "the fold over '" + score().outer.getName().str() +
-          "' is masked, and classes are of keys that all rows have";
+    why = "the fold over '" + score().outer.getName().str() + "' is masked, and classes are of keys that all rows have";
     return false;
   }
   if (!findSums(why) || !checkUses(why) || !findResults(why))
     return false;
-  auto isShort = [&](const SymExpr &extent) {
-    return extent.getConstant() && *extent.getConstant() < fewest;
-  };
+  auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < fewest; };
   if (isShort(rows()) || isShort(numKeys())) {
     why = "rows or keys are known to be fewer than " + std::to_string(fewest);
     return false;
   }
   SmallVector<Value> approximate{score().fold.getResult(0)};
-  for (Value state :
-       score().outer.getResults()) // truths follow from the products, or are as they were
+  for (Value state : score().outer.getResults()) // truths follow from the products, or are as they were
     if (!state.getType().isInteger(1))
       approximate.push_back(state);
   if (auto jump = findJump(approximate)) {
@@ -170,21 +162,18 @@ SmallVector<std::string> KeyClasses::listLaws(unsigned) {
   for (WeightedSum &sum : sums)
     values += (values.empty() ? "" : " and ") +
               kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  SmallVector<std::string> laws{
-      "F2: the fold over keys runs over classes, with their members as factors of sums",
-      "F9: a key has a share in each class that is near" +
-          (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
-          "; keys of " + keys + " that are near none stay as they are"};
+  SmallVector<std::string> laws{"F2: the fold over keys runs over classes, with their members as factors of sums",
+                                "F9: a key has a share in each class that is near" +
+                                    (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
+                                    "; keys of " + keys + " that are near none stay as they are"};
   return laws;
 }
 
 std::string KeyClasses::describe(unsigned) {
   std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
   for (WeightedSum &sum : sums)
-    text += " and " +
-            kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  return text + " in up to " + mostClasses().str() +
-         " classes of keys that are near each other, and up to " +
+    text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other, and up to " +
          (mostClasses() + mostOdd()).str() + " with keys that are near none";
 }
 
@@ -192,8 +181,7 @@ std::string KeyClasses::describe(unsigned) {
 // Arrays over the axes in front of the rows
 //===----------------------------------------------------------------------===//
 
-std::pair<KeyClasses::Extents, KeyClasses::Extents> KeyClasses::headed(StringRef name,
-                                                                       const SymExpr &extent) {
+std::pair<KeyClasses::Extents, KeyClasses::Extents> KeyClasses::headed(StringRef name, const SymExpr &extent) {
   std::pair<Extents, Extents> axes{headNames, headExtents};
   axes.first.push_back(editor.text(name));
   axes.second.push_back(editor.text(extent));
@@ -234,15 +222,11 @@ Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts
   Value length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), code.index(1));
   SmallVector<Value> numbers{code.index(salt)};
   llvm::append_range(numbers, head);
-  Value place =
-      code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
-  return code.make<arith::MinSIOp>(place,
-                                   code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
+  Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
+  return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
 }
 
-Value KeyClasses::numClasses(Code &code, ValueRange head) {
-  return code.toIndex(code.load(classes, head));
-}
+Value KeyClasses::numClasses(Code &code, ValueRange head) { return code.toIndex(code.load(classes, head)); }
 
 Value KeyClasses::numFirst(Code &code, ValueRange head) {
   return code.make<arith::FloorDivSIOp>(numClasses(code, head), code.index(kFirst));
@@ -286,9 +270,8 @@ void KeyClasses::addRadius() {
   for (Result &result : results)
     allowed = std::min(allowed, result.allowed.epsilon);
   SymExpr count(kRadiusRows);
-  Value magnitudes = addMagnitudes("reach", count, tried, [&](Code &code, Value p) {
-    return partStart(code, p, rows(), code.index(kRadiusRows));
-  });
+  Value magnitudes = addMagnitudes(
+      "reach", count, tried, [&](Code &code, Value p) { return partStart(code, p, rows(), code.index(kRadiusRows)); });
   Type f32 = Builder(kernel.getContext()).getF32Type();
   radius = addArray("radius", {}, f32);
   sharpness = addArray("sharpness", {}, f32);
@@ -298,8 +281,7 @@ void KeyClasses::addRadius() {
     })[0];
     Value least = code.make<arith::MaximumFOp>(sum, code.real(0x1p-100));
     double depthOf = *depth().getConstant();
-    Value square =
-        code.make<arith::DivFOp>(code.real(allowed * allowed * depthOf * kRadiusRows), least);
+    Value square = code.make<arith::DivFOp>(code.real(allowed * allowed * depthOf * kRadiusRows), least);
     code.store(square, radius, head);
     code.store(code.make<arith::DivFOp>(code.real(kSharpness), square), sharpness, head);
   });
@@ -327,8 +309,8 @@ Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice
   auto [names, extents] = headed("c", count);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
-      Value x = seeds ? in.loadFloat(seeds, at(indices, {k}))
-                      : in.widen(loadKey(in, indices.drop_back(), indices.back(), k));
+      Value x =
+          seeds ? in.loadFloat(seeds, at(indices, {k})) : in.widen(loadKey(in, indices.drop_back(), indices.back(), k));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
     code.store(code.make<arith::MulFOp>(square, code.real(0.5)), halves, indices);
@@ -337,8 +319,8 @@ Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice
 }
 
 /// Σ_k seed(k) · key(k), of all keys where there are no others.
-Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys,
-                           Value key, bool seedFirst) {
+Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys, Value key,
+                           bool seedFirst) {
   return code.fold("k", depth(), [&](Code &in, Value k, Value &) {
     Value x = in.loadFloat(seeds, at(head, {seed, k}));
     Value y = keys ? in.loadFloat(keys, at(head, {key, k})) : in.widen(loadKey(in, head, key, k));
@@ -350,9 +332,8 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
 
 /// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the
 /// nearest.
-Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count,
-                             const SymExpr &seedCount, const Choice &where,
-                             Value (KeyClasses::*ends)(Code &, ValueRange)) {
+Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
+                             const Choice &where, Value (KeyClasses::*ends)(Code &, ValueRange)) {
   Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
   auto [names, extents] = headed("j", count);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
@@ -384,13 +365,10 @@ Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where
     Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5 * radii));
     Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
       // Neighbours read neighbours.
-      Value key =
-          in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
-      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})),
-                                          in.load(nearest, at(head, {key})));
+      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
+      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), in.load(nearest, at(head, {key})));
       Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
-      return SmallVector<Code::Term>{
-          {Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
+      return SmallVector<Code::Term>{{Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
     })[0];
     code.store(sum, counts, indices);
   });
@@ -417,9 +395,8 @@ void KeyClasses::addPilot() {
   Builder b(kernel.getContext());
   SymExpr pilot(kPilot), count(kPilotKeys);
   auto hashed = [&](int64_t parts, int64_t salt) {
-    return [=, this](Code &code, ValueRange head, Value c) {
-      return hashedKey(code, head, c, code.index(parts), salt);
-    };
+    return
+        [=, this](Code &code, ValueRange head, Value c) { return hashedKey(code, head, c, code.index(parts), salt); };
   };
   pilotSeeds = addSeeds("pilot", pilot, tried, hashed(kPilot, 1));
   pilotSeedHalves = addHalfSquares(pilotSeeds, pilot, tried);
@@ -433,11 +410,9 @@ void KeyClasses::addPilot() {
     Value runs = isTried(code, tried, head);
     Value near = addCounts(code, head, counts, runs);
     // Of r keys that are equally frequent 1 − e^{−kPilot/r} are near.
-    Value far = code.make<arith::SubFOp>(
-        code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
-    far =
-        code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)),
-                                     code.real(1 - 1.0 / kPilotKeys));
+    Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
+    far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)),
+                                       code.real(1 - 1.0 / kPilotKeys));
     Value logarithm = code.make<math::LogOp>(far);
     Value needed = code.make<arith::DivFOp>(code.real(-double(kClassesPerKey) * kPilot), logarithm);
     Value most = code.toReal(code.extent(SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass))));
@@ -445,10 +420,9 @@ void KeyClasses::addPilot() {
     needed = code.make<math::FloorOp>(code.make<arith::AddFOp>(needed, code.real(0.5)));
     needed = code.make<arith::MulFOp>(needed, code.real(kRoundedClasses));
     // Those that are too many by half are found less surely, which the sample shows.
-    Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed,
-                                          code.make<arith::MulFOp>(most, code.real(1.5)));
-    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(),
-                                         code.make<arith::MinimumFOp>(needed, most));
+    Value fits =
+        code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.make<arith::MulFOp>(most, code.real(1.5)));
+    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
     Value number = code.toIndex(whole);
     Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
     number = code.make<arith::MaxSIOp>(number, least);
@@ -464,16 +438,14 @@ void KeyClasses::addPilot() {
 
 /// A weight over an exponential variate from a hash of its number: the largest of them is one with
 /// a probability proportional to its weight.
-Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number,
-                              int64_t salt) {
+Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number, int64_t salt) {
   SmallVector<Value> numbers(head);
   if (salt)
     numbers.push_back(code.index(salt));
   Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, numbers)), code.real(0.5));
   Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
   Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
-  return code.make<arith::DivFOp>(weight,
-                                  code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
+  return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
 }
 
 /// The place of the largest of some weights, the last one of equal ones; of NaN none is the
@@ -495,22 +467,17 @@ Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &lon
 
 /// The number of the largest weight in one of equal parts of them, none of which has more than
 /// `longest`.
-Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part,
-                                const SymExpr &count, Value parts, const SymExpr &longest) {
+Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count,
+                                Value parts, const SymExpr &longest) {
   Value start = partStart(code, part, count, parts);
   Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), count, parts);
   Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
-  auto numberAt = [&](Code &in, Value t) {
-    return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last);
-  };
+  auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
   Value length = code.make<arith::SubIOp>(end, start);
   return numberAt(
       code, placeOfLargest(
-                code, "t", longest,
-                [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); },
-                [&](Code &in, Value t) {
-                  return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length);
-                }));
+                code, "t", longest, [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); },
+                [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); }));
 }
 
 /// Of each part of the keys one, with a probability proportional to the fourth power of its
@@ -521,10 +488,8 @@ Value KeyClasses::addDrawn(Value nearest) {
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
-    Value half =
-        code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
-    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()),
-                                          code.real(0.5 * kFarthest));
+    Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
+    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), code.real(0.5 * kFarthest));
     half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
     Value fourth = code.make<arith::MulFOp>(half, half);
     code.store(overVariate(code, fourth, indices.drop_back(), indices.back(), 0), weights, indices);
@@ -535,10 +500,8 @@ Value KeyClasses::addDrawn(Value nearest) {
     ValueRange head = indices.drop_back();
     // Behind the last part are none.
     Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
-    SymExpr longest =
-        SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
-    code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn,
-               indices);
+    SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
+    code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
   });
   return drawn;
 }
@@ -581,8 +544,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   auto sumOver = [&](Code &code, ValueRange head, Where where) {
     return code.fold("q", parts, [&](Code &in, Value q, Value &present) {
       present = where(in, q);
-      return SmallVector<Code::Term>{
-          {Monoid::add, "lost", in.toIndex(in.load(lost, at(head, {q})))}};
+      return SmallVector<Code::Term>{{Monoid::add, "lost", in.toIndex(in.load(lost, at(head, {q})))}};
     })[0];
   };
   editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
@@ -612,8 +574,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   editor.addNest(oddNames, oddExtents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value count = code.extent(numKeys()), number = indices.back();
-    Value total =
-        code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
+    Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
     Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
     // By runs of parts, then in the run: numbers in front of parts do not fall.
     auto lastOf = [&](StringRef name, int64_t length, int64_t step, Value first) {
@@ -622,8 +583,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
         if (first)
           part = in.make<arith::AddIOp>(first, part);
         Value start = in.toIndex(in.load(before, at(head, {part})));
-        present = in.make<arith::AndIOp>(
-            isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
+        present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
         return SmallVector<Code::Term>{{Monoid::max, "part", part}};
       })[0];
       return Value(code.make<arith::MaxSIOp>(last, code.index(0))); // of none
@@ -631,8 +591,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     static_assert(kLostParts % kLostRun == 0);
     Value part = lastOf("run", kLostParts / kLostRun, kLostRun, Value());
     part = lastOf("p", kLostRun, 1, part);
-    Value rank =
-        code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
+    Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
     Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       Value key = keyOf(in, t, part);
       Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &counts) {
@@ -642,8 +601,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
         return SmallVector<Code::Term>{{Monoid::add, "earlier", deep.index(1)}};
       })[0];
       Value isIt = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, earlier, rank);
-      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt),
-                                       isOdd(in, head, key, count, shares));
+      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt), isOdd(in, head, key, count, shares));
       return SmallVector<Code::Term>{{Monoid::max, "key", key}};
     })[0];
     code.store(code.make<arith::MaxSIOp>(found, code.index(0)), oddKeys, indices);
@@ -651,8 +609,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
 }
 
 /// e^{−s·d²/2} of a key and κ_c.
-Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves,
-                           bool seedFirst) {
+Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
   Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
   Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
                                       in.load(keyHalves, at(head, {j})));
@@ -665,28 +622,23 @@ void KeyClasses::addClasses() {
   Builder b(kernel.getContext());
   keyHalves = addHalfSquares(Value(), numKeys(), promising);
   SymExpr firsts = SymExpr::floorDiv(mostClasses(), SymExpr(kFirst));
-  auto hashed = [&](Code &code, ValueRange head, Value c) {
-    return hashedKey(code, head, c, numFirst(code, head), 3);
-  };
+  auto hashed = [&](Code &code, ValueRange head, Value c) { return hashedKey(code, head, c, numFirst(code, head), 3); };
   Value first = addSeeds("seed", firsts, promising, hashed);
   Value firstHalves = addHalfSquares(first, firsts, promising);
-  Value nearest =
-      addNearest(Value(), first, firstHalves, numKeys(), firsts, promising, &KeyClasses::numFirst);
+  Value nearest = addNearest(Value(), first, firstHalves, numKeys(), firsts, promising, &KeyClasses::numFirst);
   Value drawn = addDrawn(nearest);
   classKeys = addSeeds("key", mostClasses(), promising, [&](Code &code, ValueRange head, Value c) {
     Value end = numFirst(code, head), place = code.make<arith::SubIOp>(c, end);
     Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
-    Value early = hashed(
-        code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
-    Value late =
-        code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
+    Value early = hashed(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
+    Value late = code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
     return code.make<arith::SelectOp>(isFirst, early, late);
   });
   Value halves = addHalfSquares(classKeys, mostClasses(), promising);
   // A second look: where so many keys of the pilot are far from all classes that there is no room
   // for all such keys, there were too few.
-  Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(),
-                            promising, &KeyClasses::numClasses);
+  Value nearer =
+      addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising, &KeyClasses::numClasses);
   Value counts = addNearCounts(nearer, kFar, promising);
   Choice likely = addChoiceOf("likely");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
@@ -709,12 +661,11 @@ void KeyClasses::addClasses() {
     Value total = code.fold("c", mostClasses(), [&](Code &in, Value c, Value &present) {
       present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
       return SmallVector<Code::Term>{
-          {Monoid::add, "total",
-           nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
+          {Monoid::add, "total", nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
     })[0];
     // A key that is near none, or no number, has no share in any.
-    Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total,
-                                           code.real(std::exp(-kSharpness * kFar / 2)));
+    Value isAny =
+        code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
     Value one = code.real(1);
     Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
     code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
@@ -724,13 +675,11 @@ void KeyClasses::addClasses() {
   addSums();
 }
 
-Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key,
-                          Value column) {
+Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key, Value column) {
   IRMapping map = headMap(head, Value());
   map.map(score().outer.getBody().getArgument(0), key);
   map.map(sum.acc.getValue().getArgument(0), column);
-  return loadAs(code, sum.load, sum.load.getArray(),
-                placesWithout(sum.load.getArray().getType().getRank(), {}), map);
+  return loadAs(code, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
 }
 
 SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
@@ -743,13 +692,11 @@ void KeyClasses::addMeans(Value halves, Value shares) {
   auto [names, extents] = headed("c", mostClasses());
   counts = addArray("class_members", {mostClasses()}, b.getF32Type());
   for (WeightedSum &sum : sums)
-    means.push_back(
-        addArray("means", {mostClasses(), widthOf(sum)}, sum.load.getResult().getType()));
+    means.push_back(addArray("means", {mostClasses(), widthOf(sum)}, sum.load.getResult().getType()));
   editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value weight, key;
-    Value isClass =
-        code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
+    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
     Code::Values found = code.fold(
         "j", numKeys(),
         [&](Code &in, Value j, Value &present) {
@@ -764,11 +711,9 @@ void KeyClasses::addMeans(Value halves, Value shares) {
           for (WeightedSum &sum : sums) {
             Type type = sum.load.getResult().getType();
             bool isHalf = type.isBF16() || type.isF16();
-            auto along = [&](Code &term, Value column) {
-              return term.widen(valueAt(term, sum, head, key, column));
-            };
-            terms.push_back({"values", editor.text("d"), editor.text(widthOf(sum)), weight, along,
-                             isHalf ? type : Type()});
+            auto along = [&](Code &term, Value column) { return term.widen(valueAt(term, sum, head, key, column)); };
+            terms.push_back(
+                {"values", editor.text("d"), editor.text(widthOf(sum)), weight, along, isHalf ? type : Type()});
           }
           return terms;
         });
@@ -798,24 +743,21 @@ void KeyClasses::addSums() {
     ValueRange head = indices.drop_back();
     Value number = indices.back(), end = numClasses(code, head);
     Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, end);
-    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number,
-                                             code.toIndex(code.load(all, head)));
+    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
     Value place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(number, end), code.index(0));
     Value odd = code.toIndex(code.load(oddKeys, at(head, {place})));
     Value last = code.make<arith::SubIOp>(code.extent(mostClasses()), code.index(1));
     Value c = code.make<arith::MinSIOp>(number, last);
     Value one = code.make<arith::SelectOp>(isThere, code.real(1), code.real(0));
-    code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members,
-               indices);
+    code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members, indices);
     code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
-      Value found = in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})),
-                                             loadKey(in, head, odd, k[0]));
+      Value found =
+          in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})), loadKey(in, head, odd, k[0]));
       in.store(found, keys, at(indices, {k[0]}));
     });
     for (auto [k, sum] : llvm::enumerate(sums))
       code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
-        Value mean = in.load(means[k], at(head, {c, d[0]})),
-              own = valueAt(in, sum, head, odd, d[0]);
+        Value mean = in.load(means[k], at(head, {c, d[0]})), own = valueAt(in, sum, head, odd, d[0]);
         in.store(in.make<arith::SelectOp>(isClass, mean, own), classValues[k], at(indices, {d[0]}));
       });
   });
@@ -843,8 +785,7 @@ void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
   Code before(kernel, OpBuilder(outer), outer.getLoc());
   Value end = before.toIndex(before.load(all, head));
-  Value isClass =
-      front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
+  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
   onf::GuardOp::create(front.b, outer.getLoc(), isClass);
 }
 
@@ -862,8 +803,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
   Value index = outer.getBody().getArgument(0);
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
   Value depthAxis = inner.getBody().getArgument(0);
-  readFrom(copy, score().key.load,
-           [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
+  readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
   // One product for all sums of the same weight.
   auto counted = [&](onf::AccOp acc, Value weight) {
     Operation *yield = acc.getValue().front().getTerminator();
@@ -872,9 +812,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
     if (known)
       return known;
     // In front of all states that may read it.
-    Code code(kernel,
-              isInside ? OpBuilder(yield)
-                       : OpBuilder(*outer.getBody().getOps<onf::AccOp>().begin()),
+    Code code(kernel, isInside ? OpBuilder(yield) : OpBuilder(*outer.getBody().getOps<onf::AccOp>().begin()),
               acc.getLoc());
     if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())
       code.b.setInsertionPointAfter(op);
@@ -886,9 +824,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
   for (auto [k, sum] : llvm::enumerate(sums)) {
     auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
     Value along = acc.getValue().getArgument(0);
-    readFrom(copy, sum.load, [&, k = k](Code &code) {
-      return code.load(classValues[k], at(head, {index, along}));
-    });
+    readFrom(copy, sum.load, [&, k = k](Code &code) { return code.load(classValues[k], at(head, {index, along})); });
     Operation *product = getTerm(acc).getDefiningOp();
     unsigned weight = getTerm(sum.acc).getDefiningOp()->getOperand(0) == sum.factor;
     product->setOperand(weight, counted(acc, product->getOperand(weight)));
@@ -906,8 +842,7 @@ void KeyClasses::run() {
   addPilot();
   addClasses();
   if (needsEstimates()) {
-    rowMagnitudes =
-        addMagnitudes("magnitude", rows(), sampled, [&](Code &, Value row) { return row; });
+    rowMagnitudes = addMagnitudes("magnitude", rows(), sampled, [&](Code &, Value row) { return row; });
     addSampleRows();
     picked.gathered.push_back(addGathered(score(), score().row.array()));
   }
@@ -923,9 +858,7 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
       return signalPassFailure();
     Options options{decisions, check, false, false, false, table, shared};
     options.disabled.assign(disable.begin(), disable.end());
-    auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) {
-      return KeyClasses(kernel, nest, options, fewest);
-    };
+    auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
     if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns,
                                 /*takesLeft=*/false, condense)))
       signalPassFailure();

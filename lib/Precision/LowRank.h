@@ -25,8 +25,7 @@ inline constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 inline constexpr double kSharpness = 8;
 
 /// Indices in front of the rows, and more of them.
-inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head,
-                                         std::initializer_list<mlir::Value> more) {
+inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer_list<mlir::Value> more) {
   llvm::SmallVector<mlir::Value> indices(head);
   llvm::append_range(indices, more);
   return indices;
@@ -61,9 +60,7 @@ private:
   bool checkUses(std::string &why);
   const Score &score() { return scores[0]; }
   SymExpr numKeys() { return *SymExpr::parse(scores[0].outer.getExtent()); }
-  SymExpr mostClasses() {
-    return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass)) + SymExpr(kClassUnit);
-  }
+  SymExpr mostClasses() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass)) + SymExpr(kClassUnit); }
   SymExpr mostOdd() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOdd)); }
   SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
 
@@ -74,8 +71,7 @@ private:
   mlir::IRMapping headMap(mlir::ValueRange head, mlir::Value row);
   mlir::Value loadKey(Code &at, mlir::ValueRange head, mlir::Value key, mlir::Value k);
   mlir::Value partStart(Code &code, mlir::Value part, const SymExpr &count, mlir::Value parts);
-  mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, mlir::Value parts,
-                        int64_t salt);
+  mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, mlir::Value parts, int64_t salt);
   mlir::Value numClasses(Code &code, mlir::ValueRange head);
   mlir::Value numFirst(Code &code, mlir::ValueRange head);
 
@@ -83,36 +79,31 @@ private:
   mlir::Value addMagnitudes(llvm::StringRef name, const SymExpr &extent, const Choice &where,
                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> rowOf);
   void addRadius();
-  mlir::Value
-  addSeeds(llvm::StringRef suffix, const SymExpr &count, const Choice &where,
-           llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> keyOf);
+  mlir::Value addSeeds(llvm::StringRef suffix, const SymExpr &count, const Choice &where,
+                       llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> keyOf);
   mlir::Value addHalfSquares(mlir::Value seeds, const SymExpr &count, const Choice &where);
-  mlir::Value addNearest(mlir::Value keys, mlir::Value seeds, mlir::Value halves,
-                         const SymExpr &count, const SymExpr &seedCount, const Choice &where,
+  mlir::Value addNearest(mlir::Value keys, mlir::Value seeds, mlir::Value halves, const SymExpr &count,
+                         const SymExpr &seedCount, const Choice &where,
                          mlir::Value (KeyClasses::*ends)(Code &, mlir::ValueRange));
-  mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed,
-                       mlir::Value keys, mlir::Value key, bool seedFirst);
+  mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value keys,
+                       mlir::Value key, bool seedFirst);
   mlir::Value addNearCounts(mlir::Value nearest, double radii, const Choice &where);
   mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value counts, mlir::Value where);
   Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
-  mlir::Value overVariate(Code &code, mlir::Value weight, mlir::ValueRange head, mlir::Value number,
-                          int64_t salt);
+  mlir::Value overVariate(Code &code, mlir::Value weight, mlir::ValueRange head, mlir::Value number, int64_t salt);
   mlir::Value placeOfLargest(Code &code, llvm::StringRef index, const SymExpr &longest,
                              llvm::function_ref<mlir::Value(Code &, mlir::Value)> weightAt,
                              llvm::function_ref<mlir::Value(Code &, mlir::Value)> isThere);
-  mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head,
-                            mlir::Value part, const SymExpr &count, mlir::Value parts,
-                            const SymExpr &longest);
+  mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part,
+                            const SymExpr &count, mlir::Value parts, const SymExpr &longest);
   mlir::Value addDrawn(mlir::Value nearest);
-  mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count,
-                    mlir::Value shares);
+  mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count, mlir::Value shares);
   void addOdd(mlir::Value shares, const Choice &likely);
   mlir::Value roomForOdd(Code &code, mlir::ValueRange head);
-  mlir::Value nearness(Code &in, mlir::ValueRange head, mlir::Value c, mlir::Value j,
-                       mlir::Value halves, bool seedFirst);
-  mlir::Value valueAt(Code &code, const WeightedSum &sum, mlir::ValueRange head, mlir::Value key,
-                      mlir::Value column);
+  mlir::Value nearness(Code &in, mlir::ValueRange head, mlir::Value c, mlir::Value j, mlir::Value halves,
+                       bool seedFirst);
+  mlir::Value valueAt(Code &code, const WeightedSum &sum, mlir::ValueRange head, mlir::Value key, mlir::Value column);
   SymExpr widthOf(const WeightedSum &sum);
   void addMeans(mlir::Value halves, mlir::Value shares);
   void addSums();
@@ -128,14 +119,14 @@ private:
   llvm::SmallVector<WeightedSum> sums;
   mlir::Value counts; // members of the classes
   llvm::SmallVector<mlir::Value> means;
-  mlir::Value radius, sharpness;           // of classes, squared; and what it makes of distances
-  mlir::Value pilotSeeds, pilotSeedHalves; // few keys, and half of their squares
-  mlir::Value pilotKeys, pilotHalves; // more keys that are compared with them, and half of theirs
-  Choice promising;                   // where classes are looked for
-  mlir::Value classes;                // how many there are
-  mlir::Value keyHalves;              // half of the square of each key
-  mlir::Value classKeys, members;     // κ and n
-  mlir::Value oddKeys, all; // which are near no class; and how many there are with the classes
+  mlir::Value radius, sharpness;              // of classes, squared; and what it makes of distances
+  mlir::Value pilotSeeds, pilotSeedHalves;    // few keys, and half of their squares
+  mlir::Value pilotKeys, pilotHalves;         // more keys that are compared with them, and half of theirs
+  Choice promising;                           // where classes are looked for
+  mlir::Value classes;                        // how many there are
+  mlir::Value keyHalves;                      // half of the square of each key
+  mlir::Value classKeys, members;             // κ and n
+  mlir::Value oddKeys, all;                   // which are near no class; and how many there are with the classes
   llvm::SmallVector<mlir::Value> classValues; // means, by weighted sum
   mlir::Value rowMagnitudes;
 };

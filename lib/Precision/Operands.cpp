@@ -67,8 +67,7 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
     // Tensor cores add products of 8-bit floats with few bits, which a vector of no use would take:
     // 0 where the mean is less than half of the root mean square, as that of 64 elements without
     // one is.
-    Value square =
-        code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
+    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
     Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]); // or NaN
     code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
   });
@@ -92,8 +91,7 @@ bool Adapter::hasRowsOfNest(const Operand &operand) {
   StringRef name = kernel.getArrayName(operand.array().getArgNumber());
   auto type = cast<ArrayType>(operand.array().getType());
   unsigned rank = operand.rank(), next = 0;
-  if (load.getTerms().size() != rank || load.getConstant() != "0" ||
-      nest.getExtents().size() + 1 != rank)
+  if (load.getTerms().size() != rank || load.getConstant() != "0" || nest.getExtents().size() + 1 != rank)
     return false;
   for (unsigned axis = 0; axis < rank; ++axis) {
     StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
@@ -101,8 +99,7 @@ bool Adapter::hasRowsOfNest(const Operand &operand) {
       return false;
     if (axis == operand.axis)
       continue;
-    if (load.getTerms()[axis] != nest.getBody().getArgument(next) ||
-        type.getShape()[axis] != nest.getExtents()[next])
+    if (load.getTerms()[axis] != nest.getBody().getArgument(next) || type.getShape()[axis] != nest.getExtents()[next])
       return false;
     ++next;
   }
@@ -116,8 +113,7 @@ Value Adapter::addShiftArray(const Score &score) {
 }
 
 /// c(i) = Σ_k row(i, k) · mean(k), at an index of the nest.
-void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array,
-                         ValueRange indices) {
+void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
   IRMapping map;
   map.map(nest.getBody().getArguments(), indices);
   SymExpr extent = *SymExpr::parse(score.fold.getExtent());
@@ -126,8 +122,7 @@ void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value
     Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
     IRMapping here = map;
     here.map(score.fold.getBody().getArgument(0), k);
-    Value y = at.widen(
-        loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
+    Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
     return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
   })[0];
   code.store(sum, array, indices);
@@ -142,8 +137,7 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
     if (term == row) {
       auto stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
       if (found || load.getTerms().size() != score.row.rank() ||
-          stride !=
-              (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
+          stride != (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
         return std::nullopt;
       found = axis;
     }
@@ -155,16 +149,15 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
 static constexpr int64_t kPart = 128;
 static_assert(kPart <= kFewest);
 
-Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames,
-                          ArrayRef<Attribute> otherExtents, const Choice &where) {
+Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents,
+                          const Choice &where) {
   auto type = cast<ArrayType>(largest.getType());
   unsigned last = type.getRank() - 1;
   SymExpr count = type.getExtent(last);
   SmallVector<Attribute> names(otherNames), extents(otherExtents);
   names.push_back(editor.text("p"));
   extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
-  std::string name =
-      kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
+  std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
   Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
@@ -194,8 +187,7 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
   Value steps = code.real(kSteps);
-  Value inverse =
-      code.make<arith::SelectOp>(isZero, code.real(1), code.make<arith::DivFOp>(steps, largest));
+  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), code.make<arith::DivFOp>(steps, largest));
   return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
 }
 
@@ -242,8 +234,7 @@ struct Adapter::RowReader {
   }
   Value largestOf(Code &code, ValueRange row) const {
     return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      return SmallVector<Code::Term>{
-          {Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
     })[0];
   }
   SmallVector<Value> withRow(ValueRange others, Value number) const {
@@ -263,8 +254,7 @@ struct Adapter::RowReader {
   }
 };
 
-Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean,
-                                     std::optional<unsigned> across) {
+Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
   RowReader rows{array, axis, mean, across, {}, {}, {}, {}};
   for (auto [k, extent] : llvm::enumerate(rows.type().getShape()))
     if (k != axis) {
@@ -291,8 +281,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   result.limit = editor.addTemporary(name + "_limit", rows.scaleExtents, single);
   auto placeOf = [&](Code &code, Value number) {
     Value count = code.extent(rows.type().getExtent(*rows.across));
-    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count),
-                                          code.index(kScaleRows));
+    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), code.index(kScaleRows));
   };
   Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   // Of rows less a mean, extremes of columns, which need not wait for it.
@@ -300,11 +289,9 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   Extremes extremes;
   if (rows.mean) {
     constexpr int64_t kEach = kScaleRows / kScaleParts;
-    Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce),
-                        [&](Code &in, Value p, Value step, int64_t k) {
-                          Value first = in.make<arith::AddIOp>(
-                              in.make<arith::MulIOp>(p, in.index(kEach)),
-                              in.make<arith::MulIOp>(step, in.index(kAtOnce)));
+    Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce), [&](Code &in, Value p, Value step, int64_t k) {
+                          Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)),
+                                                               in.make<arith::MulIOp>(step, in.index(kAtOnce)));
                           return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
                         }};
     extremes = addExtremes(cast<BlockArgument>(rows.array), *rows.across, rows.axis, part,
@@ -315,29 +302,25 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
     extents.push_back(editor.text(SymExpr(kScaleRows)));
     some = editor.addTemporary(name + "_some", extents, single);
     editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
-      code.store(rows.largestOf(code, rows.withRow(at.drop_back(), placeOf(code, at.back()))), some,
-                 at);
+      code.store(rows.largestOf(code, rows.withRow(at.drop_back(), placeOf(code, at.back()))), some, at);
     });
   }
-  editor.addShortNest(
-      rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-        Value present = isNeeded(code, where, others);
-        Value largest =
-            some ? largestOfParts(code, some, others, present)
-                 : code.fold(
-                       "k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
-                         there = present;
-                         Value mean = rows.loadMean(in, others, k);
-                         return SmallVector<Code::Term>{
-                             {Monoid::max, "largest",
-                              extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
-                       })[0];
-        largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
-        code.store(largest, result.limit, others);
-        auto [step, back] = stepOf(code, largest);
-        code.store(step, result.scale, others);
-        code.store(back, result.inverse, others);
-      });
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value present = isNeeded(code, where, others);
+    Value largest =
+        some ? largestOfParts(code, some, others, present)
+             : code.fold("k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
+                 there = present;
+                 Value mean = rows.loadMean(in, others, k);
+                 return SmallVector<Code::Term>{
+                     {Monoid::max, "largest", extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
+               })[0];
+    largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
+    code.store(largest, result.limit, others);
+    auto [step, back] = stepOf(code, largest);
+    code.store(step, result.scale, others);
+    code.store(back, result.inverse, others);
+  });
   return result;
 }
 
@@ -346,20 +329,17 @@ void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
   unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, where);
-  editor.addShortNest(
-      rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-        auto [step, back] =
-            stepOf(code, largestOfParts(code, parts, others, isNeeded(code, where, others)));
-        code.store(step, result.scale, others);
-        code.store(back, result.inverse, others);
-      });
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    auto [step, back] = stepOf(code, largestOfParts(code, parts, others, isNeeded(code, where, others)));
+    code.store(step, result.scale, others);
+    code.store(back, result.inverse, others);
+  });
 }
 
 /// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
 /// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's
 /// largest magnitude is found. A scale that is known already is kept.
-Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean,
-                            std::optional<unsigned> across,
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
                             llvm::function_ref<void(Code &, ValueRange)> beside) {
   Rounded result = roundedArrays.lookup({array, axis});
   bool isKnown = bool(result.scale);
@@ -375,12 +355,10 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean,
   // A limit that is checked behind the rounding, which a pilot's few rows need not.
   bool isChecked = isKnown ? bool(result.limit) : across && needsEstimates();
   if (across && (!isKnown || isChecked))
-    result.largest =
-        editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
+    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
   auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
-      at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data,
-               rows.indicesOf(row, k[0]));
+      at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data, rows.indicesOf(row, k[0]));
     });
   };
   Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
@@ -418,15 +396,13 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean,
   Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
   result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
-  editor.addShortNest(
-      rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-        Value most = code.make<arith::MulFOp>(code.load(result.limit, others), code.real(kBeyond));
-        most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
-        Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
-        Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
-        code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond,
-                   others);
-      });
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value most = code.make<arith::MulFOp>(code.load(result.limit, others), code.real(kBeyond));
+    most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
+    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
+    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
+    code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond, others);
+  });
   return result;
 }
 
@@ -446,8 +422,7 @@ void Adapter::addScales() {
     add(score.row, nullptr, rowAxisOf(score));
   }
   for (const Carrier &carrier : carriers)
-    if (plans[0].sums && areScalesOfPart(carrier) &&
-        !roundedValues.lookup(carrier.load.getArray()).scale)
+    if (plans[0].sums && areScalesOfPart(carrier) && !roundedValues.lookup(carrier.load.getArray()).scale)
       roundedValues[carrier.load.getArray()] = addValueScales(carrier);
 }
 
@@ -486,8 +461,7 @@ bool Adapter::asksScores(const Plan &plan) {
 /// the way to an exponential. It is read where the row stands, so that it need not wait for copies
 /// of rows.
 Value Adapter::addReach(const Score &score, bool ofSample) {
-  Value array = editor.addTemporary(base() + "_reach", picked.extents,
-                                    Builder(kernel.getContext()).getF32Type());
+  Value array = editor.addTemporary(base() + "_reach", picked.extents, Builder(kernel.getContext()).getF32Type());
   SmallVector<Value> ofKeys = addFactorsOfKeys(score);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
@@ -495,11 +469,10 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
     if (ofSample)
       arguments.back() = code.toIndex(code.load(picked.numbers, indices));
     map.map(nest.getBody().getArguments(), arguments);
-    Value square =
-        code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
-          Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
-          return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
-        })[0];
+    Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
+      Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+    })[0];
     auto largest = [&](const Exponent &, unsigned way) {
       return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
     };
@@ -511,8 +484,8 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 /// Of each way on which the key has factors, the largest of their squares in each part of the keys.
 SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
   SmallVector<Value> parts;
-  SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())),
-      names(picked.names), extents(picked.extents);
+  SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names),
+      extents(picked.extents);
   names.back() = editor.text("m"), extents.back() = score.outer.getExtentAttr();
   onf::FoldOp outer = score.outer;
   for (const Exponent &way : findExponents(score, nest).ways) {
@@ -520,8 +493,7 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
       parts.push_back(Value());
       continue;
     }
-    Value squares = editor.addTemporary(base() + "_of_keys", extents,
-                                        Builder(kernel.getContext()).getF32Type());
+    Value squares = editor.addTemporary(base() + "_of_keys", extents, Builder(kernel.getContext()).getF32Type());
     editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
       IRMapping map;
       SmallVector<Value> arguments(indices);
@@ -530,8 +502,7 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
       map.map(outer.getBody().getArgument(0), indices.back());
       code.store(squareOfKey(code, way, map), squares, indices);
     });
-    parts.push_back(
-        addPartsOf(squares, heads, ArrayRef<Attribute>(picked.extents).drop_back(), sampled));
+    parts.push_back(addPartsOf(squares, heads, ArrayRef<Attribute>(picked.extents).drop_back(), sampled));
   }
   return parts;
 }
@@ -562,9 +533,7 @@ Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   Value any;
   // Roundings are within half a step, evenly: its square / 12 is their mean square.
   for (Value square : errors.squares)
-    any = either(
-        code, any,
-        code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
+    any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
   return any;
 }
 
@@ -578,14 +547,13 @@ static double unitRoundoff(const Plan &plan) {
 
 /// Of each score, 12 times the square of the largest standard deviation of its errors, from the
 /// keys' steps; and whether rows or keys have elements beyond what their scales hold.
-Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan,
-                                            Value present) {
+Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan, Value present) {
   Type halfType = plans[plan - 1].half;
   ScoreErrors errors;
   for (auto [number, score] : llvm::enumerate(scores)) {
-    Rounded keys = halfType ? half(score.key.array(), score.key.axis,
-                                   score.keyAxis.value_or(score.key.axis == 0), halfType)
-                            : rounded(score.key);
+    Rounded keys = halfType
+                       ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
+                       : rounded(score.key);
     Value squares = reach[number];
     SymExpr count = *SymExpr::parse(cast<StringAttr>(picked.extents.back()).getValue());
     const Score &of = score;
@@ -603,8 +571,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
       terms.push_back({Monoid::max, "step", loadScale(in, of.key, keys, map)});
       for (const Operand *operand : {&of.row, &of.key})
         if (Rounded limited = halfType ? Rounded() : rounded(*operand); limited.beyond)
-          terms.push_back({Monoid::max, "beyond",
-                           in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
+          terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
     };
     using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::Term> &)>;
     auto fold = [&](StringRef name, const SymExpr &extent, ArrayRef<Add> adds) {
@@ -620,9 +587,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
     // lanes may share it.
     Code::Values most;
     if (keys.across) {
-      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) {
-        addSteps(in, in.index(0), terms);
-      };
+      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) { addSteps(in, in.index(0), terms); };
       most = fold("r", count, {addSquare, addFirst});
     } else {
       most = fold("r", count, {addSquare});
@@ -635,14 +600,12 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
     Value step = most[1];
     if (halfType)
       step = code.make<arith::MulFOp>(
-          step, code.real(unitRoundoff(plans[plan - 1]) *
-                          (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
+          step, code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
     for (Value beyond : llvm::drop_begin(most, 2)) {
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
       errors.beyond = either(code, errors.beyond, is);
     }
-    errors.squares.push_back(
-        code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
+    errors.squares.push_back(code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
   }
   return errors;
 }

@@ -17,8 +17,7 @@ using NestTeller = std::function<std::string(onf::KernelOp, onf::ForOp)>;
 
 /// The same, and plans are left out whose nests would run slowly: where `tellsSlow` says why, and
 /// not nothing.
-std::unique_ptr<mlir::Pass> createAdaptPrecisionPass(AdaptPrecisionPassOptions options,
-                                                     NestTeller tellsSlow);
+std::unique_ptr<mlir::Pass> createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow);
 
 /// On a kernel that accuracy was spent on: per result a list of texts, one for each choice.
 inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";

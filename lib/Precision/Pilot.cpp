@@ -36,10 +36,8 @@ static constexpr double kDoubtful = 0.5;
 /// Whether there is one plan, of 8 bits, for one fold whose index stands
 /// in loads alone, along one axis of each: a mask would be another one for few keys.
 bool Adapter::canPilot() {
-  bool isAsked =
-      options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
-  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half ||
-      headExtents.empty())
+  bool isAsked = options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
+  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half || headExtents.empty())
     return false;
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);
@@ -50,14 +48,12 @@ bool Adapter::canPilot() {
   return llvm::all_of(carriers, [&](const Carrier &carrier) { return carrier.outer == outer; }) &&
          llvm::all_of(key.getUsers(), [&](Operation *user) {
            auto load = dyn_cast<onf::LoadOp>(user);
-           return load && isa<BlockArgument>(load.getArray()) &&
-                  findAxis(load, key, outer.getExtentAttr());
+           return load && isa<BlockArgument>(load.getArray()) && findAxis(load, key, outer.getExtentAttr());
          });
 }
 
 /// Of the array, `count` indices along the axis, at equal distances.
-Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where,
-                       onf::ForOp before) {
+Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
   KernelEditor editor(kernel, before);
   auto type = cast<ArrayType>(array.getType());
   SmallVector<Attribute> extents(type.getShape().begin(), type.getShape().end()), names;
@@ -73,8 +69,7 @@ Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &
       SmallVector<Value> to(indices), from;
       to.push_back(last[0]);
       from = to;
-      from[axis] =
-          at.make<arith::MulIOp>(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
+      from[axis] = at.make<arith::MulIOp>(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
       at.store(at.load(array, from), part, to);
     });
   });
@@ -108,8 +103,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
     IRMapping terms;
     for (Value term : old.getTerms())
       terms.map(term, term);
-    Value now =
-        loadAs(code, old, part, placesWithout(old.getArray().getType().getRank(), {}), terms);
+    Value now = loadAs(code, old, part, placesWithout(old.getArray().getType().getRank(), {}), terms);
     old.getResult().replaceAllUsesWith(now);
     old.erase();
     return now.getDefiningOp<onf::LoadOp>();
@@ -121,17 +115,14 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   onf::FoldOp from = scores[0].outer;
   Value key = from.getBody().getArgument(0);
   Code inside(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), nest.getLoc());
-  Value keyStep =
-      inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
+  Value keyStep = inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
   Value keyOf = inside.make<arith::MulIOp>(outer.getBody().getArgument(0), keyStep);
   for (Operation *user : llvm::to_vector(key.getUsers())) {
     auto load = cast<onf::LoadOp>(user);
     llvm::SmallPtrSet<Value, 8> indices;
-    bool isKnown =
-        llvm::all_of(load.getTerms(), [&](Value term) { return collectIndices(term, indices); });
+    bool isKnown = llvm::all_of(load.getTerms(), [&](Value term) { return collectIndices(term, indices); });
     if (!isKnown || indices.contains(nest.getBody().getArguments().back()))
-      copy.map.lookup(load.getOperation())
-          ->replaceUsesOfWith(outer.getBody().getArgument(0), keyOf);
+      copy.map.lookup(load.getOperation())->replaceUsesOfWith(outer.getBody().getArgument(0), keyOf);
     else if (!replaced.count(load))
       replaced[load] = replace(load, *findAxis(load, key, from.getExtentAttr()), kPilotKeys);
   }
@@ -141,8 +132,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
     now.outer = outer;
     now.fold = copied(score.fold);
     unsigned axis = *findAxis(score.row.load, nest.getBody().getArguments().back(), rowExtent);
-    cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()))
-        ->replaceUsesOfWith(row, place);
+    cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()))->replaceUsesOfWith(row, place);
     now.row.load = replace(score.row.load, axis, kPilotRows);
     now.key.load = replaced.at(score.key.load);
     now.value = copy.map.lookup(score.value);
@@ -168,9 +158,8 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
 /// x > y for each of these where the pilot is small beside the nest.
 SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
   SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
-  SmallVector<std::pair<SymExpr, SymExpr>> list{
-      {keys, SymExpr(2 * kPilotKeys - 1)},
-      {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
+  SmallVector<std::pair<SymExpr, SymExpr>> list{{keys, SymExpr(2 * kPilotKeys - 1)},
+                                                {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
   SymExpr work = weigh().first;
   if (options.pilot >= 0)
     list.assign({{keys, SymExpr(2 * kPilotKeys - 1)}, {work, SymExpr(options.pilot)}});
@@ -182,14 +171,11 @@ SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
 /// Where the pilot is computed, in the nest that finds out whether rows and keys are many enough
 /// for a trial.
 void Adapter::addPiloted(Code &code, Value isLarge) {
-  piloted = {
-      editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()),
-      {},
-      1};
+  piloted = {editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   Value is = isLarge;
   for (const auto &[x, y] : pilotConditions())
-    is = code.make<arith::AndIOp>(
-        is, code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y)));
+    is = code.make<arith::AndIOp>(is,
+                                  code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y)));
   code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), piloted.array, {});
 }
 
@@ -216,8 +202,7 @@ void Adapter::addPilot() {
     small.reach.push_back(small.addReach(score, /*ofSample=*/false));
   Copy fewer = small.copyNest();
   small.rewrite(fewer, 1, {});
-  SmallVector<SmallVector<Value>> samples{
-      small.storeSample(fewer, "_pilot1", small.picked.extents)};
+  SmallVector<SmallVector<Value>> samples{small.storeSample(fewer, "_pilot1", small.picked.extents)};
   SmallVector<Value> exact = storeSample(copy, "_pilot0", small.picked.extents);
   for (auto [result, from, sample] : llvm::zip_equal(small.results, results, exact))
     result.store = from.store, result.sample = sample;
@@ -235,20 +220,16 @@ void Adapter::addPilot() {
     if (earlier.array)
       looked = code.make<arith::AndIOp>(looked, isTried(code, small.sampled, head));
     ScoreErrors scores = small.measureScores(code, head, 1, looked);
-    Value isNear =
-        code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
+    Value isNear = code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
-      Code::Values sums =
-          code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
-            present = looked;
-            SmallVector<Value> at(head);
-            at.push_back(r);
-            return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
-                                           {Monoid::add, "error", in.load(small.errors[0][o], at)}};
-          });
-      auto allowed = [&](double share) {
-        return code.real(std::pow(share * result.allowed.epsilon, 2));
-      };
+      Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
+        present = looked;
+        SmallVector<Value> at(head);
+        at.push_back(r);
+        return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
+                                       {Monoid::add, "error", in.load(small.errors[0][o], at)}};
+      });
+      auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
       Value isDoubtful = isOffBy(code, scores, result.allowed.epsilon);
       Value little = allowed(kDoubtful), usual = allowed(kHopeful);
       Value share = code.make<arith::SelectOp>(isDoubtful, little, usual);

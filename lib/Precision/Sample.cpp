@@ -29,8 +29,8 @@ static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further)
   SmallVector<Attribute> texts(load.getCoefficients().getValue());
   texts.push_back(texts[llvm::find(terms, index) - terms.begin()]);
   terms.push_back(further);
-  Value result = at.make<onf::LoadOp>(load.getType(), load.getArray(), terms,
-                                      at.b.getArrayAttr(texts), load.getConstantAttr());
+  Value result =
+      at.make<onf::LoadOp>(load.getType(), load.getArray(), terms, at.b.getArrayAttr(texts), load.getConstantAttr());
   load.erase();
   return result;
 }
@@ -62,8 +62,7 @@ void Chooser::addSampleRows() {
         sums = editor.addTemporary(base() + "_chances", extents, f32);
   auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
   auto startOf = [&](Code &at, Value part) {
-    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)),
-                                        at.index(kParts.count));
+    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), at.index(kParts.count));
   };
   auto lengthOf = [&](Code &at, Value part, Value start) {
     return at.make<arith::SubIOp>(startOf(at, add(at, part, at.index(1))), start);
@@ -84,8 +83,7 @@ void Chooser::addSampleRows() {
   // The largest of each part, and the probabilities of the others.
   editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value part = indices.back(), start = startOf(code, part),
-          end = startOf(code, add(code, part, code.index(1)));
+    Value part = indices.back(), start = startOf(code, part), end = startOf(code, add(code, part, code.index(1)));
     // The magnitude of neighbours from the start of the part on, or from further in front so that
     // all exist: those of the part count as they are, others as 0. Where the row is an index of the
     // magnitudes, the address is that of the first one and t, which lanes share.
@@ -98,45 +96,38 @@ void Chooser::addSampleRows() {
     };
     auto magnitudeAt = [&](Code &at, Value t) {
       auto first = magnitudeOf(at, head, from).getDefiningOp<onf::LoadOp>();
-      return first && isTermOf(first, from) ? loadFurther(at, first, from, t)
-                                            : magnitudeOf(at, head, add(at, from, t));
+      return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, head, add(at, from, t));
     };
     auto ifInside = [&](Code &at, Value t, Value x) {
       return at.make<arith::SelectOp>(isInside(at, t), x, at.real(0));
     };
     Value most = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value limit = at.make<arith::SelectOp>(isInside(at, t), at.real(INFINITY), at.real(0));
-      return SmallVector<Code::Term>{
-          {Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
+      return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
     })[0];
     // Relative to the largest, whose square may be beyond f32.
-    Value inverse = code.make<arith::DivFOp>(
-        code.real(1), code.make<arith::MaximumFOp>(most, code.real(FLT_MIN)));
+    Value inverse = code.make<arith::DivFOp>(code.real(1), code.make<arith::MaximumFOp>(most, code.real(FLT_MIN)));
     Code::Values found = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value magnitude = magnitudeAt(at, t), x = times(at, magnitude, inverse);
       Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitude, most);
       Value isHere = at.make<arith::AndIOp>(is, isInside(at, t));
       Value row = at.make<arith::SelectOp>(isHere, add(at, from, t), at.index(0));
       Value square = isMagnitudeSquare() ? x : times(at, x, x);
-      return SmallVector<Code::Term>{{Monoid::max, "where", row},
-                                     {Monoid::add, "squares", ifInside(at, t, square)}};
+      return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
     // Of NaN no row has the largest.
     Value where = code.make<arith::MaxSIOp>(found[0], start);
-    Value others =
-        code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), code.index(1)));
+    Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), code.index(1)));
     Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
-    Value unit = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean),
-                                          code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
+    Value unit =
+        code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
     unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
     unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX)); // where all are 0
     Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       // Every element is read, so that lanes share them.
       Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
-      Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)),
-                                             at.real(1), at.real(0));
-      return SmallVector<Code::Term>{
-          {Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
+      Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)), at.real(1), at.real(0));
+      return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
     })[0];
     code.store(where, largest, indices);
     code.store(most, sizes, indices);
@@ -161,14 +152,12 @@ void Chooser::addSampleRows() {
     for (int64_t k = 1; k < kParts.perGroup; ++k) {
       Value part = add(at, first, at.index(k)), size = at.load(sizes, placed(head, part));
       Value isMore = at.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, size, most);
-      leader = at.make<arith::SelectOp>(isMore, part, leader),
-      most = at.make<arith::SelectOp>(isMore, size, most);
+      leader = at.make<arith::SelectOp>(isMore, part, leader), most = at.make<arith::SelectOp>(isMore, size, most);
     }
     return leader;
   };
   auto isLeader = [&](Code &at, ValueRange head, Value part) {
-    Value leader =
-        leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(kParts.perGroup)));
+    Value leader = leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(kParts.perGroup)));
     return Value(at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, leader, part));
   };
   auto numOthers = [&](Code &at, Value part, Value leads) {
@@ -178,11 +167,9 @@ void Chooser::addSampleRows() {
   // Any but the group's largest.
   auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value leads) {
     Value number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), numOthers(at, part, leads));
-    Value row =
-        add(at, startOf(at, part), at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
+    Value row = add(at, startOf(at, part), at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
     Value where = at.toIndex(at.load(largest, placed(head, part)));
-    Value isBehind = at.make<arith::AndIOp>(
-        leads, at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where));
+    Value isBehind = at.make<arith::AndIOp>(leads, at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where));
     return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
   };
   names.push_back(editor.text("t")), extents.push_back(editor.text(SymExpr(kDraws)));
@@ -192,9 +179,8 @@ void Chooser::addSampleRows() {
     Value part = at.back(), draw = indices.back();
     Value row = drawn(code, head, part, draw, isLeader(code, head, part));
     Value chance = chanceOf(code, magnitudeOf(code, head, row), code.load(units, at), code.real(1));
-    Value number =
-        times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))),
-              code.real(1.0 / Code::kHashes));
+    Value number = times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))),
+                         code.real(1.0 / Code::kHashes));
     Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), taken, indices);
   });
@@ -204,39 +190,32 @@ void Chooser::addSampleRows() {
     ValueRange head = indices.drop_back();
     Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(kParts.count - 1));
     SmallVector<Value> at = placed(head, part);
-    Value leads = isLeader(code, head, part), unit = code.load(units, at),
-          sum = code.load(sums, at);
+    Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
     // The largest of the part may be drawn too if it is not that of the group.
-    Value ofLargest = code.make<arith::SelectOp>(
-        leads, code.real(0), chanceOf(code, code.load(sizes, at), unit, code.real(1)));
+    Value ofLargest =
+        code.make<arith::SelectOp>(leads, code.real(0), chanceOf(code, code.load(sizes, at), unit, code.real(1)));
     sum = code.make<arith::AddFOp>(sum, ofLargest);
     // The number of the first draw that is taken, or one behind all.
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
       SmallVector<Value> place(at);
       place.push_back(t);
-      Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)),
-                                        in.index(0));
-      return SmallVector<Code::Term>{
-          {Monoid::min, "first", in.make<arith::SelectOp>(is, t, in.index(kDraws))}};
+      Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), in.index(0));
+      return SmallVector<Code::Term>{{Monoid::min, "first", in.make<arith::SelectOp>(is, t, in.index(kDraws))}};
     })[0];
-    Value row = drawn(code, head, part, first, leads),
-          others = code.toReal(numOthers(code, part, leads));
+    Value row = drawn(code, head, part, first, leads), others = code.toReal(numOthers(code, part, leads));
     // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
     Value missed = code.make<arith::SubFOp>(code.real(1), code.make<arith::DivFOp>(sum, others));
     missed = code.make<arith::MaximumFOp>(missed, code.real(0));
     static_assert(kDraws == 64);
     for (int squares = 0; squares < 6; ++squares)
       missed = times(code, missed, missed);
-    Value share =
-        code.make<arith::DivFOp>(chanceOf(code, magnitudeOf(code, head, row), unit, code.real(1)),
-                                 code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)));
+    Value share = code.make<arith::DivFOp>(chanceOf(code, magnitudeOf(code, head, row), unit, code.real(1)),
+                                           code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)));
     Value probability = times(code, code.make<arith::SubFOp>(code.real(1), missed), share);
     probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
     Value stands = code.make<arith::DivFOp>(code.real(1), probability);
-    Value isPicked =
-        code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts.count));
-    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts.count)),
-                                            code.index(0));
+    Value isPicked = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts.count));
+    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts.count)), code.index(0));
     Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
     code.store(code.make<arith::SelectOp>(isPicked, row, where), picked.numbers, indices);
     code.store(code.make<arith::SelectOp>(isPicked, stands, code.real(1)), picked.shares, indices);
@@ -296,8 +275,7 @@ Chooser::Copy Chooser::copySample(const Choice &where) {
 SmallVector<Value> Chooser::indicesOf(const Copy &copy, onf::StoreOp store) {
   onf::ForOp nest = copy.nest;
   SmallVector<Value> inner, indices(nest.getBody().getArguments());
-  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;
-       loop = loop->getParentOfType<onf::ForOp>())
+  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>())
     inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
   llvm::append_range(indices, inner);
   return indices;
@@ -321,8 +299,7 @@ void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
 
 /// 64 rows are few: the range falls into parts, which run at once.
 std::optional<onf::SplitNest> Chooser::splitSample(Copy &copy, int64_t length) {
-  if (!llvm::hasSingleElement(copy.nest.getBody().getOps<onf::FoldOp>()) ||
-      !onf::canSplitFold(copy.nest))
+  if (!llvm::hasSingleElement(copy.nest.getBody().getOps<onf::FoldOp>()) || !onf::canSplitFold(copy.nest))
     return std::nullopt;
   return onf::splitFold(copy.nest, length);
 }
@@ -332,23 +309,21 @@ SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attrib
   for (Result &result : results) {
     SmallVector<Attribute> extents(rowExtents);
     llvm::append_range(extents, result.extents);
-    arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix,
-                                         extents, result.store.getValue().getType()));
+    arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix, extents,
+                                         result.store.getValue().getType()));
   }
   return arrays;
 }
 
 /// What a copy of the nest stores goes to temporaries for its rows.
-SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix,
-                                        ArrayRef<Attribute> rowExtents) {
+SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRef<Attribute> rowExtents) {
   SmallVector<Value> samples = addSampleArrays(suffix, rowExtents);
   storeIn(copy, samples);
   return samples;
 }
 
 /// Whether a value of the nest is found from a fold's results, of those that are chosen.
-static bool isFoundFrom(Value value, onf::FoldOp fold,
-                        llvm::function_ref<bool(unsigned)> isChosen) {
+static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(unsigned)> isChosen) {
   llvm::DenseSet<Value> seen;
   SmallVector<Value> open{value};
   while (!open.empty()) {
@@ -374,9 +349,7 @@ void Chooser::findReferences() {
   for (unsigned k = 0; k < fold.getNumResults(); ++k) {
     onf::AccOp acc = accAt(k);
     bool isExtreme = acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min;
-    auto refers = [&](unsigned other) {
-      return llvm::is_contained(accAt(other).getRefs(), acc.getResult());
-    };
+    auto refers = [&](unsigned other) { return llvm::is_contained(accAt(other).getRefs(), acc.getResult()); };
     // A result is a quotient of two such states, or the extreme and a function of one; what has one
     // alone is that for one reference.
     auto isTold = [&](const Result &result) {
@@ -384,12 +357,11 @@ void Chooser::findReferences() {
       unsigned found = 0;
       for (unsigned other = 0; other < fold.getNumResults(); ++other)
         if (other == k || refers(other))
-          found +=
-              isFoundFrom(store.getValue(), fold, [&](unsigned number) { return number == other; });
+          found += isFoundFrom(store.getValue(), fold, [&](unsigned number) { return number == other; });
       return found != 1;
     };
-    if (isExtreme && acc.getType().isF32() &&
-        llvm::any_of(llvm::seq(fold.getNumResults()), refers) && llvm::all_of(results, isTold))
+    if (isExtreme && acc.getType().isF32() && llvm::any_of(llvm::seq(fold.getNumResults()), refers) &&
+        llvm::all_of(results, isTold))
       references.push_back({acc, k, Value()});
   }
 }
@@ -415,12 +387,10 @@ void Chooser::addReferences(const onf::SplitNest &written) {
       auto extreme = [&](const SymExpr &count, llvm::function_ref<Value(Code &, Value)> partAt) {
         return code.fold("q", count, [&](Code &in, Value q, Value &present) {
           Value part = partAt(in, q);
-          present =
-              in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, part, in.extent(numParts(own)));
+          present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, part, in.extent(numParts(own)));
           SmallVector<Value> place(indices);
           place[place.size() - 2] = part;
-          return SmallVector<Code::Term>{
-              {monoid, "extreme", in.load(written.states[of.result], place)}};
+          return SmallVector<Code::Term>{{monoid, "extreme", in.load(written.states[of.result], place)}};
         })[0];
       };
       Value whole = extreme(numParts(own), [&](Code &, Value q) { return q; });
@@ -428,11 +398,9 @@ void Chooser::addReferences(const onf::SplitNest &written) {
         Value first = in.make<arith::MulIOp>(indices[indices.size() - 2], in.index(length / own));
         return Value(in.make<arith::AddIOp>(first, q));
       });
-      Value off =
-          isMax ? code.make<arith::SubFOp>(whole, here) : code.make<arith::SubFOp>(here, whole);
+      Value off = isMax ? code.make<arith::SubFOp>(whole, here) : code.make<arith::SubFOp>(here, whole);
       Value isFar = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, off, code.real(kFar));
-      code.store(code.make<arith::SelectOp>(isFar, whole, code.real(isMax ? -INFINITY : INFINITY)),
-                 of.array, indices);
+      code.store(code.make<arith::SelectOp>(isFar, whole, code.real(isMax ? -INFINITY : INFINITY)), of.array, indices);
     });
   }
 }
@@ -442,8 +410,7 @@ void Chooser::addReferences(const onf::SplitNest &written) {
 /// reference that is as large. Until the nest is split the part is 0.
 void Chooser::takeReferences(Copy &copy) {
   for (const Reference &of : references) {
-    auto acc =
-        dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(onf::AccOp(of.acc).getOperation()));
+    auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(onf::AccOp(of.acc).getOperation()));
     if (!acc)
       continue;
     Code row(kernel, OpBuilder(acc->getParentOp()), nest.getLoc());
@@ -472,8 +439,7 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
     for (auto [score, rows] : llvm::zip_equal(scores, picked.gathered))
       readSampledRows(copy, score, rows);
   storeIn(copy, samples);
-  if (!plan && llvm::any_of(llvm::seq(1u, numPlans() + 1),
-                            [&](unsigned p) { return roundsSmallWeights(p); }))
+  if (!plan && llvm::any_of(llvm::seq(1u, numPlans() + 1), [&](unsigned p) { return roundsSmallWeights(p); }))
     findReferences();
   if (plan && roundsSmallWeights(plan) && onf::canSplitFold(copy.nest))
     takeReferences(copy);
@@ -484,8 +450,7 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
     references.clear();
   else if (split)
     split->parts.walk([&](onf::LoadOp load) {
-      if (llvm::any_of(references,
-                       [&](const Reference &of) { return of.array == load.getArray(); })) {
+      if (llvm::any_of(references, [&](const Reference &of) { return of.array == load.getArray(); })) {
         auto axes = split->parts.getBody().getArguments();
         load.getTermsMutable()[load.getTerms().size() - 2].assign(axes[axes.size() - 2]);
       }
@@ -495,9 +460,8 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
 
 /// Indices of a part of the fold, of the nest as it is written or of a plan.
 int64_t Chooser::sampleLength(bool isWritten) const {
-  bool isSingle = options.halves && llvm::any_of(scores, [](const Score &score) {
-                    return score.row.load.getResult().getType().isF32();
-                  });
+  bool isSingle = options.halves &&
+                  llvm::any_of(scores, [](const Score &score) { return score.row.load.getResult().getType().isF32(); });
   return isWritten && isSingle ? kShortPart : kPartLength;
 }
 

@@ -36,9 +36,8 @@ private:
   /// Of a difference both sides move, or the first and the difference.
   bool isSound(OpOperand &use) const {
     auto difference = dyn_cast<arith::SubFOp>(use.getOwner());
-    return !difference ||
-           (values.contains(difference.getLhs()) &&
-            values.contains(difference.getRhs()) != values.contains(difference.getResult()));
+    return !difference || (values.contains(difference.getLhs()) &&
+                           values.contains(difference.getRhs()) != values.contains(difference.getResult()));
   }
 
   bool follow(OpOperand &use) {
@@ -57,8 +56,7 @@ private:
     if (user->getParentOp() == fold)
       return true;
     auto acc = dyn_cast<onf::AccOp>(user->getParentOp());
-    bool isExtreme = acc && acc->getParentOp() == fold && acc.getRefs().empty() &&
-                     acc.getExtents().empty() &&
+    bool isExtreme = acc && acc->getParentOp() == fold && acc.getRefs().empty() && acc.getExtents().empty() &&
                      (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
                      user->getParentRegion() == &acc.getValue();
     if (isExtreme)

@@ -38,8 +38,8 @@ struct Choice {
 
 static double missing(double have, double need) { return need > have ? 1 - have / need : 0; }
 
-static double cost(const NestShape &nest, const FoldShape &fold, const Machine &machine,
-                   int64_t registers, int64_t lanes, int64_t block) {
+static double cost(const NestShape &nest, const FoldShape &fold, const Machine &machine, int64_t registers,
+                   int64_t lanes, int64_t block) {
   RegisterBlock unit = registerBlock(machine);
   double w = nest.bits / 8, bandwidth = machine.l2BytesPerCycle;
   double rows = registers * lanes, inner = fold.inner, carried = fold.carried;
@@ -50,14 +50,13 @@ static double cost(const NestShape &nest, const FoldShape &fold, const Machine &
   double panels = carried / unit.broadcasts * w * missing(0.6 * l1, panel) / bandwidth;
   double values = 4 * w * missing(l1, block * rows * w) / bandwidth;
   double overhead = 200 / (rows * block);
-  double waste = rows / (fold.guarded ? 4096 : 65536) * (inner + carried) /
-                 (lanes * double(machine.fmaPerCycle));
+  double waste = rows / (fold.guarded ? 4096 : 65536) * (inner + carried) / (lanes * double(machine.fmaPerCycle));
   return shared + states + panels + values + overhead + waste;
 }
 
 /// Chooses the best block for each fold of the nest, for one tile of rows.
-static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_t registers,
-                           int64_t lanes, bool bounded) {
+static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_t registers, int64_t lanes,
+                           bool bounded) {
   Choice choice{registers, lanes, {}, 0};
   for (const FoldShape &fold : nest.folds) {
     double best = std::numeric_limits<double>::infinity();
@@ -119,8 +118,7 @@ static Choice chooseNest(const NestShape &nest, const Machine &machine) {
 /// Returns the sequential blocks of one part of a split range (split-K over cores), or 0 for no
 /// split. A range is split if the rows may fit one tile, so that only parts can use several cores.
 /// A part costs one sweep of the states, which 2048 indices amortise.
-static int64_t choosePart(const NestShape &nest, const FoldShape &fold, int64_t rows,
-                          int64_t block) {
+static int64_t choosePart(const NestShape &nest, const FoldShape &fold, int64_t rows, int64_t block) {
   constexpr int64_t part = 2048;
   if (nest.isShort || nest.names.empty() || (nest.laneExtent && *nest.laneExtent > rows) ||
       (fold.extent && *fold.extent < 2 * part))
@@ -143,8 +141,7 @@ Schedule moa::chooseSchedule(onf::KernelOp kernel, const Machine &machine) {
       factors.emplace_back(onf::Resource::lane, choice.lanes);
     }
     for (auto [fold, block] : llvm::zip(shape.folds, choice.blocks)) {
-      nest.folds.push_back(
-          {fold.name, {{onf::Resource::sequential, 0}, {onf::Resource::cache, block}}});
+      nest.folds.push_back({fold.name, {{onf::Resource::sequential, 0}, {onf::Resource::cache, block}}});
       auto &factors = nest.folds.back().factors;
       int64_t rows = choice.registers * choice.lanes;
       if (int64_t blocks = nest.folds.size() == 1 ? choosePart(shape, fold, rows, block) : 0) {

@@ -44,15 +44,14 @@ using namespace moa;
 // Assumed symbolic extents: keys of a fold, and rows of the whole nest. The number of rows per
 // outer index counts as assumedKeys.
 static constexpr double assumedKeys = 8192, assumedRows = 262144;
-static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20,
-                        blockStart = 2000;
+static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20, blockStart = 2000;
 
 /// Returns the issue slots of a pair's operations.
 static double issueSlots(const OperationCounts &counts, const GpuMachine &machine) {
   double integer = double(machine.issue) / machine.integer;
   // A load also computes an address and waits for memory.
-  return counts.f32 * double(machine.issue) / machine.f32 + counts.special +
-         counts.integer * integer + counts.loads * 4 * integer;
+  return counts.f32 * double(machine.issue) / machine.f32 + counts.special + counts.integer * integer +
+         counts.loads * 4 * integer;
 }
 
 /// Returns the fraction of tiles that evaluate the guard, which is also the number of masked-out
@@ -93,8 +92,8 @@ static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine
   bool isConstant = isKnown && rows;
   if (!isKnown || !rows)
     outer = std::max(outer, assumedRows / assumedKeys);
-  double blocks = outer * (rows ? llvm::divideCeil(std::max<int64_t>(*rows, 1), shape.rows())
-                                : assumedKeys / shape.rows());
+  double blocks =
+      outer * (rows ? llvm::divideCeil(std::max<int64_t>(*rows, 1), shape.rows()) : assumedKeys / shape.rows());
   if (isConstant || blocks < sms)
     return std::ceil(blocks / sms) * sms / blocks - 1;
   return (shape.shares > 0 ? 0.2 : 0.5) * sms / blocks;
@@ -113,8 +112,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   double apart = 0; // columns of sums over a tile, which are added to the state in f32
   for (const TileColumns &depth : fold.depths) {
     scores += contraction(depth);
-    reads += depth.products * ((shape.holdsRows ? 0 : 64) + keys) *
-             double(depth.contracted() * depth.bytes);
+    reads += depth.products * ((shape.holdsRows ? 0 : 64) + keys) * double(depth.contracted() * depth.bytes);
   }
   for (const TileColumns &width : fold.widths) {
     sums += contraction(width);
@@ -134,32 +132,27 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   cost.issue = (pairs * slots + groups * ofRows) / machine.issue;
   cost.shared = (groups * reads + bytes) / machine.sharedBandwidth;
   cost.copy = bytes * machine.multiprocessors / machine.l2Bandwidth;
-  cost.chain =
-      scores + (cost.special + cost.issue) / groups + tileLatency + (shape.overlap ? 0 : sums);
+  cost.chain = scores + (cost.special + cost.issue) / groups + tileLatency + (shape.overlap ? 0 : sums);
   auto fourth = [](double x) { return x * x * x * x; };
-  double busy = std::pow(fourth(cost.tensor) + fourth(cost.special) + fourth(cost.issue) +
-                             fourth(cost.shared) + fourth(cost.chain),
-                         0.25);
+  double busy = std::pow(
+      fourth(cost.tensor) + fourth(cost.special) + fourth(cost.issue) + fourth(cost.shared) + fourth(cost.chain), 0.25);
   cost.period = std::max(busy, cost.copy);
-  cost.exposed =
-      std::max(0.0, machine.copyLatency + cost.copy - (shape.stages - 0.5) * cost.period);
+  cost.exposed = std::max(0.0, machine.copyLatency + cost.copy - (shape.stages - 0.5) * cost.period);
   cost.period += cost.exposed;
   double tiles = (fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys) / keys;
   double start = (blockStart + cost.chain) / (std::max(tiles, 1.0) * cost.period);
   int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
   // If products are awaited before anything else is computed, the estimate of registers is exact.
-  double full = double(tileNeeds(fold, shape).registers()) / limit,
-         free = shape.overlap ? 0.95 : 0.99;
-  cost.perPair = cost.period / pairs * (1 + waste(nest, shape)) * (1 + start) *
-                 (1 + tail(nest, shape, machine)) * (1 + std::max(0.0, full - free));
+  double full = double(tileNeeds(fold, shape).registers()) / limit, free = shape.overlap ? 0.95 : 0.99;
+  cost.perPair = cost.period / pairs * (1 + waste(nest, shape)) * (1 + start) * (1 + tail(nest, shape, machine)) *
+                 (1 + std::max(0.0, full - free));
   return cost;
 }
 
 /// Returns the cost of short blocks, which visit few tiles and mostly wait: for their start, a copy
 /// and the chain of each tile. `residents` blocks overlap on a multiprocessor. The period is that
 /// latency divided by their number, or the time of the busiest unit or of the copies if longer.
-static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t residents,
-                          const GpuMachine &machine) {
+static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t residents, const GpuMachine &machine) {
   const TileFold &fold = *nest.fold;
   TileCost cost = tileCost(nest, shape, machine);
   double indices = fold.isProduct ? *fold.visited : 0.5 * (*fold.visited + shape.rows());
@@ -195,8 +188,7 @@ static void addShortShapes(const GpuNest &nest, const GpuMachine &machine,
       }
 }
 
-std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &nest,
-                                                                const GpuMachine &machine) {
+std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &nest, const GpuMachine &machine) {
   std::vector<std::pair<TileShape, TileCost>> shapes;
   if (!nest.fold)
     return shapes;
@@ -213,9 +205,8 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   // With 8-bit products, the states take longer than the products, and warpgroups that compute them
   // at the same time compete for the same units. Without overlap there are registers for a third
   // warpgroup, which fills more gaps than overlap does.
-  bool isNarrow =
-      llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
-                   [](const TileColumns &c) { return c.bytes == 1; });
+  bool isNarrow = llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
+                               [](const TileColumns &c) { return c.bytes == 1; });
   auto add = [&] {
     if (shape.threads() > machine.threadsPerBlock)
       return;
@@ -225,8 +216,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     shape.takesTurns = isNarrow && shape.warpgroups > 1 && nest.fold->counts.special > 0;
     // A split gains a few percent, which is not worth adding a workspace to a call.
     bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSharedTiles * shape.keys;
-    bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong &&
-                  residentBlocks(shape, machine) == 1;
+    bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong && residentBlocks(shape, machine) == 1;
     shape.shares = shares ? machine.multiprocessors : 0;
     if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, ""))
       return llvm::consumeError(std::move(error));
@@ -243,8 +233,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
           add();
       }
   // Among equal costs prefer fewer stages and smaller tiles.
-  llvm::stable_sort(
-      shapes, [](const auto &a, const auto &b) { return a.second.perPair < b.second.perPair; });
+  llvm::stable_sort(shapes, [](const auto &a, const auto &b) { return a.second.perPair < b.second.perPair; });
   return shapes;
 }
 
@@ -258,8 +247,7 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
   }
   if (shapes.empty() && nest.columns) {
     os << "runs of " << nest.columns->width << " columns, "
-       << (nest.columns->rows > 1 ? "a lane per two " : "a lane per ")
-       << nest.axes[nest.columns->rowAxis] << "\n";
+       << (nest.columns->rows > 1 ? "a lane per two " : "a lane per ") << nest.axes[nest.columns->rowAxis] << "\n";
     return text;
   }
   if (shapes.empty()) {
@@ -270,12 +258,11 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
         "registers   bytes   cost\n";
   for (const auto &[shape, cost] : shapes) {
     TileNeeds needs = tileNeeds(*nest.fold, shape);
-    os << llvm::format(
-        "%10d %4d %6d %7s %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
-        int(shape.warpgroups), int(shape.keys), int(shape.stages), shape.overlap ? "yes" : "no",
-        cost.tensor, cost.special, cost.issue, cost.shared, cost.copy, cost.chain, cost.exposed,
-        int(needs.registers()), int(shape.consumerRegisters), int(needs.bytes()),
-        cost.perPair / shapes.front().second.perPair);
+    os << llvm::format("%10d %4d %6d %7s %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
+                       int(shape.warpgroups), int(shape.keys), int(shape.stages), shape.overlap ? "yes" : "no",
+                       cost.tensor, cost.special, cost.issue, cost.shared, cost.copy, cost.chain, cost.exposed,
+                       int(needs.registers()), int(shape.consumerRegisters), int(needs.bytes()),
+                       cost.perPair / shapes.front().second.perPair);
   }
   return text;
 }

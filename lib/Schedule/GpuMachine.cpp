@@ -65,8 +65,7 @@ int64_t GpuMachine::getLaunchRegisters(int64_t blockThreads) const {
 // Text
 //===----------------------------------------------------------------------===//
 
-static llvm::Error readQuantity(const json::Object &all, const Quantity &quantity,
-                                GpuMachine &machine) {
+static llvm::Error readQuantity(const json::Object &all, const Quantity &quantity, GpuMachine &machine) {
   llvm::StringRef key = quantity.key;
   const json::Object *object = all.getObject(key);
   if (!object)
@@ -91,21 +90,20 @@ static llvm::Error readQuantity(const json::Object &all, const Quantity &quantit
 
 static llvm::Error checkSense(const GpuMachine &m) {
   if (m.threadsPerBlock > m.threads)
-    return refuse("expects no more threads per block than per SM, but got " +
-                  llvm::Twine(m.threadsPerBlock) + " > " + llvm::Twine(m.threads));
+    return refuse("expects no more threads per block than per SM, but got " + llvm::Twine(m.threadsPerBlock) + " > " +
+                  llvm::Twine(m.threads));
   if (m.sharedPerBlock > m.shared)
-    return refuse("expects no more shared memory per block than per SM, but got " +
-                  llvm::Twine(m.sharedPerBlock) + " > " + llvm::Twine(m.shared));
+    return refuse("expects no more shared memory per block than per SM, but got " + llvm::Twine(m.sharedPerBlock) +
+                  " > " + llvm::Twine(m.shared));
   if (m.sustainedClock > m.clock)
-    return refuse("expects no sustained clock above the clock, but got " +
-                  llvm::Twine(m.sustainedClock) + " > " + llvm::Twine(m.clock));
+    return refuse("expects no sustained clock above the clock, but got " + llvm::Twine(m.sustainedClock) + " > " +
+                  llvm::Twine(m.clock));
   if (m.leastRegisters > m.mostRegisters)
-    return refuse("expects least_registers up to most_registers, but got " +
-                  llvm::Twine(m.leastRegisters) + " > " + llvm::Twine(m.mostRegisters));
+    return refuse("expects least_registers up to most_registers, but got " + llvm::Twine(m.leastRegisters) + " > " +
+                  llvm::Twine(m.mostRegisters));
   // 4 warps × 2 registers × 8 lanes: the layout of an accumulator's rows.
   if (m.tensorRows != 64)
-    return refuse("expects contractions of 64 rows per warpgroup, but got " +
-                  llvm::Twine(m.tensorRows));
+    return refuse("expects contractions of 64 rows per warpgroup, but got " + llvm::Twine(m.tensorRows));
   return llvm::Error::success();
 }
 
@@ -126,9 +124,8 @@ llvm::Expected<GpuMachine> moa::parseGpuMachine(llvm::StringRef text) {
   if (!all)
     return refuse("expects an object 'quantities'");
   for (const auto &entry : *all)
-    if (llvm::none_of(quantities, [&](const Quantity &quantity) {
-          return llvm::StringRef(entry.first) == quantity.key;
-        }))
+    if (llvm::none_of(quantities,
+                      [&](const Quantity &quantity) { return llvm::StringRef(entry.first) == quantity.key; }))
       return refuse("unknown quantity '" + llvm::StringRef(entry.first) + "'");
   GpuMachine machine;
   machine.name = name->str();
@@ -144,8 +141,8 @@ llvm::Expected<GpuMachine> moa::parseGpuMachine(llvm::StringRef text) {
 std::string moa::printGpuMachine(const GpuMachine &machine) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "{\n  \"name\": " << json::Value(machine.name)
-     << ",\n  \"architecture\": " << json::Value(machine.architecture) << ",\n  \"quantities\": {";
+  os << "{\n  \"name\": " << json::Value(machine.name) << ",\n  \"architecture\": " << json::Value(machine.architecture)
+     << ",\n  \"quantities\": {";
   llvm::StringRef separator = "\n";
   for (const Quantity &quantity : quantities) {
     os << separator << "    \"" << quantity.key << "\": { \"value\": " << machine.*quantity.value
@@ -177,8 +174,8 @@ llvm::Expected<GpuMachine> moa::loadGpuMachine(llvm::StringRef nameOrPath) {
   }
   auto file = llvm::MemoryBuffer::getFile(nameOrPath, /*IsText=*/true);
   if (!file)
-    return llvm::createStringError(
-        file.getError(), "cannot read '" + nameOrPath + "' (" + file.getError().message() +
-                             "), and no GPU has this name; known are " + llvm::join(names, ", "));
+    return llvm::createStringError(file.getError(), "cannot read '" + nameOrPath + "' (" + file.getError().message() +
+                                                        "), and no GPU has this name; known are " +
+                                                        llvm::join(names, ", "));
   return parseGpuMachine((*file)->getBuffer());
 }

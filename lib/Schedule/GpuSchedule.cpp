@@ -19,9 +19,8 @@ static llvm::Error refuse(const llvm::Twine &why) {
 
 /// Returns the bytes of a row of all operands; `count` selects the number of each.
 static int64_t paddedBytes(ArrayRef<TileColumns> operands, int64_t TileColumns::*count) {
-  return std::accumulate(
-      operands.begin(), operands.end(), int64_t(0),
-      [&](int64_t sum, const TileColumns &c) { return sum + c.*count * c.paddedBytes(); });
+  return std::accumulate(operands.begin(), operands.end(), int64_t(0),
+                         [&](int64_t sum, const TileColumns &c) { return sum + c.*count * c.paddedBytes(); });
 }
 
 static int64_t countOperands(ArrayRef<TileColumns> operands, int64_t TileColumns::*count) {
@@ -33,8 +32,7 @@ static int64_t countOperands(ArrayRef<TileColumns> operands, int64_t TileColumns
 /// each of its 128 threads. A tile of weights has columns / 4 registers for 16 bits and columns / 8
 /// for 8 bits. Every state adds the values of two rows, and there are addresses and counters.
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
-  constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16,
-                    shortExpression = 24;
+  constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16, shortExpression = 24;
   for (const TileColumns &width : fold.widths) {
     needs.sums += width.padded() / 2;
     needs.apart += width.isApart() ? width.padded() / 2 : 0;
@@ -58,12 +56,10 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   // Fitted to the registers that ptxas allocates (benchmarks/gpu/NOTES.md): it needs fewer next to
   // scores for 8-bit sums and for products directly after the states.
   constexpr int64_t sparedOfBytes = 8, sparedOfScores = 2, ofProducts = 10;
-  bool areBytes = !fold.widths.empty() &&
-                  llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
+  bool areBytes = !fold.widths.empty() && llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
   int64_t spared = needs.multipliesAtOnce ? sparedOfScores : areBytes ? sparedOfBytes : 0;
-  needs.others = addresses - spared + perState * fold.states +
-                 perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
-                 std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
+  needs.others = addresses - spared + perState * fold.states + perPosition * std::clamp<int64_t>(positions, 0, 3) +
+                 (reads ? perLoad : 0) + std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
                  fold.terms * shape.keys / 4 +
                  (fold.counts.loads > 0 ? shape.keys / 2 : 0); // terms in addition to the scores
   needs.kept = ofProducts + perState * fold.states;
@@ -75,8 +71,8 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   TileNeeds needs;
   int64_t rows = paddedBytes(fold.depths, &TileColumns::rowOperands);
-  int64_t keys = paddedBytes(fold.depths, &TileColumns::keyOperands) +
-                 paddedBytes(fold.widths, &TileColumns::keyOperands);
+  int64_t keys =
+      paddedBytes(fold.depths, &TileColumns::keyOperands) + paddedBytes(fold.widths, &TileColumns::keyOperands);
   needs.rowBytes = shape.rows() * (rows + fold.resultBytes) + fold.priorBytes;
   needs.stageBytes = shape.keys * keys + (fold.isProduct ? 2 * shape.rows() * shape.keys : 0);
   needs.stages = shape.stages;
@@ -84,8 +80,8 @@ TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   // also followed by 16 bytes of bits and the numbers kept by the block, one per axis.
   int64_t rings = countOperands(fold.depths, &TileColumns::rowOperands) +
                   countOperands(fold.depths, &TileColumns::keyOperands) +
-                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct +
-                  (fold.priorBytes > 0) + (fold.resultBytes > 0);
+                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct + (fold.priorBytes > 0) +
+                  (fold.resultBytes > 0);
   needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024) + fold.listBytes;
   addRegisters(needs, fold, shape);
   return needs;
@@ -102,38 +98,32 @@ int64_t moa::residentBlocks(const TileShape &shape, const GpuMachine &machine) {
 void moa::assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t residents) {
   int64_t launch = machine.getLaunchRegisters(shape.threads() * residents);
   int64_t all = launch * (shape.warpgroups + 1), unit = machine.registerUnit;
-  auto share = [&](int64_t registers) {
-    return std::min(registers / unit * unit, machine.mostRegisters);
-  };
+  auto share = [&](int64_t registers) { return std::min(registers / unit * unit, machine.mostRegisters); };
   shape.consumerRegisters = share((all - machine.leastRegisters) / shape.warpgroups);
   // The producer, which counts tiles and starts copies, needs at most 40.
   shape.producerRegisters =
-      std::min({launch, share(all - shape.consumerRegisters * shape.warpgroups),
-                int64_t(llvm::alignTo(40, unit))});
+      std::min({launch, share(all - shape.consumerRegisters * shape.warpgroups), int64_t(llvm::alignTo(40, unit))});
 }
 
 //===----------------------------------------------------------------------===//
 // Checking
 //===----------------------------------------------------------------------===//
 
-static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
-                              const llvm::Twine &where) {
+static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine, const llvm::Twine &where) {
   if (shape.warpgroups < 1 || shape.rows() > machine.copyRows)
     return refuse(where + " asks for " + llvm::Twine(shape.warpgroups) + " consumer warpgroups, " +
-                  llvm::Twine(shape.rows()) + " rows, but one copy of '" + machine.name +
-                  "' has at most " + llvm::Twine(machine.copyRows) + " rows");
+                  llvm::Twine(shape.rows()) + " rows, but one copy of '" + machine.name + "' has at most " +
+                  llvm::Twine(machine.copyRows) + " rows");
   if (shape.takesTurns && shape.warpgroups < 2)
     return refuse(where + " asks for turns, but it has one warpgroup: ask for at least 2");
   if (shape.threads() > machine.threadsPerBlock)
-    return refuse(where + " asks for a block of " + llvm::Twine(shape.threads()) +
-                  " threads, but '" + machine.name + "' has at most " +
-                  llvm::Twine(machine.threadsPerBlock));
+    return refuse(where + " asks for a block of " + llvm::Twine(shape.threads()) + " threads, but '" + machine.name +
+                  "' has at most " + llvm::Twine(machine.threadsPerBlock));
   int64_t most = std::min(machine.tensorColumns, machine.copyRows);
-  if (shape.keys < machine.tensorDepth || shape.keys % machine.tensorDepth != 0 ||
-      shape.keys > most)
-    return refuse(where + " asks for tiles of " + llvm::Twine(shape.keys) +
-                  " indices, but contractions of '" + machine.name + "' take multiples of " +
-                  llvm::Twine(machine.tensorDepth) + " up to " + llvm::Twine(most));
+  if (shape.keys < machine.tensorDepth || shape.keys % machine.tensorDepth != 0 || shape.keys > most)
+    return refuse(where + " asks for tiles of " + llvm::Twine(shape.keys) + " indices, but contractions of '" +
+                  machine.name + "' take multiples of " + llvm::Twine(machine.tensorDepth) + " up to " +
+                  llvm::Twine(most));
   return llvm::Error::success();
 }
 
@@ -145,8 +135,7 @@ static int64_t heldStages(const TileFold &fold, const TileShape &shape) {
   return shape.overlap || (fold.isProduct && !isOne) ? 2 : 1;
 }
 
-static llvm::Error checkStages(const TileFold &fold, const TileShape &shape,
-                               const llvm::Twine &where) {
+static llvm::Error checkStages(const TileFold &fold, const TileShape &shape, const llvm::Twine &where) {
   if (shape.stages >= heldStages(fold, shape))
     return llvm::Error::success();
   std::string asked = std::to_string(shape.stages) + (shape.stages == 1 ? " stage" : " stages");
@@ -156,37 +145,32 @@ static llvm::Error checkStages(const TileFold &fold, const TileShape &shape,
     return refuse(where + " asks for " + asked +
                   ", but a product waits for each tile before it frees the stage of the previous "
                   "one: ask for at least 2");
-  return refuse(where + " asks for " + asked +
-                ", but to overlap it takes at least 2 (or \"overlap\": false)");
+  return refuse(where + " asks for " + asked + ", but to overlap it takes at least 2 (or \"overlap\": false)");
 }
 
 /// Checks the registers. Warpgroups exchange the registers that a block is launched with. A
 /// contraction with its operands and addresses must fit the number at launch, for which ptxas
 /// compiles.
-static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs,
-                                  const TileShape &shape, const GpuMachine &machine,
-                                  const llvm::Twine &where) {
+static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs, const TileShape &shape,
+                                  const GpuMachine &machine, const llvm::Twine &where) {
   int64_t launch = machine.getLaunchRegisters(shape.threads() * residentBlocks(shape, machine));
   for (int64_t count : {shape.consumerRegisters, shape.producerRegisters})
-    if (count % machine.registerUnit != 0 || count < machine.leastRegisters ||
-        count > machine.mostRegisters)
-      return refuse(where + " asks for " + llvm::Twine(count) + " registers per thread, but '" +
-                    machine.name + "' has multiples of " + llvm::Twine(machine.registerUnit) +
-                    " from " + llvm::Twine(machine.leastRegisters) + " to " +
-                    llvm::Twine(machine.mostRegisters));
+    if (count % machine.registerUnit != 0 || count < machine.leastRegisters || count > machine.mostRegisters)
+      return refuse(where + " asks for " + llvm::Twine(count) + " registers per thread, but '" + machine.name +
+                    "' has multiples of " + llvm::Twine(machine.registerUnit) + " from " +
+                    llvm::Twine(machine.leastRegisters) + " to " + llvm::Twine(machine.mostRegisters));
   if (shape.consumerRegisters < launch || shape.producerRegisters > launch)
-    return refuse(where + " asks for " + llvm::Twine(shape.consumerRegisters) +
-                  " registers of a consumer and " + llvm::Twine(shape.producerRegisters) +
-                  " of the producer, but a block of " + llvm::Twine(shape.threads()) +
-                  " threads starts with " + llvm::Twine(launch) +
+    return refuse(where + " asks for " + llvm::Twine(shape.consumerRegisters) + " registers of a consumer and " +
+                  llvm::Twine(shape.producerRegisters) + " of the producer, but a block of " +
+                  llvm::Twine(shape.threads()) + " threads starts with " + llvm::Twine(launch) +
                   ", which consumers can only raise and the producer only lower");
   int64_t asked = shape.warpgroups * shape.consumerRegisters + shape.producerRegisters;
   int64_t available = launch * (shape.warpgroups + 1);
   if (asked > available)
     return refuse(where + " asks for " + llvm::Twine(asked) + " registers over its warpgroups (" +
-                  llvm::Twine(shape.warpgroups) + " x " + llvm::Twine(shape.consumerRegisters) +
-                  " and " + llvm::Twine(shape.producerRegisters) + "), but a block of " +
-                  llvm::Twine(shape.threads()) + " threads has " + llvm::Twine(available));
+                  llvm::Twine(shape.warpgroups) + " x " + llvm::Twine(shape.consumerRegisters) + " and " +
+                  llvm::Twine(shape.producerRegisters) + "), but a block of " + llvm::Twine(shape.threads()) +
+                  " threads has " + llvm::Twine(available));
   int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
   if (needs.registers() > limit) {
     auto number = [](int64_t count, const char *of) { return std::to_string(count) + of; };
@@ -195,28 +179,24 @@ static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs,
         needs.multipliesAtOnce
             ? number(needs.sums, " of sums, ") + rows + "plus first " +
                   number(needs.scores + needs.others, " of scores, states and addresses, then ") +
-                  number(needs.apart + needs.weights + needs.kept,
-                         " of weights, a tile's sums, states and addresses")
-            : number(needs.sums + needs.apart, " of sums, ") +
-                  number(needs.scores, " of scores, ") + number(needs.weights, " of weights, ") +
-                  rows + number(needs.others, " of states and addresses");
+                  number(needs.apart + needs.weights + needs.kept, " of weights, a tile's sums, states and addresses")
+            : number(needs.sums + needs.apart, " of sums, ") + number(needs.scores, " of scores, ") +
+                  number(needs.weights, " of weights, ") + rows + number(needs.others, " of states and addresses");
     return refuse(where + " needs about " + llvm::Twine(needs.registers()) +
-                  " registers in each thread of a consumer (" + parts + "), but it has " +
-                  llvm::Twine(limit));
+                  " registers in each thread of a consumer (" + parts + "), but it has " + llvm::Twine(limit));
   }
   int64_t columns = fold.isProduct ? 0 : shape.keys;
   for (const TileColumns &width : fold.widths)
     columns = std::max(columns, width.padded());
   if (columns / 2 + 32 > launch)
-    return refuse(where + " has contractions of " + llvm::Twine(columns) +
-                  " columns, which take about " + llvm::Twine(columns / 2 + 32) +
-                  " registers in each thread, but a block of " + llvm::Twine(shape.threads()) +
-                  " threads starts with " + llvm::Twine(launch));
+    return refuse(where + " has contractions of " + llvm::Twine(columns) + " columns, which take about " +
+                  llvm::Twine(columns / 2 + 32) + " registers in each thread, but a block of " +
+                  llvm::Twine(shape.threads()) + " threads starts with " + llvm::Twine(launch));
   return llvm::Error::success();
 }
 
-llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
-                                const GpuMachine &machine, const llvm::Twine &where) {
+llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape, const GpuMachine &machine,
+                                const llvm::Twine &where) {
   std::string place = where.str();
   if (llvm::Error error = checkBlock(shape, machine, place))
     return error;
@@ -234,17 +214,14 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
   if ((fold.isProduct || fold.priorBytes) && shape.warpgroups != 1)
     return refuse(place + " asks for " + llvm::Twine(shape.warpgroups) +
                   " consumer warpgroups, but products of tiles have one of 64 rows");
-  if (fold.isProduct && (shape.keys < 64 || shape.keys % 64 != 0 ||
-                         (*fold.extent % shape.keys != 0 && *fold.extent > 64)))
-    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
-                  " indices, but a product over " + llvm::Twine(*fold.extent) +
-                  " takes multiples of 64 that divide it");
-  if (shape.holdsRows &&
-      llvm::any_of(fold.depths, [](const TileColumns &c) { return c.bytes == 1; }))
+  if (fold.isProduct &&
+      (shape.keys < 64 || shape.keys % 64 != 0 || (*fold.extent % shape.keys != 0 && *fold.extent > 64)))
+    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) + " indices, but a product over " +
+                  llvm::Twine(*fold.extent) + " takes multiples of 64 that divide it");
+  if (shape.holdsRows && llvm::any_of(fold.depths, [](const TileColumns &c) { return c.bytes == 1; }))
     return refuse(place + " asks to hold rows in registers, but operands of 8 bits are read from "
                           "shared memory");
-  bool isTransposed =
-      llvm::any_of(fold.widths, [](const TileColumns &c) { return c.isTransposed; });
+  bool isTransposed = llvm::any_of(fold.widths, [](const TileColumns &c) { return c.isTransposed; });
   if (isTransposed && shape.keys % 128 != 0)
     return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
                   " keys, but an 8-bit operand of a state takes multiples of 128");
@@ -259,29 +236,25 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                           "product of arrays or follows "
                           "one, or a state is neither f32 nor bool");
   if (shape.shares > 0 && fold.extent && *fold.extent < leastSharedTiles * shape.keys)
-    return refuse(place + " asks for shares of a fold over " + llvm::Twine(*fold.extent) +
-                  " indices, but " + llvm::Twine(leastSharedTiles) + " tiles of " +
-                  llvm::Twine(shape.keys) + " are the minimum");
+    return refuse(place + " asks for shares of a fold over " + llvm::Twine(*fold.extent) + " indices, but " +
+                  llvm::Twine(leastSharedTiles) + " tiles of " + llvm::Twine(shape.keys) + " are the minimum");
   if (shape.repairBound > fold.mostRepairBound)
-    return refuse(place + " asks to delay rescaling up to a factor of 2^" +
-                  llvm::Twine(shape.repairBound) + ", but this fold allows exponents up to " +
-                  llvm::Twine(fold.mostRepairBound));
+    return refuse(place + " asks to delay rescaling up to a factor of 2^" + llvm::Twine(shape.repairBound) +
+                  ", but this fold allows exponents up to " + llvm::Twine(fold.mostRepairBound));
   return llvm::Error::success();
 }
 
-static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names,
-                              const llvm::Twine &what) {
+static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &what) {
   std::vector<std::string> found;
   for (const AxisSchedule &axis : axes)
     found.push_back(axis.name);
   if (ArrayRef(found) == names)
     return llvm::Error::success();
-  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" +
-                llvm::join(found, " ") + ">");
+  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
 }
 
-static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
-                             const GpuMachine &machine, const std::string &where) {
+static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule, const GpuMachine &machine,
+                             const std::string &where) {
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   for (const AxisSchedule &fold : schedule.folds)
@@ -295,19 +268,16 @@ static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
                   " has the factor 'sequential', but blocks take several rows in turn only if "
                   "lanes share rows");
   int64_t threads = threadsOf(schedule);
-  if (threads % 32 != 0 || threads > machine.threadsPerBlock ||
-      schedule.axes.back().factors.size() != 2)
-    return refuse(
-        "axis '" + schedule.axes.back().name + "' of " + where + " asks for " +
-        llvm::Twine(threads) + " threads per block, but '" + machine.name +
-        "' has multiples of 32 up to " + llvm::Twine(machine.threadsPerBlock) +
-        (nest.fold ? ", and 'warpgroup', 'warp', 'register' and 'lane' stand for tiles" : ""));
+  if (threads % 32 != 0 || threads > machine.threadsPerBlock || schedule.axes.back().factors.size() != 2)
+    return refuse("axis '" + schedule.axes.back().name + "' of " + where + " asks for " + llvm::Twine(threads) +
+                  " threads per block, but '" + machine.name + "' has multiples of 32 up to " +
+                  llvm::Twine(machine.threadsPerBlock) +
+                  (nest.fold ? ", and 'warpgroup', 'warp', 'register' and 'lane' stand for tiles" : ""));
   return llvm::Error::success();
 }
 
-static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
-                              const TileShape &shape, const GpuMachine &machine,
-                              const std::string &where) {
+static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule, const TileShape &shape,
+                              const GpuMachine &machine, const std::string &where) {
   if (!nest.fold)
     return refuse(where + " asks for warpgroups, but it runs with one thread per row: " + nest.why);
   if (!schedule.pipeline)
@@ -325,19 +295,16 @@ static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
 }
 
 /// Checks a nest with warps but no warpgroups.
-static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
-                              const std::string &where) {
+static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
   if (!nest.isProduct)
-    return refuse(where +
-                  " asks for warps, but its fold is no sum of products of 16-bit operands over a "
-                  "short range");
+    return refuse(where + " asks for warps, but its fold is no sum of products of 16-bit operands over a "
+                          "short range");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeWarpSchedule(nest);
   if (!(schedule.axes.back() == expected.axes.back()))
-    return refuse(
-        "axis '" + schedule.axes.back().name + "' of " + where +
-        " has warps, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
+    return refuse("axis '" + schedule.axes.back().name + "' of " + where +
+                  " has warps, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
   for (const AxisSchedule &fold : schedule.folds)
     if (fold.factors.size() > 1)
       return refuse("expects only the factor 'sequential' on fold '" + fold.name + "' of " + where +
@@ -348,26 +315,22 @@ static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
 static std::string printFactors(const AxisSchedule &axis) {
   std::string text;
   for (auto [resource, size] : axis.factors)
-    text += (text.empty() ? "\"" : ", \"") + stringifyResource(resource).str() +
-            "\": " + std::to_string(size);
+    text += (text.empty() ? "\"" : ", \"") + stringifyResource(resource).str() + "\": " + std::to_string(size);
   return text;
 }
 
-static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
-                              const std::string &where) {
+static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
   if (!nest.lanes)
-    return refuse(
-        where +
-        " asks for lanes along its rows, but it does not run along the last axis of the arrays "
-        "that it reads or stores");
+    return refuse(where + " asks for lanes along its rows, but it does not run along the last axis of the arrays "
+                          "that it reads or stores");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeLaneSchedule(nest);
   auto check = [&](ArrayRef<AxisSchedule> got, ArrayRef<AxisSchedule> wanted) -> llvm::Error {
     for (auto [axis, other] : llvm::zip_equal(got, wanted))
       if (!(axis == other))
-        return refuse("'" + axis.name + "' of " + where +
-                      ", which has lanes along its rows, needs the factors " + printFactors(other));
+        return refuse("'" + axis.name + "' of " + where + ", which has lanes along its rows, needs the factors " +
+                      printFactors(other));
     return llvm::Error::success();
   };
   if (llvm::Error error = check(schedule.axes, expected.axes))
@@ -375,25 +338,22 @@ static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
   return check(schedule.folds, expected.folds);
 }
 
-static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule,
-                                const std::string &where) {
+static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
   if (!nest.columns)
-    return refuse(
-        where +
-        " asks for runs of columns, but it does not store along its last axis elements that it "
-        "reads along another axis");
+    return refuse(where + " asks for runs of columns, but it does not store along its last axis elements that it "
+                          "reads along another axis");
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
   NestSchedule expected = makeColumnSchedule(nest);
   for (auto [axis, other] : llvm::zip_equal(schedule.axes, expected.axes))
     if (!(axis == other))
-      return refuse("'" + axis.name + "' of " + where +
-                    ", which has runs of columns, needs the factors " + printFactors(other));
+      return refuse("'" + axis.name + "' of " + where + ", which has runs of columns, needs the factors " +
+                    printFactors(other));
   return llvm::Error::success();
 }
 
-static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
-                             const GpuMachine &machine, const std::string &where) {
+static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule, const GpuMachine &machine,
+                             const std::string &where) {
   if (llvm::Error error = checkNames(schedule.axes, nest.axes, "axes of " + where))
     return error;
   if (llvm::Error error = checkNames(schedule.folds, nest.folds, "folds of " + where))
@@ -406,8 +366,7 @@ static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
     return checkColumns(nest, schedule, where);
   for (const AxisSchedule &axis : ArrayRef(schedule.axes).drop_back(!schedule.axes.empty()))
     if (axis.factors.size() > 1)
-      return refuse("expects only the factor 'block' on axis '" + axis.name +
-                    "', which is not the last of " + where);
+      return refuse("expects only the factor 'block' on axis '" + axis.name + "', which is not the last of " + where);
   if (auto shape = tileShapeOf(schedule))
     return checkTiles(nest, schedule, *shape, machine, where);
   if (runsWithWarps(schedule))
@@ -415,19 +374,18 @@ static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
   return checkRows(nest, schedule, machine, where);
 }
 
-llvm::Error moa::checkGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
-                                  const Schedule &schedule, const GpuMachine &machine) {
+llvm::Error moa::checkGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests, const Schedule &schedule,
+                                  const GpuMachine &machine) {
   if (schedule.kernel != kernel)
     return refuse("is for kernel '" + schedule.kernel + "', not '" + kernel + "'");
   if (schedule.machine != machine.name)
     return refuse("it is for the machine '" + schedule.machine + "', but this is '" + machine.name +
                   "'; print one for this machine, or change the name");
   if (nests.size() != schedule.nests.size())
-    return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" + kernel +
-                  "' has " + llvm::Twine(nests.size()));
+    return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" + kernel + "' has " +
+                  llvm::Twine(nests.size()));
   for (auto [k, nest] : llvm::enumerate(nests))
-    if (llvm::Error error =
-            checkNest(nest, schedule.nests[k], machine, "nest " + std::to_string(k)))
+    if (llvm::Error error = checkNest(nest, schedule.nests[k], machine, "nest " + std::to_string(k)))
       return error;
   return llvm::Error::success();
 }
@@ -441,8 +399,7 @@ static bool hasFactor(const AxisSchedule &axis, onf::Resource resource) {
 }
 
 std::optional<TileShape> moa::tileShapeOf(const NestSchedule &nest) {
-  if (nest.axes.empty() || !hasFactor(nest.axes.back(), onf::Resource::warpgroup) ||
-      nest.folds.empty())
+  if (nest.axes.empty() || !hasFactor(nest.axes.back(), onf::Resource::warpgroup) || nest.folds.empty())
     return std::nullopt;
   TileShape shape;
   static_cast<PipelineSchedule &>(shape) = nest.pipeline.value_or(PipelineSchedule());
@@ -534,8 +491,7 @@ NestSchedule moa::makeColumnSchedule(const GpuNest &nest) {
 
 bool moa::runsWithColumns(const NestSchedule &nest) {
   return !nest.axes.empty() && hasFactor(nest.axes.back(), onf::Resource::warp) &&
-         hasFactor(nest.axes.back(), onf::Resource::register_) &&
-         !hasFactor(nest.axes.back(), onf::Resource::lane);
+         hasFactor(nest.axes.back(), onf::Resource::register_) && !hasFactor(nest.axes.back(), onf::Resource::lane);
 }
 
 bool moa::runsWithLanes(const NestSchedule &nest) {
@@ -550,8 +506,7 @@ bool moa::runsWithWarps(const NestSchedule &nest) {
          !hasFactor(nest.axes.back(), onf::Resource::warpgroup);
 }
 
-Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
-                                const GpuMachine &machine) {
+Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests, const GpuMachine &machine) {
   Schedule schedule;
   schedule.kernel = kernel.str();
   schedule.machine = machine.name;
@@ -560,8 +515,8 @@ Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
     schedule.nests.push_back(!shapes.empty()  ? makeTileSchedule(nest, shapes.front().first)
                              : nest.isProduct ? makeWarpSchedule(nest)
                              : nest.lanes     ? makeLaneSchedule(nest)
-                             : nest.columns ? makeColumnSchedule(nest)
-                                            : makeRowSchedule(nest, chooseThreads(nest, machine)));
+                             : nest.columns   ? makeColumnSchedule(nest)
+                                              : makeRowSchedule(nest, chooseThreads(nest, machine)));
   }
   return schedule;
 }

@@ -183,8 +183,7 @@ struct TileCost {
 TileCost tileCost(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine);
 
 /// Returns the shapes that the machine can run, the cheapest first.
-std::vector<std::pair<TileShape, TileCost>> rankTileShapes(const GpuNest &nest,
-                                                           const GpuMachine &machine);
+std::vector<std::pair<TileShape, TileCost>> rankTileShapes(const GpuNest &nest, const GpuMachine &machine);
 /// Prints the ranking as a table: cycles of a tile by unit, resources, and cost relative to the
 /// cheapest shape.
 std::string printRanking(const GpuNest &nest, const GpuMachine &machine);
@@ -208,12 +207,11 @@ bool runsWithColumns(const NestSchedule &nest);
 
 /// Returns the default schedule: the cheapest shape of every nest, or one thread per row without
 /// tiles. The result depends only on the nests and the description.
-Schedule chooseGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests,
-                           const GpuMachine &machine);
+Schedule chooseGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests, const GpuMachine &machine);
 /// Checks that the schedule names the kernel's indices, and that the nests and the machine can run
 /// it. The error states the numbers.
-llvm::Error checkGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests,
-                             const Schedule &schedule, const GpuMachine &machine);
+llvm::Error checkGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests, const Schedule &schedule,
+                             const GpuMachine &machine);
 
 } // namespace moa
 

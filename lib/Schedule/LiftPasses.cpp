@@ -42,9 +42,8 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
         return signalPassFailure();
     }
     if (given && !used && !kernels.empty())
-      refuse(getOperation(),
-             llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                     "schedule: no kernel is named '" + given->kernel + "'"));
+      refuse(getOperation(), llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                                     "schedule: no kernel is named '" + given->kernel + "'"));
   }
 
   LogicalResult run(onf::KernelOp kernel, const Machine &target, const Schedule *given) {
@@ -75,8 +74,7 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
 
 static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &what) {
   if (llvm::Error error = verifyBijection(axis))
-    return op->emitOpError("expects a bijection for ")
-           << what << " (C1), but " << llvm::toString(std::move(error));
+    return op->emitOpError("expects a bijection for ") << what << " (C1), but " << llvm::toString(std::move(error));
   return success();
 }
 
@@ -89,13 +87,11 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     inner.emplace_back(axis.getResource(k), axis.getSizes()[k]);
   if (inner.empty() || (inner.size() == 1 && inner[0].first == Resource::thread))
     return true;
-  if (inner.size() > 1 && inner[0].first == Resource::sequential &&
-      inner[1].first == Resource::warp)
+  if (inner.size() > 1 && inner[0].first == Resource::sequential && inner[1].first == Resource::warp)
     inner.erase(inner.begin());
   // Four warps whose lanes share rows or the columns of rows, or have vectors of columns.
   if (inner[0] == std::make_pair(Resource::warp, int64_t(4)) && inner.size() < 3)
-    return inner.size() == 1 || inner[1].first == Resource::lane ||
-           inner[1].first == Resource::register_;
+    return inner.size() == 1 || inner[1].first == Resource::lane || inner[1].first == Resource::register_;
   if (inner[0].first == Resource::sequential)
     inner.erase(inner.begin());
   if (!inner.empty() && inner.size() < 3 && inner[0].first == Resource::lane)
@@ -133,22 +129,19 @@ static LogicalResult verifyNest(onf::ForOp nest) {
       return failure();
     onf::Resource outer = axis.getResource(0);
     if (outer != onf::Resource::core && outer != onf::Resource::block)
-      return nest.emitOpError("expects the factor core outermost on axis '")
-             << name << "', or block (C2)";
+      return nest.emitOpError("expects the factor core outermost on axis '") << name << "', or block (C2)";
     if (outer != cast<onf::AxisAttr>((*lift)[0]).getResource(0))
       return nest.emitOpError("expects the same outermost factor on every axis (C2), but "
                               "axis '")
              << name << "' has " << axis;
     bool sharesColumns = axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warp &&
-                         cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 &&
-                         k + 2 == lift->size();
+                         cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 && k + 2 == lift->size();
     // A lane per row, or per several rows in sequence, with a vector of columns.
     auto last = cast<onf::AxisAttr>(lift->getValue().back());
     bool hasTurns = axis.getSizes().size() == 3 && axis.getResource(1) == onf::Resource::sequential;
     bool hasRuns = (axis.getSizes().size() == 2 || hasTurns) &&
-                   axis.getResources().back() == int64_t(onf::Resource::lane) &&
-                   last.getSizes().size() == 3 && last.getResource(1) == onf::Resource::warp &&
-                   last.getResource(2) == onf::Resource::register_;
+                   axis.getResources().back() == int64_t(onf::Resource::lane) && last.getSizes().size() == 3 &&
+                   last.getResource(1) == onf::Resource::warp && last.getResource(2) == onf::Resource::register_;
     if (k + 1 < lift->size() && axis.getTile() != 1 && !sharesColumns && !hasRuns)
       return nest.emitOpError("expects tiles on the last axis only (C3), but axis '")
              << name << "' has a tile of " << axis.getTile();
@@ -171,8 +164,7 @@ static LogicalResult verifyFold(onf::FoldOp fold) {
   if (overCores && (nest.getPipeline() || fold != *nest.getBody().getOps<onf::FoldOp>().begin()))
     return fold.emitOpError("expects parts over cores in the first fold of a nest for a CPU "
                             "only (C7)");
-  bool isStaged =
-      llvm::is_contained(axis->getResources(), static_cast<int64_t>(onf::Resource::shared));
+  bool isStaged = llvm::is_contained(axis->getResources(), static_cast<int64_t>(onf::Resource::shared));
   bool hasPipeline = cast<onf::ForOp>(fold->getParentOp()).getPipeline().has_value();
   bool isLast = fold == llvm::to_vector(nest.getBody().getOps<onf::FoldOp>()).back();
   if (isStaged != (hasPipeline && isLast))

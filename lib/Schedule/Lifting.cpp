@@ -48,8 +48,8 @@ namespace {
 class DigitSystem {
 public:
   DigitSystem(ArrayRef<int64_t> innerSizes, unsigned points, unsigned extra = 0)
-      : sizes(innerSizes.begin(), innerSizes.end()), digits(innerSizes.size() + 1),
-        width(1 + points * digits + extra), set(PresburgerSpace::getSetSpace(width)) {}
+      : sizes(innerSizes.begin(), innerSizes.end()), digits(innerSizes.size() + 1), width(1 + points * digits + extra),
+        set(PresburgerSpace::getSetSpace(width)) {}
 
   SmallVector<int64_t> row() const { return SmallVector<int64_t>(width + 1, 0); }
   unsigned column(unsigned point, unsigned digit) const { return 1 + point * digits + digit; }
@@ -195,8 +195,7 @@ llvm::Error moa::verifyBijection(onf::AxisAttr axis) {
   if (sizes.empty())
     return llvm::Error::success();
   if (!isInjective(sizes))
-    return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                   "two digit vectors give one index");
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "two digit vectors give one index");
   if (!isSurjective(sizes))
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "an index has no digits");
   return llvm::Error::success();
@@ -219,22 +218,21 @@ LogicalResult moa::lift(onf::KernelOp kernel, const Schedule &schedule) {
   MLIRContext *context = kernel.getContext();
   auto nests = llvm::to_vector(kernel.getBody().getOps<onf::ForOp>());
   if (nests.size() != schedule.nests.size())
-    return kernel.emitOpError("expects a schedule of ")
-           << nests.size() << " nests, but got " << schedule.nests.size();
+    return kernel.emitOpError("expects a schedule of ") << nests.size() << " nests, but got " << schedule.nests.size();
   for (auto [nest, lifted] : llvm::zip(nests, schedule.nests)) {
     auto folds = llvm::to_vector(nest.getBody().getOps<onf::FoldOp>());
     if (lifted.axes.size() != nest.getExtents().size() || lifted.folds.size() != folds.size())
       return nest.emitOpError("expects a schedule of ")
-             << nest.getExtents().size() << " axes and " << folds.size() << " folds, but got "
-             << lifted.axes.size() << " and " << lifted.folds.size();
+             << nest.getExtents().size() << " axes and " << folds.size() << " folds, but got " << lifted.axes.size()
+             << " and " << lifted.folds.size();
     SmallVector<Attribute> axes;
     for (const AxisSchedule &axis : lifted.axes)
       axes.push_back(axisAttr(context, axis));
     nest.setLiftAttr(ArrayAttr::get(context, axes));
     if (const auto &p = lifted.pipeline)
-      nest.setPipelineAttr(onf::PipelineAttr::get(
-          context, p->consumerRegisters, p->producerRegisters, p->overlap, p->descending,
-          p->groupBytes, p->repairBound, p->holdsRows, p->takesTurns, p->shares));
+      nest.setPipelineAttr(onf::PipelineAttr::get(context, p->consumerRegisters, p->producerRegisters, p->overlap,
+                                                  p->descending, p->groupBytes, p->repairBound, p->holdsRows,
+                                                  p->takesTurns, p->shares));
     for (auto [fold, axis] : llvm::zip(folds, lifted.folds))
       fold.setLiftAttr(axisAttr(context, axis));
   }

@@ -23,8 +23,7 @@ int64_t liftedQuotient(llvm::ArrayRef<int64_t> innerSizes, int64_t extent);
 
 /// Returns the quotient of a shape by one factor per axis. For example, <8 12 64 32> by <2 3 4 8>
 /// is <4 4 16 4>.
-llvm::SmallVector<int64_t> liftedShape(llvm::ArrayRef<int64_t> shape,
-                                       llvm::ArrayRef<int64_t> factors);
+llvm::SmallVector<int64_t> liftedShape(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> factors);
 
 /// Proves, by emptiness of integer sets, that the guarded digits of an axis and the indices 0 ≤ i <
 /// n correspond one to one, for every extent n ≥ 0. The error names the half of the proof that

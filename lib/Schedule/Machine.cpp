@@ -28,8 +28,7 @@ std::vector<int64_t> Machine::laneCounts(unsigned bits) const {
 // Text
 //===----------------------------------------------------------------------===//
 
-static llvm::Error readStrings(const json::Object &object, llvm::StringRef key,
-                               std::vector<std::string> &strings) {
+static llvm::Error readStrings(const json::Object &object, llvm::StringRef key, std::vector<std::string> &strings) {
   const json::Array *array = object.getArray(key);
   if (!array)
     return refuse("expects an array of strings '" + key + "'");
@@ -71,9 +70,8 @@ llvm::Expected<Machine> moa::parseMachine(llvm::StringRef text) {
   const json::Object *object = value->getAsObject();
   if (!object)
     return refuse("expects an object");
-  static const llvm::StringRef keys[] = {
-      "name",          "cpus",     "features", "vector_bits",        "registers",
-      "fma_per_cycle", "l1_bytes", "l2_bytes", "l2_bytes_per_cycle", "cores"};
+  static const llvm::StringRef keys[] = {"name",          "cpus",     "features", "vector_bits",        "registers",
+                                         "fma_per_cycle", "l1_bytes", "l2_bytes", "l2_bytes_per_cycle", "cores"};
   for (const auto &entry : *object)
     if (!llvm::is_contained(keys, llvm::StringRef(entry.first)))
       return refuse("unknown key '" + llvm::StringRef(entry.first) + "'");
@@ -116,12 +114,10 @@ std::string moa::printMachine(const Machine &machine) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "{\n  \"name\": " << json::Value(machine.name) << ",\n  \"cpus\": " << quoted(machine.cpus)
-     << ",\n  \"features\": " << quoted(machine.features) << ",\n  \"vector_bits\": ["
-     << llvm::join(widths, ", ") << "],\n  \"registers\": " << machine.registers
-     << ",\n  \"fma_per_cycle\": " << machine.fmaPerCycle
+     << ",\n  \"features\": " << quoted(machine.features) << ",\n  \"vector_bits\": [" << llvm::join(widths, ", ")
+     << "],\n  \"registers\": " << machine.registers << ",\n  \"fma_per_cycle\": " << machine.fmaPerCycle
      << ",\n  \"l1_bytes\": " << machine.l1Bytes << ",\n  \"l2_bytes\": " << machine.l2Bytes
-     << ",\n  \"l2_bytes_per_cycle\": " << machine.l2BytesPerCycle
-     << ",\n  \"cores\": " << machine.cores << "\n}\n";
+     << ",\n  \"l2_bytes_per_cycle\": " << machine.l2BytesPerCycle << ",\n  \"cores\": " << machine.cores << "\n}\n";
   return text;
 }
 
@@ -142,11 +138,9 @@ Machine moa::hostMachine() {
   std::vector<Machine> machines = knownMachines();
   // A virtual machine may hide features of the processor.
   llvm::erase_if(machines, [&](const Machine &machine) {
-    return llvm::any_of(machine.features,
-                        [&](const std::string &f) { return !features.lookup(f); });
+    return llvm::any_of(machine.features, [&](const std::string &f) { return !features.lookup(f); });
   });
-  auto named = llvm::find_if(
-      machines, [&](const Machine &machine) { return llvm::is_contained(machine.cpus, cpu); });
+  auto named = llvm::find_if(machines, [&](const Machine &machine) { return llvm::is_contained(machine.cpus, cpu); });
   // The last description requires no feature, so at least one remains.
   Machine host = named != machines.end() ? *named : machines.front();
   host.cores = std::max(1u, std::thread::hardware_concurrency());
@@ -170,9 +164,8 @@ llvm::Expected<Machine> moa::loadMachine(llvm::StringRef nameOrPath) {
   }
   auto file = llvm::MemoryBuffer::getFile(nameOrPath, /*IsText=*/true);
   if (!file)
-    return llvm::createStringError(
-        file.getError(), "cannot read '" + nameOrPath + "' (" + file.getError().message() +
-                             "), and no machine has this name; known are " +
-                             llvm::join(names, ", "));
+    return llvm::createStringError(file.getError(), "cannot read '" + nameOrPath + "' (" + file.getError().message() +
+                                                        "), and no machine has this name; known are " +
+                                                        llvm::join(names, ", "));
   return parseMachine((*file)->getBuffer());
 }

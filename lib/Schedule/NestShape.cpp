@@ -16,9 +16,7 @@ static std::optional<int64_t> sizeOf(StringRef extent) {
 // Far larger than every cache, far below overflow.
 static constexpr int64_t maxCount = int64_t(1) << 24;
 
-static int64_t countOf(StringRef text) {
-  return std::min(sizeOf(text).value_or(assumedExtent), maxCount);
-}
+static int64_t countOf(StringRef text) { return std::min(sizeOf(text).value_or(assumedExtent), maxCount); }
 
 static FoldShape foldShape(onf::FoldOp fold) {
   FoldShape shape;
@@ -34,9 +32,7 @@ static FoldShape foldShape(onf::FoldOp fold) {
         product = std::min(product * countOf(extent), maxCount);
       shape.carried = std::min(shape.carried + product, maxCount);
     }
-    op.walk([&](onf::FoldOp inner) {
-      shape.inner = std::min(shape.inner + countOf(inner.getExtent()), maxCount);
-    });
+    op.walk([&](onf::FoldOp inner) { shape.inner = std::min(shape.inner + countOf(inner.getExtent()), maxCount); });
   }
   shape.values = shape.inner > 0 || shape.carried > 0 ? 1 : 0;
   return shape;
@@ -84,8 +80,8 @@ RegisterBlock moa::registerBlock(const Machine &machine) {
   return {broadcasts, std::max<int64_t>(1, (machine.registers - 1) / (broadcasts + 1))};
 }
 
-WorkingSet moa::workingSet(const NestShape &nest, const FoldShape &fold, const Machine &machine,
-                           int64_t registers, int64_t lanes, int64_t block) {
+WorkingSet moa::workingSet(const NestShape &nest, const FoldShape &fold, const Machine &machine, int64_t registers,
+                           int64_t lanes, int64_t block) {
   int64_t rows = registers * lanes;
   int64_t panel = std::min(registers, registerBlock(machine).vectors) * lanes;
   int64_t bytes = nest.bits / 8, wide = fold.inner + fold.carried;

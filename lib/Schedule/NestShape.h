@@ -53,8 +53,8 @@ struct WorkingSet {
 };
 
 /// Returns the working set for tiles of `registers` vectors of `lanes` rows.
-WorkingSet workingSet(const NestShape &nest, const FoldShape &fold, const Machine &machine,
-                      int64_t registers, int64_t lanes, int64_t block);
+WorkingSet workingSet(const NestShape &nest, const FoldShape &fold, const Machine &machine, int64_t registers,
+                      int64_t lanes, int64_t block);
 
 } // namespace moa
 

@@ -41,25 +41,21 @@ static llvm::Error refuse(const llvm::Twine &why) {
 //===----------------------------------------------------------------------===//
 
 // The order of factors, independent of the order of the keys.
-static constexpr onf::Resource nestOrder[] = {onf::Resource::core, onf::Resource::register_,
-                                              onf::Resource::lane};
-static constexpr onf::Resource laneNestOrder[] = {onf::Resource::block, onf::Resource::sequential,
-                                                  onf::Resource::lane, onf::Resource::register_};
+static constexpr onf::Resource nestOrder[] = {onf::Resource::core, onf::Resource::register_, onf::Resource::lane};
+static constexpr onf::Resource laneNestOrder[] = {onf::Resource::block, onf::Resource::sequential, onf::Resource::lane,
+                                                  onf::Resource::register_};
 static constexpr onf::Resource laneFoldOrder[] = {onf::Resource::sequential, onf::Resource::lane,
                                                   onf::Resource::register_};
 static constexpr onf::Resource foldOrder[] = {onf::Resource::sequential, onf::Resource::cache};
-static constexpr onf::Resource splitOrder[] = {onf::Resource::core, onf::Resource::sequential,
-                                               onf::Resource::cache};
+static constexpr onf::Resource splitOrder[] = {onf::Resource::core, onf::Resource::sequential, onf::Resource::cache};
 static constexpr onf::Resource gpuNestOrder[] = {
-    onf::Resource::block, onf::Resource::sequential, onf::Resource::warpgroup,
-    onf::Resource::warp,  onf::Resource::register_,  onf::Resource::lane,
-    onf::Resource::thread};
+    onf::Resource::block,     onf::Resource::sequential, onf::Resource::warpgroup, onf::Resource::warp,
+    onf::Resource::register_, onf::Resource::lane,       onf::Resource::thread};
 static constexpr onf::Resource gpuFoldOrder[] = {onf::Resource::sequential, onf::Resource::stage,
                                                  onf::Resource::shared};
 static constexpr int64_t maxFactor = int64_t(1) << 24, maxGroup = int64_t(1) << 40;
 
-static llvm::Error checkKeys(const json::Object &object, ArrayRef<StringRef> known,
-                             const llvm::Twine &where) {
+static llvm::Error checkKeys(const json::Object &object, ArrayRef<StringRef> known, const llvm::Twine &where) {
   for (const auto &entry : object)
     if (!llvm::is_contained(known, StringRef(entry.first)))
       return refuse("unknown key '" + StringRef(entry.first) + "' in " + where + "; known are " +
@@ -67,8 +63,7 @@ static llvm::Error checkKeys(const json::Object &object, ArrayRef<StringRef> kno
   return llvm::Error::success();
 }
 
-static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value,
-                                              ArrayRef<onf::Resource> order, StringRef what) {
+static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value, ArrayRef<onf::Resource> order, StringRef what) {
   const json::Object *object = value.getAsObject();
   auto name = object ? object->getString("name") : std::nullopt;
   if (!name)
@@ -91,29 +86,25 @@ static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value,
       continue;
     auto size = entry->getAsInteger();
     if (outer && (!size || *size != 0))
-      return refuse("expects 0, the rest, for the outermost factor '" + key + "' in " + where +
-                    ", but got " + llvm::formatv("{0}", *entry).str());
+      return refuse("expects 0, the rest, for the outermost factor '" + key + "' in " + where + ", but got " +
+                    llvm::formatv("{0}", *entry).str());
     if (!outer && (!size || *size < 1 || *size > maxFactor))
-      return refuse("expects a size from 1 to " + llvm::Twine(maxFactor) + " for '" + key +
-                    "' in " + where + ", but got " + llvm::formatv("{0}", *entry).str());
+      return refuse("expects a size from 1 to " + llvm::Twine(maxFactor) + " for '" + key + "' in " + where +
+                    ", but got " + llvm::formatv("{0}", *entry).str());
     axis.factors.emplace_back(resource, *size);
   }
   return axis;
 }
 
-static llvm::Error parseAxes(const json::Object &object, StringRef key,
-                             ArrayRef<onf::Resource> order, StringRef what,
-                             std::vector<AxisSchedule> &axes, ArrayRef<onf::Resource> splitOrder,
-                             onf::Resource splits,
+static llvm::Error parseAxes(const json::Object &object, StringRef key, ArrayRef<onf::Resource> order, StringRef what,
+                             std::vector<AxisSchedule> &axes, ArrayRef<onf::Resource> splitOrder, onf::Resource splits,
                              std::optional<onf::Resource> unless = std::nullopt) {
   const json::Array *array = object.getArray(key);
   if (!array)
     return refuse("expects an array '" + key + "' in every nest");
   for (const json::Value &value : *array) {
     const json::Object *axisObject = value.getAsObject();
-    auto has = [&](onf::Resource resource) {
-      return axisObject && axisObject->get(onf::stringifyResource(resource));
-    };
+    auto has = [&](onf::Resource resource) { return axisObject && axisObject->get(onf::stringifyResource(resource)); };
     bool isSplit = has(splits) && !(unless && has(*unless));
     auto axis = parseAxis(value, isSplit ? splitOrder : order, what);
     if (!axis)
@@ -127,10 +118,9 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   const json::Object *object = value.getAsObject();
   if (!object)
     return refuse("expects an object 'pipeline'");
-  if (llvm::Error error = checkKeys(
-          *object,
-          {"consumer", "producer", "overlap", "order", "group", "lazy", "held", "turns", "shares"},
-          "'pipeline'"))
+  if (llvm::Error error =
+          checkKeys(*object, {"consumer", "producer", "overlap", "order", "group", "lazy", "held", "turns", "shares"},
+                    "'pipeline'"))
     return error;
   PipelineSchedule pipeline;
   struct Count {
@@ -139,14 +129,12 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   };
   for (auto [key, least, most, count] :
        {Count{"consumer", 1, maxFactor, &pipeline.consumerRegisters},
-        Count{"producer", 1, maxFactor, &pipeline.producerRegisters},
-        Count{"group", 0, maxGroup, &pipeline.groupBytes},
+        Count{"producer", 1, maxFactor, &pipeline.producerRegisters}, Count{"group", 0, maxGroup, &pipeline.groupBytes},
         Count{"lazy", 0, maxFactor, &pipeline.repairBound}}) {
     auto entry = object->getInteger(key);
     if (!entry || *entry < least || *entry > most)
-      return refuse("expects an integer from " + llvm::Twine(least) + " to " + llvm::Twine(most) +
-                    " for '" + key + "' in 'pipeline'" +
-                    (entry ? ", but got " + std::to_string(*entry) : std::string()));
+      return refuse("expects an integer from " + llvm::Twine(least) + " to " + llvm::Twine(most) + " for '" + key +
+                    "' in 'pipeline'" + (entry ? ", but got " + std::to_string(*entry) : std::string()));
     *count = *entry;
   }
   auto overlap = object->getBoolean("overlap");
@@ -164,8 +152,7 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   pipeline.takesTurns = turns.value_or(false);
   auto shares = object->getInteger("shares");
   if (object->get("shares") && (!shares || *shares < 1 || *shares > maxFactor))
-    return refuse("expects an integer from 1 to " + llvm::Twine(maxFactor) +
-                  " for 'shares' in 'pipeline'" +
+    return refuse("expects an integer from 1 to " + llvm::Twine(maxFactor) + " for 'shares' in 'pipeline'" +
                   (shares ? ", but got " + std::to_string(*shares) : std::string()));
   pipeline.shares = shares.value_or(0);
   auto order = object->getString("order");
@@ -190,13 +177,13 @@ static llvm::Expected<NestSchedule> parseNest(const json::Object &nest) {
   bool gpu = pipeline || names(axes, "block") || names(folds, "stage") || names(folds, "shared");
   NestSchedule result;
   // Lanes that share rows have their columns along an axis or a fold.
-  if (llvm::Error error = parseAxes(nest, "axes", gpu ? ArrayRef(gpuNestOrder) : nestOrder, "axis",
-                                    result.axes, gpu ? ArrayRef(laneNestOrder) : nestOrder,
-                                    onf::Resource::lane, onf::Resource::warp))
+  if (llvm::Error error =
+          parseAxes(nest, "axes", gpu ? ArrayRef(gpuNestOrder) : nestOrder, "axis", result.axes,
+                    gpu ? ArrayRef(laneNestOrder) : nestOrder, onf::Resource::lane, onf::Resource::warp))
     return error;
-  if (llvm::Error error = parseAxes(nest, "folds", gpu ? ArrayRef(gpuFoldOrder) : foldOrder, "fold",
-                                    result.folds, gpu ? ArrayRef(laneFoldOrder) : splitOrder,
-                                    gpu ? onf::Resource::lane : splitOrder[0]))
+  if (llvm::Error error =
+          parseAxes(nest, "folds", gpu ? ArrayRef(gpuFoldOrder) : foldOrder, "fold", result.folds,
+                    gpu ? ArrayRef(laneFoldOrder) : splitOrder, gpu ? onf::Resource::lane : splitOrder[0]))
     return error;
   if (!pipeline)
     return result;
@@ -238,8 +225,8 @@ llvm::Expected<Schedule> moa::parseSchedule(StringRef text) {
 llvm::Expected<Schedule> moa::loadSchedule(StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
-    return llvm::createStringError(file.getError(), "cannot read schedule '" + path +
-                                                        "': " + file.getError().message());
+    return llvm::createStringError(file.getError(),
+                                   "cannot read schedule '" + path + "': " + file.getError().message());
   return parseSchedule((*file)->getBuffer());
 }
 
@@ -262,12 +249,10 @@ static void printAxes(llvm::raw_ostream &os, StringRef key, ArrayRef<AxisSchedul
 
 static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipeline) {
   os << ",\n      \"pipeline\": { \"consumer\": " << pipeline.consumerRegisters
-     << ", \"producer\": " << pipeline.producerRegisters
-     << ", \"overlap\": " << (pipeline.overlap ? "true" : "false") << ", \"order\": \""
-     << (pipeline.descending ? "descending" : "ascending")
+     << ", \"producer\": " << pipeline.producerRegisters << ", \"overlap\": " << (pipeline.overlap ? "true" : "false")
+     << ", \"order\": \"" << (pipeline.descending ? "descending" : "ascending")
      << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound
-     << (pipeline.holdsRows ? ", \"held\": true" : "")
-     << (pipeline.takesTurns ? ", \"turns\": true" : "");
+     << (pipeline.holdsRows ? ", \"held\": true" : "") << (pipeline.takesTurns ? ", \"turns\": true" : "");
   if (pipeline.shares)
     os << ", \"shares\": " << pipeline.shares;
   os << " }";
@@ -276,8 +261,8 @@ static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipelin
 std::string moa::printSchedule(const Schedule &schedule) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "{\n  \"kernel\": " << json::Value(schedule.kernel)
-     << ",\n  \"machine\": " << json::Value(schedule.machine) << ",\n  \"nests\": [";
+  os << "{\n  \"kernel\": " << json::Value(schedule.kernel) << ",\n  \"machine\": " << json::Value(schedule.machine)
+     << ",\n  \"nests\": [";
   StringRef separator = "\n";
   for (const NestSchedule &nest : schedule.nests) {
     os << separator << "    {\n";
@@ -297,19 +282,17 @@ std::string moa::printSchedule(const Schedule &schedule) {
 // Checking
 //===----------------------------------------------------------------------===//
 
-static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names,
-                              const llvm::Twine &what) {
+static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &what) {
   std::vector<std::string> found;
   for (const AxisSchedule &axis : axes)
     found.push_back(axis.name);
   if (ArrayRef(found) == names)
     return llvm::Error::success();
-  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" +
-                llvm::join(found, " ") + ">");
+  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
 }
 
-static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
-                             const Machine &machine, const llvm::Twine &where) {
+static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest, const Machine &machine,
+                             const llvm::Twine &where) {
   if (llvm::Error error = checkNames(nest.axes, shape.names, "axes of " + where))
     return error;
   std::vector<std::string> folds;
@@ -324,46 +307,42 @@ static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
     int64_t lanes = axis.getSize(onf::Resource::lane);
     bool last = &axis == &nest.axes.back();
     if (!last && axis.factors.size() > 1)
-      return refuse("expects only the factor 'core' on axis '" + axis.name +
-                    "', which is not the last of " + where);
+      return refuse("expects only the factor 'core' on axis '" + axis.name + "', which is not the last of " + where);
     if (!llvm::is_contained(counts, lanes)) {
       std::vector<std::string> known;
       for (int64_t count : counts)
         known.push_back(std::to_string(count));
-      return refuse("axis '" + axis.name + "' asks for " + llvm::Twine(lanes) + " lanes of " +
-                    llvm::Twine(shape.bits) + " bits, but machine '" + machine.name + "' has " +
-                    llvm::join(known, ", "));
+      return refuse("axis '" + axis.name + "' asks for " + llvm::Twine(lanes) + " lanes of " + llvm::Twine(shape.bits) +
+                    " bits, but machine '" + machine.name + "' has " + llvm::join(known, ", "));
     }
   }
   for (const AxisSchedule &axis : llvm::drop_begin(nest.folds, nest.folds.empty() ? 0 : 1))
     if (!axis.factors.empty() && axis.factors.front().first == onf::Resource::core)
-      return refuse("expects only the first fold of " + where +
-                    " in parts over cores, but got fold '" + axis.name + "'");
+      return refuse("expects only the first fold of " + where + " in parts over cores, but got fold '" + axis.name +
+                    "'");
   for (auto [fold, axis] : llvm::zip(shape.folds, nest.folds)) {
     int64_t lanes = nest.axes.empty() ? 1 : nest.axes.back().getSize(onf::Resource::lane);
-    WorkingSet set = workingSet(shape, fold, machine, nest.getRows() / lanes, lanes,
-                                axis.getSize(onf::Resource::cache));
+    WorkingSet set =
+        workingSet(shape, fold, machine, nest.getRows() / lanes, lanes, axis.getSize(onf::Resource::cache));
     if (set.total() > machine.l2Bytes / 2)
       return refuse("fold '" + fold.name + "' of " + where + " needs " + llvm::Twine(set.total()) +
-                    " bytes per core (" + llvm::Twine(set.staged) + " staged, " +
-                    llvm::Twine(set.values) + " of one block's values, " + llvm::Twine(set.states) +
+                    " bytes per core (" + llvm::Twine(set.staged) + " staged, " + llvm::Twine(set.values) +
+                    " of one block's values, " + llvm::Twine(set.states) +
                     " of states and rows), more than half of the " + llvm::Twine(machine.l2Bytes) +
                     " bytes of the second-level cache");
   }
   return llvm::Error::success();
 }
 
-llvm::Error moa::checkSchedule(onf::KernelOp kernel, const Schedule &schedule,
-                               const Machine &machine) {
+llvm::Error moa::checkSchedule(onf::KernelOp kernel, const Schedule &schedule, const Machine &machine) {
   if (schedule.kernel != kernel.getSymName())
     return refuse("is for kernel '" + schedule.kernel + "', not '" + kernel.getSymName() + "'");
   std::vector<NestShape> shapes = nestShapes(kernel);
   if (shapes.size() != schedule.nests.size())
-    return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" +
-                  kernel.getSymName() + "' has " + llvm::Twine(shapes.size()));
+    return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" + kernel.getSymName() +
+                  "' has " + llvm::Twine(shapes.size()));
   for (unsigned k = 0; k < shapes.size(); ++k)
-    if (llvm::Error error =
-            checkNest(shapes[k], schedule.nests[k], machine, "nest " + llvm::Twine(k)))
+    if (llvm::Error error = checkNest(shapes[k], schedule.nests[k], machine, "nest " + llvm::Twine(k)))
       return error;
   return llvm::Error::success();
 }

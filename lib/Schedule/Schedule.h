@@ -40,9 +40,7 @@ struct AxisSchedule {
 
   /// Returns the size of the factor bound to `resource`, or 1.
   int64_t getSize(onf::Resource resource) const;
-  bool operator==(const AxisSchedule &other) const {
-    return name == other.name && factors == other.factors;
-  }
+  bool operator==(const AxisSchedule &other) const { return name == other.name && factors == other.factors; }
 };
 
 /// The pipeline of the warpgroups of a block, as in #onf.pipeline.

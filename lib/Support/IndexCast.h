@@ -9,8 +9,7 @@ namespace moa {
 
 /// Converts `value` to `type`; one of the two is index (or a vector of it). Narrowing truncates an
 /// i64, because canonicalisation folds an arith.index_cast from index to iN and back to nothing.
-inline mlir::Value castIndex(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
-                             mlir::Type type) {
+inline mlir::Value castIndex(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::Type type) {
   using namespace mlir;
   auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
   if (integer && integer.getWidth() < 64) {

@@ -25,8 +25,7 @@ static const Wording kOfText[] = {
     {"operation being parsed with an unregistered dialect.*", "there is no operation of this name"},
     {"unknown +type `([^`]*)` in dialect `([^`]*)`", "there is no type '!\\2.\\1'"},
     {"unknown +attribute `([^`]*)` in dialect `([^`]*)`", "there is no attribute '#\\2.\\1'"},
-    {"(.* )?(attribute|type) created with unregistered dialect.*",
-     "this \\2 is of no level that is known"},
+    {"(.* )?(attribute|type) created with unregistered dialect.*", "this \\2 is of no level that is known"},
     {"expected operation name in quotes", "expects an operation, as in '%x = moa.iota \"N\"'"},
     {"use of undeclared SSA value name",
      "this value is not defined; a value is the result of an operation or an argument of a block"},
@@ -45,19 +44,14 @@ static const Wording kOfText[] = {
     {"reference to invalid result number", "the operation has no result of this number"},
     {"operation defines ([0-9]+) results? but was provided ([0-9]+) to bind",
      "results of the operation: \\1; names for them: \\2"},
-    {"cannot name an operation with no results",
-     "the operation has no result that could have a name"},
-    {"expected (SSA operand|ssa identifier|valid ssa identifier)|invalid SSA name",
-     "expects a value, as in '%x'"},
+    {"cannot name an operation with no results", "the operation has no result that could have a name"},
+    {"expected (SSA operand|ssa identifier|valid ssa identifier)|invalid SSA name", "expects a value, as in '%x'"},
     {"expected operand", "expects a value, as in '%x'"},
     {"unexpected ssa identifier", "expects no value here"},
     {"expected block name|invalid block name", "expects a block, as in '^bb0'"},
-    {"unbalanced '(.)' character in pretty dialect name",
-     "the bracket '\\1' of this type or attribute has no partner"},
-    {"unexpected nul or EOF in pretty dialect name",
-     "the text ends inside of a type or an attribute"},
-    {"attribute '([^']*)' occurs more than once in the attribute list",
-     "the attribute '\\1' is given twice"},
+    {"unbalanced '(.)' character in pretty dialect name", "the bracket '\\1' of this type or attribute has no partner"},
+    {"unexpected nul or EOF in pretty dialect name", "the text ends inside of a type or an attribute"},
+    {"attribute '([^']*)' occurs more than once in the attribute list", "the attribute '\\1' is given twice"},
     {"undefined symbol alias id '(.*)'", "'\\1' is not defined"},
     {"expected non-function type", "expects a type, as in 'f32' or '!moa.array<\\[N\\], f32>'"},
     {"expected attribute value", "expects the value of an attribute"},
@@ -65,13 +59,10 @@ static const Wording kOfText[] = {
     {"unexpected character", "this character has no meaning here"},
     {"empty block: expect at least a terminator",
      "the block is empty; its last operation is to be one that ends a block, as 'moa.return'"},
-    {"block with no terminator.*",
-     "the block does not end in an operation that ends a block, as 'moa.return'"},
-    {"operand #([0-9]+) does not dominate this use",
-     "operand \\1 is a value that is not defined before this use"},
+    {"block with no terminator.*", "the block does not end in an operation that ends a block, as 'moa.return'"},
+    {"operand #([0-9]+) does not dominate this use", "operand \\1 is a value that is not defined before this use"},
     {"operand defined (here|as a block argument).*", "the value is defined here"},
-    {"failed to parse [A-Za-z_]+ parameter '([^']*)' which is to be .*",
-     "the parameter '\\1' cannot be read here"},
+    {"failed to parse [A-Za-z_]+ parameter '([^']*)' which is to be .*", "the parameter '\\1' cannot be read here"},
     {"expected [A-Za-z:]*::[A-Za-z:]* to be one of: (.*)", "expects one of: \\1"},
     {"expected string or keyword containing one of the following enum values for attribute "
      "'([^']*)' \\[(.*)\\]",
@@ -88,20 +79,16 @@ static const Wording kOfText[] = {
 
 // Messages of checks, without the operation's name.
 static const Wording kOfOperation[] = {
-    {"attribute '([^']*)' failed to satisfy constraint: (.*)",
-     "expects the attribute '\\1' to be: \\2"},
-    {"(operand|result) #([0-9]+) must be (.*), but got '(.*)'",
-     "expects \\1 \\2 to be \\3, but got \\4"},
+    {"attribute '([^']*)' failed to satisfy constraint: (.*)", "expects the attribute '\\1' to be: \\2"},
+    {"(operand|result) #([0-9]+) must be (.*), but got '(.*)'", "expects \\1 \\2 to be \\3, but got \\4"},
     {"requires attribute '(.*)'", "expects the attribute '\\1', which is missing"},
-    {"expected ([0-9]+) (or more )?(operand|result)s?,? but found ([0-9]+)",
-     "expects \\1 \\2\\3s, but got \\4"},
+    {"expected ([0-9]+) (or more )?(operand|result)s?,? but found ([0-9]+)", "expects \\1 \\2\\3s, but got \\4"},
     {"requires (a single|one) (operand|result)", "expects one \\2"},
     {"requires zero (operand|result)s", "expects no \\1s"},
     {"requires (a single|one) region", "expects one body"},
     {"requires zero regions", "expects no body"},
     {"expects parent op (to be )?(one of )?'(.*)'", "may stand directly in '\\3' only"},
-    {"operand #([0-9]+) does not dominate this use",
-     "has a value as operand \\1 that is not defined before it"},
+    {"operand #([0-9]+) does not dominate this use", "has a value as operand \\1 that is not defined before it"},
     {"must be the last operation in the parent block", "is to be the last operation of its block"},
     {"region #([0-9]+)( \\('.*'\\))? failed to verify constraint: region with ([0-9]+) blocks?",
      "expects its body\\2 to have blocks: \\3"},
@@ -169,12 +156,10 @@ static std::string translateWords(StringRef message) {
       ++k;
       continue;
     }
-    StringRef word =
-        message.drop_front(k).take_while([](char c) { return isAlnum(c) || c == '_'; });
+    StringRef word = message.drop_front(k).take_while([](char c) { return isAlnum(c) || c == '_'; });
     StringRef translation = translateWord(word);
     // Translates "SSA value" to one word.
-    bool repeats = translation != word &&
-                   message.drop_front(k + word.size()).starts_with((" " + translation).str());
+    bool repeats = translation != word && message.drop_front(k + word.size()).starts_with((" " + translation).str());
     if (repeats)
       ++k;
     else
@@ -217,9 +202,8 @@ std::string rewordMessage(StringRef message) {
   if (std::optional<std::string> words = translate(message, kOfText))
     return *words;
   if (std::optional<StringRef> name = takeName(rest, "custom op '", "' "))
-    return rest.starts_with(("'" + *name + "' op ").str())
-               ? rewordCheck(rest)
-               : "'" + name->str() + "' " + translateAny(rest, kOfText);
+    return rest.starts_with(("'" + *name + "' op ").str()) ? rewordCheck(rest)
+                                                           : "'" + name->str() + "' " + translateAny(rest, kOfText);
   if (takeName(rest, "'", "' op "))
     return rewordCheck(message);
   return translateAny(message, kOfText);

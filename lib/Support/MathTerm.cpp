@@ -24,8 +24,7 @@ static const Infix infixes[] = {
 };
 
 StringRef moa::getComparison(bool isFloat, int64_t predicate) {
-  static const StringRef integers[] = {" = ", " ≠ ", " < ", " ≤ ", " > ",
-                                       " ≥ ", " < ", " ≤ ", " > ", " ≥ "};
+  static const StringRef integers[] = {" = ", " ≠ ", " < ", " ≤ ", " > ", " ≥ ", " < ", " ≤ ", " > ", " ≥ "};
   // Ordered, then unordered: eq, gt, ge, lt, le, ne; false, ord and uno, true.
   static const StringRef floats[] = {" ? ", " = ", " > ", " ≥ ", " < ", " ≤ ", " ≠ ", " ? ",
                                      " = ", " > ", " ≥ ", " < ", " ≤ ", " ≠ ", " ? ", " ? "};
@@ -43,8 +42,8 @@ static StringRef getFunction(StringRef operation) {
       .Default(operation.split('.').second);
 }
 
-MathTerm moa::makeMathTerm(StringRef operation, llvm::ArrayRef<MathTerm> operands, bool isTruth,
-                           StringRef type, int64_t predicate) {
+MathTerm moa::makeMathTerm(StringRef operation, llvm::ArrayRef<MathTerm> operands, bool isTruth, StringRef type,
+                           int64_t predicate) {
   auto infix = [&](StringRef symbol, MathTerm::Strength strength, bool tightRight) {
     auto right = static_cast<MathTerm::Strength>(strength + (tightRight ? 1 : 0));
     return MathTerm{operands[0].at(strength) + symbol.str() + operands[1].at(right), strength};
@@ -67,8 +66,8 @@ MathTerm moa::makeMathTerm(StringRef operation, llvm::ArrayRef<MathTerm> operand
   if (operation == "arith.select")
     return {"(" + operands[0].text + " ? " + operands[1].text + " : " + operands[2].text + ")"};
   // Widening changes no value.
-  for (StringRef widening : {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp",
-                             "arith.uitofp", "arith.index_cast", "arith.index_castui"})
+  for (StringRef widening : {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp",
+                             "arith.index_cast", "arith.index_castui"})
     if (operation == widening)
       return operands[0];
   std::string text = (operation == "arith.truncf" ? type : getFunction(operation)).str() + "(";

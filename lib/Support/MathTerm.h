@@ -23,8 +23,8 @@ llvm::StringRef getComparison(bool isFloat, int64_t predicate);
 
 /// Prints an operation of the arith or math dialect on `operands`. `isTruth` is true if its result
 /// is a boolean, and `type` is its printed type. Comparisons use `predicate`.
-MathTerm makeMathTerm(llvm::StringRef operation, llvm::ArrayRef<MathTerm> operands, bool isTruth,
-                      llvm::StringRef type, int64_t predicate = 0);
+MathTerm makeMathTerm(llvm::StringRef operation, llvm::ArrayRef<MathTerm> operands, bool isTruth, llvm::StringRef type,
+                      int64_t predicate = 0);
 
 /// Prints a constant, for example 0.5 or −∞.
 std::string formatNumber(double value);

@@ -111,8 +111,8 @@ static std::optional<std::pair<StringRef, size_t>> findHeader(StringRef file) {
   size_t start = version == 1 ? 10 : 12;
   if (version < 1 || version > 3 || file.size() < start)
     return std::nullopt;
-  size_t length = version == 1 ? support::endian::read16le(file.data() + 8)
-                               : support::endian::read32le(file.data() + 8);
+  size_t length =
+      version == 1 ? support::endian::read16le(file.data() + 8) : support::endian::read32le(file.data() + 8);
   if (length > file.size() - start)
     return std::nullopt;
   return std::make_pair(file.substr(start, length), start + length);
@@ -129,13 +129,11 @@ static std::optional<int64_t> getSize(ArrayRef<int64_t> shape, int64_t elementSi
 }
 
 static Error checkType(StringRef type) {
-  static const char *const known[] = {"f2", "f4", "f8", "b1", "i1", "i2", "i4",
-                                      "i8", "u1", "u2", "u4", "u8", "V2"};
+  static const char *const known[] = {"f2", "f4", "f8", "b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "V2"};
   if (type.size() == 3 && type[0] == '>')
-    return createStringError("the elements are big-endian ('" + type + "'); save x.astype('<" +
-                             type.drop_front() + "')");
-  if (type.size() != 3 || !is_contained({'<', '|', '='}, type[0]) ||
-      !is_contained(known, type.drop_front()))
+    return createStringError("the elements are big-endian ('" + type + "'); save x.astype('<" + type.drop_front() +
+                             "')");
+  if (type.size() != 3 || !is_contained({'<', '|', '='}, type[0]) || !is_contained(known, type.drop_front()))
     return createStringError("elements of type '" + type + "' cannot be read; there are " +
                              join(ArrayRef(known), ", "));
   return Error::success();
@@ -144,8 +142,7 @@ static Error checkType(StringRef type) {
 static Expected<NpyArray> parse(std::shared_ptr<MemoryBuffer> buffer) {
   StringRef file = buffer->getBuffer();
   if (!file.starts_with(kMagic))
-    return createStringError(kMagic.starts_with(file) ? "the file is truncated"
-                                                      : "this is not a .npy file");
+    return createStringError(kMagic.starts_with(file) ? "the file is truncated" : "this is not a .npy file");
   auto header = findHeader(file);
   if (!header)
     return createStringError("the file is truncated or of an unknown version");
@@ -163,14 +160,12 @@ static Expected<NpyArray> parse(std::shared_ptr<MemoryBuffer> buffer) {
   std::optional<int64_t> size = getSize(array.shape, parser.type.back() - '0');
   size_t found = file.size() - header->second;
   if (!size)
-    return createStringError(
-        "the shape in the header is senseless: (" +
-        join(map_range(array.shape, [](int64_t extent) { return std::to_string(extent); }), ", ") +
-        ")");
+    return createStringError("the shape in the header is senseless: (" +
+                             join(map_range(array.shape, [](int64_t extent) { return std::to_string(extent); }), ", ") +
+                             ")");
   if (found != size_t(*size))
-    return createStringError(
-        "the file is " + Twine(found < size_t(*size) ? "truncated" : "too long") + ": " +
-        Twine(*size) + " bytes of elements expected, " + Twine(found) + " found");
+    return createStringError("the file is " + Twine(found < size_t(*size) ? "truncated" : "too long") + ": " +
+                             Twine(*size) + " bytes of elements expected, " + Twine(found) + " found");
   array.bytes = ArrayRef(file.data() + header->second, found);
   array.buffer = std::move(buffer);
   return array;
@@ -191,8 +186,8 @@ Expected<NpyArray> readNpy(StringRef path) {
 
 std::string writeNpy(StringRef type, ArrayRef<int64_t> shape, ArrayRef<char> bytes) {
   bool oneByte = type.back() == '1';
-  std::string header = "{'descr': '" + std::string(oneByte ? "|" : "<") + type.str() +
-                       "', 'fortran_order': False, 'shape': (";
+  std::string header =
+      "{'descr': '" + std::string(oneByte ? "|" : "<") + type.str() + "', 'fortran_order': False, 'shape': (";
   for (int64_t extent : shape)
     header += std::to_string(extent) + (shape.size() == 1 ? "," : ", ");
   if (shape.size() > 1)

@@ -27,8 +27,7 @@ struct NpyArray {
 /// and truncated or too long files are errors that name the file.
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 
-std::string writeNpy(llvm::StringRef type, llvm::ArrayRef<int64_t> shape,
-                     llvm::ArrayRef<char> bytes);
+std::string writeNpy(llvm::StringRef type, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<char> bytes);
 
 } // namespace moa
 

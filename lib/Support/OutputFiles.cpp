@@ -39,8 +39,7 @@ static bool isSameFile(StringRef a, StringRef b) {
 Error OutputFiles::add(StringRef path, StringRef contents) {
   sys::fs::file_status status;
   bool exists = path != "-" && !sys::fs::status(path, status);
-  if (path == "-" ||
-      (exists && !sys::fs::is_directory(status) && !sys::fs::is_regular_file(status))) {
+  if (path == "-" || (exists && !sys::fs::is_directory(status) && !sys::fs::is_regular_file(status))) {
     streams.push_back({path.str(), contents.str()});
     return Error::success();
   }

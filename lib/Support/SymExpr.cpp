@@ -173,14 +173,12 @@ std::optional<std::string> SymExpr::getSymbol() const {
   if (terms.size() != 1 || terms.begin()->second != 1)
     return std::nullopt;
   const Monomial &monomial = terms.begin()->first;
-  if (monomial.size() != 1 || monomial[0].second != 1 ||
-      monomial[0].first->kind != Atom::Kind::Symbol)
+  if (monomial.size() != 1 || monomial[0].second != 1 || monomial[0].first->kind != Atom::Kind::Symbol)
     return std::nullopt;
   return monomial[0].first->text;
 }
 
-std::optional<int64_t>
-SymExpr::evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const {
+std::optional<int64_t> SymExpr::evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const {
   int64_t sum = 0;
   for (const auto &[monomial, coefficient] : terms) {
     int64_t product = coefficient;
@@ -192,8 +190,7 @@ SymExpr::evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> va
         auto a = atom->lhs.evaluate(value), b = atom->rhs.evaluate(value);
         if (!a || !b || *b == 0)
           return std::nullopt;
-        v = atom->kind == Atom::Kind::FloorDiv ? floorDivide(*a, *b)
-                                               : *a - floorDivide(*a, *b) * *b;
+        v = atom->kind == Atom::Kind::FloorDiv ? floorDivide(*a, *b) : *a - floorDivide(*a, *b) * *b;
       }
       if (!v)
         return std::nullopt;
@@ -207,8 +204,7 @@ SymExpr::evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> va
   return sum;
 }
 
-SymExpr
-SymExpr::substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const {
+SymExpr SymExpr::substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const {
   SymExpr sum;
   for (const auto &[monomial, coefficient] : terms) {
     SymExpr product(coefficient);
@@ -264,9 +260,7 @@ static std::string monomialText(const SymExpr::Monomial &monomial, int64_t magni
   bool single = monomial.size() == 1 && monomial[0].second == 1 && factors.empty() && !leads;
   for (const auto &[atom, power] : monomial)
     for (unsigned i = 0; i < power; ++i)
-      factors.push_back(atom->kind == SymExpr::Atom::Kind::Symbol || single
-                            ? atom->text
-                            : "(" + atom->text + ")");
+      factors.push_back(atom->kind == SymExpr::Atom::Kind::Symbol || single ? atom->text : "(" + atom->text + ")");
   return llvm::join(factors, "*");
 }
 
@@ -283,8 +277,7 @@ std::string SymExpr::str() const {
         text += text.empty() ? "-" : " - ";
       else if (!text.empty())
         text += " + ";
-      text +=
-          monomialText(monomial, negative ? -coefficient : coefficient, negative && text == "-");
+      text += monomialText(monomial, negative ? -coefficient : coefficient, negative && text == "-");
     }
   return text;
 }
@@ -372,8 +365,7 @@ private:
         return fail("integer is too large");
       return SymExpr(static_cast<int64_t>(value));
     }
-    llvm::StringRef name =
-        rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+    llvm::StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
     if (name.empty())
       return fail("unexpected '" + rest.take_front(1).str() + "'");
     rest = rest.drop_front(name.size());
@@ -386,6 +378,4 @@ private:
 };
 } // namespace
 
-std::optional<SymExpr> SymExpr::parse(llvm::StringRef text, std::string *error) {
-  return Parser(text).run(error);
-}
+std::optional<SymExpr> SymExpr::parse(llvm::StringRef text, std::string *error) { return Parser(text).run(error); }

@@ -64,8 +64,7 @@ public:
 
   /// Evaluates under an assignment of every symbol. Returns nothing if a symbol has no value, a
   /// divisor is zero or the value exceeds 63 bits.
-  std::optional<int64_t>
-  evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const;
+  std::optional<int64_t> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const;
   SymExpr substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const;
 
   /// Returns the asymptotic degree: the number of symbols in the largest product if all are large.

@@ -48,14 +48,12 @@ std::string Tolerance::str() const {
   return text;
 }
 
-std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision,
-                                      llvm::StringRef type) {
+std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision, llvm::StringRef type) {
   double unit = std::ldexp(1.0, -int(precision)), largest = unit / (1 + unit);
   if (tolerance.isSampled || tolerance.epsilon >= largest)
     return std::nullopt;
   return "no result of " + type.str() + " is within " + getNumberText(tolerance.epsilon) +
-         " for every input, as rounding to " + type.str() + " alone is off by up to " +
-         getNumberText(largest, 2) +
+         " for every input, as rounding to " + type.str() + " alone is off by up to " + getNumberText(largest, 2) +
          "; allow that much, have a result with more bits, or say 'relative sampled'";
 }
 
@@ -82,10 +80,9 @@ std::optional<Tolerance> parseTolerance(llvm::StringRef text, std::string &why) 
   }
   if (rest.empty())
     return result;
-  why =
-      "is a number, optionally followed by ',relative' and ',sampled', in this order, but it ends "
-      "in '," +
-      shorten(rest.front(), 40) + "'";
+  why = "is a number, optionally followed by ',relative' and ',sampled', in this order, but it ends "
+        "in '," +
+        shorten(rest.front(), 40) + "'";
   return std::nullopt;
 }
 

@@ -8,8 +8,7 @@ namespace moa {
 
 /// Returns a message if no result of a float type with `precision` bits satisfies the tolerance for
 /// every input, because rounding the result has a larger error. Otherwise returns nothing.
-std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision,
-                                      llvm::StringRef type);
+std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision, llvm::StringRef type);
 
 } // namespace moa
 

@@ -99,8 +99,8 @@ static void printDeclaration(llvm::raw_ostream &os, llvm::StringRef result, cons
   os << line << "\n";
 }
 
-std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard,
-                        llvm::StringRef machines, llvm::StringRef notes) {
+std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard, llvm::StringRef machines,
+                        llvm::StringRef notes) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "/* Kernels compiled from a specification by MoA for " << machines << ".\n *\n";
@@ -131,14 +131,12 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
     for (const Constraint &constraint : kernel.constraints)
       os << " *   require " << constraint.text << "\n";
     os << " */\n";
-    printDeclaration(os, "int32_t", kernel.name, own,
-                     {"void *workspace", "size_t bytes", "void *stream"});
+    printDeclaration(os, "int32_t", kernel.name, own, {"void *workspace", "size_t bytes", "void *stream"});
     printDeclaration(os, "int64_t", kernel.name + "_workspace", own, {});
     printDeclaration(os, "int32_t", kernel.name + "_check", own, {"char *message", "size_t n"});
     if (kernel.hasShown)
-      printDeclaration(
-          os, "int32_t", kernel.name + "_shown", own,
-          {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"});
+      printDeclaration(os, "int32_t", kernel.name + "_shown", own,
+                       {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"});
     printDeclaration(os, "int32_t", kernel.name + "_prepare", {}, {"int32_t device"});
   }
   os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";

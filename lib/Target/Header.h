@@ -10,8 +10,8 @@ namespace moa {
 /// Returns the C header that declares the entry points of kernels for `machines`. `notes` are
 /// comment lines on this kind of machine, each starting with " *". The text depends on the
 /// arguments only.
-std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard,
-                        llvm::StringRef machines, llvm::StringRef notes);
+std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard, llvm::StringRef machines,
+                        llvm::StringRef notes);
 
 } // namespace moa
 

@@ -43,9 +43,7 @@ static const ElementInfo kElements[] = {
     {ElementType::U32, "u32", 32, kUInt, "uint32_t"},
 };
 
-static const ElementInfo &getInfo(ElementType type) {
-  return kElements[static_cast<unsigned>(type)];
-}
+static const ElementInfo &getInfo(ElementType type) { return kElements[static_cast<unsigned>(type)]; }
 
 llvm::StringRef getName(ElementType type) { return getInfo(type).name; }
 unsigned getBits(ElementType type) { return getInfo(type).bits; }
@@ -115,8 +113,7 @@ std::string KernelSignature::getText() const {
   std::vector<std::string> inputs, outputs;
   for (const Parameter &parameter : parameters)
     (parameter.isOutput ? outputs : inputs).push_back(parameter.getText());
-  std::string text =
-      name + "(" + llvm::join(inputs, ", ") + ") -> (" + llvm::join(outputs, ", ") + ")";
+  std::string text = name + "(" + llvm::join(inputs, ", ") + ") -> (" + llvm::join(outputs, ", ") + ")";
   for (const Constraint &constraint : constraints)
     text += " require " + constraint.text;
   return text;
@@ -202,8 +199,7 @@ private:
 
   /// Solves extent = shape for `name`. The extent must be c·name + rest with a constant c and a
   /// rest of bound symbols. If c does not divide shape − rest, the later check of the extent fails.
-  std::optional<SymExpr> solveFor(const std::string &name, const SymExpr &extent,
-                                  const SymExpr &shape) const {
+  std::optional<SymExpr> solveFor(const std::string &name, const SymExpr &extent, const SymExpr &shape) const {
     SymExpr symbol = SymExpr::symbol(name);
     SymExpr rest = extent.substitute([&](llvm::StringRef other) -> std::optional<SymExpr> {
       if (other == name)
@@ -212,8 +208,8 @@ private:
     });
     std::optional<int64_t> factor;
     for (const auto &[monomial, coefficient] : extent.getTerms())
-      if (monomial.size() == 1 && monomial[0].second == 1 &&
-          monomial[0].first->kind == SymExpr::Atom::Kind::Symbol && monomial[0].first->text == name)
+      if (monomial.size() == 1 && monomial[0].second == 1 && monomial[0].first->kind == SymExpr::Atom::Kind::Symbol &&
+          monomial[0].first->text == name)
         factor = coefficient;
     if (!factor || extent != rest + symbol * SymExpr(*factor))
       return std::nullopt;
@@ -268,15 +264,13 @@ static llvm::Error readShown(device::ProgramOp program, KernelSignature &signatu
     auto bound = entry ? entry.getAs<StringAttr>("bound") : StringAttr();
     auto within = entry ? entry.getAs<WithinAttr>("within") : WithinAttr();
     auto why = entry ? entry.getAs<StringAttr>("why") : StringAttr();
-    auto found = llvm::find_if(signature.parameters, [&](const Parameter &p) {
-      return p.isOutput && result && p.name == result.getValue();
-    });
+    auto found = llvm::find_if(signature.parameters,
+                               [&](const Parameter &p) { return p.isOutput && result && p.name == result.getValue(); });
     bool isKnown = bound ? isTemporary(bound) : bool(why);
     if (!isKnown || !within || found == signature.parameters.end())
       return llvm::createStringError("expects a result, a tolerance, and a temporary or a reason, "
                                      "in each entry of 'moa.shown'");
-    signature.shownLater.push_back({unsigned(found - signature.parameters.begin()),
-                                    bound ? bound.getValue().str() : "",
+    signature.shownLater.push_back({unsigned(found - signature.parameters.begin()), bound ? bound.getValue().str() : "",
                                     why ? why.getValue().str() : "", within.getTolerance()});
   }
   return llvm::Error::success();
@@ -296,8 +290,8 @@ template <typename KernelT> static llvm::Expected<KernelSignature> readKernel(Ke
   strings(kernel.getRequires(), constraints);
   Block &body = kernel.getBody().front();
   for (auto [k, name] : llvm::enumerate(names)) {
-    auto parameter = getParameter(name, cast<ArrayType>(body.getArgument(k).getType()), false,
-                                  isUnsigned(kernel, name));
+    auto parameter =
+        getParameter(name, cast<ArrayType>(body.getArgument(k).getType()), false, isUnsigned(kernel, name));
     if (!parameter)
       return parameter.takeError();
     signature.parameters.push_back(std::move(*parameter));
@@ -330,8 +324,8 @@ llvm::Expected<std::vector<Parameter>> getTemporaries(Operation *module) {
   if (auto list = module->getAttrOfType<mlir::ArrayAttr>("moa.temporaries"))
     for (auto entry : list.getAsRange<mlir::DictionaryAttr>()) {
       auto type = cast<TypeAttr>(entry.get("type")).getValue();
-      auto parameter = getParameter(cast<StringAttr>(entry.get("name")).getValue(),
-                                    cast<ArrayType>(type), /*isOutput=*/false);
+      auto parameter =
+          getParameter(cast<StringAttr>(entry.get("name")).getValue(), cast<ArrayType>(type), /*isOutput=*/false);
       if (!parameter)
         return parameter.takeError();
       temporaries.push_back(std::move(*parameter));
@@ -339,27 +333,21 @@ llvm::Expected<std::vector<Parameter>> getTemporaries(Operation *module) {
   return temporaries;
 }
 
-llvm::Expected<std::vector<ShownResult>> getShown(Operation *module,
-                                                  const KernelSignature &signature) {
+llvm::Expected<std::vector<ShownResult>> getShown(Operation *module, const KernelSignature &signature) {
   std::vector<ShownResult> shown;
   auto list = module->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
   auto temporaries = getTemporaries(module);
   if (!temporaries || !list)
-    return temporaries ? llvm::Expected<std::vector<ShownResult>>(std::move(shown))
-                       : temporaries.takeError();
+    return temporaries ? llvm::Expected<std::vector<ShownResult>>(std::move(shown)) : temporaries.takeError();
   for (auto entry : list.getAsRange<mlir::DictionaryAttr>()) {
     auto nameOf = [&](StringRef key) { return cast<StringAttr>(entry.get(key)).getValue(); };
     std::vector<const Parameter *> arrays = signature.getArrays();
-    auto array = llvm::find_if(
-        arrays, [&](const Parameter *p) { return p->isOutput && p->name == nameOf("result"); });
-    auto bound =
-        llvm::find_if(*temporaries, [&](const Parameter &p) { return p.name == nameOf("bound"); });
+    auto array = llvm::find_if(arrays, [&](const Parameter *p) { return p->isOutput && p->name == nameOf("result"); });
+    auto bound = llvm::find_if(*temporaries, [&](const Parameter &p) { return p.name == nameOf("bound"); });
     if (array == arrays.end() || !(*array)->within || bound == temporaries->end())
-      return llvm::createStringError(
-          "expects a result with a tolerance, and a temporary, of 'moa.shown'");
+      return llvm::createStringError("expects a result with a tolerance, and a temporary, of 'moa.shown'");
     auto why = entry.getAs<StringAttr>("why");
-    shown.push_back({size_t(array - arrays.begin()), size_t(bound - temporaries->begin()),
-                     why ? why.str() : ""});
+    shown.push_back({size_t(array - arrays.begin()), size_t(bound - temporaries->begin()), why ? why.str() : ""});
   }
   return shown;
 }
@@ -367,10 +355,8 @@ llvm::Expected<std::vector<ShownResult>> getShown(Operation *module,
 llvm::Expected<KernelSignature> getSignature(Operation *kernel) {
   using Result = llvm::Expected<KernelSignature>;
   return llvm::TypeSwitch<Operation *, Result>(kernel)
-      .Case<KernelOp, dnf::KernelOp, onf::KernelOp, device::ProgramOp>(
-          [](auto op) { return readKernel(op); })
-      .Default(
-          [](Operation *) -> Result { return llvm::createStringError("expects a kernel op"); });
+      .Case<KernelOp, dnf::KernelOp, onf::KernelOp, device::ProgramOp>([](auto op) { return readKernel(op); })
+      .Default([](Operation *) -> Result { return llvm::createStringError("expects a kernel op"); });
 }
 
 } // namespace moa

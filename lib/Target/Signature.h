@@ -75,7 +75,7 @@ struct KernelSignature {
   std::vector<Parameter> parameters; ///< inputs, then outputs
   std::vector<Constraint> constraints;
   std::vector<SymbolBinding> bindings; ///< in order of evaluation
-  bool hasShown = false; ///< an entry point NAME_shown; some tolerance depends on the inputs
+  bool hasShown = false;               ///< an entry point NAME_shown; some tolerance depends on the inputs
   /// Returns the entries of shownLater that can never be shown.
   std::vector<const ShownLater *> getNeverShown() const;
   std::vector<ShownLater> shownLater; ///< of a device.program, from `moa.shown` (ONF/IR/Hints.h)
@@ -103,8 +103,7 @@ struct ShownResult {
 
 /// Returns these results of a kernel, from the module attribute `moa.shown`
 /// (dialects/ONF/IR/Hints.h).
-llvm::Expected<std::vector<ShownResult>> getShown(mlir::Operation *module,
-                                                  const KernelSignature &signature);
+llvm::Expected<std::vector<ShownResult>> getShown(mlir::Operation *module, const KernelSignature &signature);
 
 /// Returns an expression or constraint in the user's notation, for example `H % G`.
 std::string getReadable(llvm::StringRef text);

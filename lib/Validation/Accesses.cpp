@@ -45,11 +45,9 @@ void validation::collectIndices(Term term, llvm::SetVector<Term> &indices) {
   collect(term, indices, seen);
 }
 
-Term validation::restrictTo(TermContext &terms, Term condition,
-                            const llvm::SetVector<Term> &indices) {
+Term validation::restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices) {
   Term kept = terms.truth(true);
-  ArrayRef<Term> parts =
-      condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition);
+  ArrayRef<Term> parts = condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition);
   for (Term part : parts) {
     llvm::SetVector<Term> mentioned;
     collectIndices(part, mentioned);
@@ -60,8 +58,7 @@ Term validation::restrictTo(TermContext &terms, Term condition,
 }
 
 bool validation::visitChoice(TermContext &terms, Operation *op, Term condition,
-                             llvm::function_ref<void(Value, Term)> visit,
-                             llvm::function_ref<Term(Value)> termOf) {
+                             llvm::function_ref<void(Value, Term)> visit, llvm::function_ref<Term(Value)> termOf) {
   bool isSelect = isa<arith::SelectOp>(op);
   bool isTruth = isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1);
   if (!isSelect && !isTruth)
@@ -102,8 +99,7 @@ static bool isBefore(Term a, Term b) { return a->id < b->id; }
 /// false.
 static bool implies(Term condition, Term other) {
   ArrayRef<Term> have = partsOf(condition), want = partsOf(other);
-  return condition->isFalse() ||
-         std::includes(have.begin(), have.end(), want.begin(), want.end(), isBefore);
+  return condition->isFalse() || std::includes(have.begin(), have.end(), want.begin(), want.end(), isBefore);
 }
 
 static Term inCommon(TermContext &terms, Term a, Term b) {
@@ -236,8 +232,7 @@ void DNFAccesses::enter(dnf::ReduceOp op, Env &env) {
   if (env.values.contains(index))
     return;
   unsigned depth = env.depth;
-  for (Operation *around = op->getParentOp(); isa<dnf::ReduceOp>(around);
-       around = around->getParentOp())
+  for (Operation *around = op->getParentOp(); isa<dnf::ReduceOp>(around); around = around->getParentOp())
     ++depth;
   env.values[index] = variables.get(depth, terms.extent(op.getExtent()), op.getName());
   variables.setName(env.values[index], index);
@@ -280,8 +275,7 @@ void DNFAccesses::visit(Value value, Env &env, Term condition) {
       written.push_back(writtenAs(psi, axis, env, shape[axis]));
     }
     accesses.push_back({agenda.placeOf(value, env.number),
-                        {cast<BlockArgument>(psi.getArray()).getArgNumber(), index, condition,
-                         psi.getLoc(), written}});
+                        {cast<BlockArgument>(psi.getArray()).getArgNumber(), index, condition, psi.getLoc(), written}});
   }
 }
 
@@ -299,8 +293,7 @@ static BlockArgument indexOfLet(Value value, unsigned depth) {
 
 /// Returns the source text of an index of a ψ or of the application of a let. The index of a let
 /// itself has the text of the index that the let is applied to, if both have the same extent.
-LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env,
-                                    StringAttr extent) {
+LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env, StringAttr extent) {
   SmallVector<LocationAttr> texts = getSubscripts(reader->getLoc());
   LocationAttr text = index < texts.size() ? texts[index] : LocationAttr();
   auto psi = dyn_cast<dnf::PsiOp>(reader);
@@ -330,8 +323,7 @@ DNFAccesses::Env &DNFAccesses::applied(dnf::LetOp let, const Arguments &argument
 
 static unsigned depthAt(Operation *op) {
   unsigned depth = 0;
-  for (Operation *around = op->getParentOp(); isa<dnf::ReduceOp>(around);
-       around = around->getParentOp())
+  for (Operation *around = op->getParentOp(); isa<dnf::ReduceOp>(around); around = around->getParentOp())
     ++depth;
   return depth;
 }
@@ -376,14 +368,12 @@ Term DNFAccesses::termOf(Value value, Env &env) {
       if (!isa<ArrayType>(operand.getType()))
         operands.push_back(termOf(operand, env));
     if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
-      result =
-          terms.load(cast<BlockArgument>(psi.getArray()).getArgNumber(), operands, value.getType());
+      result = terms.load(cast<BlockArgument>(psi.getArray()).getArgNumber(), operands, value.getType());
     } else if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
       result = terms.extent(extent.getExpr());
     } else if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
       dnf::LetOp let = lets.lookup(apply.getLet());
-      Env &inner =
-          applied(let, Arguments(operands.begin(), operands.end()), env.depth + depthAt(op));
+      Env &inner = applied(let, Arguments(operands.begin(), operands.end()), env.depth + depthAt(op));
       result = termOf(cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue(), inner);
     } else {
       result = readScalar(terms, op, operands);

@@ -67,8 +67,7 @@ Term restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> 
 /// selection picks, and the right operand of `and` or `or` where the left one does not decide.
 /// Returns false for other operations.
 bool visitChoice(TermContext &terms, mlir::Operation *op, Term condition,
-                 llvm::function_ref<void(mlir::Value, Term)> visit,
-                 llvm::function_ref<Term(mlir::Value)> termOf);
+                 llvm::function_ref<void(mlir::Value, Term)> visit, llvm::function_ref<Term(mlir::Value)> termOf);
 
 /// The worklist: values in environments (here numbers), each with the conditions under which it is
 /// needed. The last value in program order comes first. All users of a value stand after it, so all
@@ -134,8 +133,7 @@ private:
   Term termOfReduce(dnf::ReduceOp op, Env &env);
   Env &applied(dnf::LetOp let, const Arguments &arguments, unsigned depth);
   void enter(dnf::ReduceOp op, Env &env);
-  mlir::LocationAttr writtenAs(mlir::Operation *reader, unsigned index, Env &env,
-                               mlir::StringAttr extent);
+  mlir::LocationAttr writtenAs(mlir::Operation *reader, unsigned index, Env &env, mlir::StringAttr extent);
 
   TermContext &terms;
   Variables &variables;
@@ -163,13 +161,11 @@ public:
   mlir::FailureOr<std::vector<Write>> writes();
   /// Returns the accesses of the value of a store, with the indices of the enclosing loops renamed
   /// to `rows`. A read of a temporary counts as the reads of the value stored there.
-  mlir::FailureOr<std::vector<Access>> of(const Write &write,
-                                          const llvm::DenseMap<Term, Term> &rows);
+  mlir::FailureOr<std::vector<Access>> of(const Write &write, const llvm::DenseMap<Term, Term> &rows);
   /// Returns the accesses of the nest of a store when arrays are computed as a whole. A state that
   /// carries axes then computes all its elements if any is needed, whatever the condition says of
   /// the index read. Nests that store temporaries are not entered.
-  mlir::FailureOr<std::vector<Access>> ofComputed(const Write &write,
-                                                  const llvm::DenseMap<Term, Term> &rows);
+  mlir::FailureOr<std::vector<Access>> ofComputed(const Write &write, const llvm::DenseMap<Term, Term> &rows);
   /// Rewrites reads of the parts of a range (R4) to reads of the whole range. Parts whose index is
   /// a loop of the store that was read last stay.
   void join(Access &access) { joinParts(access), dropParts(access); }

@@ -18,28 +18,24 @@ static std::string textOf(TermContext &terms, ArrayRef<Term> index) {
 
 /// Checks that every element is stored once: each axis has a loop over its whole extent, and there
 /// is no other loop.
-static LogicalResult checkWrite(Validator::State &state, const Write &write, StringRef name,
-                                ArrayType type) {
+static LogicalResult checkWrite(Validator::State &state, const Write &write, StringRef name, ArrayType type) {
   TermContext &terms = state.terms;
   llvm::SetVector<Term> used;
   for (auto [axis, index] : llvm::enumerate(write.index)) {
     Term extent = terms.extent(type.getShape()[axis].getValue());
-    bool one = extent->is(TermKind::Number) && extent->value == 1 && index->is(TermKind::Number) &&
-               index->value == 0;
+    bool one = extent->is(TermKind::Number) && extent->value == 1 && index->is(TermKind::Number) && index->value == 0;
     bool loop = index->is(TermKind::Index) && llvm::is_contained(write.loops, index) &&
                 state.variables.extentOf(index) == extent && used.insert(index);
     if (!one && !loop)
       return write.op->emitError("output ")
-             << name << " is stored at " << textOf(terms, write.index)
-             << ", which is not every element once: axis " << axis
-             << " needs the index of a loop over " << terms.str(extent) << " of its own";
+             << name << " is stored at " << textOf(terms, write.index) << ", which is not every element once: axis "
+             << axis << " needs the index of a loop over " << terms.str(extent) << " of its own";
   }
   for (Term loop : write.loops) {
     Term extent = state.variables.extentOf(loop);
     if (!used.contains(loop) && !(extent->is(TermKind::Number) && extent->value == 1))
-      return write.op->emitError("output ")
-             << name << " is stored once for every " << terms.str(loop) << " < "
-             << terms.str(extent) << ", but only once is right";
+      return write.op->emitError("output ") << name << " is stored once for every " << terms.str(loop) << " < "
+                                            << terms.str(extent) << ", but only once is right";
   }
   return success();
 }
@@ -60,8 +56,7 @@ struct Reading {
     llvm::SetVector<Term> indices;
     for (Term entry : access.index)
       collectIndices(entry, indices);
-    llvm::copy_if(indices, std::back_inserter(free),
-                  [&](Term index) { return !rows.contains(index); });
+    llvm::copy_if(indices, std::back_inserter(free), [&](Term index) { return !rows.contains(index); });
   }
   Access &access;
   SmallVector<Term> free;
@@ -78,8 +73,7 @@ public:
     names.clear();
     if (want.access.input != have.access.input)
       return false;
-    return want.access.index == have.access.index ||
-           assign(have.free, want.free, first, want.access, have.access);
+    return want.access.index == have.access.index || assign(have.free, want.free, first, want.access, have.access);
   }
 
   /// Returns the inverse renaming of the last match, without indices replaced by 0.
@@ -92,8 +86,7 @@ public:
   }
 
 private:
-  bool assign(ArrayRef<Term> free, ArrayRef<Term> targets, bool first, const Access &want,
-              const Access &have) {
+  bool assign(ArrayRef<Term> free, ArrayRef<Term> targets, bool first, const Access &want, const Access &have) {
     if (free.empty())
       return llvm::all_of(llvm::zip_equal(want.index, have.index), [&](auto pair) {
         auto [a, b] = pair;
@@ -125,13 +118,11 @@ private:
 /// Checks that `before` and `after` read the same elements. Renames the reduction indices in
 /// `after` to those of the normal form.
 static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Access> before,
-                                  MutableArrayRef<Access> after, const DenseSet<Term> &rows,
-                                  StringRef name) {
+                                  MutableArrayRef<Access> after, const DenseSet<Term> &rows, StringRef name) {
   TermContext &terms = state.terms;
   Matcher matcher(state);
   auto readings = [&](MutableArrayRef<Access> accesses) {
-    return llvm::map_to_vector(accesses,
-                               [&](Access &access) { return Reading(terms, access, rows); });
+    return llvm::map_to_vector(accesses, [&](Access &access) { return Reading(terms, access, rows); });
   };
   SmallVector<Reading> wanted = readings(before), found = readings(after);
   // Most accesses are renamed in the same way, and their conditions share many terms.
@@ -140,9 +131,7 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
   for (Reading &reading : found) {
     Access &access = reading.access;
     // The access in `before` has the whole index where `after` may have its first value.
-    if (llvm::none_of(wanted, [&](const Reading &other) {
-          return matcher.matches(reading, other, /*first=*/true);
-        }))
+    if (llvm::none_of(wanted, [&](const Reading &other) { return matcher.matches(reading, other, /*first=*/true); }))
       return emitError(access.place, "output ")
              << name << " reads " << terms.inputNames[access.input] << textOf(terms, access.index)
              << " by its address, which its normal form does not";
@@ -158,9 +147,7 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
     const Access &access = reading.access;
     if (access.condition->isFalse())
       continue;
-    if (llvm::none_of(found, [&](const Reading &other) {
-          return matcher.matches(reading, other, /*first=*/false);
-        }))
+    if (llvm::none_of(found, [&](const Reading &other) { return matcher.matches(reading, other, /*first=*/false); }))
       return emitError(access.place, "output ")
              << name << " reads " << terms.inputNames[access.input] << textOf(terms, access.index)
              << " in its normal form, but no address does";
@@ -170,15 +157,14 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
 
 /// Returns the store of output or temporary k. Checks that there is one, and that it stores every
 /// element once.
-static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
-                                  ArrayRef<Write> writes, unsigned k, std::vector<Fact> &facts) {
+static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf, ArrayRef<Write> writes, unsigned k,
+                                  std::vector<Fact> &facts) {
   StringRef name = onf.getArrayName(onf.getNumInputs() + k);
   auto type = cast<ArrayType>(onf.getBody().getArgument(onf.getNumInputs() + k).getType());
   auto isOurs = [&](const Write &write) { return write.output == k; };
   auto count = llvm::count_if(writes, isOurs);
   if (count != 1)
-    return onf.emitError("output ")
-           << name << " is stored at " << count << " places, but one is right";
+    return onf.emitError("output ") << name << " is stored at " << count << " places, but one is right";
   const Write &write = *llvm::find_if(writes, isOurs);
   if (failed(checkWrite(state, write, name, type)))
     return failure();
@@ -192,8 +178,8 @@ static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
 }
 
 /// Checks that every element of a temporary is stored once.
-static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf,
-                                      ArrayRef<Write> writes, std::vector<Fact> &facts) {
+static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf, ArrayRef<Write> writes,
+                                      std::vector<Fact> &facts) {
   for (unsigned k = state.terms.inputNames.size(); k < onf.getBody().getNumArguments(); ++k)
     state.terms.inputNames.push_back(onf.getArrayName(k).str());
   for (unsigned k = 0; k < onf.getNumTemporaries(); ++k)
@@ -202,11 +188,9 @@ static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf
   return success();
 }
 
-static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf,
-                                 ArrayRef<Access> accesses) {
+static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf, ArrayRef<Access> accesses) {
   for (const Access &access : accesses)
-    if (failed(state.checkInside(
-            access, cast<ArrayType>(onf.getBody().getArgument(access.input).getType()), nullptr)))
+    if (failed(state.checkInside(access, cast<ArrayType>(onf.getBody().getArgument(access.input).getType()), nullptr)))
       return failure();
   return success();
 }
@@ -214,8 +198,8 @@ static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf,
 /// Checks that the nest of a store reads in bounds when it computes whole arrays. The outputs may
 /// need only some elements. But each element of a temporary is stored, and a state that carries an
 /// axis computes each of its elements.
-static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader,
-                                   const Write &write, const DenseMap<Term, Term> &rows) {
+static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader, const Write &write,
+                                   const DenseMap<Term, Term> &rows) {
   if (!reader.computesArrays())
     return success();
   auto accesses = reader.ofComputed(write, rows);
@@ -229,11 +213,10 @@ static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, O
 }
 
 /// Checks the nests of all temporaries in the same way.
-static LogicalResult checkTemporariesComputed(Validator::State &state, onf::KernelOp onf,
-                                              ONFAccesses &reader, ArrayRef<Write> writes) {
+static LogicalResult checkTemporariesComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader,
+                                              ArrayRef<Write> writes) {
   for (const Write &write : writes)
-    if (write.output >= onf.getNumOutputs() &&
-        failed(checkComputed(state, onf, reader, write, DenseMap<Term, Term>())))
+    if (write.output >= onf.getNumOutputs() && failed(checkComputed(state, onf, reader, write, DenseMap<Term, Term>())))
       return failure();
   return success();
 }
@@ -274,20 +257,18 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
     }
     if (failed(checkComputed(*state, onf, reader, *write, named)))
       return failure();
-    facts.push_back(
-        {Fact::Addresses,
-         Fact::Proved,
-         name.str(),
-         std::to_string(accesses->size()) + " addresses are the multi-indices of the normal form",
-         {},
-         write->op->getLoc()});
+    facts.push_back({Fact::Addresses,
+                     Fact::Proved,
+                     name.str(),
+                     std::to_string(accesses->size()) + " addresses are the multi-indices of the normal form",
+                     {},
+                     write->op->getLoc()});
   }
   return checkTemporariesComputed(*state, onf, reader, *writes);
 }
 
 LogicalResult Validator::checkBounds(onf::KernelOp onf) {
-  TypeRange inputs =
-      TypeRange(onf.getBody().getArgumentTypes()).take_front(onf.getArgNames().size());
+  TypeRange inputs = TypeRange(onf.getBody().getArgumentTypes()).take_front(onf.getArgNames().size());
   if (failed(state->open(onf, onf.getArgNames(), onf.getRequires(), inputs, onf.getResultTypes())))
     return failure();
   ONFAccesses reader(state->terms, state->variables, onf);

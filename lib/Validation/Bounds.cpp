@@ -12,23 +12,22 @@ using namespace moa::validation;
 //===----------------------------------------------------------------------===//
 
 /// Reads the range `low..high` of an input: low ≤ element < high for every index.
-static llvm::Expected<Assumption> readRange(TermContext &terms, unsigned input, StringRef name,
-                                            ArrayType type, StringRef range) {
+static llvm::Expected<Assumption> readRange(TermContext &terms, unsigned input, StringRef name, ArrayType type,
+                                            StringRef range) {
   auto [low, high] = range.split("..");
   SmallVector<Term> index;
   for (unsigned k = 0; k < type.getRank(); ++k)
     index.push_back(terms.freshIndex("i"));
   Term element = terms.valueOf(terms.load(input, index, type.getElementType()));
   Assumption assumption;
-  assumption.fact = terms.both(terms.atMost(terms.extent(low), element),
-                               terms.below(element, terms.extent(high)));
+  assumption.fact = terms.both(terms.atMost(terms.extent(low), element), terms.below(element, terms.extent(high)));
   assumption.text = (name + " in " + range).str();
   assumption.isRange = true;
   return assumption;
 }
 
-LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, ArrayAttr constraints,
-                                     TypeRange inputs, ArrayAttr resultTypes) {
+LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, ArrayAttr constraints, TypeRange inputs,
+                                     ArrayAttr resultTypes) {
   if (isOpen)
     return success();
   isOpen = true;
@@ -65,8 +64,7 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
   if (auto ranges = kernel->getAttrOfType<ArrayAttr>(kRangesAttr))
     for (auto [k, range] : llvm::enumerate(ranges.getAsValueRange<StringAttr>()))
       if (!range.empty() && k < types.size()) {
-        auto assumption =
-            readRange(terms, k, terms.inputNames[k], cast<ArrayType>(types[k]), range);
+        auto assumption = readRange(terms, k, terms.inputNames[k], cast<ArrayType>(types[k]), range);
         if (!assumption)
           return kernel->emitError(llvm::toString(assumption.takeError()));
         prover.addAssumption(std::move(*assumption));
@@ -84,8 +82,8 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
 }
 
 LogicalResult Validator::State::open(dnf::KernelOp kernel) {
-  return open(kernel, kernel.getArgNames(), kernel.getRequires(),
-              kernel.getBody().getArgumentTypes(), kernel.getResultTypes());
+  return open(kernel, kernel.getArgNames(), kernel.getRequires(), kernel.getBody().getArgumentTypes(),
+              kernel.getResultTypes());
 }
 
 std::vector<std::vector<Access>> &Validator::State::accessesOf(dnf::KernelOp kernel) {
@@ -106,15 +104,13 @@ std::vector<std::vector<Access>> &Validator::State::accessesOf(dnf::KernelOp ker
 /// Returns true if a term contains an array element.
 static bool readsArrays(Term term, DenseSet<Term> &seen) {
   return seen.insert(term).second &&
-         (term->is(TermKind::Load) ||
-          llvm::any_of(term->operands, [&](Term part) { return readsArrays(part, seen); }));
+         (term->is(TermKind::Load) || llvm::any_of(term->operands, [&](Term part) { return readsArrays(part, seen); }));
 }
 
 /// Returns the conjuncts of a condition that contain no array elements.
 static Term withoutArrays(TermContext &terms, Term condition) {
   Term kept = terms.truth(true);
-  ArrayRef<Term> parts =
-      condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition);
+  ArrayRef<Term> parts = condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition);
   for (Term part : parts) {
     DenseSet<Term> seen;
     if (!readsArrays(part, seen))
@@ -138,8 +134,7 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
   Fact fact{Fact::Bounds,
             Fact::Proved,
             terms.inputNames[access.input],
-            "0 <= " + terms.str(index) + " < " + terms.str(extent) + " on axis " +
-                std::to_string(axis),
+            "0 <= " + terms.str(index) + " < " + terms.str(extent) + " on axis " + std::to_string(axis),
             {},
             access.place};
   if (!isLoop) {
@@ -147,13 +142,11 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
     bool checked = false, always = true;
     Term indicesOnly = withoutArrays(terms, condition);
     for (bool below : {false, true}) {
-      Term goal =
-          below ? terms.difference(terms.difference(extent, terms.number(1)), index) : index;
+      Term goal = below ? terms.difference(terms.difference(extent, terms.number(1)), index) : index;
       Proof proof = prover.prove(goal, indicesOnly);
       if (!proof.holds || !proof.assumptions.empty())
         if (indicesOnly != condition)
-          if (Proof more = prover.prove(goal, condition);
-              more.holds && (!proof.holds || more.assumptions.empty())) {
+          if (Proof more = prover.prove(goal, condition); more.holds && (!proof.holds || more.assumptions.empty())) {
             proof = more;
             checked = true;
           }
@@ -179,8 +172,7 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
   return success();
 }
 
-LogicalResult Validator::State::checkInside(const Access &access, ArrayType type,
-                                            std::vector<Fact> *facts) {
+LogicalResult Validator::State::checkInside(const Access &access, ArrayType type, std::vector<Fact> *facts) {
   for (unsigned axis = 0; axis < access.index.size(); ++axis)
     if (failed(checkAxis(access, axis, type, facts)))
       return failure();

@@ -36,9 +36,7 @@ static Term readIntegerComparison(TermContext &terms, arith::CmpIOp op, Term a, 
 
 static Term readFloatComparison(TermContext &terms, arith::CmpFOp op, Term a, Term b) {
   using P = arith::CmpFPredicate;
-  auto make = [&](StringRef name, Term x, Term y) {
-    return terms.scalar(name, terms.boolType(), {x, y});
-  };
+  auto make = [&](StringRef name, Term x, Term y) { return terms.scalar(name, terms.boolType(), {x, y}); };
   switch (op.getPredicate()) {
   case P::OEQ:
     return make("eqf", a, b);
@@ -102,9 +100,7 @@ static Term readInteger(TermContext &terms, Operation *op, ArrayRef<Term> x) {
       .Case([&](arith::ShRSIOp) { return other("shr"); })
       .Case([&](arith::AndIOp) { return isBool ? terms.both(x[0], x[1]) : other("and"); })
       .Case([&](arith::OrIOp) { return isBool ? terms.either(x[0], x[1]) : other("or"); })
-      .Case([&](arith::XOrIOp) {
-        return isBool ? terms.negate(terms.same(x[0], x[1])) : other("xor");
-      })
+      .Case([&](arith::XOrIOp) { return isBool ? terms.negate(terms.same(x[0], x[1])) : other("xor"); })
       .Default([](Operation *) { return nullptr; });
 }
 
@@ -118,9 +114,8 @@ Term validation::readScalar(TermContext &terms, Operation *op, ArrayRef<Term> x)
     return readIntegerComparison(terms, compare, x[0], x[1]);
   if (auto compare = dyn_cast<arith::CmpFOp>(op))
     return readFloatComparison(terms, compare, x[0], x[1]);
-  if (isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp,
-          arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp,
-          arith::TruncIOp>(op))
+  if (isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::IndexCastOp,
+          arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op))
     return terms.cast(x[0], type);
   if (StringRef name = realName(op); !name.empty())
     return terms.scalar(name, type, x);
@@ -164,8 +159,7 @@ Term DNFReader::operation(Operation *op, Values &values, unsigned depth) {
     if (!isa<ArrayType>(operand.getType()))
       operands.push_back(values.lookup(operand));
   if (auto psi = dyn_cast<dnf::PsiOp>(op))
-    return terms.load(cast<BlockArgument>(psi.getArray()).getArgNumber(), operands,
-                      op->getResult(0).getType());
+    return terms.load(cast<BlockArgument>(psi.getArray()).getArgNumber(), operands, op->getResult(0).getType());
   if (auto extent = dyn_cast<dnf::ExtentOp>(op))
     return terms.extent(extent.getExpr());
   if (auto apply = dyn_cast<dnf::ApplyOp>(op))
@@ -177,10 +171,8 @@ Term DNFReader::operation(Operation *op, Values &values, unsigned depth) {
     Element x = block(body, values, depth + 1);
     if (!x.value)
       return nullptr;
-    std::string monoid =
-        reductionName(reduce.getMonoid(), reduce.getFunctionAttr(), reduce.getOperandTypeAttr());
-    return terms.reduce(monoid, reduce.getResult().getType(), j, terms.extent(reduce.getExtent()),
-                        x.value, x.presence);
+    std::string monoid = reductionName(reduce.getMonoid(), reduce.getFunctionAttr(), reduce.getOperandTypeAttr());
+    return terms.reduce(monoid, reduce.getResult().getType(), j, terms.extent(reduce.getExtent()), x.value, x.presence);
   }
   return readScalar(terms, op, operands);
 }

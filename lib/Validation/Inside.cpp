@@ -7,8 +7,7 @@ using namespace moa;
 using namespace moa::validation;
 
 InsideProver::InsideProver(dnf::KernelOp kernel)
-    : state(std::make_unique<Validator::State>(kernel.getContext())),
-      isOpen(succeeded(state->open(kernel))) {}
+    : state(std::make_unique<Validator::State>(kernel.getContext())), isOpen(succeeded(state->open(kernel))) {}
 
 InsideProver::~InsideProver() = default;
 
@@ -28,6 +27,5 @@ bool InsideProver::isInside(Term index, StringRef extent) {
     return proof.holds && proof.assumptions.empty();
   };
   return it->second =
-             holds(index) && holds(terms.difference(
-                                 terms.difference(terms.extent(extent), terms.number(1)), index));
+             holds(index) && holds(terms.difference(terms.difference(terms.extent(extent), terms.number(1)), index));
 }

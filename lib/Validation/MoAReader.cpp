@@ -5,9 +5,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
-Term validation::boundIndex(TermContext &terms, unsigned depth) {
-  return terms.index((int64_t(1) << 20) + depth);
-}
+Term validation::boundIndex(TermContext &terms, unsigned depth) { return terms.index((int64_t(1) << 20) + depth); }
 
 std::string validation::reductionName(Monoid monoid, FlatSymbolRefAttr function, TypeAttr rounds) {
   std::string name = stringifyMonoid(monoid).str();
@@ -20,9 +18,7 @@ std::string validation::reductionName(Monoid monoid, FlatSymbolRefAttr function,
   return name;
 }
 
-void MoAReader::bind(Value array, int64_t value, int64_t presence) {
-  bindings[array] = {value, presence};
-}
+void MoAReader::bind(Value array, int64_t value, int64_t presence) { bindings[array] = {value, presence}; }
 
 static SmallVector<Term> pick(ArrayRef<Term> index, ArrayRef<int64_t> positions) {
   SmallVector<Term> result;
@@ -31,9 +27,7 @@ static SmallVector<Term> pick(ArrayRef<Term> index, ArrayRef<int64_t> positions)
   return result;
 }
 
-static ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) {
-  return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef();
-}
+static ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) { return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef(); }
 
 Element MoAReader::generic(Value array) {
   SmallVector<Term> index;
@@ -58,9 +52,8 @@ Element MoAReader::at(Value array, ArrayRef<Term> index, unsigned depth) {
   if (auto it = bindings.find(array); it != bindings.end()) {
     Type type = cast<ArrayType>(array.getType()).getElementType();
     result.value = terms.apply(it->second.value, type, index);
-    result.presence = it->second.presence >= 0
-                          ? terms.apply(it->second.presence, terms.boolType(), index)
-                          : compute(array.getDefiningOp(), index, depth).presence;
+    result.presence = it->second.presence >= 0 ? terms.apply(it->second.presence, terms.boolType(), index)
+                                               : compute(array.getDefiningOp(), index, depth).presence;
   } else {
     result = compute(array.getDefiningOp(), index, depth);
   }
@@ -168,9 +161,8 @@ Element MoAReader::inner(InnerOp op, ArrayRef<Term> i, unsigned depth) {
   Element a = at(op.getLhs(), x, depth + 1), b = at(op.getRhs(), y, depth + 1);
   Term value = function(op.getFn(), {a.value, b.value}, left.getElementType());
   return {terms.reduce(reductionName(op.getMonoid(), {}, op.getOperandTypeAttr()),
-                       op.getResult().getType().getElementType(), l,
-                       terms.extent(left.getShape().back().getValue()), value,
-                       terms.both(a.presence, b.presence)),
+                       op.getResult().getType().getElementType(), l, terms.extent(left.getShape().back().getValue()),
+                       value, terms.both(a.presence, b.presence)),
           terms.truth(true)};
 }
 
@@ -248,9 +240,7 @@ Element MoAReader::catenate(CatOp op, ArrayRef<Term> i, unsigned depth) {
 Term MoAReader::function(ScalarFn fn, ArrayRef<Term> x, Type type) {
   bool isFloat = isa<FloatType>(type), isBool = type.isInteger(1);
   auto real = [&](StringRef name) { return terms.scalar(name, type, x); };
-  auto compare = [&](StringRef name, Term a, Term b) {
-    return terms.scalar(name, terms.boolType(), {a, b});
-  };
+  auto compare = [&](StringRef name, Term a, Term b) { return terms.scalar(name, terms.boolType(), {a, b}); };
   switch (fn) {
   case ScalarFn::id:
     return x[0];
@@ -305,9 +295,7 @@ Term MoAReader::function(ScalarFn fn, ArrayRef<Term> x, Type type) {
   case ScalarFn::pow:
     return real("pow");
   case ScalarFn::eq:
-    return isFloat  ? compare("eqf", x[0], x[1])
-           : isBool ? terms.same(x[0], x[1])
-                    : terms.equal(x[0], x[1]);
+    return isFloat ? compare("eqf", x[0], x[1]) : isBool ? terms.same(x[0], x[1]) : terms.equal(x[0], x[1]);
   case ScalarFn::ne:
     return terms.negate(function(ScalarFn::eq, x, type));
   case ScalarFn::lt:

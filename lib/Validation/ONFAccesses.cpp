@@ -59,8 +59,7 @@ Term ONFAccesses::termOfArgument(BlockArgument argument, unsigned level) {
   } else if (auto fold = dyn_cast<onf::FoldOp>(loop)) {
     extent = fold.getExtent();
     name = fold.getName();
-  } else if (auto acc = dyn_cast<onf::AccOp>(loop);
-             acc && argument.getOwner()->getParent() == &acc.getValue()) {
+  } else if (auto acc = dyn_cast<onf::AccOp>(loop); acc && argument.getOwner()->getParent() == &acc.getValue()) {
     extent = cast<StringAttr>(acc.getExtents()[number]).getValue();
     name = cast<StringAttr>(acc.getNames()[number]).getValue();
   } else {
@@ -77,10 +76,8 @@ Term ONFAccesses::termOfArgument(BlockArgument argument, unsigned level) {
 
 /// Splits a product into the stride of an axis, of which there must be exactly one, and the other
 /// factors. Returns the axis and these factors.
-static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, Term product,
-                                                           ArrayRef<Term> strides) {
-  ArrayRef<Term> factors =
-      product->is(TermKind::Product) ? product->operands : ArrayRef<Term>(product);
+static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, Term product, ArrayRef<Term> strides) {
+  ArrayRef<Term> factors = product->is(TermKind::Product) ? product->operands : ArrayRef<Term>(product);
   std::optional<unsigned> axis;
   Term rest = terms.number(1);
   for (Term factor : factors) {
@@ -115,8 +112,7 @@ template <typename OpT> FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT
       auto taken = takeStride(terms, part, strides);
       if (!taken)
         return false;
-      index[taken->first] =
-          terms.sum(index[taken->first], terms.product(factor, terms.scaled(taken->second, scale)));
+      index[taken->first] = terms.sum(index[taken->first], terms.product(factor, terms.scaled(taken->second, scale)));
     }
     return true;
   };
@@ -126,9 +122,8 @@ template <typename OpT> FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT
     good &= add(coefficient, termOf(term, env));
   if (good)
     return index;
-  op.emitError("the address of ")
-      << name << " is no multi-index: a coefficient is not linear in the strides " << name
-      << ".s0 …";
+  op.emitError("the address of ") << name << " is no multi-index: a coefficient is not linear in the strides " << name
+                                  << ".s0 …";
   return failure();
 }
 
@@ -155,8 +150,7 @@ FailureOr<std::vector<Write>> ONFAccesses::writes() {
   return result;
 }
 
-FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
-                                               const DenseMap<Term, Term> &names) {
+FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write, const DenseMap<Term, Term> &names) {
   if (names != rows) {
     rows = names;
     forget();
@@ -170,8 +164,7 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   // A store in an empty loop reads nothing.
   if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
     return std::vector<Access>();
-  need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(),
-       isComputed ? whereRun(write.op) : terms.truth(true));
+  need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(), isComputed ? whereRun(write.op) : terms.truth(true));
   while (!agenda.isEmpty()) {
     Agenda::Item item = agenda.next();
     for (Term condition : item.conditions)
@@ -184,8 +177,7 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   return inOrder(accesses);
 }
 
-FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write,
-                                                       const DenseMap<Term, Term> &names) {
+FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write, const DenseMap<Term, Term> &names) {
   isComputed = true;
   auto result = of(write, names);
   isComputed = false;
@@ -199,8 +191,7 @@ Term ONFAccesses::whereRun(Operation *store) {
     if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
       SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
       for (size_t k = 0; k + 1 < texts.size(); k += 2)
-        condition =
-            terms.both(condition, terms.below(terms.extent(texts[k + 1]), terms.extent(texts[k])));
+        condition = terms.both(condition, terms.below(terms.extent(texts[k + 1]), terms.extent(texts[k])));
     }
   return condition;
 }
@@ -213,9 +204,8 @@ bool ONFAccesses::computesArrays() {
 /// Drops the two conditions of R4, L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉. Exactly one p satisfies them
 /// for every j < M, so they may go if p has no other use.
 void ONFAccesses::dropParts(Access &access) {
-  ArrayRef<Term> conditions = access.condition->is(TermKind::And)
-                                  ? access.condition->operands
-                                  : ArrayRef<Term>(access.condition);
+  ArrayRef<Term> conditions =
+      access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
   for (Term condition : conditions) {
     if (!condition->is(TermKind::NotNegative))
       continue;
@@ -229,21 +219,18 @@ void ONFAccesses::dropParts(Access &access) {
       auto [part, factor] = sum[1 - first];
       Term range = variables.extentOf(j), count = variables.extentOf(part);
       if (one != 1 || factor >= -1 || !range || !count ||
-          count !=
-              terms.quotient(terms.sum(range, terms.number(-factor - 1)), terms.number(-factor)))
+          count != terms.quotient(terms.sum(range, terms.number(-factor - 1)), terms.number(-factor)))
         continue;
       // The upper bound: L·p + L − 1 − j ≥ 0.
-      Term other = terms.notNegative(terms.sum(
-          terms.sum(terms.scaled(part, -factor), terms.scaled(j, -1)), terms.number(-factor - 1)));
+      Term other = terms.notNegative(
+          terms.sum(terms.sum(terms.scaled(part, -factor), terms.scaled(j, -1)), terms.number(-factor - 1)));
       if (!llvm::is_contained(conditions, other))
         continue;
       Term rest = terms.truth(true);
       for (Term kept : conditions)
         if (kept != condition && kept != other)
           rest = terms.both(rest, kept);
-      auto knows = [&](Term term) {
-        return terms.substitute(term, {{part, terms.number(0)}}) != term;
-      };
+      auto knows = [&](Term term) { return terms.substitute(term, {{part, terms.number(0)}}) != term; };
       bool isUsed = knows(rest) || llvm::any_of(access.index, knows);
       if (isUsed)
         continue;
@@ -258,9 +245,8 @@ void ONFAccesses::dropParts(Access &access) {
 /// index below M. The parts may also be read in reverse order. Indices of the store's loops are
 /// kept: block sums as Σ_q x[16·p + q] for each p read one part.
 void ONFAccesses::joinParts(Access &access) {
-  ArrayRef<Term> conditions = access.condition->is(TermKind::And)
-                                  ? access.condition->operands
-                                  : ArrayRef<Term>(access.condition);
+  ArrayRef<Term> conditions =
+      access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
   for (Term condition : conditions) {
     if (!condition->is(TermKind::NotNegative))
       continue;
@@ -272,13 +258,10 @@ void ONFAccesses::joinParts(Access &access) {
         if (ownLoops.contains(place) || ownLoops.contains(part))
           continue;
         Term size = variables.extentOf(place), count = variables.extentOf(part);
-        if (one == -1 && place != part && size && count && factor > 1 &&
-            size == terms.number(factor)) {
-          DenseMap<Term, Term> mirrored{
-              {part, terms.difference(terms.sum(count, terms.number(-1)), part)}};
-          Term range = terms.sum(
-              terms.sum(terms.substitute(condition->operands[0], mirrored), terms.number(1)),
-              terms.sum(place, terms.scaled(part, factor)));
+        if (one == -1 && place != part && size && count && factor > 1 && size == terms.number(factor)) {
+          DenseMap<Term, Term> mirrored{{part, terms.difference(terms.sum(count, terms.number(-1)), part)}};
+          Term range = terms.sum(terms.sum(terms.substitute(condition->operands[0], mirrored), terms.number(1)),
+                                 terms.sum(place, terms.scaled(part, factor)));
           if (count != terms.quotient(terms.sum(range, terms.number(factor - 1)), size))
             continue;
           for (Term &index : access.index)
@@ -296,8 +279,7 @@ void ONFAccesses::joinParts(Access &access) {
         DenseMap<Term, Term> with{{place, terms.sum(joined, terms.scaled(part, factor))}};
         for (Term &index : access.index)
           index = terms.substitute(index, with);
-        access.condition =
-            terms.under(terms.substitute(access.condition, with), terms.below(joined, range));
+        access.condition = terms.under(terms.substitute(access.condition, with), terms.below(joined, range));
         return joinParts(access);
       }
   }
@@ -319,8 +301,7 @@ ONFAccesses::Env &ONFAccesses::stored(onf::StoreOp store, Env &reader, ArrayRef<
   entry->level = reader.level + 1;
   // onf-verify has checked that the address is a loop index on every axis.
   auto array = cast<BlockArgument>(store.getArray());
-  for (auto [term, text] :
-       llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
     for (unsigned axis = 0; axis < indices.size(); ++axis)
       if (text == (kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)).str())
         entry->values[term] = indices[axis];
@@ -369,8 +350,7 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
       failed = true;
       return;
     }
-    Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition,
-                  load.getLoc()};
+    Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition, load.getLoc()};
     if (onf::StoreOp store = storeOf(load)) {
       if (!isComputed)
         need(store.getValue(), stored(store, env, *index), condition);
@@ -398,9 +378,8 @@ void ONFAccesses::visitAt(onf::AtOp at, Env &env, Term condition) {
   if (isComputed) {
     condition = without(terms, condition, known);
     for (auto [axis, extent] : llvm::enumerate(acc.getExtents().getAsValueRange<StringAttr>()))
-      indices[axis] =
-          variables.get((1u << 19) + depthOf(acc) + axis + (env.level << 8), terms.extent(extent),
-                        cast<StringAttr>(acc.getNames()[axis]).getValue());
+      indices[axis] = variables.get((1u << 19) + depthOf(acc) + axis + (env.level << 8), terms.extent(extent),
+                                    cast<StringAttr>(acc.getNames()[axis]).getValue());
   }
   visitState(fold, number, carried(acc, env, indices), condition);
 }
@@ -453,10 +432,9 @@ Term ONFAccesses::termOfState(onf::AccOp acc, Env &env) {
   for (auto guard : fold.getBody().getOps<onf::GuardOp>())
     present = terms.both(present, termOf(guard.getCondition(), env));
   Value value = acc.getValue().front().getTerminator()->getOperand(0);
-  return terms.reduce(
-      reductionName(acc.getMonoid(), acc.getFunctionAttr(), acc.getOperandTypeAttr()),
-      value.getType(), termOfArgument(fold.getBody().getArgument(0), env.level),
-      terms.extent(fold.getExtent()), termOf(value, env), present);
+  return terms.reduce(reductionName(acc.getMonoid(), acc.getFunctionAttr(), acc.getOperandTypeAttr()), value.getType(),
+                      termOfArgument(fold.getBody().getArgument(0), env.level), terms.extent(fold.getExtent()),
+                      termOf(value, env), present);
 }
 
 Term ONFAccesses::termOf(Value value, Env &env) {
@@ -478,8 +456,7 @@ Term ONFAccesses::compute(Value value, Env &env) {
     SmallVector<Term> indices;
     for (Value index : at.getIndices())
       indices.push_back(termOf(index, env));
-    onf::AccOp acc = accOf(at.getState().getDefiningOp<onf::FoldOp>(),
-                           cast<OpResult>(at.getState()).getResultNumber());
+    onf::AccOp acc = accOf(at.getState().getDefiningOp<onf::FoldOp>(), cast<OpResult>(at.getState()).getResultNumber());
     result = termOfState(acc, carried(acc, env, indices));
   } else if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
     result = terms.extent(extent.getExpr());
@@ -489,8 +466,7 @@ Term ONFAccesses::compute(Value value, Env &env) {
     if (mlir::succeeded(index) && store)
       result = terms.cast(termOf(store.getValue(), stored(store, env, *index)), value.getType());
     else if (mlir::succeeded(index))
-      result =
-          terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index, value.getType());
+      result = terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index, value.getType());
     failed |= !result;
   } else if (auto acc = dyn_cast<onf::AccOp>(op)) {
     if (acc.getExtents().empty())

@@ -76,8 +76,7 @@ static std::optional<std::pair<Term, Term>> coefficientOf(TermContext &terms, Te
 /// Returns true if a term consists of sums and products of symbols, indices and numbers.
 static bool isPolynomial(Term term) {
   return term->is(TermKind::Symbol) || term->is(TermKind::Index) || term->is(TermKind::Number) ||
-         ((term->is(TermKind::Sum) || term->is(TermKind::Product)) &&
-          llvm::all_of(term->operands, isPolynomial));
+         ((term->is(TermKind::Sum) || term->is(TermKind::Product)) && llvm::all_of(term->operands, isPolynomial));
 }
 
 /// Returns true if a term is a sum of products of sizes and indices without negative coefficients.
@@ -86,10 +85,9 @@ static bool isSum(Term term) {
   int64_t constant = 0;
   splitSum(term, parts, constant);
   return constant >= 0 && llvm::all_of(parts, [](auto &part) {
-           ArrayRef<Term> factors = part.first->is(TermKind::Product) ? part.first->operands
-                                                                      : ArrayRef<Term>(part.first);
-           return part.second >= 0 &&
-                  llvm::all_of(factors, [](Term x) { return x->is(TermKind::Index) || isSize(x); });
+           ArrayRef<Term> factors =
+               part.first->is(TermKind::Product) ? part.first->operands : ArrayRef<Term>(part.first);
+           return part.second >= 0 && llvm::all_of(factors, [](Term x) { return x->is(TermKind::Index) || isSize(x); });
          });
 }
 
@@ -109,8 +107,7 @@ bool Prover::isSumOfDistances(Term e, ArrayRef<Term> known) {
     Term distance = tightened(terms, terms.substitute(fact->operands[0], with));
     splitSum(distance, parts, constant);
     auto *it = llvm::find_if(parts, [&](auto &part) {
-      return part.second == 1 &&
-             (part.first->is(TermKind::Symbol) || distances.contains(part.first)) &&
+      return part.second == 1 && (part.first->is(TermKind::Symbol) || distances.contains(part.first)) &&
              isPolynomial(terms.difference(distance, part.first));
     });
     if (it == parts.end())
@@ -177,8 +174,7 @@ bool Prover::isSumOfDistances(Term e, Term condition, std::set<std::string> &lem
   return true;
 }
 
-Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas, bool ofSymbols,
-                           bool bySearch) {
+Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas, bool ofSymbols, bool bySearch) {
   enum Effort { Sight, Distances, Search };
   auto isNeverNegative = [&](Term c, Effort effort) {
     if (effort < Search)
@@ -226,8 +222,7 @@ Proof Prover::attemptCorner(Term goal, Term condition, bool bySearch) {
     inner = attempt(least, condition, {}, 0);
   // Symbols are not negative either.
   if (!inner.holds)
-    if (Term other = leastAtCorner(least, condition, proof.lemmas, /*ofSymbols=*/true);
-        other != least)
+    if (Term other = leastAtCorner(least, condition, proof.lemmas, /*ofSymbols=*/true); other != least)
       inner = attempt(other, condition, {}, 0);
   proof.holds = inner.holds;
   proof.lemmas.insert(inner.lemmas.begin(), inner.lemmas.end());
@@ -281,8 +276,7 @@ static void collectExtents(TermContext &terms, Term most, Term b, llvm::SetVecto
 }
 
 Prover::Parts::Parts(Prover &prover, Term goal, Term condition, bool alwaysDigits)
-    : prover(prover), terms(prover.terms), goal(goal), condition(condition),
-      alwaysDigits(alwaysDigits) {}
+    : prover(prover), terms(prover.terms), goal(goal), condition(condition), alwaysDigits(alwaysDigits) {}
 
 bool Prover::Parts::isShown(Term e) {
   Proof proof = prover.attemptCorner(e, condition);
@@ -329,8 +323,7 @@ Term Prover::Parts::next() {
 }
 
 /// Returns an index below the first extent for which `isBelow` proves part < extent, or null.
-Term Prover::Parts::indexFor(Term part, ArrayRef<Term> extents,
-                             llvm::function_ref<bool(Term)> isBelow) {
+Term Prover::Parts::indexFor(Term part, ArrayRef<Term> extents, llvm::function_ref<bool(Term)> isBelow) {
   for (Term extent : extents.take_front(maxExtents))
     if (isBelow(extent))
       return prover.indexOf(part, extent, "v");
@@ -365,8 +358,7 @@ bool Prover::Parts::nameQuotient(Term quotient) {
     with[e] = digits;
     truth = terms.both(truth, terms.both(terms.below(rest, b), terms.below(digits, whole)));
   } else {
-    truth =
-        terms.both(truth, terms.both(terms.atMost(least, e), terms.below(e, terms.sum(least, b))));
+    truth = terms.both(truth, terms.both(terms.atMost(least, e), terms.below(e, terms.sum(least, b))));
   }
   replace(with, truth);
   return true;
@@ -405,9 +397,8 @@ bool Prover::Parts::nameExtreme(Term extreme) {
       sizes.push_back(extent);
   if (!isShown(extreme))
     return false;
-  Term index = indexFor(extreme, sizes, [&](Term a) {
-    return isShown(terms.difference(terms.difference(a, terms.number(1)), extreme));
-  });
+  Term index = indexFor(
+      extreme, sizes, [&](Term a) { return isShown(terms.difference(terms.difference(a, terms.number(1)), extreme)); });
   if (!index)
     return false;
   DenseMap<Term, Term> with = {{extreme, index}};

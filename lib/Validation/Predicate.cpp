@@ -12,8 +12,7 @@ namespace {
 /// * / %, unary −.
 class Parser {
 public:
-  Parser(TermContext &terms, StringRef text, ArrayRef<Type> types)
-      : terms(terms), rest(text), types(types) {}
+  Parser(TermContext &terms, StringRef text, ArrayRef<Type> types) : terms(terms), rest(text), types(types) {}
 
   llvm::Expected<Term> run(StringRef text) {
     if (eat("[")) {
@@ -48,8 +47,7 @@ private:
   bool eat(StringRef token) {
     skip();
     bool isWord = llvm::isAlpha(token.front());
-    if (!rest.starts_with(token) ||
-        (isWord && rest.size() > token.size() && llvm::isAlnum(rest[token.size()])))
+    if (!rest.starts_with(token) || (isWord && rest.size() > token.size() && llvm::isAlnum(rest[token.size()])))
       return false;
     rest = rest.drop_front(token.size());
     return true;
@@ -170,8 +168,7 @@ private:
     if (Term variable = variables.lookup(name))
       return variable;
     auto input = llvm::find(terms.inputNames, name);
-    return input == terms.inputNames.end() ? terms.symbol(name)
-                                           : element(input - terms.inputNames.begin());
+    return input == terms.inputNames.end() ? terms.symbol(name) : element(input - terms.inputNames.begin());
   }
   Term element(unsigned input) {
     SmallVector<Term> index;
@@ -203,7 +200,6 @@ Term validation::parseInteger(TermContext &terms, StringRef text, ArrayRef<Type>
   return Parser(terms, text, inputTypes).runInteger(variables);
 }
 
-llvm::Expected<Term> validation::parsePredicate(TermContext &terms, StringRef text,
-                                                ArrayRef<Type> inputTypes) {
+llvm::Expected<Term> validation::parsePredicate(TermContext &terms, StringRef text, ArrayRef<Type> inputTypes) {
   return Parser(terms, text, inputTypes).run(text);
 }

@@ -10,8 +10,7 @@ namespace moa::validation {
 /// Parses a predicate over symbols and elements of inputs in the syntax of kernel attributes: `H%G
 /// == 0`, `[b, p] table[b, p] < NP`. The leading names in brackets are universally quantified index
 /// variables.
-llvm::Expected<Term> parsePredicate(TermContext &terms, llvm::StringRef text,
-                                    llvm::ArrayRef<mlir::Type> inputTypes);
+llvm::Expected<Term> parsePredicate(TermContext &terms, llvm::StringRef text, llvm::ArrayRef<mlir::Type> inputTypes);
 
 /// Parses an integer over these index variables (by name), symbols and elements of inputs. Returns
 /// null for any other text.

@@ -24,8 +24,7 @@ void Prover::Search::multiply(Term goal) {
     for (auto [k, factor] : llvm::enumerate(unknown->operands)) {
       if (isFactor(factor))
         factors.insert(factor);
-      if (unknown->operands.size() < 3 ||
-          llvm::none_of(parts, [&, x = factor](auto &part) { return part.first == x; }))
+      if (unknown->operands.size() < 3 || llvm::none_of(parts, [&, x = factor](auto &part) { return part.first == x; }))
         continue;
       SmallVector<Term> others(unknown->operands);
       others.erase(others.begin() + k);
@@ -49,9 +48,8 @@ static bool hasNothingNew(Term sum, const DenseSet<Term> &known) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
   splitSum(sum, parts, constant);
-  return llvm::all_of(parts, [&](auto &part) {
-    return !part.first->is(TermKind::Product) || known.contains(part.first);
-  });
+  return llvm::all_of(parts,
+                      [&](auto &part) { return !part.first->is(TermKind::Product) || known.contains(part.first); });
 }
 
 /// Applies Lemma 12 to facts: f ≥ 0 with a part x gives f·r ≥ 0, where r are the cofactors of x in
@@ -110,8 +108,7 @@ void Prover::Search::multiplyPairs(const DenseSet<Term> &known) {
     if (!fact->is(TermKind::NotNegative) || !fact->operands[0]->is(TermKind::Sum) ||
         fact->operands[0]->operands.size() > 3)
       continue;
-    if (llvm::none_of(fact->operands[0]->operands,
-                      [](Term part) { return part->is(TermKind::Product); }))
+    if (llvm::none_of(fact->operands[0]->operands, [](Term part) { return part->is(TermKind::Product); }))
       linear.push_back(fact->operands[0]);
   }
   size_t budget = 2 * maxProducts;

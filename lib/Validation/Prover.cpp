@@ -29,8 +29,7 @@ void Prover::splitSymbols(Term size) {
   for (Term operand : size->operands)
     splitSymbols(operand);
   if (!size->is(TermKind::Quotient) || !size->operands[0]->is(TermKind::Symbol) ||
-      !size->operands[1]->is(TermKind::Number) || size->operands[1]->value < 2 ||
-      divided.contains(size->operands[0]))
+      !size->operands[1]->is(TermKind::Number) || size->operands[1]->value < 2 || divided.contains(size->operands[0]))
     return;
   Term symbol = size->operands[0], c = size->operands[1];
   Term q = terms.symbol((symbol->name + "/" + Twine(c->value)).str());
@@ -70,8 +69,8 @@ Term validation::tightened(TermContext &terms, Term goal) {
   return common > 1 ? terms.quotient(goal, terms.number(common)) : goal;
 }
 
-Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> used, unsigned depth,
-                     bool harder, bool &hasProducts) {
+Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> used, unsigned depth, bool harder,
+                     bool &hasProducts) {
   Proof proof;
   hasProducts = false;
   if (goal->is(TermKind::Number)) {
@@ -117,8 +116,7 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
   return proof;
 }
 
-Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> used,
-                      unsigned depth) {
+Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> used, unsigned depth) {
   std::vector<const Assumption *> key(used.begin(), used.end());
   if (auto it = memo.find({goal, condition, key, isLast}); it != memo.end())
     return it->second;
@@ -268,9 +266,7 @@ Proof Prover::proveHarder(Term flatGoal, Term flatCondition, Term goal, Term con
       }
     return false;
   };
-  if (shown([&](Term e, Term where) {
-        return withoutQuotients(simplified(e, where), where, maxQuotients);
-      }))
+  if (shown([&](Term e, Term where) { return withoutQuotients(simplified(e, where), where, maxQuotients); }))
     return proof;
   for (bool alwaysDigits : {false, true})
     if (shown([&](Term e, Term where) { return Parts(*this, e, where, alwaysDigits).prove(); }))

@@ -92,11 +92,11 @@ private:
   std::vector<llvm::DenseMap<Term, Term>> remaindersIn(Term e);
   /// Proves the goal from its value at a corner, and with `bySearch` also by searches.
   Proof attemptCorner(Term goal, Term condition, bool bySearch = true);
-  bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used,
-                  unsigned depth, std::set<std::string> &lemmas);
+  bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth,
+                  std::set<std::string> &lemmas);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth);
-  Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth,
-               bool harder, bool &hasProducts);
+  Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth, bool harder,
+               bool &hasProducts);
 
   TermContext &terms;
   const Variables &variables;

@@ -10,8 +10,8 @@ bool validation::isSize(Term term) {
   int64_t constant = 0;
   splitSum(term, parts, constant);
   return constant >= 0 && llvm::all_of(parts, [](auto &part) {
-           ArrayRef<Term> factors = part.first->is(TermKind::Product) ? part.first->operands
-                                                                      : ArrayRef<Term>(part.first);
+           ArrayRef<Term> factors =
+               part.first->is(TermKind::Product) ? part.first->operands : ArrayRef<Term>(part.first);
            return part.second >= 0 && llvm::all_of(factors, [](Term x) {
                     return x->is(TermKind::Symbol) ||
                            (x->is(TermKind::Quotient) && x->operands[1]->is(TermKind::Number) &&
@@ -21,9 +21,7 @@ bool validation::isSize(Term term) {
 }
 
 /// Returns true if a divisor is a size for all values of the indices.
-bool Prover::isSizeAlways(Term term) {
-  return isSize(term) || attempt(term, terms.truth(true), {}, maxNesting).holds;
-}
+bool Prover::isSizeAlways(Term term) { return isSize(term) || attempt(term, terms.truth(true), {}, maxNesting).holds; }
 
 /// Rewrites ⌊⌊e/a⌋/b⌋ to ⌊e/(a·b)⌋ (Lemma 14). It needs b ≥ 1, which follows from a·b ≥ 1 for
 /// sizes.
@@ -49,8 +47,8 @@ Term Prover::flatten(Term term, bool &used) {
 }
 
 /// Proves b ≥ 1; for a product by its factors.
-bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption *> used,
-                        unsigned depth, std::set<std::string> &lemmas) {
+bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption *> used, unsigned depth,
+                        std::set<std::string> &lemmas) {
   auto shown = [&](Term x) {
     Proof proof = attempt(terms.difference(x, terms.number(1)), condition, used, depth);
     if (proof.holds)
@@ -60,8 +58,8 @@ bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption 
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
   splitSum(divisor, parts, constant);
-  if (parts.size() == 1 && constant == 0 && parts[0].second > 0 &&
-      parts[0].first->is(TermKind::Product) && llvm::all_of(parts[0].first->operands, shown))
+  if (parts.size() == 1 && constant == 0 && parts[0].second > 0 && parts[0].first->is(TermKind::Product) &&
+      llvm::all_of(parts[0].first->operands, shown))
     return true;
   return shown(divisor);
 }

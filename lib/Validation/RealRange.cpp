@@ -7,8 +7,7 @@ using namespace moa::validation;
 
 /// Widens an interval for rounding and approximation: a bound moves by 2^-10 of itself plus 2^-14.
 static RealRange widened(RealRange x) {
-  return {x.low - std::abs(x.low) * 0x1p-10 - 0x1p-14,
-          x.high + std::abs(x.high) * 0x1p-10 + 0x1p-14};
+  return {x.low - std::abs(x.low) * 0x1p-10 - 0x1p-14, x.high + std::abs(x.high) * 0x1p-10 + 0x1p-14};
 }
 
 static double timesBound(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }

@@ -17,11 +17,10 @@ constexpr size_t maxLength = 100;
 /// The message for one index of one array that was not shown to stay inside.
 class Refusal {
 public:
-  Refusal(TermContext &terms, const Prover &prover, const Variables &variables,
-          const Access &access, unsigned axis, Term extent, Term condition)
-      : terms(terms), prover(prover), variables(variables), access(access), axis(axis),
-        index(access.index[axis]), extent(extent), condition(condition),
-        remedies(terms, prover, variables, index, extent, condition) {}
+  Refusal(TermContext &terms, const Prover &prover, const Variables &variables, const Access &access, unsigned axis,
+          Term extent, Term condition)
+      : terms(terms), prover(prover), variables(variables), access(access), axis(axis), index(access.index[axis]),
+        extent(extent), condition(condition), remedies(terms, prover, variables, index, extent, condition) {}
 
   void emit(Operation *kernel);
 
@@ -76,8 +75,7 @@ bool Refusal::isReadable(Term term) {
   case TermKind::Apply:
     return false;
   case TermKind::Scalar:
-    if (!term->type.isIntOrIndex() || term->operands.empty() || term->name == "fptosi" ||
-        term->name == "same")
+    if (!term->type.isIntOrIndex() || term->operands.empty() || term->name == "fptosi" || term->name == "same")
       return false;
     break;
   default:
@@ -97,9 +95,7 @@ std::string Refusal::goalText() {
   std::string name = text(index), end = terms.str(extent);
   if (name.empty())
     name = written.empty() ? "the index" : written.str();
-  return below && above ? "0 <= " + name + " < " + end
-         : below        ? name + " >= 0"
-                        : name + " < " + end;
+  return below && above ? "0 <= " + name + " < " + end : below ? name + " >= 0" : name + " < " + end;
 }
 
 /// Returns true for a name, a number, a call or a subscript: there is no operator outside brackets.
@@ -122,8 +118,7 @@ std::string Refusal::conditionText() {
     llvm::SetVector<Term> theirs;
     collectIndices(part, theirs);
     std::string own = text(part);
-    if (own.empty() || part->isTrue() ||
-        !llvm::any_of(theirs, [&](Term k) { return mine.contains(k); }))
+    if (own.empty() || part->isTrue() || !llvm::any_of(theirs, [&](Term k) { return mine.contains(k); }))
       continue;
     result += (result.empty() ? " where " : " and ") + own;
   }
@@ -163,8 +158,8 @@ std::string Refusal::guardText() {
                                      : name + " < " + text(extent);
   if (isReached)
     return "let it be read only where " + guard + " (select, mask)";
-  return "read " + array + " under a condition, as in 'select(" + guard + ", " + array + "[" +
-         indices + "], 0)' or by mask";
+  return "read " + array + " under a condition, as in 'select(" + guard + ", " + array + "[" + indices +
+         "], 0)' or by mask";
 }
 
 std::string Refusal::remedyText(Term load) {
@@ -186,8 +181,7 @@ std::string Refusal::remedyText(Term load) {
   }
   // An index that was not computed from parameters can only be clamped or wrapped.
   std::string own = written.empty() ? "e" : written.str();
-  std::optional<bool> clamped = remedies.isMendedByClamp(),
-                      wrapped = remedies.isMendedByRemainder();
+  std::optional<bool> clamped = remedies.isMendedByClamp(), wrapped = remedies.isMendedByRemainder();
   if (clamped)
     add("clamp it, as in 'min(max(" + own + ", 0), " + end + " - 1)'");
   if (wrapped)
@@ -225,10 +219,9 @@ void Refusal::emit(Operation *kernel) {
   const std::string &array = terms.inputNames[access.input];
   Term load = findLoad(index);
   auto error = emitError(place ? place->place : access.place)
-               << (text(index).empty() && written.empty() ? "" : "index ") << name
-               << " may be outside of axis " << axis << " of " << array << ", whose extent is "
-               << terms.str(extent) << ": " << goalText() << " could not be shown"
-               << conditionText() << "; " << remedyText(load);
+               << (text(index).empty() && written.empty() ? "" : "index ") << name << " may be outside of axis " << axis
+               << " of " << array << ", whose extent is " << terms.str(extent) << ": " << goalText()
+               << " could not be shown" << conditionText() << "; " << remedyText(load);
   if (place && place->from) {
     Written from = readWritten(place->from);
     auto &note = error.attachNote(from.place) << "which is read here";
@@ -246,11 +239,10 @@ void Refusal::emit(Operation *kernel) {
 
 void Validator::State::refuse(const Access &access, unsigned axis, Term extent, Term condition) {
   if (isOfRules) {
-    emitError(access.place)
-        << "the loops read " << terms.inputNames[access.input] << " at "
-        << terms.str(access.index[axis]) << " of axis " << axis << ", whose extent is "
-        << terms.str(extent)
-        << ", under no condition that keeps it inside; this is an error of the compiler: report it";
+    emitError(access.place) << "the loops read " << terms.inputNames[access.input] << " at "
+                            << terms.str(access.index[axis]) << " of axis " << axis << ", whose extent is "
+                            << terms.str(extent)
+                            << ", under no condition that keeps it inside; this is an error of the compiler: report it";
     return;
   }
   const Access *shown = &access;

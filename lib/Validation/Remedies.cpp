@@ -21,9 +21,7 @@ static Trend reversed(Trend trend) {
   return trend == Trend::Up ? Trend::Down : trend == Trend::Down ? Trend::Up : trend;
 }
 
-static Trend joined(Trend a, Trend b) {
-  return a == Trend::None || a == b ? b : b == Trend::None ? a : Trend::Unknown;
-}
+static Trend joined(Trend a, Trend b) { return a == Trend::None || a == b ? b : b == Trend::None ? a : Trend::Unknown; }
 
 /// Returns true for symbols, indices, and terms built from them without subtraction.
 static bool isNeverNegative(Term term) {
@@ -59,8 +57,7 @@ static Trend trendOf(Term term, Term variable) {
   case TermKind::Product:
     for (Term factor : term->operands)
       trend = joined(trend, trendOf(factor, variable));
-    return trend == Trend::None || llvm::all_of(term->operands, isNeverNegative) ? trend
-                                                                                 : Trend::Unknown;
+    return trend == Trend::None || llvm::all_of(term->operands, isNeverNegative) ? trend : Trend::Unknown;
   case TermKind::Quotient:
     if (trendOf(term->operands[1], variable) != Trend::None || !isNeverNegative(term->operands[1]))
       return Trend::Unknown;
@@ -68,8 +65,7 @@ static Trend trendOf(Term term, Term variable) {
   case TermKind::Scalar:
     for (Term operand : term->operands)
       trend = joined(trend, trendOf(operand, variable));
-    return trend == Trend::None || term->name == "min" || term->name == "max" ? trend
-                                                                              : Trend::Unknown;
+    return trend == Trend::None || term->name == "min" || term->name == "max" ? trend : Trend::Unknown;
   default:
     for (Term operand : term->operands)
       trend = joined(trend, trendOf(operand, variable));
@@ -151,8 +147,7 @@ bool Remedies::isOfUse(Term facts) const {
 
 static bool isOfSymbols(Term term) {
   return term->is(TermKind::Number) || term->is(TermKind::Symbol) ||
-         ((term->is(TermKind::Sum) || term->is(TermKind::Product) ||
-           term->is(TermKind::Quotient)) &&
+         ((term->is(TermKind::Sum) || term->is(TermKind::Product) || term->is(TermKind::Quotient)) &&
           llvm::all_of(term->operands, isOfSymbols));
 }
 
@@ -197,8 +192,7 @@ std::string Remedies::findConstraint() {
       if (mends(fewer))
         proposed = fewer;
     }
-    return llvm::join(llvm::map_range(proposed, [&](Term fact) { return terms.str(fact); }),
-                      " and ");
+    return llvm::join(llvm::map_range(proposed, [&](Term fact) { return terms.str(fact); }), " and ");
   }
   return "";
 }
@@ -209,22 +203,18 @@ std::string Remedies::findConstraint() {
 
 /// Returns true for the low bits of an unsigned element, which print as the element itself.
 static bool isUnsignedElement(TermContext &terms, Term term) {
-  return term->is(TermKind::Scalar) && term->name == "and" &&
-         term->operands[0]->is(TermKind::Load) &&
-         terms.unsignedInputs.count(term->operands[0]->value) &&
-         terms.valueOf(term->operands[0]) == term;
+  return term->is(TermKind::Scalar) && term->name == "and" && term->operands[0]->is(TermKind::Load) &&
+         terms.unsignedInputs.count(term->operands[0]->value) && terms.valueOf(term->operands[0]) == term;
 }
 
 /// Returns true if an assumption can state the term: arithmetic on symbols and elements.
 static bool isStatable(TermContext &terms, Term term) {
-  bool isArithmetic = term->is(TermKind::Number) || term->is(TermKind::Symbol) ||
-                      term->is(TermKind::Index) || term->is(TermKind::Sum) ||
-                      term->is(TermKind::Product) || term->is(TermKind::Quotient) ||
+  bool isArithmetic = term->is(TermKind::Number) || term->is(TermKind::Symbol) || term->is(TermKind::Index) ||
+                      term->is(TermKind::Sum) || term->is(TermKind::Product) || term->is(TermKind::Quotient) ||
                       term->is(TermKind::Load);
   if (isUnsignedElement(terms, term))
     return isStatable(terms, term->operands[0]);
-  return isArithmetic &&
-         llvm::all_of(term->operands, [&](Term operand) { return isStatable(terms, operand); });
+  return isArithmetic && llvm::all_of(term->operands, [&](Term operand) { return isStatable(terms, operand); });
 }
 
 std::string Remedies::findRange(Term load) {
@@ -256,8 +246,7 @@ std::string Remedies::findAssumption(Term load) {
   SmallVector<Term> any;
   SmallVector<std::string> names;
   for (Term subscript : load->operands) {
-    std::string name =
-        subscript->is(TermKind::Index) ? terms.nameOf(subscript) : "i" + std::to_string(any.size());
+    std::string name = subscript->is(TermKind::Index) ? terms.nameOf(subscript) : "i" + std::to_string(any.size());
     while (llvm::is_contained(names, name))
       name += std::to_string(any.size());
     names.push_back(name);
@@ -273,8 +262,7 @@ std::string Remedies::findAssumption(Term load) {
     llvm::SetVector<Term> left;
     if (end)
       collectIndices(end, left);
-    if (!end || !isStatable(terms, end) ||
-        !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
+    if (!end || !isStatable(terms, end) || !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
       return "";
     everywhere.push_back(terms.notNegative(end));
     here.push_back(terms.substitute(everywhere.back(), {{element, given}}));
@@ -282,8 +270,7 @@ std::string Remedies::findAssumption(Term load) {
   if (here.empty() || !mends(here))
     return "";
   std::string text = names.empty() ? "" : "[" + llvm::join(names, ", ") + "] ";
-  return text + llvm::join(llvm::map_range(everywhere, [&](Term fact) { return terms.str(fact); }),
-                           " and ");
+  return text + llvm::join(llvm::map_range(everywhere, [&](Term fact) { return terms.str(fact); }), " and ");
 }
 
 std::optional<bool> Remedies::isMended(Term other) const {
@@ -295,9 +282,7 @@ std::optional<bool> Remedies::isMended(Term other) const {
   return std::nullopt;
 }
 
-std::optional<bool> Remedies::isMendedByRemainder() const {
-  return isMended(terms.remainder(index, extent));
-}
+std::optional<bool> Remedies::isMendedByRemainder() const { return isMended(terms.remainder(index, extent)); }
 
 std::optional<bool> Remedies::isMendedByClamp() const {
   Term last = terms.difference(extent, terms.number(1));

@@ -15,10 +15,9 @@ namespace moa::validation {
 class Remedies {
 public:
   /// Finds remedies for `index` on an axis of `extent`, under the condition of the read.
-  Remedies(TermContext &terms, const Prover &prover, const Variables &variables, Term index,
-           Term extent, Term condition)
-      : terms(terms), prover(prover), variables(variables), index(index), extent(extent),
-        condition(condition) {}
+  Remedies(TermContext &terms, const Prover &prover, const Variables &variables, Term index, Term extent,
+           Term condition)
+      : terms(terms), prover(prover), variables(variables), index(index), extent(extent), condition(condition) {}
 
   /// Returns a constraint on the sizes, such as "H % G == 0". Empty if there is none.
   std::string findConstraint();
@@ -32,9 +31,7 @@ public:
   std::optional<bool> isMendedByRemainder() const;
   std::optional<bool> isMendedByClamp() const;
 
-  Term getUpper(Term of) const {
-    return terms.difference(terms.difference(extent, terms.number(1)), of);
-  }
+  Term getUpper(Term of) const { return terms.difference(terms.difference(extent, terms.number(1)), of); }
 
 private:
   bool mends(llvm::ArrayRef<Term> facts) const;

@@ -58,8 +58,7 @@ bool Prover::Search::assumeNot(Term truth) {
   }
   case TermKind::Select: {
     Term p = truth->operands[0];
-    choices.push_back({{p, terms.negate(truth->operands[1])},
-                       {terms.negate(p), terms.negate(truth->operands[2])}});
+    choices.push_back({{p, terms.negate(truth->operands[1])}, {terms.negate(p), terms.negate(truth->operands[2])}});
     return true;
   }
   default:
@@ -75,9 +74,8 @@ void Prover::Search::explainAll() {
 void Prover::Search::close(Term goal) {
   explainAll();
   for (bool again : {false, true}) {
-    hasProducts = !divisors.empty() || llvm::any_of(system.unknowns, [](Term unknown) {
-      return unknown->is(TermKind::Product);
-    });
+    hasProducts =
+        !divisors.empty() || llvm::any_of(system.unknowns, [](Term unknown) { return unknown->is(TermKind::Product); });
     if (!hasProducts || again > harder)
       return;
     if (!again && system.find(/*integers=*/false) == System::Points::None) {

@@ -54,9 +54,7 @@ struct Prover::System {
   /// Kinds of points that satisfy all rows: none at all, none with integers, some integer point, or
   /// not decided.
   enum class Points { None, NoIntegers, Some, Unknown };
-  static bool isNothing(Points points) {
-    return points == Points::None || points == Points::NoIntegers;
-  }
+  static bool isNothing(Points points) { return points == Points::None || points == Points::NoIntegers; }
 
   Points find(bool integers) const;
 
@@ -74,10 +72,8 @@ using Cases = std::vector<llvm::SmallVector<Term, 2>>;
 /// One search. It assumes the facts, then adds constraints on the unknowns until there are no new
 /// unknowns, then goes through the cases.
 struct Prover::Search {
-  Search(Prover &prover, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth,
-         bool harder)
-      : prover(prover), terms(prover.terms), condition(condition), used(used), depth(depth),
-        harder(harder) {}
+  Search(Prover &prover, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth, bool harder)
+      : prover(prover), terms(prover.terms), condition(condition), used(used), depth(depth), harder(harder) {}
 
   /// Assumes a truth value. Returns false if it contradicts another one.
   bool assume(Term truth);

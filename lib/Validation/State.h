@@ -9,19 +9,16 @@
 namespace moa {
 
 struct Validator::State {
-  explicit State(mlir::MLIRContext *context)
-      : terms(context), variables(terms), prover(terms, variables) {}
+  explicit State(mlir::MLIRContext *context) : terms(context), variables(terms), prover(terms, variables) {}
 
   /// Reads names, constraints, ranges and assumptions, once.
-  mlir::LogicalResult open(mlir::Operation *kernel, mlir::ArrayAttr argNames,
-                           mlir::ArrayAttr requires_, mlir::TypeRange inputs,
-                           mlir::ArrayAttr resultTypes);
+  mlir::LogicalResult open(mlir::Operation *kernel, mlir::ArrayAttr argNames, mlir::ArrayAttr requires_,
+                           mlir::TypeRange inputs, mlir::ArrayAttr resultTypes);
   mlir::LogicalResult open(dnf::KernelOp kernel);
   /// Returns the accesses of each output of the normal form, computed once.
   std::vector<std::vector<validation::Access>> &accessesOf(dnf::KernelOp kernel);
   /// Checks that the access is in bounds on every axis. Appends a fact for each new index.
-  mlir::LogicalResult checkInside(const validation::Access &access, ArrayType type,
-                                  std::vector<Fact> *facts);
+  mlir::LogicalResult checkInside(const validation::Access &access, ArrayType type, std::vector<Fact> *facts);
 
   validation::TermContext terms;
   validation::Variables variables;
@@ -40,8 +37,7 @@ private:
   mlir::LogicalResult checkAxis(const validation::Access &access, unsigned axis, ArrayType type,
                                 std::vector<Fact> *facts);
   /// Emits the error for an index that may leave its axis, with remedies.
-  void refuse(const validation::Access &access, unsigned axis, validation::Term extent,
-              validation::Term condition);
+  void refuse(const validation::Access &access, unsigned axis, validation::Term extent, validation::Term condition);
 };
 
 } // namespace moa

@@ -8,8 +8,7 @@ using namespace moa::validation;
 
 Substitution::Substitution(TermContext &terms, const DenseMap<Term, Term> &with)
     : terms(&terms), memo(with), isIdentity(with.empty()),
-      grows(llvm::any_of(with,
-                         [](auto &entry) { return entry.second->height > entry.first->height; })) {}
+      grows(llvm::any_of(with, [](auto &entry) { return entry.second->height > entry.first->height; })) {}
 
 Term Substitution::of(Term term) {
   if (isIdentity)

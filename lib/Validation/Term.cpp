@@ -11,9 +11,8 @@ using namespace moa::validation;
 // Nodes
 //===----------------------------------------------------------------------===//
 
-static void profile(llvm::FoldingSetNodeID &key, TermKind kind, int64_t value, Type type,
-                    StringRef name, Attribute attribute, ArrayRef<Term> operands,
-                    ArrayRef<int64_t> coefficients) {
+static void profile(llvm::FoldingSetNodeID &key, TermKind kind, int64_t value, Type type, StringRef name,
+                    Attribute attribute, ArrayRef<Term> operands, ArrayRef<int64_t> coefficients) {
   key.AddInteger(static_cast<unsigned>(kind));
   key.AddInteger(value);
   key.AddPointer(type.getAsOpaquePointer());
@@ -34,9 +33,8 @@ TermContext::TermContext(MLIRContext *context)
 
 Type TermContext::canonical(Type type) const { return type.isInteger(64) ? index_ : type; }
 
-Term TermContext::unique(TermKind kind, int64_t value, Type type, StringRef name,
-                         Attribute attribute, ArrayRef<Term> operands,
-                         ArrayRef<int64_t> coefficients) {
+Term TermContext::unique(TermKind kind, int64_t value, Type type, StringRef name, Attribute attribute,
+                         ArrayRef<Term> operands, ArrayRef<int64_t> coefficients) {
   if (!name.empty())
     name = names.save(name);
   else
@@ -75,8 +73,7 @@ static std::optional<std::tuple<Term, int64_t, int64_t>> choiceOfNumbers(Term a)
     factor = a->coefficients[0], constant = a->value;
     a = a->operands[0];
   }
-  if (!a->is(TermKind::Select) || !a->operands[1]->is(TermKind::Number) ||
-      !a->operands[2]->is(TermKind::Number))
+  if (!a->is(TermKind::Select) || !a->operands[1]->is(TermKind::Number) || !a->operands[2]->is(TermKind::Number))
     return std::nullopt;
   auto value = [&](Term x) { return wrapAdd(wrapMul(factor, x->value), constant); };
   return std::make_tuple(a->operands[0], value(a->operands[1]), value(a->operands[2]));
@@ -176,14 +173,11 @@ Term TermContext::valueOf(Term load) {
 
 Term TermContext::constant(Attribute value, Type type) {
   if (auto integer = dyn_cast<IntegerAttr>(value))
-    return type.isInteger(1) ? truth(!integer.getValue().isZero())
-                             : number(integer.getValue().getSExtValue());
+    return type.isInteger(1) ? truth(!integer.getValue().isZero()) : number(integer.getValue().getSExtValue());
   return unique(TermKind::Constant, 0, type, "", value, {});
 }
 
-Term TermContext::real(double value, Type type) {
-  return constant(FloatAttr::get(type, value), type);
-}
+Term TermContext::real(double value, Type type) { return constant(FloatAttr::get(type, value), type); }
 
 Term TermContext::select(Term condition, Term a, Term b) {
   if (condition->is(TermKind::Truth))
@@ -199,8 +193,7 @@ Term TermContext::select(Term condition, Term a, Term b) {
       return b->value ? either(negate(condition), a) : both(condition, a);
   }
   // If the condition says that both are equal, either one will do.
-  if (condition->is(TermKind::Zero) && a->type == index_ && b->type == index_ &&
-      condition == equal(a, b))
+  if (condition->is(TermKind::Zero) && a->type == index_ && b->type == index_ && condition == equal(a, b))
     return b;
   return unique(TermKind::Select, 0, a->type, "", {}, {condition, a, b});
 }
@@ -222,8 +215,7 @@ static bool isIdentity(StringRef monoid, Term term) {
   return term->is(TermKind::Number) && term->value == whole;
 }
 
-Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, Term body,
-                         Term presence) {
+Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, Term body, Term presence) {
   // If one side of a selection is the identity, its condition becomes part of the presence.
   if (body->is(TermKind::Select) && isIdentity(monoid, body->operands[2])) {
     presence = both(presence, body->operands[0]);

@@ -117,8 +117,7 @@ public:
   Term cast(Term a, mlir::Type type);
   /// Returns the reduction over a free index, which it binds. Bound indices are numbered by height,
   /// so that terms equal up to renaming of bound indices (α-equivalence) are the same term.
-  Term reduce(llvm::StringRef monoid, mlir::Type type, Term index, Term extent, Term body,
-              Term presence);
+  Term reduce(llvm::StringRef monoid, mlir::Type type, Term index, Term extent, Term body, Term presence);
   Term apply(int64_t definition, mlir::Type type, llvm::ArrayRef<Term> indices);
 
   /// Returns the term with index variables replaced. Use Substitution for many terms.
@@ -140,9 +139,8 @@ public:
   unsigned size() const { return created; }
 
 private:
-  Term unique(TermKind kind, int64_t value, mlir::Type type, llvm::StringRef name,
-              mlir::Attribute attribute, llvm::ArrayRef<Term> operands,
-              llvm::ArrayRef<int64_t> coefficients = {});
+  Term unique(TermKind kind, int64_t value, mlir::Type type, llvm::StringRef name, mlir::Attribute attribute,
+              llvm::ArrayRef<Term> operands, llvm::ArrayRef<int64_t> coefficients = {});
   Term combine(Term a, Term b, int64_t factor);
   Term makeSum(llvm::MutableArrayRef<std::pair<Term, int64_t>> parts, int64_t constant);
   Term times(Term a, Term b);

@@ -10,23 +10,16 @@ using namespace moa::validation;
 /// Products of sums with more parts than this are not expanded.
 static constexpr size_t maxParts = 64;
 
-Term TermContext::number(int64_t value) {
-  return unique(TermKind::Number, value, index_, "", {}, {});
-}
-Term TermContext::symbol(StringRef name) {
-  return unique(TermKind::Symbol, 0, index_, name, {}, {});
-}
-Term TermContext::index(int64_t number) {
-  return unique(TermKind::Index, number, index_, "", {}, {});
-}
+Term TermContext::number(int64_t value) { return unique(TermKind::Number, value, index_, "", {}, {}); }
+Term TermContext::symbol(StringRef name) { return unique(TermKind::Symbol, 0, index_, name, {}, {}); }
+Term TermContext::index(int64_t number) { return unique(TermKind::Index, number, index_, "", {}, {}); }
 Term TermContext::freshIndex(StringRef name) {
   Term result = index(fresh++);
   nameIndex(result, name);
   return result;
 }
 
-void validation::splitSum(Term term, SmallVectorImpl<std::pair<Term, int64_t>> &parts,
-                          int64_t &constant) {
+void validation::splitSum(Term term, SmallVectorImpl<std::pair<Term, int64_t>> &parts, int64_t &constant) {
   if (term->is(TermKind::Number)) {
     constant = wrapAdd(constant, term->value);
   } else if (term->is(TermKind::Sum)) {
@@ -194,8 +187,7 @@ Term TermContext::integer(StringRef name, Term a, Term b) {
     if (b->value == -1 && name != "xor")
       return name == "and" ? a : b;
     // ~~x
-    if (name == "xor" && a->is(TermKind::Scalar) && a->name == "xor" &&
-        a->operands[1]->is(TermKind::Number))
+    if (name == "xor" && a->is(TermKind::Scalar) && a->name == "xor" && a->operands[1]->is(TermKind::Number))
       return integer("xor", a->operands[0], number(a->operands[1]->value ^ b->value));
   }
   return scalar(name, index_, {a, b});

@@ -90,8 +90,7 @@ Term TermContext::foldReal(StringRef name, Type type, ArrayRef<Term> operands) {
     if ((name == "minf" || name == "maxf") && a == b)
       return a;
     for (unsigned k : {0, 1})
-      if (isReal(operands[k], name == "minf" ? INFINITY : -INFINITY) &&
-          (name == "minf" || name == "maxf"))
+      if (isReal(operands[k], name == "minf" ? INFINITY : -INFINITY) && (name == "minf" || name == "maxf"))
         return operands[1 - k];
   }
   if (name == "negf" && operands[0]->is(TermKind::Scalar) && operands[0]->name == "negf")
@@ -144,9 +143,8 @@ Term TermContext::castReal(Term a, Type type) {
     if (a->is(TermKind::Constant)) {
       llvm::APSInt value(widthOf(type), /*isUnsigned=*/false);
       bool exact;
-      if (llvm::cast<FloatAttr>(a->attribute)
-              .getValue()
-              .convertToInteger(value, APFloat::rmTowardZero, &exact) != APFloat::opInvalidOp)
+      if (llvm::cast<FloatAttr>(a->attribute).getValue().convertToInteger(value, APFloat::rmTowardZero, &exact) !=
+          APFloat::opInvalidOp)
         return number(value.getSExtValue());
     }
     return scalar("fptosi", type, {a});
@@ -158,8 +156,7 @@ Term TermContext::castReal(Term a, Type type) {
   if (a->is(TermKind::Constant)) {
     APFloat value = llvm::cast<FloatAttr>(a->attribute).getValue();
     bool lost;
-    value.convert(llvm::cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                  &lost);
+    value.convert(llvm::cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
     return constant(FloatAttr::get(type, value), type);
   }
   return unique(TermKind::Scalar, 0, type, "cast", {}, {a});

@@ -17,8 +17,7 @@ enum Strength : unsigned { Loose, OrLevel, AndLevel, CompareLevel, SumLevel, Pro
 static constexpr StringLiteral remainderName = "%";
 
 static bool isDivision(Term term) {
-  return term->is(TermKind::Quotient) ||
-         (term->is(TermKind::Scalar) && term->name == remainderName);
+  return term->is(TermKind::Quotient) || (term->is(TermKind::Scalar) && term->name == remainderName);
 }
 
 /// Finds c·(x − m·⌊x/m⌋) in a sum. Returns the quotient and c.
@@ -79,8 +78,7 @@ std::string TermContext::nameOf(Term term) const {
 }
 
 /// Prints Σ coefficient · operand + constant, negative parts last.
-void TermContext::printSum(llvm::raw_ostream &os, const Parts &parts, int64_t constant,
-                           unsigned depth) const {
+void TermContext::printSum(llvm::raw_ostream &os, const Parts &parts, int64_t constant, unsigned depth) const {
   bool first = true;
   auto part = [&](Term operand, int64_t coefficient) {
     os << (coefficient < 0 ? (first ? "-" : " - ") : (first ? "" : " + "));
@@ -110,8 +108,7 @@ void TermContext::printComparison(llvm::raw_ostream &os, Term term, unsigned dep
   int64_t constant = 0;
   splitSum(term->operands[0], parts, constant);
   for (auto [operand, coefficient] : parts)
-    (coefficient < 0 ? right : left)
-        .push_back({operand, coefficient < 0 ? -uint64_t(coefficient) : coefficient});
+    (coefficient < 0 ? right : left).push_back({operand, coefficient < 0 ? -uint64_t(coefficient) : coefficient});
   bool isEqual = term->is(TermKind::Zero);
   if (isEqual || left.empty() || right.empty()) {
     bool isMost = !isEqual && left.empty();
@@ -143,9 +140,7 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
     os << "…";
     return;
   }
-  auto sub = [&](Term operand, unsigned strength = Loose) {
-    print(os, operand, strength, depth + 1);
-  };
+  auto sub = [&](Term operand, unsigned strength = Loose) { print(os, operand, strength, depth + 1); };
   auto list = [&](StringRef open, ArrayRef<Term> operands, StringRef end) {
     os << open;
     llvm::interleave(operands, os, [&](Term operand) { sub(operand); }, ", ");

@@ -69,8 +69,7 @@ private:
     auto yield = cast<onf::YieldOp>(fold.getBody().front().back());
     for (auto [value, result] : llvm::zip(yield.getValues(), fold.getResults()))
       if (value == acc.getResult())
-        return llvm::any_of(result.getUsers(),
-                            [](Operation *user) { return isa<onf::FoldOp>(user->getParentOp()); });
+        return llvm::any_of(result.getUsers(), [](Operation *user) { return isa<onf::FoldOp>(user->getParentOp()); });
     return true;
   }
   void add(Region &region, SmallVector<SymExpr> around) {
@@ -146,10 +145,8 @@ struct Hints {
       StringRef(constraint).split(parts, "&&");
       for (StringRef part : parts) {
         auto [left, right] = part.split("==");
-        for (auto [name, text] :
-             {std::pair(left.trim(), right.trim()), std::pair(right.trim(), left.trim())})
-          if (auto value = SymExpr::parse(text);
-              value && !text.empty() && llvm::is_contained(kernel.symbols, name)) {
+        for (auto [name, text] : {std::pair(left.trim(), right.trim()), std::pair(right.trim(), left.trim())})
+          if (auto value = SymExpr::parse(text); value && !text.empty() && llvm::is_contained(kernel.symbols, name)) {
             equal.emplace_back(name.str(), *value);
             break;
           }
@@ -209,8 +206,7 @@ std::optional<Sizes> Trial::pickSizes(uint64_t seed) {
     Sizes sizes;
     for (const std::string &name : description.symbols) {
       int64_t most = cost.isFolded(name) ? 9 - int64_t(attempt / 20) : 4;
-      sizes[name] =
-          attempt % 3 == 2 ? hints.sizes[random.below(hints.sizes.size())] : 1 + random.below(most);
+      sizes[name] = attempt % 3 == 2 ? hints.sizes[random.below(hints.sizes.size())] : 1 + random.below(most);
     }
     hints.apply(sizes);
     double work = cost.of(sizes);
@@ -232,13 +228,11 @@ std::optional<Sizes> Trial::pickSizes(uint64_t seed) {
 }
 
 /// Returns the half-open range of values of an integer parameter.
-static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, Type element,
-                                           const Sizes &sizes) {
+static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, Type element, const Sizes &sizes) {
   if (element.isInteger(1))
     return {0, 2};
   auto ranges = kernel->getAttrOfType<ArrayAttr>(kRangesAttr);
-  StringRef text =
-      ranges && number < ranges.size() ? cast<StringAttr>(ranges[number]).getValue() : "";
+  StringRef text = ranges && number < ranges.size() ? cast<StringAttr>(ranges[number]).getValue() : "";
   if (auto [low, high] = text.split(".."); !high.empty()) {
     auto from = interp::evaluate(low, sizes), to = interp::evaluate(high, sizes);
     if (from && to)
@@ -270,8 +264,8 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes)
     // Large arrays repeat with a prime period, which divides no common extent.
     constexpr size_t period = 1021;
     for (size_t i = 0; i < array.data.size(); ++i)
-      array.data[i] = i >= period ? array.data[i - period]
-                      : !isFloat  ? double(low + random.below(uint64_t(high) - uint64_t(low)))
+      array.data[i] = i >= period                         ? array.data[i - period]
+                      : !isFloat                          ? double(low + random.below(uint64_t(high) - uint64_t(low)))
                       : isPositive || array.shape.empty() ? 0.25 + random.uniform()
                                                           : 3 * random.uniform() - 1.5;
     inputs.arrays.push_back(std::move(array));
@@ -280,13 +274,12 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes)
 }
 
 /// Returns the values of a kernel at a point, per output.
-static llvm::Expected<std::vector<std::vector<double>>>
-valuesAt(Operation *kernel, const Point &point, const InterpretOptions &options = {}) {
+static llvm::Expected<std::vector<std::vector<double>>> valuesAt(Operation *kernel, const Point &point,
+                                                                 const InterpretOptions &options = {}) {
   std::vector<std::vector<double>> values;
   for (auto [output, indices] : llvm::enumerate(point.elements)) {
-    auto found = indices.empty()
-                     ? std::vector<double>()
-                     : interpretElements(kernel, point.inputs, output, indices, options);
+    auto found =
+        indices.empty() ? std::vector<double>() : interpretElements(kernel, point.inputs, output, indices, options);
     if (!found)
       return found.takeError();
     values.push_back(std::move(*found));
@@ -375,17 +368,14 @@ static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> c
   auto addText = [&](StringRef text) {
     while (!text.empty()) {
       // Skip digits in a name.
-      StringRef word =
-          text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+      StringRef word = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
       int64_t number;
       if (!word.empty() && !word.getAsInteger(10, number))
         add(number);
       text = text.drop_front(std::max<size_t>(word.size(), 1));
     }
   };
-  auto addTexts = [&](ArrayAttr texts) {
-    llvm::for_each(texts.getAsValueRange<StringAttr>(), addText);
-  };
+  auto addTexts = [&](ArrayAttr texts) { llvm::for_each(texts.getAsValueRange<StringAttr>(), addText); };
   llvm::for_each(constraints, addText);
   kernel.walk([&](Operation *op) {
     if (auto loop = dyn_cast<onf::ForOp>(op))
@@ -448,8 +438,7 @@ void Trial::tryEdges() {
   std::string before = reason;
   for (auto &[order, chosen] : sorted) {
     double whole = wholeCost.of(chosen);
-    if (edges.size() >= most || spent + order.second > kMostWork ||
-        wholeSpent + whole > kMostWholeWork)
+    if (edges.size() >= most || spent + order.second > kMostWork || wholeSpent + whole > kMostWholeWork)
       continue;
     spent += order.second;
     wholeSpent += whole;
@@ -495,8 +484,7 @@ bool Trial::isExplained(Operation *other, const Point &at, const Difference &dif
   one.elements.resize(at.elements.size());
   one.elements[difference.output] = {difference.index};
   for (unsigned k = 0; k < samples; ++k)
-    for (auto [op, value] :
-         {std::pair(kernel, difference.expected), std::pair(other, difference.found)}) {
+    for (auto [op, value] : {std::pair(kernel, difference.expected), std::pair(other, difference.found)}) {
       InterpretOptions options;
       options.roundoff = 0x1p-40;
       options.roundoffSeed = k + 1;
@@ -539,8 +527,7 @@ std::optional<Difference> Trial::compareAt(Operation *other, const Point &at) co
     for (size_t k = 0; k < (*found)[output].size(); ++k) {
       double want = at.values[output][k], got = (*found)[output][k];
       // The rules guarantee nothing for values that are not finite.
-      if (!std::isfinite(want) || !std::isfinite(got) ||
-          std::fabs(got - want) <= tolerance * std::fabs(want))
+      if (!std::isfinite(want) || !std::isfinite(got) || std::fabs(got - want) <= tolerance * std::fabs(want))
         continue;
       Difference difference{output, at.elements[output][k], want, got, "", sizes};
       if (!isExplained(other, at, difference))

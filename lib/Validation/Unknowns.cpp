@@ -8,8 +8,7 @@ using namespace moa;
 using namespace moa::validation;
 
 bool validation::isExtreme(Term term) {
-  return term->is(TermKind::Scalar) && term->type.isIntOrIndex() &&
-         (term->name == "min" || term->name == "max");
+  return term->is(TermKind::Scalar) && term->type.isIntOrIndex() && (term->name == "min" || term->name == "max");
 }
 
 /// Returns true for symbols, indices and divisors (which are at least 1), and by a known fact.
@@ -131,8 +130,7 @@ void Prover::Search::boundQuotient(Term quotient) {
 void Prover::Search::explainProduct(Term product) {
   for (Term factor : product->operands) {
     explain(factor);
-    if (factor->is(TermKind::Scalar) && depth < maxNesting &&
-        prover.attempt(factor, condition, used, depth + 1).holds)
+    if (factor->is(TermKind::Scalar) && depth < maxNesting && prover.attempt(factor, condition, used, depth + 1).holds)
       assume(terms.notNegative(factor));
   }
   for (auto [k, x] : llvm::enumerate(product->operands)) {
@@ -149,8 +147,7 @@ void Prover::Search::explainProduct(Term product) {
     lemmas.insert("Lemma 12");
     Term extent = x->is(TermKind::Index) ? prover.extentOf(x) : nullptr;
     if (extent)
-      system.add(
-          terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
+      system.add(terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
     if (isExtreme(x))
       for (Term operand : x->operands) {
         Term gap = terms.difference(x, operand);
@@ -182,8 +179,7 @@ void Prover::Search::explainScalar(Term scalar) {
     // An assumption about an unsigned input is about the low bits of its elements.
     if (x[0]->is(TermKind::Load) && terms.unsignedInputs.count(x[0]->value))
       instantiate(x[0]);
-  } else if ((name == "shr" || name == "shl") && x[1]->is(TermKind::Number) && x[1]->value >= 0 &&
-             x[1]->value < 62) {
+  } else if ((name == "shr" || name == "shl") && x[1]->is(TermKind::Number) && x[1]->value >= 0 && x[1]->value < 62) {
     Term power = terms.number(int64_t(1) << x[1]->value);
     Term value = name == "shl" ? terms.product(x[0], power) : terms.quotient(x[0], power);
     system.add(terms.difference(scalar, value), /*isEquality=*/true);
@@ -237,14 +233,12 @@ void Prover::Search::explainReduce(Term reduce) {
   auto [term, present] = at(terms, reduce, witness);
   // The reduction may be empty. Then its value is the identity, an extreme 64-bit integer.
   Term far = terms.number(int64_t(1) << 62);
-  Term isFar = reduce->name == "max" ? terms.atMost(reduce, terms.scaled(far, -1))
-                                     : terms.atMost(far, reduce);
+  Term isFar = reduce->name == "max" ? terms.atMost(reduce, terms.scaled(far, -1)) : terms.atMost(far, reduce);
   SmallVector<Term, 2> isEmpty = {isFar};
   if (present->isTrue())
     isEmpty.push_back(terms.atMost(extent, terms.number(0)));
-  choices.push_back({isEmpty,
-                     {terms.below(witness, extent), present, terms.atMost(reduce, term),
-                      terms.atMost(term, reduce)}});
+  choices.push_back(
+      {isEmpty, {terms.below(witness, extent), present, terms.atMost(reduce, term), terms.atMost(term, reduce)}});
   explainInner(reduce);
   for (Term other : extremes) {
     assumeExtreme(reduce, prover.witnessOf(other));

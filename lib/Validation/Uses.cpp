@@ -73,10 +73,9 @@ Element Comparison::ofArray(unsigned result, unsigned rank) {
 
 /// Returns the first place where two terms differ: the smallest enclosing operations or elements.
 static std::pair<Term, Term> difference(Term a, Term b) {
-  while (a->kind == b->kind && a->name == b->name && a->value == b->value &&
-         a->operands.size() == b->operands.size() &&
-         !llvm::is_contained({TermKind::Load, TermKind::Sum, TermKind::And, TermKind::Or,
-                              TermKind::Product, TermKind::NotNegative, TermKind::Zero},
+  while (a->kind == b->kind && a->name == b->name && a->value == b->value && a->operands.size() == b->operands.size() &&
+         !llvm::is_contained({TermKind::Load, TermKind::Sum, TermKind::And, TermKind::Or, TermKind::Product,
+                              TermKind::NotNegative, TermKind::Zero},
                              a->kind)) {
     Term x = nullptr, y = nullptr;
     for (auto [p, q] : llvm::zip_equal(a->operands, b->operands))
@@ -123,10 +122,8 @@ LogicalResult Validator::compareUses(KernelOp moa, dnf::KernelOp dnf) {
       if (!after.value)
         return error << ": an operation of its normal form is unknown";
       bool value = before.value != after.value;
-      auto [a, b] = value ? difference(before.value, after.value)
-                          : difference(before.presence, after.presence);
-      return error << ": " << (value ? "" : "present where ") << terms.str(a) << " became "
-                   << terms.str(b);
+      auto [a, b] = value ? difference(before.value, after.value) : difference(before.presence, after.presence);
+      return error << ": " << (value ? "" : "present where ") << terms.str(a) << " became " << terms.str(b);
     }
     Fact fact{Fact::Uses,
               reshapes ? Fact::ByLemma : Fact::Proved,

@@ -34,10 +34,9 @@ struct ValidatePass final : moa::impl::ValidatePassBase<ValidatePass> {
       result = validator.checkLifting(onf, onf);
     if (succeeded(result) && print)
       for (const Fact &fact : validator.getFacts())
-        llvm::outs() << moa::getName(fact.kind) << " of " << fact.subject << ": " << fact.statement
-                     << ": " << moa::getName(fact.status)
-                     << (fact.because.empty() ? "" : " (" + llvm::join(fact.because, ", ") + ")")
-                     << "\n";
+        llvm::outs() << moa::getName(fact.kind) << " of " << fact.subject << ": " << fact.statement << ": "
+                     << moa::getName(fact.status)
+                     << (fact.because.empty() ? "" : " (" + llvm::join(fact.because, ", ") + ")") << "\n";
     return result;
   }
 };

@@ -58,8 +58,7 @@ Validator::~Validator() = default;
 static SmallVector<Operation *> stepsOf(onf::KernelOp kernel) {
   SmallVector<Operation *> steps;
   kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa<onf::ForOp, onf::FoldOp, onf::GuardOp, onf::AccOp, onf::LoadOp, onf::StoreOp,
-            onf::AtOp>(op))
+    if (isa<onf::ForOp, onf::FoldOp, onf::GuardOp, onf::AccOp, onf::LoadOp, onf::StoreOp, onf::AtOp>(op))
       steps.push_back(op);
   });
   return steps;
@@ -81,8 +80,8 @@ static bool isSameStep(Operation *a, Operation *b) {
   return rest(a) == rest(b);
 }
 
-static LogicalResult checkBijection(std::map<std::vector<int64_t>, bool> &known, Operation *op,
-                                    onf::AxisAttr axis, const Twine &what) {
+static LogicalResult checkBijection(std::map<std::vector<int64_t>, bool> &known, Operation *op, onf::AxisAttr axis,
+                                    const Twine &what) {
   ArrayRef<int64_t> factors = axis.getSizes().drop_front();
   std::vector<int64_t> sizes(factors.begin(), factors.end());
   llvm::erase(sizes, 1); // a digit of size 1 is always 0
@@ -111,22 +110,20 @@ LogicalResult Validator::checkLifting(onf::KernelOp onf, onf::KernelOp lifted) {
     std::string digits;
     for (int64_t size : axis.getSizes().drop_front())
       digits += " x " + std::to_string(size);
-    Fact fact{Fact::Lifting,
-              Fact::Proved,
-              name.str(),
-              (name + " < " + extent + " is in bijection with the guarded digits of ⌈" + extent +
-               " / tile⌉" + digits)
-                  .str(),
-              {},
-              op->getLoc()};
+    Fact fact{
+        Fact::Lifting,
+        Fact::Proved,
+        name.str(),
+        (name + " < " + extent + " is in bijection with the guarded digits of ⌈" + extent + " / tile⌉" + digits).str(),
+        {},
+        op->getLoc()};
     facts.push_back(std::move(fact));
     return success();
   };
   for (Operation *op : after) {
     if (auto nest = dyn_cast<onf::ForOp>(op); nest && nest.getLift())
       for (auto [axis, name, extent] :
-           llvm::zip_equal(nest.getLift()->getAsRange<onf::AxisAttr>(),
-                           nest.getNames().getAsValueRange<StringAttr>(),
+           llvm::zip_equal(nest.getLift()->getAsRange<onf::AxisAttr>(), nest.getNames().getAsValueRange<StringAttr>(),
                            nest.getExtents().getAsValueRange<StringAttr>()))
         if (failed(add(op, axis, name, extent)))
           return failure();
@@ -156,9 +153,8 @@ LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf:
   if (auto difference = trial.compare(lifted)) {
     bool isOfFolds = above != onf.getOperation() && trial.compare(onf);
     std::string with = difference->sizes.empty() ? "" : " with " + difference->sizes;
-    auto error = lifted.emitError("the ")
-                 << (isOfFolds ? "folds" : "lifted loops") << " of '" << lifted.getSymName()
-                 << "' do not compute the specified values: ";
+    auto error = lifted.emitError("the ") << (isOfFolds ? "folds" : "lifted loops") << " of '" << lifted.getSymName()
+                                          << "' do not compute the specified values: ";
     if (!difference->error.empty())
       error << names[difference->output] << with << " has no value: " << difference->error;
     else
@@ -166,20 +162,16 @@ LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf:
             << print(difference->expected) << ", but they give " << print(difference->found);
     return error << "; this is an error of the compiler, not of the specification";
   }
-  Fact fact{Fact::Values,
-            Fact::Tried,
-            llvm::join(names, ", "),
-            "the lifted loops give the values of the normal form",
-            {},
-            lifted.getLoc()};
+  Fact fact{
+      Fact::Values, Fact::Tried,    llvm::join(names, ", "), "the lifted loops give the values of the normal form",
+      {},           lifted.getLoc()};
   if (!trial.getPoint()) {
     fact.status = Fact::Untried;
     fact.because.push_back(trial.getReason());
   } else if (!sizes.empty()) {
     fact.statement += " at " + sizes;
     if (size_t count = trial.countEdges())
-      fact.statement +=
-          " and at " + std::to_string(count) + " sizes around the numbers of the kernel";
+      fact.statement += " and at " + std::to_string(count) + " sizes around the numbers of the kernel";
   }
   facts.push_back(std::move(fact));
   return success();

@@ -76,8 +76,7 @@ public:
   /// Checks V6: `lifted` and `above` have the same values at some points. `above` is the normal
   /// form, or the onf kernel itself if compilation started there. `onf` is the kernel before
   /// lifting.
-  mlir::LogicalResult compareValues(mlir::Operation *above, onf::KernelOp onf,
-                                    onf::KernelOp lifted);
+  mlir::LogicalResult compareValues(mlir::Operation *above, onf::KernelOp onf, onf::KernelOp lifted);
 
   const std::vector<Fact> &getFacts() const { return facts; }
 

@@ -36,8 +36,7 @@ static Stage getStage(ModuleOp module) {
     else if (isa<dnf::KernelOp>(op))
       own = FromDNF;
     else if (auto kernel = dyn_cast<onf::KernelOp>(op))
-      own = llvm::any_of(kernel.getBody().getOps<onf::ForOp>(),
-                         [](onf::ForOp loop) { return bool(loop.getLift()); })
+      own = llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), [](onf::ForOp loop) { return bool(loop.getLift()); })
                 ? FromLifted
                 : FromONF;
     else if (isa<device::ProgramOp>(op))

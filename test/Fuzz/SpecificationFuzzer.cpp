@@ -13,8 +13,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::StringRef text(reinterpret_cast<const char *>(data), size);
-  mlir::MLIRContext &context = moa::fuzz::getContext(
-      [](mlir::DialectRegistry &registry) { registry.insert<moa::MoADialect>(); });
+  mlir::MLIRContext &context =
+      moa::fuzz::getContext([](mlir::DialectRegistry &registry) { registry.insert<moa::MoADialect>(); });
   auto module = moa::parseMoA(text, "fuzz.moa", {}, &context);
   if (!module)
     return 0;

@@ -116,8 +116,7 @@ static bool makeAttention(Generator &g, Scope &scope) {
     return false;
   Shape turned = keys;
   std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
-  auto t =
-      g.add(scope, "transpose", "transpose(#0)", {*small}, Kind::Float, turned, g.at(*small).facts);
+  auto t = g.add(scope, "transpose", "transpose(#0)", {*small}, Kind::Float, turned, g.at(*small).facts);
   auto s = t ? g.contract(scope, "+", "*", *q, *t) : t;
   auto scores = s ? g.bounded(scope, *s, 30) : s;
   if (!scores)
@@ -128,16 +127,14 @@ static bool makeAttention(Generator &g, Scope &scope) {
       return false;
     Facts facts = g.at(*scores).facts;
     facts.absent = true;
-    scores = g.add(scope, "mask", "mask(#0, #1)", {*p, *scores}, Kind::Float, g.at(*scores).shape,
-                   facts);
+    scores = g.add(scope, "mask", "mask(#0, #1)", {*p, *scores}, Kind::Float, g.at(*scores).shape, facts);
     if (!scores)
       return false;
   }
   Facts facts = g.at(*scores).facts;
   facts.integral = facts.copied = facts.selection = false;
   facts.magnitude = 1;
-  auto weights =
-      g.add(scope, "softmax", "softmax(#0)", {*scores}, Kind::Float, g.at(*scores).shape, facts);
+  auto weights = g.add(scope, "softmax", "softmax(#0)", {*scores}, Kind::Float, g.at(*scores).shape, facts);
   auto o = weights ? g.contract(scope, "+", "*", *weights, *v) : weights;
   if (o)
     limit(g, *o, 2 * g.at(*v).facts.magnitude);
@@ -159,8 +156,7 @@ static bool makeVariance(Generator &g, Scope &scope) {
   if (!square)
     return false;
   auto variance = g.chance(1, 2) ? g.reduceLast(scope, "+", *square)
-                                 : g.add(scope, "mean", "mean(#0)", {*square}, Kind::Float, rows,
-                                         g.at(*square).facts);
+                                 : g.add(scope, "mean", "mean(#0)", {*square}, Kind::Float, rows, g.at(*square).facts);
   if (!variance || g.chance(1, 3))
     return bool(variance);
   auto above = g.binary(scope, "+", *variance, g.real(scope, 0.125));
@@ -209,9 +205,8 @@ static bool makeNormalised(Generator &g, Scope &scope) {
 }
 
 llvm::ArrayRef<Operator> moa::random::getCascadeOperators() {
-  static const Operator table[] = {
-      {"exponential", 12, makeExponential, true}, {"prelude row", 8, makePreludeRow, true},
-      {"attention", 8, makeAttention, true},      {"variance", 5, makeVariance, true},
-      {"linear cascade", 10, makeLinear},         {"normalised", 5, makeNormalised, true}};
+  static const Operator table[] = {{"exponential", 12, makeExponential, true}, {"prelude row", 8, makePreludeRow, true},
+                                   {"attention", 8, makeAttention, true},      {"variance", 5, makeVariance, true},
+                                   {"linear cascade", 10, makeLinear},         {"normalised", 5, makeNormalised, true}};
   return table;
 }

@@ -17,29 +17,21 @@ constexpr double kMargin = 16;
 constexpr unsigned kSamples[] = {8, 24, 64};
 
 double roundoffOf(const std::string &type) {
-  return type == "f64"    ? 0x1p-53
-         : type == "f32"  ? 0x1p-24
-         : type == "f16"  ? 0x1p-11
-         : type == "bf16" ? 0x1p-8
-                          : 0;
+  return type == "f64" ? 0x1p-53 : type == "f32" ? 0x1p-24 : type == "f16" ? 0x1p-11 : type == "bf16" ? 0x1p-8 : 0;
 }
 /// Below it a type's numbers are not relatively exact.
-double smallestOf(const std::string &type) {
-  return type == "f64" ? 0x1p-1000 : type == "f16" ? 0x1p-24 : 0x1p-120;
-}
+double smallestOf(const std::string &type) { return type == "f64" ? 0x1p-1000 : type == "f16" ? 0x1p-24 : 0x1p-120; }
 
 using Outputs = std::vector<ReferenceArray>;
 
 class Checker {
 public:
-  Checker(const Program &program, const CheckOptions &options)
-      : program(program), options(options), unit(makeUnit()) {}
+  Checker(const Program &program, const CheckOptions &options) : program(program), options(options), unit(makeUnit()) {}
 
   Result run() {
     // A refusal because no sizes fit must be right: none is found for it here either.
-    bool isEmpty =
-        !unit.ok() && llvm::StringRef(lastMessage()).starts_with("no sizes satisfy") &&
-        llvm::none_of(options.rounds, [&](unsigned round) { return chooseSizes(program, round); });
+    bool isEmpty = !unit.ok() && llvm::StringRef(lastMessage()).starts_with("no sizes satisfy") &&
+                   llvm::none_of(options.rounds, [&](unsigned round) { return chooseSizes(program, round); });
     if (isEmpty)
       return result;
     if (!unit.ok()) {
@@ -69,9 +61,7 @@ private:
     result.failure = failure;
     result.detail = detail;
   }
-  std::string lastMessage() const {
-    return unit.diagnostics().empty() ? "" : unit.diagnostics().back().message;
-  }
+  std::string lastMessage() const { return unit.diagnostics().empty() ? "" : unit.diagnostics().back().message; }
 
   void checkSizes(unsigned round, const Sizes &sizes) {
     result.round = round;
@@ -105,8 +95,7 @@ private:
 
   /// Runs the code with all arrays and the workspace at the ends of protected pages and right after
   /// such pages.
-  void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes,
-               const Outputs &expected) {
+  void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes, const Outputs &expected) {
     const KernelInfo &info = unit.kernels()[0];
     if (!code)
       code = unit.load(info.name);
@@ -117,8 +106,8 @@ private:
         runCode(round, shapes, expected, placement);
   }
 
-  void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes,
-               const Outputs &expected, Placement placement) {
+  void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes, const Outputs &expected,
+               Placement placement) {
     const KernelInfo &info = unit.kernels()[0];
     std::vector<std::unique_ptr<Memory>> memory;
     std::vector<const DLTensor *> arrays;
@@ -144,11 +133,9 @@ private:
     bool isWarned = llvm::any_of(unit.diagnostics(), [](const auto &said) {
       return llvm::StringRef(said.message).contains("nothing shows before it runs that");
     });
-    bool isPromised = llvm::any_of(info.parameters, [&](const ParameterInfo &p) {
-      return p.within && (!p.within->isSampled || isWarned);
-    });
-    if (int32_t why = call(arrays, scalars, placement, message);
-        why && !(isPromised && why == Kernel::kNotShown))
+    bool isPromised = llvm::any_of(
+        info.parameters, [&](const ParameterInfo &p) { return p.within && (!p.within->isSampled || isWarned); });
+    if (int32_t why = call(arrays, scalars, placement, message); why && !(isPromised && why == Kernel::kNotShown))
       return fail("the code refuses", std::to_string(why) + ": " + message);
     Outputs found;
     for (auto [k, array] : llvm::enumerate(expected)) {
@@ -161,8 +148,8 @@ private:
   }
 
   /// Calls the code as Kernel::operator() does, with a workspace at a protected page.
-  int32_t call(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars,
-               Placement placement, std::string &message) {
+  int32_t call(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars, Placement placement,
+               std::string &message) {
     if (int32_t why = code->check(arrays, &message))
       return why;
     int64_t bytes = code->workspace(arrays, scalars);
@@ -229,8 +216,7 @@ private:
         for (unsigned enough : kSamples) {
           for (; samples < enough; ++samples)
             addSample(output, expected[output], isCode, samples, bounds);
-          bound = bounds[k] + near + 2 * own * std::fabs(want) +
-                  (isCode ? smallestOf(type) : 0x1p-1000);
+          bound = bounds[k] + near + 2 * own * std::fabs(want) + (isCode ? smallestOf(type) : 0x1p-1000);
           if (error <= bound)
             break;
         }
@@ -244,8 +230,8 @@ private:
   void addSample(size_t output, const ReferenceArray &expected, bool isCode, unsigned sample,
                  std::vector<double> &bounds) {
     for (Level level : {Level::DNF, Level::ONF}) {
-      auto moved = unit.evaluate(unit.kernels()[0].name, level, inputs,
-                                 Roundings(getRoundoff(isCode), sample + 1), symbols);
+      auto moved =
+          unit.evaluate(unit.kernels()[0].name, level, inputs, Roundings(getRoundoff(isCode), sample + 1), symbols);
       if (!moved)
         continue;
       for (size_t k = 0; k < bounds.size(); ++k) {
@@ -255,16 +241,13 @@ private:
     }
   }
 
-  void disagree(const std::string &what, size_t output, size_t k, double got, double want,
-                double bound) {
-    std::vector<int64_t> shape =
-        unit.shapes(unit.kernels()[0].name, symbols).value()[inputs.size() + output];
+  void disagree(const std::string &what, size_t output, size_t k, double got, double want, double bound) {
+    std::vector<int64_t> shape = unit.shapes(unit.kernels()[0].name, symbols).value()[inputs.size() + output];
     std::string index;
     for (size_t axis = shape.size(), rest = k; axis-- > 0; rest /= shape[axis])
       index = std::to_string(rest % shape[axis]) + (index.empty() ? "" : ", ") + index;
-    fail(what + " differs",
-         llvm::formatv("{0}[{1}]: {2} for {3}{4}", program.outputs[output].name, index, print(got),
-                       print(want), isExact(output) ? "" : ", bound " + print(bound)));
+    fail(what + " differs", llvm::formatv("{0}[{1}]: {2} for {3}{4}", program.outputs[output].name, index, print(got),
+                                          print(want), isExact(output) ? "" : ", bound " + print(bound)));
   }
   static std::string print(double value) {
     char text[40];

@@ -12,9 +12,8 @@ using namespace moa::random;
 //===----------------------------------------------------------------------===//
 
 /// A subscript of an axis made of an index variable; nothing if it does not fit.
-static std::optional<std::string> subscriptText(Generator &g, const Node &variable,
-                                                const SymExpr &range, const SymExpr &axis,
-                                                std::vector<Need> &needs) {
+static std::optional<std::string> subscriptText(Generator &g, const Node &variable, const SymExpr &range,
+                                                const SymExpr &axis, std::vector<Need> &needs) {
   std::string i = variable.text, extent = "(" + axis.str() + ")";
   if (range == axis)
     switch (g.pick(6)) {
@@ -46,8 +45,7 @@ static std::optional<std::string> subscriptText(Generator &g, const Node &variab
 }
 
 /// Elements of arrays around the form, at its variables.
-static void addElements(Generator &g, Scope &inner, const std::vector<NodeId> &variables,
-                        const Shape &ranges) {
+static void addElements(Generator &g, Scope &inner, const std::vector<NodeId> &variables, const Shape &ranges) {
   for (unsigned k = 1 + g.pick(3); k > 0; --k) {
     Kind kind = g.chance(3, 4) ? Kind::Float : g.chance(1, 2) ? Kind::Int : Kind::Bool;
     auto x = g.findArray(*inner.parent, kind, 1);
@@ -104,8 +102,7 @@ static bool makeIndexForm(Generator &g, Scope &scope) {
   for (unsigned k = 1 + g.pick(3); k > 0; --k) {
     ranges.push_back(g.extent(scope));
     variables.push_back(g.indexVariable(inner, ranges.back()));
-    names +=
-        (names.empty() ? "" : ", ") + g.at(variables.back()).text + " < " + ranges.back().str();
+    names += (names.empty() ? "" : ", ") + g.at(variables.back()).text + " < " + ranges.back().str();
   }
   ++g.depth;
   addElements(g, inner, variables, ranges);
@@ -150,8 +147,7 @@ static bool makePassThrough(Generator &g, Scope &scope) {
     list += (k ? ", " : "") + (k == axis ? i : std::string("_"));
     names += (k ? ", " : "") + (k != place ? "_" : g.chance(1, 2) ? i : i + " < " + shape[k].str());
   }
-  return bool(g.add(scope, "pass through", "[" + names + "] $0[" + list + "]", {*x}, node.kind,
-                    shape, node.facts));
+  return bool(g.add(scope, "pass through", "[" + names + "] $0[" + list + "]", {*x}, node.kind, shape, node.facts));
 }
 
 /// `mask([_, i, j] p, x)` and `x + [_, i] …` with bounds from the context.
@@ -182,8 +178,7 @@ static bool makeOpenForm(Generator &g, Scope &scope) {
     offset = "(" + g.extent(scope).str() + ") - (" + g.extent(scope).str() + ")";
   if (auto w = g.find(scope,
                       [&](const Node &other) {
-                        return other.kind == Kind::Int && other.shape == Shape{node.shape[axis]} &&
-                               !other.facts.absent;
+                        return other.kind == Kind::Int && other.shape == Shape{node.shape[axis]} && !other.facts.absent;
                       });
       w && g.chance(1, 2)) {
     offset = "$1[" + name(axis) + "]";
@@ -198,8 +193,7 @@ static bool makeOpenForm(Generator &g, Scope &scope) {
       predicate = "abs(" + i + " - " + j + ") <= " + offset;
       break;
     case 1:
-      predicate = j + " <= " + i + " + " + offset + " and " + i + " - " + j + " < " +
-                  std::to_string(g.between(1, 4));
+      predicate = j + " <= " + i + " + " + offset + " and " + i + " - " + j + " < " + std::to_string(g.between(1, 4));
       break;
     case 2:
       predicate = i + " / 2 == " + j + " / 2 or " + j + " < " + offset;
@@ -207,8 +201,8 @@ static bool makeOpenForm(Generator &g, Scope &scope) {
     default:
       predicate = j + " " + g.oneOf(operators) + " " + i + " + " + offset;
     }
-    return bool(g.add(scope, "mask", "mask([" + names + "] " + predicate + ", #0)", operands,
-                      node.kind, node.shape, facts));
+    return bool(
+        g.add(scope, "mask", "mask([" + names + "] " + predicate + ", #0)", operands, node.kind, node.shape, facts));
   }
   Node number;
   number.kind = Kind::Int;
@@ -217,8 +211,7 @@ static bool makeOpenForm(Generator &g, Scope &scope) {
     number.facts.magnitude += g.at(operands[1]).facts.magnitude;
   if (number.facts.magnitude > g.exactLimit)
     return false;
-  return bool(g.add(scope, "open form",
-                    "$0 + ([" + names + "] " + j + " - " + i + " + " + offset + ")", operands,
+  return bool(g.add(scope, "open form", "$0 + ([" + names + "] " + j + " - " + i + " + " + offset + ")", operands,
                     node.kind, node.shape, g.arithmetic("+", node, number)));
 }
 
@@ -230,8 +223,7 @@ static bool makeJoin(Generator &g, Scope &scope) {
   const Node a = g.at(*x);
   auto y = g.find(scope, [&](const Node &node) {
     return node.kind == a.kind && node.shape.size() == a.shape.size() &&
-           Shape(node.shape.begin() + 1, node.shape.end()) ==
-               Shape(a.shape.begin() + 1, a.shape.end());
+           Shape(node.shape.begin() + 1, node.shape.end()) == Shape(a.shape.begin() + 1, a.shape.end());
   });
   if (!y)
     return false;
@@ -254,8 +246,8 @@ static bool makeJoin(Generator &g, Scope &scope) {
   facts.infinite |= b.facts.infinite;
   facts.selection = facts.symbolic = false;
   return bool(g.add(scope, "join",
-                    "[" + i + " < " + sum.str() + names + "] select(" + i + " < " + size + ", $0[" +
-                        i + rest + "], $1[" + i + " - " + size + rest + "])",
+                    "[" + i + " < " + sum.str() + names + "] select(" + i + " < " + size + ", $0[" + i + rest +
+                        "], $1[" + i + " - " + size + rest + "])",
                     {*x, *y}, a.kind, shape, facts));
 }
 

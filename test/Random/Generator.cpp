@@ -159,8 +159,8 @@ std::optional<NodeId> Generator::add(Scope &scope, Node node) {
 }
 
 std::optional<NodeId> Generator::add(Scope &scope, const std::string &op, const std::string &text,
-                                     std::vector<NodeId> operands, Kind kind, Shape shape,
-                                     Facts facts, std::vector<Need> needs) {
+                                     std::vector<NodeId> operands, Kind kind, Shape shape, Facts facts,
+                                     std::vector<Need> needs) {
   Node node;
   node.op = op;
   node.text = text;
@@ -193,8 +193,7 @@ NodeId Generator::literal(Scope &scope, int64_t value, Kind kind) {
   if (kind == Kind::Bool)
     node.text = value ? "true" : "false";
   else
-    node.text = (value < 0 ? "(-" : "") + digits + (kind == Kind::Float ? ".0" : "") +
-                (value < 0 ? ")" : "");
+    node.text = (value < 0 ? "(-" : "") + digits + (kind == Kind::Float ? ".0" : "") + (value < 0 ? ")" : "");
   return addLeaf(program, scope, std::move(node));
 }
 
@@ -259,8 +258,7 @@ std::optional<NodeId> Generator::input(Scope &scope, Kind kind, const Shape &sha
   return parameter.node;
 }
 
-std::optional<NodeId> Generator::indexInput(Scope &scope, const Shape &shape,
-                                            const SymExpr &bound) {
+std::optional<NodeId> Generator::indexInput(Scope &scope, const Shape &shape, const SymExpr &bound) {
   if (bound.getConstant().value_or(1) < 1)
     return std::nullopt;
   // Indices below 100 are of any integer type.
@@ -307,8 +305,7 @@ std::optional<NodeId> Generator::find(Scope &scope, Filter fits) {
 
 std::optional<NodeId> Generator::findArray(Scope &scope, Kind kind, unsigned minRank) {
   auto found = find(scope, [&](const Node &node) {
-    return node.kind == kind && node.shape.size() >= minRank && node.op != "literal" &&
-           node.op != "symbol";
+    return node.kind == kind && node.shape.size() >= minRank && node.op != "literal" && node.op != "symbol";
   });
   if (found && !chance(1, 8))
     return found;
@@ -353,8 +350,7 @@ static std::optional<NodeId> broadcast(Generator &g, Scope &scope, Kind kind, co
     return places;
   };
   auto found = g.find(scope, [&](const Node &node) {
-    return node.kind == kind && !node.shape.empty() && node.shape.size() < shape.size() &&
-           placesIn(node.shape);
+    return node.kind == kind && !node.shape.empty() && node.shape.size() < shape.size() && placesIn(node.shape);
   });
   if (found) {
     std::string subscripts;
@@ -384,8 +380,7 @@ std::optional<NodeId> Generator::fit(Scope &scope, Kind kind, const Shape &shape
   if (shape.empty())
     return scalar(scope, kind);
   if (!chance(1, 6))
-    if (auto found =
-            find(scope, [&](const Node &node) { return node.kind == kind && node.shape == shape; }))
+    if (auto found = find(scope, [&](const Node &node) { return node.kind == kind && node.shape == shape; }))
       return found;
   if (chance(1, 2))
     if (auto made = input(scope, kind, shape))
@@ -401,8 +396,7 @@ std::optional<NodeId> Generator::fitOrScalar(Scope &scope, Kind kind, const Shap
 
 NodeId Generator::scalar(Scope &scope, Kind kind) {
   if (chance(2, 3))
-    if (auto found =
-            find(scope, [&](const Node &node) { return node.kind == kind && node.shape.empty(); }))
+    if (auto found = find(scope, [&](const Node &node) { return node.kind == kind && node.shape.empty(); }))
       return *found;
   if (chance(1, 4))
     if (auto made = input(scope, kind, {}))
@@ -422,8 +416,8 @@ bool Generator::isComparable(const Node &node) const {
 
 std::optional<NodeId> Generator::findComparable(Scope &scope, const Shape *shape) {
   return find(scope, [&](const Node &node) {
-    return node.kind != Kind::Bool && isComparable(node) && (!shape || node.shape == *shape) &&
-           node.op != "literal" && node.op != "symbol";
+    return node.kind != Kind::Bool && isComparable(node) && (!shape || node.shape == *shape) && node.op != "literal" &&
+           node.op != "symbol";
   });
 }
 
@@ -440,9 +434,8 @@ void moa::random::disableOperators(const std::vector<std::string> &names) {
 bool Generator::step(Scope &scope) {
   static const std::vector<Operator> table = [] {
     std::vector<Operator> all;
-    for (llvm::ArrayRef<Operator> rows :
-         {getPointwiseOperators(), getReductionOperators(), getMovementOperators(),
-          getFormOperators(), getCascadeOperators()})
+    for (llvm::ArrayRef<Operator> rows : {getPointwiseOperators(), getReductionOperators(), getMovementOperators(),
+                                          getFormOperators(), getCascadeOperators()})
       all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();

@@ -42,9 +42,7 @@ public:
 
   uint64_t pick(uint64_t n) { return n ? engine() % n : 0; }
   bool chance(unsigned num, unsigned den) { return pick(den) < num; }
-  template <typename T> const T &oneOf(const std::vector<T> &list) {
-    return list[pick(list.size())];
-  }
+  template <typename T> const T &oneOf(const std::vector<T> &list) { return list[pick(list.size())]; }
   template <typename T, size_t n> const T &oneOf(const T (&list)[n]) { return list[pick(n)]; }
   int64_t between(int64_t low, int64_t high) { return low + int64_t(pick(high - low + 1)); }
 
@@ -58,9 +56,8 @@ public:
   /// Adds a node if its values are of a size that the program may have, which is
   /// settled here: `facts` bounds them as real numbers.
   std::optional<NodeId> add(Scope &scope, Node node);
-  std::optional<NodeId> add(Scope &scope, const std::string &op, const std::string &text,
-                            std::vector<NodeId> operands, Kind kind, Shape shape, Facts facts,
-                            std::vector<Need> needs = {});
+  std::optional<NodeId> add(Scope &scope, const std::string &op, const std::string &text, std::vector<NodeId> operands,
+                            Kind kind, Shape shape, Facts facts, std::vector<Need> needs = {});
 
   NodeId literal(Scope &scope, int64_t value, Kind kind = Kind::Int);
   NodeId real(Scope &scope, double value);
@@ -111,17 +108,14 @@ public:
   /// x as float with bounds at most `magnitude`, scaled or clipped where needed.
   std::optional<NodeId> bounded(Scope &scope, NodeId x, double magnitude);
   /// x +.* y and its kin on cells of two axes or one.
-  std::optional<NodeId> contract(Scope &scope, const std::string &monoid, const std::string &fn,
-                                 NodeId x, NodeId y);
+  std::optional<NodeId> contract(Scope &scope, const std::string &monoid, const std::string &fn, NodeId x, NodeId y);
   std::optional<NodeId> predicate(Scope &scope, const Shape &shape);
 
   Facts arithmetic(const std::string &op, const Node &x, const Node &y) const;
   /// Facts of a sum (product, maximum, …) of `terms` values.
   Facts reduced(const std::string &monoid, Kind kind, Facts term, double terms) const;
   /// Notes that a computed float is rounded to a type this coarse.
-  void noteRounding(double roundoff) {
-    program.coarseRoundoff = std::max(program.coarseRoundoff, roundoff);
-  }
+  void noteRounding(double roundoff) { program.coarseRoundoff = std::max(program.coarseRoundoff, roundoff); }
 
   /// Makes one operator of the table in the scope; whether it did.
   bool step(Scope &scope);

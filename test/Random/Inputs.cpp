@@ -44,8 +44,7 @@ static double costOf(const Program &program, const std::vector<NodeId> &nodes, c
     if (op.contains('.') || op.starts_with("inner")) {
       const Shape &left = program.nodes[node.operands[0]].shape;
       terms = left.empty() ? 1 : double(evaluate(left.back(), sizes).value_or(1));
-    } else if (op.ends_with("/") || op.starts_with("reduce ") || op == "mean" ||
-               op == "logsumexp") {
+    } else if (op.ends_with("/") || op.starts_with("reduce ") || op == "mean" || op == "logsumexp") {
       terms = std::max(1.0, most / std::max(count, 1.0));
     } else if (op == "softmax" || node.callee) {
       // What a row shares is shared by its elements only where they are asked for by rows.
@@ -61,8 +60,8 @@ static double costOf(const Program &program, const std::vector<NodeId> &nodes, c
   return total;
 }
 
-static bool fits(const Program &program, const std::vector<Need> &needs,
-                 const std::vector<NodeId> &nodes, const Sizes &sizes, double most) {
+static bool fits(const Program &program, const std::vector<Need> &needs, const std::vector<NodeId> &nodes,
+                 const Sizes &sizes, double most) {
   for (const Need &need : needs) {
     auto value = evaluate(need.value, sizes);
     if (!value || *value < need.low)
@@ -124,10 +123,9 @@ double moa::random::roundToType(double value, const std::string &type) {
   return number.convertToDouble();
 }
 
-std::vector<ReferenceArray>
-moa::random::chooseInputs(const Program &program, const KernelInfo &info,
-                          const std::vector<std::vector<int64_t>> &shapes, const Sizes &sizes,
-                          unsigned round) {
+std::vector<ReferenceArray> moa::random::chooseInputs(const Program &program, const KernelInfo &info,
+                                                      const std::vector<std::vector<int64_t>> &shapes,
+                                                      const Sizes &sizes, unsigned round) {
   std::vector<ReferenceArray> inputs;
   for (size_t k = 0; k < info.parameters.size() && !info.parameters[k].isOutput; ++k) {
     const ParameterInfo &entry = info.parameters[k];
@@ -154,11 +152,9 @@ moa::random::chooseInputs(const Program &program, const KernelInfo &info,
         value = bound && *bound > 0 ? pick(*bound) : 0;
       } else if (parameter) {
         int64_t most = parameter->magnitude;
-        bool whole =
-            parameter->integral || entry.elementType[0] == 'i' || entry.elementType[0] == 'u';
+        bool whole = parameter->integral || entry.elementType[0] == 'i' || entry.elementType[0] == 'u';
         value = whole ? pick(2 * most + 1) - most
-                      : roundToType((double(pick(2000001)) / 1e6 - 1) * parameter->magnitude,
-                                    entry.elementType);
+                      : roundToType((double(pick(2000001)) / 1e6 - 1) * parameter->magnitude, entry.elementType);
       }
       array.data.push_back(value);
     }
@@ -173,8 +169,7 @@ moa::random::chooseInputs(const Program &program, const KernelInfo &info,
 
 static constexpr unsigned char kUntouched = 0xA5;
 
-Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsigned gap,
-               Placement placement)
+Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsigned gap, Placement placement)
     : type(type), shape(dims), strides(dims.size()) {
   struct Row {
     const char *name;
@@ -183,8 +178,7 @@ Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsign
   static const Row rows[] = {{"f64", 2, 64}, {"f32", 2, 32}, {"bf16", 4, 16}, {"f16", 2, 16},
                              {"i64", 0, 64}, {"i32", 0, 32}, {"i16", 0, 16},  {"i8", 0, 8},
                              {"u32", 1, 32}, {"u16", 1, 16}, {"u8", 1, 8},    {"bool", 6, 8}};
-  const Row *row = std::find_if(std::begin(rows), std::end(rows) - 1,
-                                [&](const Row &row) { return type == row.name; });
+  const Row *row = std::find_if(std::begin(rows), std::end(rows) - 1, [&](const Row &row) { return type == row.name; });
   width = row->bits / 8;
   int64_t size = 1;
   for (size_t k = shape.size(); k-- > 0;) {
@@ -273,8 +267,7 @@ std::vector<double> Memory::read() const {
     } else {
       std::memcpy(&integer, at, width);
       unsigned unused = 64 - 8 * width;
-      value =
-          type[0] == 'u' ? double(integer) : double(int64_t(uint64_t(integer) << unused) >> unused);
+      value = type[0] == 'u' ? double(integer) : double(int64_t(uint64_t(integer) << unused) >> unused);
     }
     values.push_back(value);
   });

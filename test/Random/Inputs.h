@@ -18,8 +18,8 @@ std::optional<Sizes> chooseSizes(const Program &program, unsigned round);
 
 /// One array per input parameter of the compiled kernel, the same for the same seed.
 std::vector<ReferenceArray> chooseInputs(const Program &program, const KernelInfo &info,
-                                         const std::vector<std::vector<int64_t>> &shapes,
-                                         const Sizes &sizes, unsigned round);
+                                         const std::vector<std::vector<int64_t>> &shapes, const Sizes &sizes,
+                                         unsigned round);
 
 /// `value` rounded to a float type by name, to nearest even.
 double roundToType(double value, const std::string &type);
@@ -29,8 +29,7 @@ double roundToType(double value, const std::string &type);
 class Memory {
 public:
   /// Gaps of up to `gap` elements after each axis.
-  Memory(const std::vector<int64_t> &shape, const std::string &type, unsigned gap,
-         Placement placement);
+  Memory(const std::vector<int64_t> &shape, const std::string &type, unsigned gap, Placement placement);
   void fill(const std::vector<double> &values);
   std::vector<double> read() const;
   /// Whether what is not an element is as it was.

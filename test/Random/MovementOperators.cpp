@@ -49,8 +49,7 @@ static bool makeTranspose(Generator &g, Scope &scope) {
 }
 
 /// A count from 0 to the extent, with what a call must satisfy.
-static SymExpr pickCount(Generator &g, Scope &scope, const SymExpr &extent,
-                         std::vector<Need> &needs) {
+static SymExpr pickCount(Generator &g, Scope &scope, const SymExpr &extent, std::vector<Need> &needs) {
   if (auto constant = extent.getConstant())
     return SymExpr(g.between(0, *constant));
   SymExpr count = g.chance(1, 3)   ? g.extent(scope)
@@ -103,8 +102,8 @@ static bool makeReverse(Generator &g, Scope &scope) {
     return false;
   const Node &node = g.at(*x);
   size_t axis = g.pick(node.shape.size());
-  return bool(g.add(scope, "reverse", "reverse(#0" + axisText(g, axis, node.shape.size()) + ")",
-                    {*x}, node.kind, node.shape, moved(node)));
+  return bool(g.add(scope, "reverse", "reverse(#0" + axisText(g, axis, node.shape.size()) + ")", {*x}, node.kind,
+                    node.shape, moved(node)));
 }
 
 static bool makeRotate(Generator &g, Scope &scope) {
@@ -113,11 +112,9 @@ static bool makeRotate(Generator &g, Scope &scope) {
     return false;
   const Node &node = g.at(*x);
   size_t axis = g.pick(node.shape.size());
-  std::string by =
-      g.chance(1, 3) ? "(" + g.extent(scope).str() + ")" : std::to_string(g.between(-5, 12));
-  return bool(g.add(scope, "rotate",
-                    "rotate(#0, " + by + axisText(g, axis, node.shape.size()) + ")", {*x},
-                    node.kind, node.shape, moved(node)));
+  std::string by = g.chance(1, 3) ? "(" + g.extent(scope).str() + ")" : std::to_string(g.between(-5, 12));
+  return bool(g.add(scope, "rotate", "rotate(#0, " + by + axisText(g, axis, node.shape.size()) + ")", {*x}, node.kind,
+                    node.shape, moved(node)));
 }
 
 /// Of two arrays that differ on one axis at most, or of an array and itself.
@@ -147,8 +144,7 @@ static bool makeCat(Generator &g, Scope &scope) {
   facts.selection &= other.facts.selection;
   Shape shape = node.shape;
   shape[axis] = shape[axis] + other.shape[axis];
-  return bool(g.add(scope, "cat", "cat(#0, #1" + axisText(g, axis, rank) + ")", {*x, y}, node.kind,
-                    shape, facts));
+  return bool(g.add(scope, "cat", "cat(#0, #1" + axisText(g, axis, rank) + ")", {*x, y}, node.kind, shape, facts));
 }
 
 static bool makeReshape(Generator &g, Scope &scope) {
@@ -185,8 +181,7 @@ static bool makeReshape(Generator &g, Scope &scope) {
   std::string list;
   for (const SymExpr &extent : shape)
     list += (list.empty() ? "" : ", ") + extent.str();
-  return bool(
-      g.add(scope, "reshape", "reshape(#0, [" + list + "])", {*x}, node.kind, shape, moved(node)));
+  return bool(g.add(scope, "reshape", "reshape(#0, [" + list + "])", {*x}, node.kind, shape, moved(node)));
 }
 
 static bool makeIota(Generator &g, Scope &scope) {
@@ -201,30 +196,26 @@ static bool makeIota(Generator &g, Scope &scope) {
 //===----------------------------------------------------------------------===//
 
 /// An integer value that is an index of an axis of the extent wherever it is needed.
-static std::optional<NodeId> indexValue(Generator &g, Scope &scope, const SymExpr &extent,
-                                        const Shape &shape) {
+static std::optional<NodeId> indexValue(Generator &g, Scope &scope, const SymExpr &extent, const Shape &shape) {
   if (g.chance(1, 2) || shape.empty()) {
     auto known = g.find(scope, [&](const Node &node) {
-      return node.kind == Kind::Int && node.shape == shape && !node.facts.symbolic &&
-             !node.facts.absent;
+      return node.kind == Kind::Int && node.shape == shape && !node.facts.symbolic && !node.facts.absent;
     });
     if (known) {
       std::vector<Need> needs = {{extent, 1}};
       Facts facts;
       facts.magnitude = g.boundOf(extent);
       if (g.chance(1, 2))
-        return g.add(scope, "%", "$0 % (" + extent.str() + ")", {*known}, Kind::Int, shape, facts,
-                     needs);
-      return g.add(scope, "clip", "max(min(#0, " + extent.str() + " - 1), 0)", {*known}, Kind::Int,
-                   shape, facts, needs);
+        return g.add(scope, "%", "$0 % (" + extent.str() + ")", {*known}, Kind::Int, shape, facts, needs);
+      return g.add(scope, "clip", "max(min(#0, " + extent.str() + " - 1), 0)", {*known}, Kind::Int, shape, facts,
+                   needs);
     }
   }
   if (shape.empty())
     return std::nullopt;
   for (unsigned k = 0; k < g.program.parameters.size(); ++k) {
     const Parameter &p = g.program.parameters[k];
-    if (p.isIndex && p.bound == extent && g.at(p.node).shape == shape && g.chance(1, 2) &&
-        scope.home == 0)
+    if (p.isIndex && p.bound == extent && g.at(p.node).shape == shape && g.chance(1, 2) && scope.home == 0)
       return p.node;
   }
   return g.indexInput(scope, shape, extent);
@@ -274,9 +265,8 @@ static bool makeGather(Generator &g, Scope &scope) {
   shape.insert(shape.end(), rest.begin(), rest.end());
   shape.insert(shape.end(), node.shape.begin() + subscripts, node.shape.end());
   bool whole = list.find('_') == std::string::npos && !any && g.chance(1, 2);
-  return bool(g.add(scope, any ? "gather" : "psi",
-                    whole ? "psi([" + list + "], #0)" : "$0[" + list + "]", operands, node.kind,
-                    shape, moved(node), needs));
+  return bool(g.add(scope, any ? "gather" : "psi", whole ? "psi([" + list + "], #0)" : "$0[" + list + "]", operands,
+                    node.kind, shape, moved(node), needs));
 }
 
 llvm::ArrayRef<Operator> moa::random::getMovementOperators() {

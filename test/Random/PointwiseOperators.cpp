@@ -16,8 +16,7 @@ Facts Generator::arithmetic(const std::string &op, const Node &x, const Node &y)
   auto whole = [](const Node &node) { return node.kind != Kind::Float || node.facts.integral; };
   facts.integral = real && whole(x) && whole(y) && op != "/";
   bool chooses = op == "min" || op == "max";
-  facts.copied =
-      real && chooses && (a.copied || x.kind != Kind::Float) && (b.copied || y.kind != Kind::Float);
+  facts.copied = real && chooses && (a.copied || x.kind != Kind::Float) && (b.copied || y.kind != Kind::Float);
   facts.absent = a.absent || b.absent;
   facts.infinite = a.infinite || b.infinite;
   facts.symbolic = a.symbolic && b.symbolic;
@@ -47,9 +46,7 @@ static Kind join(const Node &x, const Node &y) {
 static bool meet(const Generator &g, const Node &x, const Node &y) {
   if (x.kind == Kind::Bool || y.kind == Kind::Bool)
     return false;
-  auto converts = [&](const Node &node) {
-    return node.kind == Kind::Float || node.facts.magnitude <= g.exactLimit;
-  };
+  auto converts = [&](const Node &node) { return node.kind == Kind::Float || node.facts.magnitude <= g.exactLimit; };
   return join(x, y) == Kind::Int || (converts(x) && converts(y));
 }
 
@@ -57,8 +54,7 @@ std::optional<NodeId> Generator::binary(Scope &scope, const std::string &op, Nod
   const Node &a = at(x), &b = at(y);
   if (!meet(*this, a, b) || (!a.shape.empty() && !b.shape.empty() && a.shape != b.shape))
     return std::nullopt;
-  return add(scope, op, textOf(op), {x, y}, join(a, b), a.shape.empty() ? b.shape : a.shape,
-             arithmetic(op, a, b));
+  return add(scope, op, textOf(op), {x, y}, join(a, b), a.shape.empty() ? b.shape : a.shape, arithmetic(op, a, b));
 }
 
 std::optional<NodeId> Generator::rowwise(Scope &scope, const std::string &op, NodeId x, NodeId y) {
@@ -76,8 +72,7 @@ std::optional<NodeId> Generator::rowwise(Scope &scope, const std::string &op, No
     names += "a" + std::to_string(k) + ", ";
   std::string subscripts = names.substr(0, names.size() - 2);
   std::string form = "([" + names + "_] $1[" + subscripts + "])";
-  std::string text =
-      op == "min" || op == "max" ? op + "(#0, " + form + ")" : "$0 " + op + " " + form;
+  std::string text = op == "min" || op == "max" ? op + "(#0, " + form + ")" : "$0 " + op + " " + form;
   return add(scope, "open axis", text, {x, y}, join(a, b), a.shape, facts);
 }
 
@@ -131,8 +126,7 @@ std::optional<NodeId> Generator::bounded(Scope &scope, NodeId x, double magnitud
   auto below = add(scope, "min", "min(#0, #1)", {x, high}, Kind::Float, at(x).shape, facts);
   facts.magnitude = limit;
   facts.infinite = false;
-  return below ? add(scope, "max", "max(#0, #1)", {*below, low}, Kind::Float, at(x).shape, facts)
-               : below;
+  return below ? add(scope, "max", "max(#0, #1)", {*below, low}, Kind::Float, at(x).shape, facts) : below;
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,10 +138,9 @@ static std::optional<NodeId> compare(Generator &g, Scope &scope, const Shape *sh
   if (!x)
     return std::nullopt;
   auto y = g.chance(1, 2) ? g.findComparable(scope, &g.at(*x).shape) : std::nullopt;
-  NodeId other = y ? *y
-                 : g.at(*x).kind == Kind::Int || g.exact
-                     ? g.literal(scope, g.between(-2, 5))
-                     : g.real(scope, double(g.between(-8, 8)) / 8);
+  NodeId other = y                                       ? *y
+                 : g.at(*x).kind == Kind::Int || g.exact ? g.literal(scope, g.between(-2, 5))
+                                                         : g.real(scope, double(g.between(-8, 8)) / 8);
   const Node a = g.at(*x), b = g.at(other);
   if (!meet(g, a, b))
     return std::nullopt;
@@ -209,19 +202,17 @@ static bool makeDivision(Generator &g, Scope &scope) {
       return false;
     facts.absent |= g.at(*y).facts.absent;
     facts.magnitude = std::max(facts.magnitude, 5.0);
-    return bool(g.add(scope, op, "$0 " + op + " (abs($1) % 4 + 1)", {*x, *y}, Kind::Int, node.shape,
-                      facts));
+    return bool(g.add(scope, op, "$0 " + op + " (abs($1) % 4 + 1)", {*x, *y}, Kind::Int, node.shape, facts));
   }
   if (g.chance(1, 3)) {
     SymExpr divisor = g.extent(scope);
     facts.magnitude = std::max(facts.magnitude, g.boundOf(divisor));
-    return bool(g.add(scope, op, "$0 " + op + " (" + divisor.str() + ")", {*x}, Kind::Int,
-                      node.shape, facts, {{divisor, 1}}));
+    return bool(
+        g.add(scope, op, "$0 " + op + " (" + divisor.str() + ")", {*x}, Kind::Int, node.shape, facts, {{divisor, 1}}));
   }
   static const char *const divisors[] = {"2", "3", "(-2)", "7", "(-1)", "16"};
   facts.magnitude = std::max(facts.magnitude, 16.0);
-  return bool(
-      g.add(scope, op, "$0 " + op + " " + g.oneOf(divisors), {*x}, Kind::Int, node.shape, facts));
+  return bool(g.add(scope, op, "$0 " + op + " " + g.oneOf(divisors), {*x}, Kind::Int, node.shape, facts));
 }
 
 static bool makeBits(Generator &g, Scope &scope) {
@@ -285,8 +276,8 @@ static bool makePower(Generator &g, Scope &scope) {
   facts.magnitude = 100;
   facts.integral = facts.copied = false;
   static const char *const exponents[] = {"2", "0.5", "(-1.5)", "3", "0"};
-  return bool(g.add(scope, "pow", std::string("pow(#0, ") + g.oneOf(exponents) + ")", {*base},
-                    Kind::Float, g.at(*base).shape, facts));
+  return bool(g.add(scope, "pow", std::string("pow(#0, ") + g.oneOf(exponents) + ")", {*base}, Kind::Float,
+                    g.at(*base).shape, facts));
 }
 
 static bool makePrelude(Generator &g, Scope &scope) {
@@ -300,8 +291,7 @@ static bool makePrelude(Generator &g, Scope &scope) {
   Facts facts = g.at(*small).facts;
   facts.magnitude = 4;
   facts.integral = facts.copied = facts.selection = false;
-  return bool(g.add(scope, "softcap", "softcap(#0, 4.0)", {*small}, Kind::Float, g.at(*small).shape,
-                    facts));
+  return bool(g.add(scope, "softcap", "softcap(#0, 4.0)", {*small}, Kind::Float, g.at(*small).shape, facts));
 }
 
 static bool makeRelu(Generator &g, Scope &scope) {
@@ -339,8 +329,7 @@ static bool makeSelectOf(Generator &g, Scope &scope, bool absent) {
   if (!x)
     return false;
   const Shape shape = g.at(*x).shape;
-  auto p = g.chance(1, 6) ? std::optional<NodeId>(g.scalar(scope, Kind::Bool))
-                          : g.predicate(scope, shape);
+  auto p = g.chance(1, 6) ? std::optional<NodeId>(g.scalar(scope, Kind::Bool)) : g.predicate(scope, shape);
   auto y = g.fitOrScalar(scope, kind, shape);
   if (!p || !y)
     return false;
@@ -380,8 +369,8 @@ static bool makeAddMask(Generator &g, Scope &scope) {
   facts.absent = true;
   facts.copied = facts.selection = false;
   facts.magnitude += 1;
-  return bool(g.add(scope, "addmask", "addmask(#0, select(#1, 1, -inf))", {*x, *p}, Kind::Float,
-                    g.at(*x).shape, facts));
+  return bool(
+      g.add(scope, "addmask", "addmask(#0, select(#1, 1, -inf))", {*x, *p}, Kind::Float, g.at(*x).shape, facts));
 }
 
 /// `x - @(2,2) y` with a y that has no frame.
@@ -394,14 +383,13 @@ static bool makeRanked(Generator &g, Scope &scope) {
   const Shape shape = g.at(*x).shape;
   std::string op = g.oneOf(operators);
   bool framed = g.chance(1, 2);
-  Shape other =
-      framed ? Shape(shape.begin(), shape.end() - cell) : Shape(shape.end() - cell, shape.end());
+  Shape other = framed ? Shape(shape.begin(), shape.end() - cell) : Shape(shape.end() - cell, shape.end());
   auto y = g.fit(scope, Kind::Float, other);
   if (!y)
     return false;
   std::string ranks = "(" + std::to_string(cell) + "," + std::to_string(framed ? 0 : cell) + ")";
-  return bool(g.add(scope, op + " @", textOf(op, ranks), {*x, *y}, Kind::Float, shape,
-                    g.arithmetic(op, g.at(*x), g.at(*y))));
+  return bool(
+      g.add(scope, op + " @", textOf(op, ranks), {*x, *y}, Kind::Float, shape, g.arithmetic(op, g.at(*x), g.at(*y))));
 }
 
 static bool makeCast(Generator &g, Scope &scope) {
@@ -443,8 +431,8 @@ static bool makeCast(Generator &g, Scope &scope) {
   // Rounding may leave the magnitude by half a unit.
   facts.magnitude *= 1 + (node.kind == Kind::Float ? roundoffs[k] * 2 : 0);
   facts.integral &= facts.magnitude <= limits[k] * 2;
-  return bool(g.add(scope, std::string("cast ") + types[k], std::string(types[k]) + "(#0)", {*x},
-                    Kind::Float, node.shape, facts));
+  return bool(g.add(scope, std::string("cast ") + types[k], std::string(types[k]) + "(#0)", {*x}, Kind::Float,
+                    node.shape, facts));
 }
 
 llvm::ArrayRef<Operator> moa::random::getPointwiseOperators() {

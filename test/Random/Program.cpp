@@ -94,8 +94,7 @@ std::vector<std::string> Program::unboundSymbols() const {
 std::vector<Need> Program::needs() const {
   std::vector<Need> all;
   auto add = [&](const Need &need) {
-    bool positive =
-        llvm::all_of(need.value.getTerms(), [](const auto &term) { return term.second > 0; });
+    bool positive = llvm::all_of(need.value.getTerms(), [](const auto &term) { return term.second > 0; });
     if (need.value.getConstant() || (positive && need.low <= 0))
       return;
     for (Need &other : all)
@@ -210,23 +209,21 @@ static std::string printFunction(const Program &program, Home home) {
   BodyPrinter body(program, home);
   body.count(function.result);
   body.visit(function.result);
-  return text + ") {\n" + body.lines + "  return " + body.expression(function.result, true) +
-         "\n}\n\n";
+  return text + ") {\n" + body.lines + "  return " + body.expression(function.result, true) + "\n}\n\n";
 }
 
 llvm::ArrayRef<OwnMonoid> moa::random::getOwnMonoids() {
-  static const OwnMonoid table[] = {
-      {"total", Kind::Float, "(x, y) identity 0 { return x + y }", "+"},
-      {"larger", Kind::Float, "(x, y) identity -inf { return max(y, x) }", "max"},
-      {"logadd", Kind::Float,
-       "(x, y) identity -inf {\n  m = max(x, y)\n"
-       "  return select(m == -inf, m, m + log(exp(x - m) + exp(y - m)))\n}",
-       "+", true},
-      {"either", Kind::Int, "(x, y) identity 0 { return x | y }", ""},
-      {"both", Kind::Int, "(x, y) identity -1 { return x & y }", ""},
-      {"parity", Kind::Int, "(x, y) identity 0 { return x ^ y }", ""},
-      {"odd", Kind::Bool, "(x, y) identity false { return x != y }", "or"},
-      {"alike", Kind::Bool, "(x, y) identity true { return x == y }", "and"}};
+  static const OwnMonoid table[] = {{"total", Kind::Float, "(x, y) identity 0 { return x + y }", "+"},
+                                    {"larger", Kind::Float, "(x, y) identity -inf { return max(y, x) }", "max"},
+                                    {"logadd", Kind::Float,
+                                     "(x, y) identity -inf {\n  m = max(x, y)\n"
+                                     "  return select(m == -inf, m, m + log(exp(x - m) + exp(y - m)))\n}",
+                                     "+", true},
+                                    {"either", Kind::Int, "(x, y) identity 0 { return x | y }", ""},
+                                    {"both", Kind::Int, "(x, y) identity -1 { return x & y }", ""},
+                                    {"parity", Kind::Int, "(x, y) identity 0 { return x ^ y }", ""},
+                                    {"odd", Kind::Bool, "(x, y) identity false { return x != y }", "or"},
+                                    {"alike", Kind::Bool, "(x, y) identity true { return x == y }", "and"}};
   return table;
 }
 
@@ -235,16 +232,14 @@ static std::string printTolerance(const Output &output, uint64_t number) {
   bool isFloat = output.type == "T" || output.type.find('f') != std::string::npos;
   if (!isFloat || number % 4 != 0)
     return "";
-  return std::string(" within 1.5e-1") + (number % 8 ? " relative" : "") +
-         (number % 12 ? " sampled" : "");
+  return std::string(" within 1.5e-1") + (number % 8 ? " relative" : "") + (number % 12 ? " sampled" : "");
 }
 
 std::string Program::print() const {
   std::string text;
   for (const OwnMonoid &monoid : getOwnMonoids())
-    if (llvm::any_of(reachable(), [&](NodeId id) {
-          return llvm::StringRef(nodes[id].text).contains("(" + monoid.name + ", ");
-        }))
+    if (llvm::any_of(reachable(),
+                     [&](NodeId id) { return llvm::StringRef(nodes[id].text).contains("(" + monoid.name + ", "); }))
       text += "monoid " + monoid.name + monoid.definition + "\n";
   std::set<Home> called;
   for (NodeId id : reachable())
@@ -260,16 +255,14 @@ std::string Program::print() const {
     tail.push_back(constant.name + (constant.set ? "" : " = " + std::to_string(constant.value)));
   text += "kernel k";
   if (!names.empty() || !tail.empty())
-    text +=
-        "[" + llvm::join(names, ", ") + (tail.empty() ? "" : "; " + llvm::join(tail, ", ")) + "]";
+    text += "[" + llvm::join(names, ", ") + (tail.empty() ? "" : "; " + llvm::join(tail, ", ")) + "]";
   std::vector<std::string> arrays;
   auto array = [](const std::string &name, const std::string &type, const Shape &shape) {
     return name + " : " + type + (shape.empty() ? "" : printShape(shape));
   };
   for (unsigned k : used) {
     const Parameter &p = parameters[k];
-    arrays.push_back(array(p.name, p.type, nodes[p.node].shape) +
-                     (p.isIndex ? " in 0.." + p.bound.str() : ""));
+    arrays.push_back(array(p.name, p.type, nodes[p.node].shape) + (p.isIndex ? " in 0.." + p.bound.str() : ""));
   }
   for (const std::string &name : unboundSymbols())
     arrays.push_back("size_" + name + " : bool[" + name + "]");

@@ -81,8 +81,8 @@ static bool reduceByOwn(Generator &g, Scope &scope, NodeId x) {
   shape.erase(shape.begin() + axis);
   Facts facts = reducedByOwn(g, *monoid, node.facts, g.boundOf(node.shape[axis]));
   std::string place = std::to_string(g.chance(1, 3) ? axis - rank : axis);
-  return bool(g.add(scope, "reduce own", "reduce(" + monoid->name + ", #0, " + place + ")", {x},
-                    node.kind, shape, facts));
+  return bool(
+      g.add(scope, "reduce own", "reduce(" + monoid->name + ", #0, " + place + ")", {x}, node.kind, shape, facts));
 }
 
 static bool makeReduction(Generator &g, Scope &scope) {
@@ -106,8 +106,7 @@ static bool makeReduction(Generator &g, Scope &scope) {
   shape.erase(shape.begin() + axis);
   Facts facts = g.reduced(monoid, kind, node.facts, g.boundOf(node.shape[axis]));
   std::string place = std::to_string(g.chance(1, 3) ? axis - rank : axis);
-  return bool(g.add(scope, "reduce " + monoid, "reduce(" + monoid + ", #0, " + place + ")", {*x},
-                    kind, shape, facts));
+  return bool(g.add(scope, "reduce " + monoid, "reduce(" + monoid + ", #0, " + place + ")", {*x}, kind, shape, facts));
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,8 +122,7 @@ struct ScalarFunction {
 } // namespace
 
 /// One that fits the operands of one kind, with the facts of its results.
-static std::optional<ScalarFunction> pickFunction(Generator &g, const Node &x, const Node &y,
-                                                  bool contracts) {
+static std::optional<ScalarFunction> pickFunction(Generator &g, const Node &x, const Node &y, bool contracts) {
   if (x.kind != y.kind)
     return std::nullopt;
   ScalarFunction fn;
@@ -163,8 +161,7 @@ static bool settleRounding(Generator &g, const Node &x, const Node &y, Facts &fa
   if (x.kind != Kind::Float || !g.hasNarrow)
     return true;
   for (const Node *operand : {&x, &y}) {
-    bool kept = operand->facts.selection ||
-                (operand->facts.integral && operand->facts.magnitude <= g.narrowLimit);
+    bool kept = operand->facts.selection || (operand->facts.integral && operand->facts.magnitude <= g.narrowLimit);
     if (kept)
       continue;
     if (g.exact)
@@ -179,8 +176,8 @@ static bool settleRounding(Generator &g, const Node &x, const Node &y, Facts &fa
 // Inner and outer products
 //===----------------------------------------------------------------------===//
 
-std::optional<NodeId> Generator::contract(Scope &scope, const std::string &monoid,
-                                          const std::string &fn, NodeId x, NodeId y) {
+std::optional<NodeId> Generator::contract(Scope &scope, const std::string &monoid, const std::string &fn, NodeId x,
+                                          NodeId y) {
   const Node a = at(x), b = at(y);
   if (a.shape.empty() || b.shape.empty() || a.kind != b.kind)
     return std::nullopt;
@@ -261,11 +258,9 @@ static bool makeInner(Generator &g, Scope &scope) {
   Shape result(a.shape.begin(), a.shape.end() - 1);
   result.insert(result.end(), b.shape.begin() + 1, b.shape.end());
   double terms = g.boundOf(shape.back());
-  Facts facts =
-      own ? reducedByOwn(g, *own, fn->facts, terms) : g.reduced(monoid, fn->to, fn->facts, terms);
-  return bool(g.add(scope, own ? "inner own" : "inner",
-                    "inner(" + monoid + ", " + fn->name + ", #0, #1)", {*x, *y}, fn->to, result,
-                    facts));
+  Facts facts = own ? reducedByOwn(g, *own, fn->facts, terms) : g.reduced(monoid, fn->to, fn->facts, terms);
+  return bool(g.add(scope, own ? "inner own" : "inner", "inner(" + monoid + ", " + fn->name + ", #0, #1)", {*x, *y},
+                    fn->to, result, facts));
 }
 
 static bool makeOuter(Generator &g, Scope &scope) {
@@ -279,8 +274,7 @@ static bool makeOuter(Generator &g, Scope &scope) {
     return false;
   Shape shape = a.shape;
   shape.insert(shape.end(), b.shape.begin(), b.shape.end());
-  return bool(
-      g.add(scope, "outer", "outer(" + fn->name + ", #0, #1)", {*x, *y}, fn->to, shape, fn->facts));
+  return bool(g.add(scope, "outer", "outer(" + fn->name + ", #0, #1)", {*x, *y}, fn->to, shape, fn->facts));
 }
 
 llvm::ArrayRef<Operator> moa::random::getReductionOperators() {

@@ -11,8 +11,7 @@ namespace {
 class Shrinker {
 public:
   using Fails = llvm::function_ref<bool(const Program &, const Sizes &)>;
-  Shrinker(Program program, Sizes &sizes, Fails fails)
-      : program(std::move(program)), sizes(sizes), fails(fails) {}
+  Shrinker(Program program, Sizes &sizes, Fails fails) : program(std::move(program)), sizes(sizes), fails(fails) {}
 
   Program run() {
     for (bool changed = true; changed;) {
@@ -100,9 +99,7 @@ private:
       parameter.name = leaf.text;
       parameter.integral = node.facts.integral;
       parameter.magnitude = leaf.facts.magnitude;
-      parameter.type = node.kind == Kind::Float ? floatType()
-                       : node.kind == Kind::Int ? "i64"
-                                                : "bool";
+      parameter.type = node.kind == Kind::Float ? floatType() : node.kind == Kind::Int ? "i64" : "bool";
       candidate.parameters.push_back(parameter);
     } else if (node.shape.empty()) {
       leaf.op = "literal";
@@ -152,8 +149,8 @@ private:
           continue;
         values[name] = value;
         bool meets = llvm::all_of(program.needs(), [&](const Need &need) {
-          auto known = need.value.evaluate(
-              [&](llvm::StringRef symbol) { return std::optional<int64_t>(values[symbol.str()]); });
+          auto known =
+              need.value.evaluate([&](llvm::StringRef symbol) { return std::optional<int64_t>(values[symbol.str()]); });
           return known && *known >= need.low;
         });
         if (meets && accept(program, values)) {

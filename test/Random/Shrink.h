@@ -10,8 +10,7 @@ namespace moa::random {
 /// Drops outputs, puts operands and parameters in the place of operators and makes
 /// sizes smaller for as long as `fails` says that the program fails as before.
 /// `sizes` are those that it failed with and get those of the result.
-Program shrink(Program program, Sizes &sizes,
-               llvm::function_ref<bool(const Program &, const Sizes &)> fails);
+Program shrink(Program program, Sizes &sizes, llvm::function_ref<bool(const Program &, const Sizes &)> fails);
 
 } // namespace moa::random
 

@@ -26,9 +26,8 @@ static std::string encode(uint64_t seed, const Result &result) {
   std::string text;
   for (const std::string &field :
        {std::to_string(seed), result.failure, result.detail, std::to_string(result.round), sizes,
-        std::to_string(result.equal), std::to_string(result.bounded),
-        std::to_string(result.infinite), std::to_string(result.tried),
-        std::to_string(result.seconds)})
+        std::to_string(result.equal), std::to_string(result.bounded), std::to_string(result.infinite),
+        std::to_string(result.tried), std::to_string(result.seconds)})
     text += field + '\1';
   return text + '\2';
 }
@@ -39,9 +38,7 @@ static std::pair<uint64_t, Result> decode(llvm::StringRef text) {
   Result result;
   if (fields.size() < 10)
     return {0, result};
-  auto number = [](llvm::StringRef field) {
-    return std::strtoull(field.str().c_str(), nullptr, 10);
-  };
+  auto number = [](llvm::StringRef field) { return std::strtoull(field.str().c_str(), nullptr, 10); };
   result.failure = fields[1].str();
   result.detail = fields[2].str();
   result.round = number(fields[3]);
@@ -122,8 +119,7 @@ static bool receive(Worker &worker) {
   return n > 0;
 }
 
-Result moa::random::checkApart(const Program &program, const CheckOptions &options,
-                               unsigned seconds) {
+Result moa::random::checkApart(const Program &program, const CheckOptions &options, unsigned seconds) {
   Worker worker;
   start(worker, [&](int file) { writeAll(file, encode(0, check(program, options))); });
   bool late = false;
@@ -160,8 +156,7 @@ static void begin(Worker &worker, const CheckOptions &options) {
   });
 }
 
-void moa::random::checkAll(uint64_t first, uint64_t count, unsigned jobs,
-                           const CheckOptions &options, unsigned seconds,
+void moa::random::checkAll(uint64_t first, uint64_t count, unsigned jobs, const CheckOptions &options, unsigned seconds,
                            llvm::function_ref<void(uint64_t, const Result &)> done) {
   std::vector<Worker> workers(jobs);
   unsigned running = 0;

@@ -17,8 +17,8 @@ Result checkApart(const Program &program, const CheckOptions &options, unsigned 
 
 /// Checks the programs of the seeds `first` to `first + count - 1` in `jobs` processes
 /// and hands over each result as it comes.
-void checkAll(uint64_t first, uint64_t count, unsigned jobs, const CheckOptions &options,
-              unsigned seconds, llvm::function_ref<void(uint64_t seed, const Result &)> done);
+void checkAll(uint64_t first, uint64_t count, unsigned jobs, const CheckOptions &options, unsigned seconds,
+              llvm::function_ref<void(uint64_t seed, const Result &)> done);
 
 } // namespace moa::random
 

@@ -24,17 +24,13 @@ using namespace moa::random;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("moa-protected");
-static cl::list<std::string> files(cl::Positional, cl::OneOrMore, cl::desc("FILE.moa ..."),
-                                   cl::cat(category));
-static cl::list<std::string>
-    settings("set", cl::desc("a compile-time constant or type, where a file has it"),
-             cl::cat(category));
-static cl::opt<unsigned> count("count", cl::desc("sizes of each kernel"), cl::init(24),
-                               cl::cat(category));
-static cl::opt<unsigned> optimization("O", cl::Prefix, cl::desc("how hard LLVM works, 0 to 3"),
-                                      cl::init(0), cl::cat(category));
-static cl::opt<bool> verbose("verbose", cl::desc("print the sizes of each call"),
-                             cl::cat(category));
+static cl::list<std::string> files(cl::Positional, cl::OneOrMore, cl::desc("FILE.moa ..."), cl::cat(category));
+static cl::list<std::string> settings("set", cl::desc("a compile-time constant or type, where a file has it"),
+                                      cl::cat(category));
+static cl::opt<unsigned> count("count", cl::desc("sizes of each kernel"), cl::init(24), cl::cat(category));
+static cl::opt<unsigned> optimization("O", cl::Prefix, cl::desc("how hard LLVM works, 0 to 3"), cl::init(0),
+                                      cl::cat(category));
+static cl::opt<bool> verbose("verbose", cl::desc("print the sizes of each call"), cl::cat(category));
 
 /// Elements of all arrays of a call, operations of one, and of one whose results are compared.
 static constexpr int64_t kMostElements = 1 << 17;
@@ -49,10 +45,8 @@ struct Progress {
 
 class Runner {
 public:
-  Runner(Compilation &unit, const KernelInfo &info, const std::set<int64_t> &numbers,
-         Progress &progress)
-      : unit(unit), info(info), numbers(numbers), progress(progress),
-        random{std::hash<std::string>()(info.name)} {}
+  Runner(Compilation &unit, const KernelInfo &info, const std::set<int64_t> &numbers, Progress &progress)
+      : unit(unit), info(info), numbers(numbers), progress(progress), random{std::hash<std::string>()(info.name)} {}
   void run();
 
 private:
@@ -64,8 +58,7 @@ private:
   std::pair<int64_t, int64_t> rangeOf(const ParameterInfo &parameter, const Sizes &sizes);
   void runAt(const Sizes &sizes, bool isCompared);
   Arrays call(const Shapes &shapes, const std::vector<ReferenceArray> &inputs, Placement placement);
-  void compare(const Arrays &arrays, size_t inputArrays,
-               const std::vector<ReferenceArray> &expected);
+  void compare(const Arrays &arrays, size_t inputArrays, const std::vector<ReferenceArray> &expected);
   void fail(const llvm::Twine &why) {
     llvm::outs() << info.name << " at" << progress.at << ": " << why << "\n";
     llvm::outs().flush();
@@ -102,10 +95,8 @@ std::optional<Runner::Shapes> Runner::shapesAt(const Sizes &sizes) {
     if (!parameter.isOutput)
       inputs.push_back(shape);
   if (elements > kMostElements || !unit.bindSymbols(info.name, inputs, sizes) ||
-      unit.flops(
-              info.name, sizes,
-              std::vector<Scalar>(
-                  llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1)))
+      unit.flops(info.name, sizes,
+                 std::vector<Scalar>(llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1)))
               .value_or(0) > kMostRun)
     return std::nullopt;
   return shapes;
@@ -172,8 +163,7 @@ std::vector<ReferenceArray> Runner::chooseInputs(const Shapes &shapes, const Siz
         array.data.push_back(high > low ? low + random.below(high - low) : 0);
       else
         array.data.push_back(
-            roundToType(shape.empty() ? 0.25 + random.uniform() : 2 * random.uniform() - 1,
-                        parameter.elementType));
+            roundToType(shape.empty() ? 0.25 + random.uniform() : 2 * random.uniform() - 1, parameter.elementType));
     inputs.push_back(std::move(array));
   }
   return inputs;
@@ -184,8 +174,7 @@ std::vector<ReferenceArray> Runner::chooseInputs(const Shapes &shapes, const Siz
 //===----------------------------------------------------------------------===//
 
 /// The arrays after a call, inputs first; none where the code refuses.
-Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArray> &inputs,
-                            Placement placement) {
+Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArray> &inputs, Placement placement) {
   Arrays memory;
   std::vector<const DLTensor *> arrays;
   std::vector<Scalar> scalars;
@@ -195,8 +184,7 @@ Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArr
       scalars.push_back(isWhole(parameter.elementType) ? Scalar(int64_t(value)) : Scalar(value));
       continue;
     }
-    memory.push_back(
-        std::make_unique<Memory>(shapes[k], parameter.elementType, /*gap=*/0, placement));
+    memory.push_back(std::make_unique<Memory>(shapes[k], parameter.elementType, /*gap=*/0, placement));
     if (!parameter.isOutput)
       memory.back()->fill(inputs[k].data);
     arrays.push_back(memory.back()->tensor());
@@ -218,8 +206,7 @@ Runner::Arrays Runner::call(const Shapes &shapes, const std::vector<ReferenceArr
 
 /// Compares by the largest difference over the largest value: this finds what is read or left out
 /// by mistake, other tests the accuracy.
-void Runner::compare(const Arrays &arrays, size_t inputArrays,
-                     const std::vector<ReferenceArray> &expected) {
+void Runner::compare(const Arrays &arrays, size_t inputArrays, const std::vector<ReferenceArray> &expected) {
   constexpr double most = 5e-2;
   ++progress.compared;
   for (auto [k, want] : llvm::enumerate(expected)) {
@@ -249,8 +236,7 @@ void Runner::runAt(const Sizes &sizes, bool isCompared) {
   std::optional<std::vector<ReferenceArray>> expected;
   if (isCompared)
     expected = unit.evaluate(info.name, Level::MoA, inputs, 0, sizes);
-  size_t inputArrays =
-      llvm::count_if(info.parameters, [](auto &p) { return !p.isOutput && !p.isScalar(); });
+  size_t inputArrays = llvm::count_if(info.parameters, [](auto &p) { return !p.isOutput && !p.isScalar(); });
   for (Placement placement : {Placement::AtEnd, Placement::AtBegin}) {
     Arrays arrays = call(*shapes, inputs, placement);
     for (auto [k, array] : llvm::enumerate(arrays))
@@ -265,8 +251,7 @@ void Runner::run() {
   code = unit.load(info.name);
   if (!code)
     return fail("no code: " + unit.renderDiagnostics());
-  auto ones = std::vector<Scalar>(
-      llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1));
+  auto ones = std::vector<Scalar>(llvm::count_if(info.parameters, [](auto &p) { return p.isScalar(); }), Scalar(1));
   for (const Sizes &sizes : chooseSizes())
     runAt(sizes, unit.flops(info.name, sizes, ones).value_or(0) <= kMostCompared);
 }
@@ -280,8 +265,7 @@ void Runner::run() {
 static std::set<int64_t> numbersOf(llvm::StringRef text) {
   std::set<int64_t> numbers{16};
   while (!text.empty()) {
-    llvm::StringRef word =
-        text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+    llvm::StringRef word = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
     int64_t number;
     if (!word.empty() && !word.getAsInteger(10, number) && number > 1 && number <= 256)
       numbers.insert(number);
@@ -335,8 +319,7 @@ static void runApart(const std::string &path, Progress &progress) {
     if (!again)
       continue;
     llvm::outs() << path << ": kernel " << progress.kernel << " at" << progress.at
-                 << " ends the process: "
-                 << (WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit code") << "\n";
+                 << " ends the process: " << (WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit code") << "\n";
     ++progress.failures;
     ++progress.kernel;
   }
@@ -346,14 +329,13 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Runs kernels whose arrays stand at protected pages\n");
   setenv("OMP_NUM_THREADS", "1", /*overwrite=*/0);
-  void *memory =
-      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void *memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return 2;
   Progress &progress = *new (memory) Progress();
   for (const std::string &path : files)
     runApart(path, progress);
-  llvm::outs() << files.size() << " files, " << progress.calls << " calls, " << progress.compared
-               << " compared, " << progress.failures << " failures\n";
+  llvm::outs() << files.size() << " files, " << progress.calls << " calls, " << progress.compared << " compared, "
+               << progress.failures << " failures\n";
   return progress.failures != 0;
 }

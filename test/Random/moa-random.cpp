@@ -20,28 +20,21 @@ namespace cl = llvm::cl;
 static cl::OptionCategory category("moa-random");
 static cl::opt<uint64_t> seed("seed", cl::desc("one program, by its seed"), cl::cat(category));
 static cl::opt<uint64_t> first("first", cl::desc("the first seed"), cl::init(1), cl::cat(category));
-static cl::opt<uint64_t> count("count", cl::desc("how many programs"), cl::init(100),
-                               cl::cat(category));
+static cl::opt<uint64_t> count("count", cl::desc("how many programs"), cl::init(100), cl::cat(category));
 static cl::opt<unsigned> jobs("jobs", cl::desc("processes"), cl::init(1), cl::cat(category));
 static cl::opt<bool> printText("print", cl::desc("print the programs"), cl::cat(category));
 static cl::opt<bool> minimise("minimise", cl::desc("make what fails smaller"), cl::cat(category));
-static cl::opt<unsigned>
-    codeEvery("code-every", cl::desc("run the CPU code of every so manieth program; 0: of none"),
-              cl::init(1), cl::cat(category));
-static cl::opt<unsigned> optimization("O", cl::Prefix, cl::desc("how hard LLVM works, 0 to 3"),
-                                      cl::init(0), cl::cat(category));
-static cl::opt<std::string> processor("mcpu", cl::desc("compile for this processor"),
+static cl::opt<unsigned> codeEvery("code-every", cl::desc("run the CPU code of every so manieth program; 0: of none"),
+                                   cl::init(1), cl::cat(category));
+static cl::opt<unsigned> optimization("O", cl::Prefix, cl::desc("how hard LLVM works, 0 to 3"), cl::init(0),
                                       cl::cat(category));
-static cl::opt<unsigned> timeLimit("time-limit", cl::desc("seconds for one program"), cl::init(60),
-                                   cl::cat(category));
-static cl::list<std::string> without("without", cl::CommaSeparated,
-                                     cl::desc("rows of the operator table to leave out"),
+static cl::opt<std::string> processor("mcpu", cl::desc("compile for this processor"), cl::cat(category));
+static cl::opt<unsigned> timeLimit("time-limit", cl::desc("seconds for one program"), cl::init(60), cl::cat(category));
+static cl::list<std::string> without("without", cl::CommaSeparated, cl::desc("rows of the operator table to leave out"),
                                      cl::cat(category));
-static cl::opt<std::string>
-    spoil("spoil", cl::desc("put a fault into the results of dnf, onf, lifted or code"),
-          cl::cat(category));
-static cl::opt<std::string> table("table", cl::desc("write the result as Markdown to this file"),
+static cl::opt<std::string> spoil("spoil", cl::desc("put a fault into the results of dnf, onf, lifted or code"),
                                   cl::cat(category));
+static cl::opt<std::string> table("table", cl::desc("write the result as Markdown to this file"), cl::cat(category));
 
 namespace {
 struct Totals {
@@ -123,18 +116,17 @@ static int runOne() {
     report(seed, result);
     return 1;
   }
-  llvm::outs() << "seed " << seed << ": agrees, " << result.equal << " values equal, "
-               << result.bounded << " within their bounds, " << result.infinite << " not finite\n";
+  llvm::outs() << "seed " << seed << ": agrees, " << result.equal << " values equal, " << result.bounded
+               << " within their bounds, " << result.infinite << " not finite\n";
   return 0;
 }
 
 static void writeTable(const Totals &totals, double seconds, llvm::raw_ostream &os) {
   os << "| | |\n|---|---:|\n"
      << "| programs | " << totals.programs << " |\n| failures | " << totals.failures
-     << " |\n| programs that no size fits | " << totals.untried << " |\n| values equal | "
-     << totals.equal << " |\n| values within their bounds | " << totals.bounded
-     << " |\n| values that are not finite | " << totals.infinite << " |\n| seconds | "
-     << uint64_t(seconds) << " |\n\n";
+     << " |\n| programs that no size fits | " << totals.untried << " |\n| values equal | " << totals.equal
+     << " |\n| values within their bounds | " << totals.bounded << " |\n| values that are not finite | "
+     << totals.infinite << " |\n| seconds | " << uint64_t(seconds) << " |\n\n";
   for (const auto &[name, number] : totals.classes)
     os << "- " << name << ": " << number << "\n";
   os << "\n| operator | times |\n|---|---:|\n";
@@ -156,28 +148,27 @@ int main(int argc, char **argv) {
     return runOne();
   auto start = std::chrono::steady_clock::now();
   Totals totals;
-  checkAll(first, count, jobs, makeOptions(), timeLimit,
-           [&](uint64_t number, const Result &result) {
-             ++totals.programs;
-             totals.equal += result.equal;
-             totals.bounded += result.bounded;
-             totals.infinite += result.infinite;
-             totals.untried += result.failure.empty() && !result.tried;
-             Program program = makeProgram(number);
-             for (const auto &[name, times] : program.counts())
-               totals.operators[name] += times;
-             if (printText && !minimise)
-               llvm::outs() << "// seed " << number << "\n" << program.print();
-             if (result.failure.empty())
-               return;
-             ++totals.failures;
-             ++totals.classes[result.failure];
-             report(number, result);
-           });
+  checkAll(first, count, jobs, makeOptions(), timeLimit, [&](uint64_t number, const Result &result) {
+    ++totals.programs;
+    totals.equal += result.equal;
+    totals.bounded += result.bounded;
+    totals.infinite += result.infinite;
+    totals.untried += result.failure.empty() && !result.tried;
+    Program program = makeProgram(number);
+    for (const auto &[name, times] : program.counts())
+      totals.operators[name] += times;
+    if (printText && !minimise)
+      llvm::outs() << "// seed " << number << "\n" << program.print();
+    if (result.failure.empty())
+      return;
+    ++totals.failures;
+    ++totals.classes[result.failure];
+    report(number, result);
+  });
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  llvm::outs() << totals.programs << " programs, " << totals.failures << " failures, "
-               << totals.untried << " without sizes; " << totals.equal << " values equal, "
-               << totals.bounded << " within their bounds, " << totals.infinite << " not finite\n";
+  llvm::outs() << totals.programs << " programs, " << totals.failures << " failures, " << totals.untried
+               << " without sizes; " << totals.equal << " values equal, " << totals.bounded << " within their bounds, "
+               << totals.infinite << " not finite\n";
   for (const auto &[name, number] : totals.classes)
     llvm::outs() << "  " << name << ": " << number << "\n";
   if (!table.empty()) {

@@ -28,59 +28,46 @@ static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::desc("Where the code goes; - for "
                                             "standard output"),
                                    cl::cat(category));
-static cl::opt<std::string>
-    target("target", cl::init("cpu"), cl::value_desc("cpu|cuda|ptx|cubin"),
-           cl::desc("The kind of code: cpu gives an object file, cuda CUDA C++, ptx PTX "
-                    "with a launcher in C and a manifest, cubin machine code of a GPU"),
-           cl::cat(category));
-static cl::opt<std::string> arch("arch", cl::value_desc("name"),
-                                 cl::desc("The GPU architecture: sm_90a"), cl::cat(category));
-static cl::opt<std::string>
-    processor("mcpu", cl::value_desc("name"),
-              cl::desc("The processor, by its LLVM name; default: this one"), cl::cat(category));
-static cl::opt<std::string>
-    emit("emit", cl::value_desc("level"),
-         cl::desc("Stop at a level and write its text: moa, dnf, onf, lifted, "
-                  "vector, llvm, device; or math: the normal forms as mathematics"),
-         cl::cat(category));
-static cl::opt<std::string> header("header", cl::value_desc("file"),
-                                   cl::desc("Where the C header of the entry points goes"),
+static cl::opt<std::string> target("target", cl::init("cpu"), cl::value_desc("cpu|cuda|ptx|cubin"),
+                                   cl::desc("The kind of code: cpu gives an object file, cuda CUDA C++, ptx PTX "
+                                            "with a launcher in C and a manifest, cubin machine code of a GPU"),
                                    cl::cat(category));
-static cl::opt<std::string>
-    report("report", cl::value_desc("text|json"),
-           cl::desc("Write data movement, workspace and schedule to standard "
-                    "output"),
-           cl::cat(category));
-static cl::opt<bool>
-    explain("explain",
-            cl::desc("Write the derivation of the kernels to standard output, law by law"),
-            cl::cat(category));
-static cl::list<std::string>
-    atList("at", cl::value_desc("symbol=value"),
-           cl::desc("Add numbers to the report: a size for each run-time symbol"),
-           cl::cat(category));
-static cl::opt<std::string>
-    schedule("schedule", cl::value_desc("print|file"),
-             cl::desc("Write the schedule to standard output, or read it from "
-                      "a file"),
-             cl::cat(category));
+static cl::opt<std::string> arch("arch", cl::value_desc("name"), cl::desc("The GPU architecture: sm_90a"),
+                                 cl::cat(category));
+static cl::opt<std::string> processor("mcpu", cl::value_desc("name"),
+                                      cl::desc("The processor, by its LLVM name; default: this one"),
+                                      cl::cat(category));
+static cl::opt<std::string> emit("emit", cl::value_desc("level"),
+                                 cl::desc("Stop at a level and write its text: moa, dnf, onf, lifted, "
+                                          "vector, llvm, device; or math: the normal forms as mathematics"),
+                                 cl::cat(category));
+static cl::opt<std::string> header("header", cl::value_desc("file"),
+                                   cl::desc("Where the C header of the entry points goes"), cl::cat(category));
+static cl::opt<std::string> report("report", cl::value_desc("text|json"),
+                                   cl::desc("Write data movement, workspace and schedule to standard "
+                                            "output"),
+                                   cl::cat(category));
+static cl::opt<bool> explain("explain", cl::desc("Write the derivation of the kernels to standard output, law by law"),
+                             cl::cat(category));
+static cl::list<std::string> atList("at", cl::value_desc("symbol=value"),
+                                    cl::desc("Add numbers to the report: a size for each run-time symbol"),
+                                    cl::cat(category));
+static cl::opt<std::string> schedule("schedule", cl::value_desc("print|file"),
+                                     cl::desc("Write the schedule to standard output, or read it from "
+                                              "a file"),
+                                     cl::cat(category));
 static moa::CompilationFlags accuracy(category);
 static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
-                                      cl::desc("Leave a law or a rule out (for tests)"),
-                                      cl::cat(category));
+                                      cl::desc("Leave a law or a rule out (for tests)"), cl::cat(category));
 static cl::opt<std::string> dumpDirectory("dump-dir", cl::value_desc("directory"),
-                                          cl::desc("Write every level into a directory"),
-                                          cl::cat(category));
-static cl::opt<bool>
-    decisions("decisions",
-              cl::desc("Add the decisions and error estimates of mixed-precision kernels to "
-                       "their results"),
-              cl::cat(category));
-static cl::opt<bool> remarks("remarks",
-                             cl::desc("Show the remarks of the passes on standard error"),
+                                          cl::desc("Write every level into a directory"), cl::cat(category));
+static cl::opt<bool> decisions("decisions",
+                               cl::desc("Add the decisions and error estimates of mixed-precision kernels to "
+                                        "their results"),
+                               cl::cat(category));
+static cl::opt<bool> remarks("remarks", cl::desc("Show the remarks of the passes on standard error"),
                              cl::cat(category));
-static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage on standard error"),
-                            cl::cat(category));
+static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage on standard error"), cl::cat(category));
 
 static int fail(const Twine &message) {
   WithColor::error(errs(), "moa-codegen") << message << "\n";
@@ -110,8 +97,7 @@ static std::optional<std::string> checkFlags() {
     return std::string("machine code of a GPU has no entry points for C; --header goes with "
                        "--target=cpu, cuda and ptx");
   if (!emit.empty() && emit != "math" && !moa::parseLevel(emit))
-    return "there is no level '" + emit +
-           "'; there are moa, dnf, onf, lifted, vector, llvm, device and math";
+    return "there is no level '" + emit + "'; there are moa, dnf, onf, lifted, vector, llvm, device and math";
   if (!report.empty() && report != "text" && report != "json")
     return "--report is text or json, not '" + report + "'";
   if (!atList.empty() && report.empty())
@@ -123,11 +109,9 @@ static std::optional<std::string> checkFlags() {
                         .Cases({".o", ".obj"}, "cpu")
                         .Default(target);
   if (emit.empty() && named != target)
-    return "-o " + output + " names a file of --target=" + named.str() + ", but the target is " +
-           target + (target.getNumOccurrences() ? "" : ", the default") +
-           "; give that target or another name";
-  if (output.empty() && header.empty() && emit.empty() && report.empty() && schedule != "print" &&
-      !explain)
+    return "-o " + output + " names a file of --target=" + named.str() + ", but the target is " + target +
+           (target.getNumOccurrences() ? "" : ", the default") + "; give that target or another name";
+  if (output.empty() && header.empty() && emit.empty() && report.empty() && schedule != "print" && !explain)
     return std::string("nothing to write; give -o, --header, --emit, --explain, --report "
                        "or --schedule=print");
   return std::nullopt;
@@ -155,8 +139,7 @@ struct Artefact {
   std::string contents;
 };
 
-static bool add(std::vector<Artefact> &artefacts, StringRef path,
-                std::optional<std::string> contents) {
+static bool add(std::vector<Artefact> &artefacts, StringRef path, std::optional<std::string> contents) {
   if (contents)
     artefacts.push_back({path.str(), std::move(*contents)});
   return contents.has_value();
@@ -193,9 +176,7 @@ static bool makeArtefacts(moa::Compilation &unit, std::vector<Artefact> &artefac
   if (!readSymbols(symbols))
     return false;
   if (!report.empty() &&
-      !add(artefacts, "-",
-           unit.report(report == "json" ? moa::ReportFormat::JSON : moa::ReportFormat::Text,
-                       symbols)))
+      !add(artefacts, "-", unit.report(report == "json" ? moa::ReportFormat::JSON : moa::ReportFormat::Text, symbols)))
     return false;
   if (explain && !add(artefacts, "-", unit.explain()))
     return false;

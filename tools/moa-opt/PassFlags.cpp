@@ -111,8 +111,7 @@ static Wrong checkValue(StringRef pass, const PassOption &option, StringRef valu
     bool is32 = option.type == "uint" || option.type == "int";
     if (number.getAsInteger(0, integer) || (isUnsigned && integer < 0) ||
         (is32 && (isUnsigned ? !isUInt<32>(integer) : !isInt<32>(integer))))
-      return start + (isUnsigned ? "takes an integer from 0, not '" : "takes an integer, not '") +
-             number.str() + "'";
+      return start + (isUnsigned ? "takes an integer from 0, not '" : "takes an integer, not '") + number.str() + "'";
   }
   return std::nullopt;
 }
@@ -150,8 +149,7 @@ static Wrong checkOptions(StringRef pass, const mlir::PassRegistryEntry &entry, 
     if (option == options.end())
       return ("the pass '" + pass + "' has no option '" + name + "'; " +
               (options.empty() ? "it takes none"
-                               : "its options: " + join(names.begin(), names.end(), ", ") +
-                                     propose(name, names)))
+                               : "its options: " + join(names.begin(), names.end(), ", ") + propose(name, names)))
           .str();
     if (Wrong wrong = checkValue(pass, *option, value, word.contains('=')))
       return wrong;
@@ -165,8 +163,7 @@ static std::string noPass(StringRef name) {
     if (lookup(entry.first))
       names.push_back(entry.first);
   std::string meant = propose(name, names);
-  return "there is no pass '" + name.str() + "'" +
-         (meant.empty() ? "; --help lists the passes" : meant);
+  return "there is no pass '" + name.str() + "'" + (meant.empty() ? "; --help lists the passes" : meant);
 }
 
 namespace {
@@ -202,8 +199,8 @@ struct Pipeline {
   /// `root`.
   Wrong checkElement(StringRef root) {
     skipBlanks();
-    StringRef name = text.drop_front(at).take_while(
-        [](char c) { return isAlnum(c) || c == '-' || c == '_' || c == '.'; });
+    StringRef name =
+        text.drop_front(at).take_while([](char c) { return isAlnum(c) || c == '-' || c == '_' || c == '.'; });
     if (name.empty())
       return expects("a pass");
     at += name.size();
@@ -266,9 +263,7 @@ struct Pipeline {
     if (Wrong wrong = isNamed ? checkElement("") : checkList(""))
       return wrong;
     if (!isNamed)
-      return (flag + " must name the operation of its passes: 'builtin.module(" + text.trim() +
-              ")'")
-          .str();
+      return (flag + " must name the operation of its passes: 'builtin.module(" + text.trim() + ")'").str();
     skipBlanks();
     return at == text.size() ? std::nullopt : expects("nothing");
   }

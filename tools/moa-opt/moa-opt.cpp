@@ -25,17 +25,14 @@
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
-static llvm::cl::list<std::string>
-    settings("set", llvm::cl::value_desc("NAME=VALUE"),
-             llvm::cl::desc("Value of a symbol or an element type (.moa input only)"));
+static llvm::cl::list<std::string> settings("set", llvm::cl::value_desc("NAME=VALUE"),
+                                            llvm::cl::desc("Value of a symbol or an element type (.moa input only)"));
 
-static llvm::cl::list<std::string>
-    tolerances("within", llvm::cl::value_desc("RESULT=NUMBER[,relative][,sampled]"),
-               llvm::cl::desc("The error that a result may have (.moa input only)"));
+static llvm::cl::list<std::string> tolerances("within", llvm::cl::value_desc("RESULT=NUMBER[,relative][,sampled]"),
+                                              llvm::cl::desc("The error that a result may have (.moa input only)"));
 
 /// Returns the moa module of a specification as text with the user's locations.
-static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &source,
-                                                     llvm::StringRef name,
+static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
                                                      const mlir::DialectRegistry &registry) {
   moa::FrontendOptions options;
   for (const std::string &setting : settings) {
@@ -74,14 +71,12 @@ static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &s
 
 /// Returns true if the text of a level can be parsed. Errors are printed in the compiler's words,
 /// before MLIR's driver prints its own.
-static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name,
-                       const mlir::DialectRegistry &registry,
+static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name, const mlir::DialectRegistry &registry,
                        const mlir::MlirOptMainConfig &config) {
   size_t at = 0;
   auto read = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &) {
     // Prepend empty lines, so that line numbers are those of the whole file.
-    if (size_t found = buffer.getBuffer().find(chunk->getBuffer(), at);
-        found != llvm::StringRef::npos)
+    if (size_t found = buffer.getBuffer().find(chunk->getBuffer(), at); found != llvm::StringRef::npos)
       at = found;
     std::string text(buffer.getBuffer().take_front(at).count('\n'), '\n');
     text += chunk->getBuffer();
@@ -92,8 +87,7 @@ static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name,
     return mlir::success(bool(moa::readModule(text, name, &context)));
   };
   auto whole = llvm::MemoryBuffer::getMemBuffer(buffer.getMemBufferRef());
-  return mlir::succeeded(mlir::splitAndProcessBuffer(std::move(whole),
-                                                     mlir::NoSourceChunkBufferHandler(read),
+  return mlir::succeeded(mlir::splitAndProcessBuffer(std::move(whole), mlir::NoSourceChunkBufferHandler(read),
                                                      llvm::nulls(), config.inputSplitMarker()));
 }
 

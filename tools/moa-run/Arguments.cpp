@@ -44,10 +44,8 @@ Error Arguments::checkForInterpreters(const KernelInfo &info) const {
     if (parameter.isOutput)
       continue;
     const ReferenceArray &array = references[next++];
-    if (parameter.elementType == "i64" &&
-        llvm::any_of(array.data, [](double x) { return std::fabs(x) >= 0x1p53; }))
-      return createStringError(parameter.name +
-                               " holds an integer of 2^53 or more in size, which " +
+    if (parameter.elementType == "i64" && llvm::any_of(array.data, [](double x) { return std::fabs(x) >= 0x1p53; }))
+      return createStringError(parameter.name + " holds an integer of 2^53 or more in size, which " +
                                "the interpreters, whose numbers are float64, do not have; run it " +
                                "for the CPU without --check");
   }
@@ -78,8 +76,7 @@ Expected<Words> splitWords(const std::vector<std::string> &words, const Twine &e
 namespace {
 class ArgumentReader {
 public:
-  ArgumentReader(Compilation &unit, const KernelInfo &info, const Words &words,
-                 std::optional<uint64_t> seed)
+  ArgumentReader(Compilation &unit, const KernelInfo &info, const Words &words, std::optional<uint64_t> seed)
       : unit(unit), info(info), words(words), seed(seed) {}
 
   Expected<Arguments> read() {
@@ -112,8 +109,7 @@ private:
   static std::string hintAtSetting(StringRef name, StringRef value) {
     if (!all_of(value, [](char c) { return isAlnum(c); }))
       return "";
-    return ("; a compile-time constant or an element type is set by --set " + name + "=" + value)
-        .str();
+    return ("; a compile-time constant or an element type is set by --set " + name + "=" + value).str();
   }
 
   Error checkNames() {
@@ -122,8 +118,8 @@ private:
       for (const ParameterInfo &parameter : info.parameters)
         known |= parameter.name == name && !parameter.isOutput;
       if (!known)
-        return createStringError("kernel '" + info.name + "' has no input or run-time symbol '" +
-                                 name + "': " + info.text + hintAtSetting(name, value));
+        return createStringError("kernel '" + info.name + "' has no input or run-time symbol '" + name +
+                                 "': " + info.text + hintAtSetting(name, value));
     }
     return Error::success();
   }
@@ -177,8 +173,7 @@ private:
   void addExtents(const Value &value, const std::string &file) {
     const std::vector<std::string> &extents = value.getInfo().extents;
     for (size_t axis = 0; axis < extents.size(); ++axis)
-      if (is_contained(info.symbols, extents[axis]) &&
-          given.emplace(extents[axis], value.getShape()[axis]).second)
+      if (is_contained(info.symbols, extents[axis]) && given.emplace(extents[axis], value.getShape()[axis]).second)
         origins[extents[axis]] = "as " + value.getInfo().name + " of " + file + " has it";
   }
 
@@ -199,10 +194,9 @@ private:
       std::string rest = std::to_string(lacks.size() - texts.size());
       return join(texts, separator) + (lacks.size() > shown ? " and " + rest + " more" : "");
     };
-    return createStringError(
-        list(&Lack::what, ", ") +
-        (lacks.size() == 1 ? " has no value; give " : " have no value; give ") +
-        list(&Lack::remedy, " ") + (needsFiles ? ", or --random SEED for arrays" : ""));
+    return createStringError(list(&Lack::what, ", ") +
+                             (lacks.size() == 1 ? " has no value; give " : " have no value; give ") +
+                             list(&Lack::remedy, " ") + (needsFiles ? ", or --random SEED for arrays" : ""));
   }
 
   /// Checks that extents of arrays from files agree with the known symbols and the declared
@@ -217,22 +211,18 @@ private:
         auto expected = evaluate(extent, given);
         if (!expected || *expected == input->getShape()[axis])
           continue;
-        std::string message = parameter.name + ": " + words.at(parameter.name) + ": axis " +
-                              std::to_string(axis) + " of '" + parameter.name + "' has extent " +
-                              std::to_string(input->getShape()[axis]) + ", but '" + extent + "' ";
+        std::string message = parameter.name + ": " + words.at(parameter.name) + ": axis " + std::to_string(axis) +
+                              " of '" + parameter.name + "' has extent " + std::to_string(input->getShape()[axis]) +
+                              ", but '" + extent + "' ";
         if (is_contained(info.symbols, extent))
-          return createStringError(message + "is " + std::to_string(*expected) + ", " +
-                                   origins[extent]);
+          return createStringError(message + "is " + std::to_string(*expected) + ", " + origins[extent]);
         if (StringRef(extent).getAsInteger(10, *expected))
-          return createStringError(message + "is " + std::to_string(*expected) +
-                                   getOrigins(extent));
-        const std::string constant =
-            axis < parameter.constants.size() ? parameter.constants[axis] : "";
+          return createStringError(message + "is " + std::to_string(*expected) + getOrigins(extent));
+        const std::string constant = axis < parameter.constants.size() ? parameter.constants[axis] : "";
         if (constant.empty())
           return createStringError(message + "is declared");
-        return createStringError(message + "is declared by the constant " + constant +
-                                 "; set it, --set " + constant + "=" +
-                                 std::to_string(input->getShape()[axis]));
+        return createStringError(message + "is declared by the constant " + constant + "; set it, --set " + constant +
+                                 "=" + std::to_string(input->getShape()[axis]));
       }
     }
     return Error::success();
@@ -244,8 +234,7 @@ private:
     SymExpr::parse(extent)->collectSymbols(names);
     std::string text;
     for (const std::string &name : names)
-      text += (text.empty() ? " with " : "; ") + name + " = " + std::to_string(given[name]) + ", " +
-              origins[name];
+      text += (text.empty() ? " with " : "; ") + name + " = " + std::to_string(given[name]) + ", " + origins[name];
     return text;
   }
 
@@ -292,9 +281,7 @@ private:
     double first, second;
     bool isOfIntegers;
     bool isEmpty() const { return isOfIntegers ? first >= second : first > second; }
-    bool has(double element) const {
-      return element >= first && (isOfIntegers ? element < second : element <= second);
-    }
+    bool has(double element) const { return element >= first && (isOfIntegers ? element < second : element <= second); }
   };
 
   /// Evaluates one bound: an expression over the symbols, or a real number.
@@ -326,9 +313,8 @@ private:
       return Range{0, 8, true};
     auto range = rangeOf(parameter, given);
     if (!range || range->isEmpty())
-      return createStringError(parameter.name + " : " + getTypeText(parameter) + " in " +
-                               parameter.range + ": the range is empty at these sizes, give " +
-                               parameter.name + "=FILE.npy");
+      return createStringError(parameter.name + " : " + getTypeText(parameter) + " in " + parameter.range +
+                               ": the range is empty at these sizes, give " + parameter.name + "=FILE.npy");
     return *range;
   }
 
@@ -349,15 +335,13 @@ private:
     return Error::success();
   }
 
-  static Error outside(const ParameterInfo &parameter, const std::string &index, double element,
-                       const Range &range) {
+  static Error outside(const ParameterInfo &parameter, const std::string &index, double element, const Range &range) {
     auto text = [&](double number) {
       return range.isOfIntegers ? std::to_string(int64_t(number)) : formatNumber(number);
     };
     std::string ends = text(range.first) + ".." + text(range.second);
-    return createStringError(parameter.name + index + " is " + text(element) +
-                             ", outside of its declared range " + parameter.range +
-                             (ends == parameter.range ? "" : ", which is " + ends + " here"));
+    return createStringError(parameter.name + index + " is " + text(element) + ", outside of its declared range " +
+                             parameter.range + (ends == parameter.range ? "" : ", which is " + ends + " here"));
   }
 
   Error checkScalars(const Symbols &symbols) {

@@ -29,13 +29,12 @@ private:
 /// The words NAME=VALUE by name. The value is a .npy file for an array, a number for a scalar, an
 /// integer for a symbol. `expectation` begins the error for any other word.
 using Words = std::map<std::string, std::string>;
-llvm::Expected<Words> splitWords(const std::vector<std::string> &words,
-                                 const llvm::Twine &expectation);
+llvm::Expected<Words> splitWords(const std::vector<std::string> &words, const llvm::Twine &expectation);
 
 /// Reads files, generates missing arrays from `seed` if there is one, and binds the symbols. The
 /// error is empty if it is the unit's, which is in its diagnostics.
-llvm::Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info,
-                                        const Words &words, std::optional<uint64_t> seed);
+llvm::Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info, const Words &words,
+                                        std::optional<uint64_t> seed);
 
 } // namespace moa
 

@@ -91,8 +91,7 @@ static std::vector<int64_t> chooseRowsOfArrays(int64_t allRows, int64_t each, in
   int64_t count = std::max<int64_t>(1, rows / std::min(each, wanted));
   std::vector<int64_t> arrays = chooseRows(allRows / each, count, generator), chosen;
   for (int64_t array : arrays)
-    for (int64_t row :
-         chooseRows(each, std::max<int64_t>(1, rows / int64_t(arrays.size())), generator))
+    for (int64_t row : chooseRows(each, std::max<int64_t>(1, rows / int64_t(arrays.size())), generator))
       chosen.push_back(array * each + row);
   return chosen;
 }
@@ -118,8 +117,7 @@ class OutputCheck {
 public:
   OutputCheck(Compilation &unit, const KernelInfo &info, const std::vector<ReferenceArray> &inputs,
               const SymbolValues &symbols, const Value &output, unsigned position)
-      : unit(unit), info(info), inputs(inputs), symbols(symbols), output(output),
-        position(position) {
+      : unit(unit), info(info), inputs(inputs), symbols(symbols), output(output), position(position) {
     const std::vector<int64_t> &shape = output.getShape();
     width = shape.empty() ? 1 : shape.back();
     error.name = output.getInfo().name;
@@ -135,8 +133,7 @@ public:
   std::optional<OutputError> run(int64_t rows, std::mt19937_64 &generator);
 
 private:
-  std::optional<std::vector<double>> evaluate(Level level, const Roundings &roundings,
-                                              llvm::StringRef what) const;
+  std::optional<std::vector<double>> evaluate(Level level, const Roundings &roundings, llvm::StringRef what) const;
   void choose(int64_t rows, std::mt19937_64 &generator);
   void compare();
   bool measureOperands();
@@ -171,11 +168,9 @@ void OutputCheck::choose(int64_t rows, std::mt19937_64 &generator) {
   else
     columns = chooseColumns(width);
   const std::vector<int64_t> &shape = output.getShape();
-  int64_t each = error.allowed && error.allowed->isRelative && shape.size() > 2
-                     ? shape[shape.size() - 2]
-                     : error.allRows;
-  std::vector<int64_t> chosen =
-      chooseRowsOfArrays(error.allRows, each, isWhole ? error.allRows : rows, generator);
+  int64_t each =
+      error.allowed && error.allowed->isRelative && shape.size() > 2 ? shape[shape.size() - 2] : error.allRows;
+  std::vector<int64_t> chosen = chooseRowsOfArrays(error.allRows, each, isWhole ? error.allRows : rows, generator);
   error.rows = int64_t(chosen.size());
   for (int64_t row : chosen)
     for (int64_t column : columns)
@@ -201,8 +196,7 @@ std::optional<std::vector<double>> OutputCheck::evaluate(Level level, const Roun
     std::vector<std::vector<int64_t>> indices;
     for (int64_t element : some)
       indices.push_back(output.getIndex(element));
-    auto got =
-        unit.evaluateElements(info.name, level, inputs, position, indices, roundings, symbols);
+    auto got = unit.evaluateElements(info.name, level, inputs, position, indices, roundings, symbols);
     if (!got)
       return std::nullopt;
     llvm::append_range(values, *got);
@@ -317,15 +311,14 @@ bool OutputCheck::explainMismatch() {
     if (found == expected[k] || (std::isfinite(found) && std::isfinite(expected[k])) ||
         (std::isnan(found) && std::isnan(expected[k])))
       continue;
-    leavesRange &=
-        !std::isfinite((*limited)[k]) && std::isfinite((*exact)[k]) && std::isfinite(expected[k]);
+    leavesRange &= !std::isfinite((*limited)[k]) && std::isfinite((*exact)[k]) && std::isfinite(expected[k]);
     if (!error.note.empty())
       continue;
     std::string index;
     for (int64_t i : output.getIndex(elements[k]))
       index += (index.empty() ? "[" : ", ") + std::to_string(i);
-    error.note = error.name + index + (index.empty() ? "" : "]") + " is " + getText(found) +
-                 ", and " + getText(expected[k]) + " in the reference";
+    error.note = error.name + index + (index.empty() ? "" : "]") + " is " + getText(found) + ", and " +
+                 getText(expected[k]) + " in the reference";
   }
   if (leavesRange)
     error.note += "; a value on the way there leaves the range of f32, 1.2e-38 to 3.4e+38";
@@ -370,8 +363,7 @@ bool OutputCheck::measureDelivered() {
 
 std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &generator) {
   choose(rows, generator);
-  auto values = evaluate(isWhole ? Level::MoA : Level::DNF, {},
-                         isWhole ? "running the interpreter for " : "checking ");
+  auto values = evaluate(isWhole ? Level::MoA : Level::DNF, {}, isWhole ? "running the interpreter for " : "checking ");
   if (!values)
     return std::nullopt;
   expected = std::move(*values);
@@ -394,8 +386,7 @@ std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &gener
 
 std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const KernelInfo &info,
                                                      const std::vector<ReferenceArray> &inputs,
-                                                     const SymbolValues &symbols,
-                                                     const std::vector<Value> &outputs,
+                                                     const SymbolValues &symbols, const std::vector<Value> &outputs,
                                                      int64_t rows, uint64_t seed) {
   std::mt19937_64 generator(seed);
   std::vector<OutputError> errors;

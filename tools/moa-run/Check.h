@@ -41,15 +41,11 @@ struct OutputError {
   /// Cap on `operands`: if the language's own roundings change a result more, the comparison is
   /// meaningless.
   static constexpr double kMostOfOperands = 1.0 / 16;
-  double getBound() const {
-    return std::max(tolerance + std::min(operands, kMostOfOperands), spendable);
-  }
+  double getBound() const { return std::max(tolerance + std::min(operands, kMostOfOperands), spendable); }
   /// Returns true if an error beyond the bound is within four roundings per operation. Then the
   /// problem is ill-conditioned: no evaluation in that type is more accurate. The check fails
   /// nevertheless, with this explanation.
-  bool illConditioned() const {
-    return relative > getBound() && relative <= kRoundings * conditioning;
-  }
+  bool illConditioned() const { return relative > getBound() && relative <= kRoundings * conditioning; }
   /// Without mixed precision, a result with a tolerance must also satisfy the bound of its types.
   bool ok() const { return !mismatch && relative <= getBound() && keepsTolerance(); }
 };
@@ -65,8 +61,7 @@ double getTolerance(const KernelInfo &info, const ParameterInfo &output);
 /// Returns nothing after an error of the interpreter, which is in the unit's diagnostics.
 std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const KernelInfo &info,
                                                      const std::vector<ReferenceArray> &inputs,
-                                                     const SymbolValues &symbols,
-                                                     const std::vector<Value> &outputs,
+                                                     const SymbolValues &symbols, const std::vector<Value> &outputs,
                                                      int64_t rows, uint64_t seed);
 
 } // namespace moa

@@ -19,14 +19,12 @@ static std::string indexText(const std::vector<int64_t> &index) {
 }
 
 /// Prints "plan 1", or "not shown" if a tolerance for every input is not proved.
-static std::string planText(int64_t plan) {
-  return plan < 0 ? "not shown" : "plan " + std::to_string(plan);
-}
+static std::string planText(int64_t plan) { return plan < 0 ? "not shown" : "plan " + std::to_string(plan); }
 
 /// Prints, for example, "7.9e-3, 2.1e-4 of 3e-2 (lse: …)": the estimate or bound of each plan at
 /// one index, first that of the baseline kernel.
-static std::string estimateText(const KernelInfo &info, const std::vector<Value> &outputs,
-                                size_t plan, int64_t element) {
+static std::string estimateText(const KernelInfo &info, const std::vector<Value> &outputs, size_t plan,
+                                int64_t element) {
   std::string text;
   for (size_t k = plan + 1; k < outputs.size(); ++k) {
     const Value &output = outputs[k];
@@ -37,16 +35,12 @@ static std::string estimateText(const KernelInfo &info, const std::vector<Value>
     std::vector<std::string> numbers;
     for (int64_t p = 0; p < plans; ++p) {
       double value = output.get(element * plans + p);
-      numbers.push_back(std::isnan(value)   ? "none"
-                        : std::isinf(value) ? "inf"
-                                            : getNumberText(value, 3));
+      numbers.push_back(std::isnan(value) ? "none" : std::isinf(value) ? "inf" : getNumberText(value, 3));
     }
-    auto result = find_if(info.parameters,
-                          [&](const ParameterInfo &p) { return p.isOutput && p.name == of; });
+    auto result = find_if(info.parameters, [&](const ParameterInfo &p) { return p.isOutput && p.name == of; });
     if (!result->within->isSampled)
       numbers.front() = "as written " + numbers.front();
-    text +=
-        "; " + of + ": " + join(numbers, ", ") + " of " + getNumberText(result->within->epsilon);
+    text += "; " + of + ": " + join(numbers, ", ") + " of " + getNumberText(result->within->epsilon);
   }
   return text;
 }
@@ -62,15 +56,13 @@ void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<V
       ++counts[int64_t(output.get(e))];
     os << "plans    " << output.getInfo().decisionOf << ":";
     if (counts.empty()) {
-      os << " nothing to decide, as [" << join(output.getInfo().extents, ", ")
-         << "] has no indices\n";
+      os << " nothing to decide, as [" << join(output.getInfo().extents, ", ") << "] has no indices\n";
       continue;
     }
     const char *before = " ";
     for (auto [plan, count] : counts)
       os << std::exchange(before, ", ") << planText(plan) << " at " << count;
-    os << " of " << output.getNumElements() << " indices of ["
-       << join(output.getInfo().extents, ", ") << "]\n";
+    os << " of " << output.getNumElements() << " indices of [" << join(output.getInfo().extents, ", ") << "]\n";
     for (int64_t e = 0; e < std::min(output.getNumElements(), shown); ++e)
       os << "  " << indexText(output.getIndex(e)) << " " << planText(int64_t(output.get(e)))
          << estimateText(info, outputs, k, e) << "\n";
@@ -90,8 +82,7 @@ std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vecto
       lists[key] = std::move(list);
       meaning[key] = json::Array(unit.spent(info.name, output.getInfo().decisionOf));
     }
-  return formatv("{0:2}\n", json::Value(json::Object{{"plans", std::move(lists)},
-                                                     {"meaning", std::move(meaning)}}));
+  return formatv("{0:2}\n", json::Value(json::Object{{"plans", std::move(lists)}, {"meaning", std::move(meaning)}}));
 }
 
 } // namespace moa

@@ -60,8 +60,8 @@ DeliveredError getRelativeError(const ComparedElements &elements, double least) 
   return largest.get();
 }
 
-DeliveredError getComponentwiseError(const ComparedElements &elements,
-                                     const std::vector<double> &magnitudes, double least) {
+DeliveredError getComponentwiseError(const ComparedElements &elements, const std::vector<double> &magnitudes,
+                                     double least) {
   Largest largest;
   for (size_t k = 0; k < elements.indices.size(); ++k) {
     if (!isComparable(elements, k))

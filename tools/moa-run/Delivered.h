@@ -30,8 +30,8 @@ DeliveredError getRelativeError(const ComparedElements &elements, double least);
 
 /// Returns the error of the elements relative to their magnitudes. Differences of at most `least`,
 /// the least positive number of the element type, count as 0.
-DeliveredError getComponentwiseError(const ComparedElements &elements,
-                                     const std::vector<double> &magnitudes, double least);
+DeliveredError getComponentwiseError(const ComparedElements &elements, const std::vector<double> &magnitudes,
+                                     double least);
 
 double getLeastPositive(const std::string &elementType);
 

@@ -24,9 +24,7 @@ void Progress::advance(int64_t newDone, int64_t newTotal) {
 
 void Progress::watch() {
   std::unique_lock<std::mutex> lock(mutex);
-  for (int seconds = 2;
-       !changed.wait_for(lock, std::chrono::seconds(2), [this] { return finished; });
-       seconds += 2) {
+  for (int seconds = 2; !changed.wait_for(lock, std::chrono::seconds(2), [this] { return finished; }); seconds += 2) {
     llvm::errs() << "  " << what << " … " << seconds << " s";
     if (total)
       llvm::errs() << ", " << done << " of " << total;

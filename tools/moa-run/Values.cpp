@@ -50,9 +50,7 @@ template <typename T> static T load(const char *from) {
   std::memcpy(&value, from, sizeof value);
   return value;
 }
-template <typename T> static void store(char *to, T value) {
-  std::memcpy(to, &value, sizeof value);
-}
+template <typename T> static void store(char *to, T value) { std::memcpy(to, &value, sizeof value); }
 
 /// Reads the element at `from`; `npy` is NumPy's name of the type.
 static double loadElement(StringRef npy, const char *from) {
@@ -139,9 +137,7 @@ std::string formatBytes(double bytes) {
 
 void Value::Free::operator()(char *memory) const { std::free(memory); }
 
-static double getPhysicalMemory() {
-  return double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
-}
+static double getPhysicalMemory() { return double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE)); }
 
 Expected<Value> Value::make(const ParameterInfo &info, std::vector<int64_t> shape) {
   double bytes = double(getStorage(info.elementType).size);
@@ -162,9 +158,8 @@ Expected<Value> Value::make(const ParameterInfo &info, std::vector<int64_t> shap
   std::vector<std::string> extents;
   for (int64_t extent : value.shape)
     extents.push_back(std::to_string(extent));
-  return createStringError(info.name + " : " + getTypeText(info) + ": an array of shape [" +
-                           join(extents, ", ") + "] takes " + formatBytes(bytes) +
-                           ", which this machine's memory cannot hold");
+  return createStringError(info.name + " : " + getTypeText(info) + ": an array of shape [" + join(extents, ", ") +
+                           "] takes " + formatBytes(bytes) + ", which this machine's memory cannot hold");
 }
 
 int64_t Value::getNumBytes() const { return numElements * getStorage(info.elementType).size; }
@@ -265,8 +260,7 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
   if (!file)
     return createStringError(info.name + ": " + toString(file.takeError()));
   auto refuse = [&](const Twine &why) {
-    return createStringError(info.name + ": " + path + ": expects " + getTypeText(info) + ", but " +
-                             why);
+    return createStringError(info.name + ": " + path + ": expects " + getTypeText(info) + ", but " + why);
   };
   if (file->shape.size() != info.extents.size())
     return refuse("the array has rank " + Twine(file->shape.size()));
@@ -336,8 +330,7 @@ void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
 
 Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
   auto refuse = [&] {
-    return createStringError(info.name + " : " + info.elementType + ": '" + text +
-                             "' is not a value of this type");
+    return createStringError(info.name + " : " + info.elementType + ": '" + text + "' is not a value of this type");
   };
   if (info.elementType == "bool") {
     if (text == "true" || text == "1")
@@ -350,8 +343,7 @@ Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
     int64_t value = 0;
     unsigned bits = 8 * getStorage(info.elementType).size;
     bool isSigned = StringRef(info.elementType).starts_with("i");
-    if (text.getAsInteger(10, value) ||
-        !(isSigned ? isIntN(bits, value) : value >= 0 && isUIntN(bits, value)))
+    if (text.getAsInteger(10, value) || !(isSigned ? isIntN(bits, value) : value >= 0 && isUIntN(bits, value)))
       return refuse();
     return Scalar(value);
   }

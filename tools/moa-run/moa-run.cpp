@@ -30,33 +30,27 @@ using namespace llvm;
 static cl::OptionCategory category("moa-run options");
 
 static cl::opt<std::string> input(cl::Positional, cl::desc("<specification>"), cl::cat(category));
-static cl::list<std::string>
-    wordList(cl::Positional,
-             cl::desc("<NAME=VALUE>...: a .npy file for an array, a number for "
-                      "a scalar or a symbol"),
-             cl::cat(category));
-static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"),
-                                        cl::desc("Write an output"), cl::cat(category));
+static cl::list<std::string> wordList(cl::Positional,
+                                      cl::desc("<NAME=VALUE>...: a .npy file for an array, a number for "
+                                               "a scalar or a symbol"),
+                                      cl::cat(category));
+static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"), cl::desc("Write an output"),
+                                        cl::cat(category));
 static moa::CompilationFlags accuracy(category);
-static cl::opt<bool>
-    decisions("decisions",
-              cl::desc("Show the decisions and error estimates of a mixed-precision kernel"),
-              cl::cat(category));
-static cl::opt<bool> remarks("remarks",
-                             cl::desc("Show the remarks of the passes on standard error"),
+static cl::opt<bool> decisions("decisions",
+                               cl::desc("Show the decisions and error estimates of a mixed-precision kernel"),
+                               cl::cat(category));
+static cl::opt<bool> remarks("remarks", cl::desc("Show the remarks of the passes on standard error"),
                              cl::cat(category));
-static cl::opt<std::string>
-    calibrate("calibrate", cl::value_desc("file"),
-              cl::desc("Write the decisions of this run to a file, for --plans"),
-              cl::cat(category));
+static cl::opt<std::string> calibrate("calibrate", cl::value_desc("file"),
+                                      cl::desc("Write the decisions of this run to a file, for --plans"),
+                                      cl::cat(category));
 static cl::opt<std::string> kernelName("kernel", cl::value_desc("name"),
-                                       cl::desc("The kernel to run, where there are several"),
+                                       cl::desc("The kernel to run, where there are several"), cl::cat(category));
+static cl::opt<std::string> randomSeed("random", cl::value_desc("seed"),
+                                       cl::desc("Make the arrays that are not given: floats are "
+                                                "standard normal, integers in their declared range, or 0 to 7"),
                                        cl::cat(category));
-static cl::opt<std::string>
-    randomSeed("random", cl::value_desc("seed"),
-               cl::desc("Make the arrays that are not given: floats are "
-                        "standard normal, integers in their declared range, or 0 to 7"),
-               cl::cat(category));
 static cl::opt<std::string> check("check", cl::ValueOptional, cl::value_desc("rows|all"),
                                   cl::desc("Compare sampled rows (16) or all with the interpreter; "
                                            "fail beyond the tolerance of the element types"),
@@ -66,31 +60,27 @@ static cl::opt<std::string> repeat("repeat", cl::init("1"), cl::value_desc("n"),
                                             "show their median; default: one "
                                             "run"),
                                    cl::cat(category));
+static cl::opt<std::string> target("target", cl::init("cpu"), cl::value_desc("cpu|reference|device"),
+                                   cl::desc("Run compiled code, the interpreter of the specification, or "
+                                            "the program for a GPU on this CPU, with checks"),
+                                   cl::cat(category));
 static cl::opt<std::string>
-    target("target", cl::init("cpu"), cl::value_desc("cpu|reference|device"),
-           cl::desc("Run compiled code, the interpreter of the specification, or "
-                    "the program for a GPU on this CPU, with checks"),
-           cl::cat(category));
-static cl::opt<std::string> interleaving(
-    "interleaving", cl::init("0"), cl::value_desc("seed"),
-    cl::desc("With --target=device: run blocks, and let the warpgroups and copies of a "
-             "block take turns, in a random order; 0: by their numbers, and each as far as it "
-             "gets"),
-    cl::cat(category));
+    interleaving("interleaving", cl::init("0"), cl::value_desc("seed"),
+                 cl::desc("With --target=device: run blocks, and let the warpgroups and copies of a "
+                          "block take turns, in a random order; 0: by their numbers, and each as far as it "
+                          "gets"),
+                 cl::cat(category));
 static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),
                                      cl::desc("Read the schedule from a file, as "
                                               "moa-codegen --schedule=print writes it"),
                                      cl::cat(category));
 static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
-                                      cl::desc("Leave a law or a rule out (for tests)"),
-                                      cl::cat(category));
+                                      cl::desc("Leave a law or a rule out (for tests)"), cl::cat(category));
 
 namespace {
 using Clock = std::chrono::steady_clock;
 
-double getSeconds(Clock::time_point since) {
-  return std::chrono::duration<double>(Clock::now() - since).count();
-}
+double getSeconds(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
 
 int fail(const Twine &message) {
   WithColor::error(errs(), "moa-run") << message << "\n";
@@ -125,9 +115,9 @@ Expected<Numbers> readNumbers() {
     uint64_t &value;
     uint64_t low, high;
   };
-  for (const Option &option : {Option{randomSeed, numbers.seed, 0, UINT64_MAX},
-                               Option{repeat, numbers.repeat, 1, UINT32_MAX},
-                               Option{interleaving, numbers.interleaving, 0, UINT64_MAX}}) {
+  for (const Option &option :
+       {Option{randomSeed, numbers.seed, 0, UINT64_MAX}, Option{repeat, numbers.repeat, 1, UINT32_MAX},
+        Option{interleaving, numbers.interleaving, 0, UINT64_MAX}}) {
     if (!option.text.getNumOccurrences())
       continue;
     auto value = moa::readNumber(option.text.ArgStr, option.text, option.low, option.high);
@@ -184,8 +174,8 @@ Error Run::checkLevel() {
   // Sampled rows are evaluated on the dnf level.
   moa::Level last = checkedRows == 0 ? moa::Level::MoA : moa::Level::DNF;
   if (check.getNumOccurrences() && level > last)
-    return createStringError("--check compares with the interpreter of the specification, but " +
-                             where + "; check the specification, or compare the files of -o");
+    return createStringError("--check compares with the interpreter of the specification, but " + where +
+                             "; check the specification, or compare the files of -o");
   return Error::success();
 }
 
@@ -199,9 +189,8 @@ Error Run::choose() {
       return Error::success();
     }
   }
-  return createStringError(
-      (kernelName.empty() ? std::string("choose a kernel") : "no kernel '" + kernelName + "'") +
-      "; there are " + join(names, ", "));
+  return createStringError((kernelName.empty() ? std::string("choose a kernel") : "no kernel '" + kernelName + "'") +
+                           "; there are " + join(names, ", "));
 }
 
 Error Run::checkOutputNames() {
@@ -210,11 +199,8 @@ Error Run::checkOutputNames() {
     return words.takeError();
   files = std::move(*words);
   for (const auto &[name, path] : files)
-    if (none_of(info.parameters, [&name = name](const moa::ParameterInfo &p) {
-          return p.isOutput && p.name == name;
-        }))
-      return createStringError("kernel '" + info.name + "' has no output '" + name +
-                               "': " + info.text);
+    if (none_of(info.parameters, [&name = name](const moa::ParameterInfo &p) { return p.isOutput && p.name == name; }))
+      return createStringError("kernel '" + info.name + "' has no output '" + name + "': " + info.text);
   return Error::success();
 }
 
@@ -244,8 +230,7 @@ void Run::printSpeed(double first, std::vector<double> times) {
     outs() << format(", %.1f GFLOP/s", *flops / median * 1e-9);
   double bytes = arguments.getInputBytes() + arguments.getOutputBytes();
   outs() << "\nbytes    " << moa::formatBytes(arguments.getInputBytes()) << " in, "
-         << moa::formatBytes(arguments.getOutputBytes()) << " out"
-         << format(", %.2f GB/s\n", bytes / median * 1e-9);
+         << moa::formatBytes(arguments.getOutputBytes()) << " out" << format(", %.2f GB/s\n", bytes / median * 1e-9);
 }
 
 Error Run::runCompiled() {
@@ -274,8 +259,7 @@ Error Run::runCompiled() {
     if (bytes < 0)
       return refused(-bytes);
     auto release = [bytes](void *memory) { deallocate_buffer(memory, bytes, 64); };
-    std::unique_ptr<void, decltype(release)> workspace(bytes ? allocate_buffer(bytes, 64) : nullptr,
-                                                       release);
+    std::unique_ptr<void, decltype(release)> workspace(bytes ? allocate_buffer(bytes, 64) : nullptr, release);
     for (unsigned k = 0; k <= more; ++k) {
       start = Clock::now();
       int32_t code = kernel->run(tensors, arguments.scalars, workspace.get(), bytes);
@@ -284,8 +268,7 @@ Error Run::runCompiled() {
         return refused(code);
       progress.advance(k + 1, more + 1);
     }
-    if (int32_t code =
-            kernel->shown(tensors, arguments.scalars, workspace.get(), bytes, &message)) {
+    if (int32_t code = kernel->shown(tensors, arguments.scalars, workspace.get(), bytes, &message)) {
       if (code != moa::Kernel::kNotShown)
         return refused(code);
       notShown = message;
@@ -304,8 +287,7 @@ Error Run::runInterpreter() {
     moa::Progress progress("running the interpreter");
     std::vector<moa::ReferenceArray> inputs = arguments.getReferences(info);
     results = target == "device"
-                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving,
-                                   &tiles, &notShown)
+                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving, &tiles, &notShown)
                   : unit.evaluate(info.name, moa::Level::MoA, inputs, {}, arguments.symbols);
   }
   if (!results)
@@ -326,12 +308,11 @@ Error Run::runInterpreter() {
 /// Prints, for example, "O: error 1.9e-3 of 3e-2 allowed (relative L2 per index of [B, H], worst at
 /// [1, 3])".
 void Run::printDelivered(const moa::OutputError &error) {
-  const moa::ParameterInfo &output =
-      *find_if(info.parameters, [&](const moa::ParameterInfo &parameter) {
-        return parameter.isOutput && parameter.name == error.name;
-      });
-  outs() << "within   " << error.name << ": error " << moa::getNumberText(error.delivered.error, 3)
-         << " of " << moa::getNumberText(error.allowed->epsilon) << " allowed (";
+  const moa::ParameterInfo &output = *find_if(info.parameters, [&](const moa::ParameterInfo &parameter) {
+    return parameter.isOutput && parameter.name == error.name;
+  });
+  outs() << "within   " << error.name << ": error " << moa::getNumberText(error.delivered.error, 3) << " of "
+         << moa::getNumberText(error.allowed->epsilon) << " allowed (";
   size_t leading = output.extents.size() - moa::getErrorAxes(output.extents.size());
   if (!error.allowed->isRelative)
     outs() << "component-wise";
@@ -342,9 +323,7 @@ void Run::printDelivered(const moa::OutputError &error) {
     outs() << ", of the rows compared";
   if (!error.delivered.worst.empty())
     outs() << ", worst at ["
-           << join(map_range(error.delivered.worst, [](int64_t i) { return std::to_string(i); }),
-                   ", ")
-           << "]";
+           << join(map_range(error.delivered.worst, [](int64_t i) { return std::to_string(i); }), ", ") << "]";
   outs() << (error.keepsTolerance() ? ")\n" : "): FAILED\n");
 }
 
@@ -353,9 +332,8 @@ std::string Run::getRangeHint() {
   SmallVector<StringRef> names;
   std::string example;
   for (const moa::ParameterInfo &parameter : info.parameters)
-    if (!parameter.isOutput && !parameter.isScalar() && parameter.range.empty() &&
-        parameter.elementType != "bool" && StringRef(parameter.elementType).contains('f') &&
-        llvm::none_of(wordList, [&](const std::string &word) {
+    if (!parameter.isOutput && !parameter.isScalar() && parameter.range.empty() && parameter.elementType != "bool" &&
+        StringRef(parameter.elementType).contains('f') && llvm::none_of(wordList, [&](const std::string &word) {
           return StringRef(word).starts_with(parameter.name + "=");
         })) {
       names.push_back(parameter.name);
@@ -369,31 +347,28 @@ std::string Run::getRangeHint() {
 }
 
 Error Run::checkResults(bool &good) {
-  auto errors = moa::checkOutputs(unit, info, arguments.getReferences(info), arguments.symbols,
-                                  arguments.outputs, checkedRows, numbers.seed + 1);
+  auto errors = moa::checkOutputs(unit, info, arguments.getReferences(info), arguments.symbols, arguments.outputs,
+                                  checkedRows, numbers.seed + 1);
   if (!errors)
     return unitError();
   for (const moa::OutputError &error : *errors) {
     good &= error.ok();
-    outs() << "check    " << error.name << ": " << error.rows << " of " << error.allRows
-           << " rows, largest error "
-           << format("%.2e, relative L2 error %.2e (bound %.0e", error.maximum, error.relative,
-                     error.tolerance);
+    outs() << "check    " << error.name << ": " << error.rows << " of " << error.allRows << " rows, largest error "
+           << format("%.2e, relative L2 error %.2e (bound %.0e", error.maximum, error.relative, error.tolerance);
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
     if (error.operands > error.kMostOfOperands)
       outs() << format(", of which %.1e count", error.kMostOfOperands);
     if (error.spendable > 0)
       outs() << ", and " << moa::getNumberText(error.spendable, 3) << " that may be spent"
-             << (error.allowed->isRelative ? ""
-                                           : ", " + moa::getNumberText(error.allowed->epsilon) +
-                                                 " of each component's magnitude");
+             << (error.allowed->isRelative
+                     ? ""
+                     : ", " + moa::getNumberText(error.allowed->epsilon) + " of each component's magnitude");
     outs() << ")";
     if (error.ties > 0)
       outs() << "; " << error.ties << " more where a rounding decides";
     if (error.conditioning > 0)
-      outs() << format("; one rounding per operation moves the reference by %.1e",
-                       error.conditioning);
+      outs() << format("; one rounding per operation moves the reference by %.1e", error.conditioning);
     outs() << (error.mismatch ? ", NaN or infinity at the wrong place: " : "") << error.note;
     if (error.illConditioned() && !error.mismatch)
       outs() << ": UNDECIDED, as these inputs are ill-conditioned" << getRangeHint() << "\n";
@@ -412,9 +387,8 @@ Error Run::addOutputs(moa::OutputFiles &out, bool exist) {
   for (const std::string &word : wordList)
     out.protect(StringRef(word).split('=').second);
   for (const auto &[name, path] : files) {
-    auto output = find_if(arguments.outputs, [&name = name](const moa::Value &value) {
-      return value.getInfo().name == name;
-    });
+    auto output =
+        find_if(arguments.outputs, [&name = name](const moa::Value &value) { return value.getInfo().name == name; });
     if (Error error = out.add(path, exist ? output->getNpy() : ""))
       return error;
   }
@@ -431,11 +405,9 @@ Error Run::run() {
   if (Error error = choose())
     return error;
   if (!calibrate.empty() && unit.inputLevel() > moa::Level::ONF)
-    return createStringError("--calibrate: " + input + " is at the level " +
-                             moa::getLevelName(unit.inputLevel()) +
+    return createStringError("--calibrate: " + input + " is at the level " + moa::getLevelName(unit.inputLevel()) +
                              ", before which plans are taken; calibrate the specification");
-  if (!calibrate.empty() &&
-      none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
+  if (!calibrate.empty() && none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
     return createStringError("--calibrate: kernel '" + info.name +
                              "' decides nothing, as no result has a tolerance (within) "
                              "that a plan may spend; --remarks says why");
@@ -443,8 +415,7 @@ Error Run::run() {
     return error;
   auto words = moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");
   if (!words)
-    return createStringError(toString(words.takeError()) +
-                             accuracy.explainNumber({wordList.begin(), wordList.end()}));
+    return createStringError(toString(words.takeError()) + accuracy.explainNumber({wordList.begin(), wordList.end()}));
   {
     moa::OutputFiles none;
     if (Error error = addOutputs(none, /*exist=*/false))
@@ -481,9 +452,7 @@ Error Run::run() {
     return createStringError("the result is not within the bound");
   return notShown.empty()
              ? Error::success()
-             : createStringError(
-                   notShown +
-                   ". It was computed all the same; --no-tolerance-check takes it as it is");
+             : createStringError(notShown + ". It was computed all the same; --no-tolerance-check takes it as it is");
 }
 
 int Run::execute() {
@@ -527,8 +496,8 @@ int main(int argc, char **argv) {
   options.accuracy->variantsOfGpu = target == "device" || !calibrate.empty();
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));
-  bool isAsked = options.accuracy->decisions || options.accuracy->lowRankFrom > 0 ||
-                 accuracy.spend.getNumOccurrences() > 0;
+  bool isAsked =
+      options.accuracy->decisions || options.accuracy->lowRankFrom > 0 || accuracy.spend.getNumOccurrences() > 0;
   if (target == "reference" && (isAsked || !accuracy.plans.empty()))
     return fail("--decisions, --calibrate, --low-rank, --plans and --spend apply to compiled code "
                 "and to --target=device; "

@@ -20,8 +20,7 @@ static void nameArguments(Region &region, ArrayAttr names, OpAsmSetValueNameFn s
 /// declared type.
 template <typename OpTy> static LogicalResult verifyDefinition(OpTy op) {
   Block &block = op.getBody().front();
-  if (block.getNumArguments() != op.getDomain().size() ||
-      op.getNames().size() != op.getDomain().size())
+  if (block.getNumArguments() != op.getDomain().size() || op.getNames().size() != op.getDomain().size())
     return op.emitOpError("expects one index and one name per extent (C1), but got ")
            << block.getNumArguments() << " indices and " << op.getNames().size() << " names for "
            << op.getDomain().size();
@@ -112,8 +111,7 @@ void ReduceOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setN
 }
 
 LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), getResult().getType(), "C5",
-                         symbols);
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), getResult().getType(), "C5", symbols);
 }
 
 LogicalResult ReduceOp::verify() {
@@ -124,15 +122,12 @@ LogicalResult ReduceOp::verify() {
   if (!yield)
     return emitOpError("expects dnf.yield at its end (C2)");
   if (yield.getValue().getType() != getResult().getType())
-    return emitOpError("expects a yield of the result's type (C2), but got ")
-           << yield.getValue().getType();
+    return emitOpError("expects a yield of the result's type (C2), but got ") << yield.getValue().getType();
   if (!SymExpr::parse(getExtent()))
-    return emitOpError("expects an integer expression as extent (C3), but got '")
-           << getExtent() << "'";
+    return emitOpError("expects an integer expression as extent (C3), but got '") << getExtent() << "'";
   if (!isDefinedOn(getMonoid(), getResult().getType()))
-    return emitOpError("expects ")
-           << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
-           << stringifyMonoid(getMonoid()) << "' (C4), but got " << getResult().getType();
+    return emitOpError("expects ") << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
+                                   << stringifyMonoid(getMonoid()) << "' (C4), but got " << getResult().getType();
   return success();
 }
 

@@ -23,13 +23,11 @@ struct DNFVerify final : impl::DNFVerifyBase<DNFVerify> {
   }
 
   static LogicalResult verify(KernelOp kernel) {
-    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(),
-                               kernel.getArgNames(), kernel.getResultNames(),
-                               kernel.getResultTypes())))
+    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(), kernel.getArgNames(),
+                               kernel.getResultNames(), kernel.getResultTypes())))
       return failure();
     DeclaredSymbols symbols(kernel.getSymbols());
-    WalkResult walked =
-        kernel.getBody().walk([&](Operation *op) { return WalkResult(verify(op, symbols)); });
+    WalkResult walked = kernel.getBody().walk([&](Operation *op) { return WalkResult(verify(op, symbols)); });
     return failure(walked.wasInterrupted() || failed(verifyOutputs(kernel)));
   }
 

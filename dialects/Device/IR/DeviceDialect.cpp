@@ -18,9 +18,7 @@ namespace {
 /// Keeps constants that folding creates inside a kernel: a program's body may not hold any.
 struct KeepConstantsInside : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
-  bool shouldMaterializeInto(Region *region) const final {
-    return isa<KernelOp>(region->getParentOp());
-  }
+  bool shouldMaterializeInto(Region *region) const final { return isa<KernelOp>(region->getParentOp()); }
 };
 } // namespace
 
@@ -110,8 +108,7 @@ SmallVector<LayoutAttr::Digit> LayoutAttr::getDigits(unsigned axis) const {
   SmallVector<Digit> digits;
   int64_t weight = 1;
   for (int64_t k = first + getRanks()[axis] - 1; k >= first; --k) {
-    digits.insert(digits.begin(),
-                  {static_cast<Place>(getPlaces()[k]), getSizes()[k], getStrides()[k], weight});
+    digits.insert(digits.begin(), {static_cast<Place>(getPlaces()[k]), getSizes()[k], getStrides()[k], weight});
     weight *= getSizes()[k];
   }
   return digits;
@@ -132,9 +129,8 @@ int64_t LayoutAttr::getNumRegisters() const {
   return count;
 }
 
-LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<int64_t> ranks, ArrayRef<int64_t> places,
-                                 ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> ranks,
+                                 ArrayRef<int64_t> places, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
   for (Place place : {Place::warp, Place::lane, Place::register_}) {
     SmallVector<std::pair<int64_t, int64_t>> digits;
     for (auto [p, size, stride] : llvm::zip_equal(places, sizes, strides))
@@ -145,14 +141,14 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     for (auto [stride, size] : digits) {
       if (size < 1 || stride != count)
         return emitError() << "expects the digits of " << stringifyPlace(place)
-                           << " to count without a gap (C1), but got stride " << stride << " where "
-                           << count << " numbers stand below it";
+                           << " to count without a gap (C1), but got stride " << stride << " where " << count
+                           << " numbers stand below it";
       count *= size;
     }
     int64_t expected = place == Place::warp ? 4 : 32;
     if (place != Place::register_ && count != expected)
-      return emitError() << "expects " << expected << " values of " << stringifyPlace(place)
-                         << " (C2), but got " << count;
+      return emitError() << "expects " << expected << " values of " << stringifyPlace(place) << " (C2), but got "
+                         << count;
   }
   return success();
 }
@@ -190,9 +186,7 @@ LayoutAttr LayoutAttr::getSlice(unsigned axis) const {
 LayoutAttr LayoutAttr::getThreadPart(unsigned axis) const {
   SmallVector<int64_t> ranks, places, sizes, strides;
   // Renumber the remaining registers in their order.
-  auto stays = [&](unsigned of, const Digit &digit) {
-    return of != axis || digit.place != Place::register_;
-  };
+  auto stays = [&](unsigned of, const Digit &digit) { return of != axis || digit.place != Place::register_; };
   auto renumbered = [&](const Digit &digit) {
     int64_t stride = 1;
     for (unsigned of = 0; of <= getRank(); ++of)
@@ -218,12 +212,12 @@ LayoutAttr LayoutAttr::getThreadPart(unsigned axis) const {
 LayoutAttr LayoutAttr::getAccumulator(MLIRContext *context, int64_t columns) {
   auto place = [](Place p) { return static_cast<int64_t>(p); };
   int64_t warp = place(Place::warp), lane = place(Place::lane), reg = place(Place::register_);
-  return LayoutAttr::get(context, {3, 3, 0}, {warp, reg, lane, reg, lane, reg},
-                         {4, 2, 8, columns / 8, 4, 2}, {1, 2, 4, 4, 1, 1});
+  return LayoutAttr::get(context, {3, 3, 0}, {warp, reg, lane, reg, lane, reg}, {4, 2, 8, columns / 8, 4, 2},
+                         {1, 2, 4, 4, 1, 1});
 }
 
-LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   ArrayRef<int64_t> shape, Type elementType, LayoutAttr layout) {
+LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
+                                   Type elementType, LayoutAttr layout) {
   bool same = layout.getRank() == shape.size();
   for (unsigned axis = 0; same && axis < shape.size(); ++axis)
     same = layout.getExtent(axis) == shape[axis];
@@ -238,17 +232,15 @@ LogicalResult MembersType::verify(function_ref<InFlightDiagnostic()> emitError, 
   return success();
 }
 
-LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages,
-                               ArrayRef<int64_t> shape, Type elementType) {
+LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages, ArrayRef<int64_t> shape,
+                               Type elementType) {
   bool isHalf = elementType.isIntOrFloat() && elementType.getIntOrFloatBitWidth() == 16;
   if (!isHalf && !elementType.isInteger(8) && !isa<Float8E4M3FNType>(elementType))
-    return emitError() << "expects elements of 16 bits, i8 or f8E4M3FN (C3), but got "
-                       << elementType;
+    return emitError() << "expects elements of 16 bits, i8 or f8E4M3FN (C3), but got " << elementType;
   int64_t piece = isHalf ? 64 : 128;
   if (shape.size() != 2 || shape[1] % piece != 0 || shape[1] < piece)
     return emitError() << "expects rows and a multiple of " << piece << " columns (C1)";
   if (shape[0] % 8 != 0 || shape[0] < 8 || stages < 1)
-    return emitError() << "expects a multiple of 8 rows and a stage (C2), but got " << shape[0]
-                       << " and " << stages;
+    return emitError() << "expects a multiple of 8 rows and a stage (C2), but got " << shape[0] << " and " << stages;
   return success();
 }

@@ -23,19 +23,15 @@ SmallVector<StringRef> ProgramOp::getAllNames() {
   return names;
 }
 
-bool ProgramOp::isInput(Value array) {
-  return cast<BlockArgument>(array).getArgNumber() < getArgNames().size();
-}
+bool ProgramOp::isInput(Value array) { return cast<BlockArgument>(array).getArgNumber() < getArgNames().size(); }
 
 bool ProgramOp::isWorkspace(Value array) {
-  return cast<BlockArgument>(array).getArgNumber() >=
-         getArgNames().size() + getResultNames().size();
+  return cast<BlockArgument>(array).getArgNumber() >= getArgNames().size() + getResultNames().size();
 }
 
 bool ProgramOp::hasTiles(Value array) {
-  return !isWorkspace(array) && llvm::any_of(array.getUsers(), [](Operation *user) {
-    return isa<CopyOp, StoreTileOp>(user);
-  });
+  return !isWorkspace(array) &&
+         llvm::any_of(array.getUsers(), [](Operation *user) { return isa<CopyOp, StoreTileOp>(user); });
 }
 
 Value ProgramOp::addWorkspace(StringRef name, ArrayType type) {
@@ -70,14 +66,11 @@ LogicalResult ProgramOp::verify() {
     return emitOpError("expects arguments of array type (C2)");
   for (auto [arg, type] : llvm::zip(block.getArguments().drop_front(inputs), declared))
     if (arg.getType() != cast<TypeAttr>(type).getValue())
-      return emitOpError("expects outputs and a workspace of the declared types (C2), but got ")
-             << arg.getType();
+      return emitOpError("expects outputs and a workspace of the declared types (C2), but got ") << arg.getType();
   for (BlockArgument arg : block.getArguments().drop_front(inputs + outputs)) {
     Type element = cast<ArrayType>(arg.getType()).getElementType();
-    if (!element.isInteger(64) && !element.isInteger(32) && !element.isInteger(8) &&
-        !isa<FloatType>(element))
-      return emitOpError(
-                 "expects elements of i64, i32, i8 or a float in the workspace (C4), but got ")
+    if (!element.isInteger(64) && !element.isInteger(32) && !element.isInteger(8) && !isa<FloatType>(element))
+      return emitOpError("expects elements of i64, i32, i8 or a float in the workspace (C4), but got ")
              << arg.getType();
   }
   for (Operation &op : block)
@@ -94,25 +87,21 @@ LogicalResult KernelOp::verify() {
            << threads;
   std::string why;
   if (!SymExpr::parse(getBlocks(), &why))
-    return emitOpError("expects an integer expression as the blocks (C2), but got '")
-           << getBlocks() << "': " << why;
+    return emitOpError("expects an integer expression as the blocks (C2), but got '") << getBlocks() << "': " << why;
   if (getBody().getNumArguments() != 0)
-    return emitOpError("expects no arguments of its own (C3), but got ")
-           << getBody().getNumArguments();
+    return emitOpError("expects no arguments of its own (C3), but got ") << getBody().getNumArguments();
   return success();
 }
 
 LogicalResult SymbolOp::verify() {
   std::string why;
   if (!SymExpr::parse(getExpr(), &why))
-    return emitOpError("expects an integer expression (C1), but got '")
-           << getExpr() << "': " << why;
+    return emitOpError("expects an integer expression (C1), but got '") << getExpr() << "': " << why;
   return success();
 }
 
 /// C1, C2: the array is a parameter of the program, an input or an output as expected.
-static LogicalResult verifyParameter(Operation *op, Value array, bool output,
-                                     bool orWorkspace = false) {
+static LogicalResult verifyParameter(Operation *op, Value array, bool output, bool orWorkspace = false) {
   auto arg = dyn_cast<BlockArgument>(array);
   auto program = op->getParentOfType<ProgramOp>();
   if (!arg || !program || arg.getOwner() != &program.getBody().front())
@@ -126,15 +115,13 @@ static LogicalResult verifyParameter(Operation *op, Value array, bool output,
 
 static LogicalResult verifyElement(Operation *op, Type value, ArrayType array) {
   if (value != array.getElementType())
-    return op->emitOpError("expects the array's element type ")
-           << array.getElementType() << " (C3), but got " << value;
+    return op->emitOpError("expects the array's element type ") << array.getElementType() << " (C3), but got " << value;
   return success();
 }
 
 LogicalResult ScalarOp::verify() {
   if (getArray().getType().getRank() != 0)
-    return emitOpError("expects an array of rank 0 (C4), but got rank ")
-           << getArray().getType().getRank();
+    return emitOpError("expects an array of rank 0 (C4), but got rank ") << getArray().getType().getRank();
   return failure(failed(verifyParameter(*this, getArray(), false)) ||
                  failed(verifyElement(*this, getResult().getType(), getArray().getType())));
 }
@@ -161,16 +148,13 @@ LogicalResult StoreOp::verify() {
   auto map = (*this)->getParentOfType<MapOp>();
   auto argument = dyn_cast<BlockArgument>(getValue());
   auto program = (*this)->getParentOfType<ProgramOp>();
-  bool isOfMap =
-      map && argument && argument.getOwner() == &map.getBody().front() &&
-      argument.getArgNumber() < map.getInputs().size() && map.getLayout().getRank() == 2 &&
-      cast<FragmentType>(map.getInputs()[argument.getArgNumber()].getType()).getLayout() ==
-          map.getLayout();
-  bool areAll = isOfMap && map.getNumResults() == 0 &&
-                !map.walk([](StoreOp store) {
-                      return store.getPairs() ? WalkResult::advance() : WalkResult::interrupt();
-                    })
-                     .wasInterrupted();
+  bool isOfMap = map && argument && argument.getOwner() == &map.getBody().front() &&
+                 argument.getArgNumber() < map.getInputs().size() && map.getLayout().getRank() == 2 &&
+                 cast<FragmentType>(map.getInputs()[argument.getArgNumber()].getType()).getLayout() == map.getLayout();
+  bool areAll =
+      isOfMap && map.getNumResults() == 0 &&
+      !map.walk([](StoreOp store) { return store.getPairs() ? WalkResult::advance() : WalkResult::interrupt(); })
+           .wasInterrupted();
   if (!areAll || !getValue().getType().isF32() || !hasPairs(map.getLayout()) ||
       !(program && program.isWorkspace(getArray())))
     return emitOpError("expects pairs in the workspace, of an f32 fragment with neighbours in two "
@@ -202,8 +186,8 @@ LogicalResult RaiseOp::verify() {
 }
 
 bool isPlainOp(Operation *op) {
-  return isa<ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, RaiseOp, LoadRunOp, StoreRunOp,
-             ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
+  return isa<ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, RaiseOp, LoadRunOp, StoreRunOp, ExchangeOp, Exp2Op,
+             HalfFromBitsOp>(op);
 }
 
 LogicalResult StagesOp::verify() {
@@ -215,14 +199,11 @@ LogicalResult StagesOp::verify() {
   auto hasNumber = [](Region &stage) {
     return stage.getNumArguments() == 1 && stage.getArgument(0).getType().isIndex();
   };
-  if (getCounts().size() < 2 || getCounts().size() != getStages().size() ||
-      !llvm::all_of(getStages(), hasNumber))
-    return emitOpError(
-               "expects two stages or more, as many counts, and an index of each (C5), but got ")
+  if (getCounts().size() < 2 || getCounts().size() != getStages().size() || !llvm::all_of(getStages(), hasNumber))
+    return emitOpError("expects two stages or more, as many counts, and an index of each (C5), but got ")
            << getStages().size() << " stages and " << getCounts().size() << " counts";
   if (static_cast<int64_t>(getResidents()) < 1)
-    return emitOpError("expects at least one block in the grid (C6), but got ")
-           << static_cast<int64_t>(getResidents());
+    return emitOpError("expects at least one block in the grid (C6), but got ") << static_cast<int64_t>(getResidents());
   if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()) || (*this)->getNextNode())
     return emitOpError("expects to stand in a kernel's own block, as the last operation (C7)");
   Operation *found = nullptr;
@@ -233,8 +214,7 @@ LogicalResult StagesOp::verify() {
     });
   if (!found)
     return success();
-  InFlightDiagnostic error =
-      emitOpError("expects neither shared memory and roles nor numbers of blocks inside (C8)");
+  InFlightDiagnostic error = emitOpError("expects neither shared memory and roles nor numbers of blocks inside (C8)");
   error.attachNote(found->getLoc()) << "this is the operation";
   return error;
 }
@@ -247,17 +227,13 @@ LogicalResult NextBlockOp::verify() {
   if (kernel)
     for (auto found : kernel.getBody().front().getOps<SpecializeOp>())
       roles = found;
-  if (!roles || !(*this)->isBeforeInBlock(roles) ||
-      roles.getProducer().front().getOps<AwaitConsumersOp>().empty() ||
+  if (!roles || !(*this)->isBeforeInBlock(roles) || roles.getProducer().front().getOps<AwaitConsumersOp>().empty() ||
       !llvm::hasSingleElement(kernel.getBody().front().getOps<NextBlockOp>()))
-    return emitOpError(
-        "expects to be the only one of a kernel, in its own block, before roles whose "
-        "producer awaits consumers (C4)");
+    return emitOpError("expects to be the only one of a kernel, in its own block, before roles whose "
+                       "producer awaits consumers (C4)");
   if (static_cast<int64_t>(getResidents()) < 1)
-    return emitOpError("expects at least one block in the grid (C5), but got ")
-           << static_cast<int64_t>(getResidents());
-  for (Operation &front :
-       llvm::make_range(kernel.getBody().front().begin(), roles->getIterator())) {
+    return emitOpError("expects at least one block in the grid (C5), but got ") << static_cast<int64_t>(getResidents());
+  for (Operation &front : llvm::make_range(kernel.getBody().front().begin(), roles->getIterator())) {
     Operation *found = nullptr;
     front.walk([&](Operation *op) {
       if (isa<CollectOp, StoreOp, StoreRunOp, BlockOp, ThreadOp, SignalOp, RaiseOp, ExchangeOp>(op))
@@ -278,8 +254,7 @@ LogicalResult ExitIfOp::verify() {
     return emitOpError("expects to stand in a kernel's own block (C1)");
   for (Operation &op : llvm::make_range((*this)->getBlock()->begin(), (*this)->getIterator()))
     if (!isa<LoadOp>(op) && !isMemoryEffectFree(&op)) {
-      InFlightDiagnostic error =
-          emitOpError("expects only loads and operations without effects before it (C2)");
+      InFlightDiagnostic error = emitOpError("expects only loads and operations without effects before it (C2)");
       error.attachNote(op.getLoc()) << "this operation is before it";
       return error;
     }
@@ -296,11 +271,10 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool
   unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
   if (bits < 8 || bits > 64)
     return op.emitOpError("expects elements of 8 to 64 bits (C4), but got ") << element;
-  if (!buffer.hasStaticShape() ||
-      buffer.getRank() != static_cast<int64_t>(op.getAt().size()) + 1 + hasStep)
+  if (!buffer.hasStaticShape() || buffer.getRank() != static_cast<int64_t>(op.getAt().size()) + 1 + hasStep)
     return op.emitOpError("expects constant extents, ")
-           << (hasStep ? "two" : "one") << " more than indices (C5), but got " << op.getAt().size()
-           << " for " << buffer;
+           << (hasStep ? "two" : "one") << " more than indices (C5), but got " << op.getAt().size() << " for "
+           << buffer;
   int64_t bytes = buffer.getShape().back() * (bits / 8);
   if (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0)
     return op.emitOpError("expects rows of 4 to 64 bytes, a power of two (C6), but got ") << bytes;
@@ -318,11 +292,9 @@ int64_t countAligned(MemRefType buffer) {
 LogicalResult LoadRunOp::verify() {
   if (failed(verifyRun(*this, /*output=*/false, getStep().has_value())))
     return failure();
-  int64_t width = cast<MemRefType>(getBuffer().getType()).getShape().back(),
-          step = getStep().value_or(width);
+  int64_t width = cast<MemRefType>(getBuffer().getType()).getShape().back(), step = getStep().value_or(width);
   if (step <= 0 || step % width != 0)
-    return emitOpError("expects a step of a multiple of ")
-           << width << " elements (C7), but got " << step;
+    return emitOpError("expects a step of a multiple of ") << width << " elements (C7), but got " << step;
   return success();
 }
 
@@ -346,8 +318,7 @@ LogicalResult SpecializeOp::verify() {
   auto kernel = (*this)->getParentOfType<KernelOp>();
   int64_t threads = 128 * (getWarpgroups() + 1);
   if (!kernel || static_cast<int64_t>(kernel.getThreads()) != threads)
-    return emitOpError("expects a block of ")
-           << threads << " threads, one warpgroup per consumer and one more (C1)";
+    return emitOpError("expects a block of ") << threads << " threads, one warpgroup per consumer and one more (C1)";
   return success();
 }
 
@@ -367,8 +338,7 @@ LogicalResult AwaitConsumersOp::verify() {
     });
     if (!early)
       continue;
-    InFlightDiagnostic error =
-        emitOpError("expects no copy before it that completes odd barriers (C2)");
+    InFlightDiagnostic error = emitOpError("expects no copy before it that completes odd barriers (C2)");
     error.attachNote(early.getLoc()) << "this is the operation";
     return error;
   }
@@ -387,9 +357,8 @@ LogicalResult KeptOp::verify() {
 
 LogicalResult CollectOp::verify() {
   auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
-  bool isBehind =
-      kernel && llvm::any_of(kernel.getBody().front().getOps<SpecializeOp>(),
-                             [&](SpecializeOp roles) { return roles->isBeforeInBlock(*this); });
+  bool isBehind = kernel && llvm::any_of(kernel.getBody().front().getOps<SpecializeOp>(),
+                                         [&](SpecializeOp roles) { return roles->isBeforeInBlock(*this); });
   if (!kernel || isBehind)
     return emitOpError("expects to stand in a kernel's own block, before its roles (C1)");
   Block &block = getBody().front();
@@ -397,12 +366,10 @@ LogicalResult CollectOp::verify() {
     return emitOpError("expects one index as the argument of its body (C2)");
   auto yield = dyn_cast<YieldOp>(block.back());
   size_t lists = getLists().size();
-  bool isTruth = yield && llvm::all_of(yield.getValues().getTypes(),
-                                       [](Type type) { return type.isInteger(1); });
+  bool isTruth = yield && llvm::all_of(yield.getValues().getTypes(), [](Type type) { return type.isInteger(1); });
   if (!isTruth || yield.getValues().size() != lists || getCounts().size() != lists || lists == 0)
     return emitOpError("expects one boolean and one count per list (C3), but got ")
-           << (yield ? yield.getValues().size() : 0) << " and " << getCounts().size() << " for "
-           << lists;
+           << (yield ? yield.getValues().size() : 0) << " and " << getCounts().size() << " for " << lists;
   if (!llvm::all_equal(getLists().getTypes()))
     return emitOpError("expects lists of one capacity (C4), but got ") << getLists().getTypes();
   return success();
@@ -418,8 +385,7 @@ LogicalResult MemberOp::verify() {
 LogicalResult CopyOp::verify() {
   if (getArray().getType().getElementType() != getRing().getType().getElementType())
     return emitOpError("expects the ring's element type ")
-           << getRing().getType().getElementType() << " (C1), but got "
-           << getArray().getType().getElementType();
+           << getRing().getType().getElementType() << " (C1), but got " << getArray().getType().getElementType();
   unsigned rank = getArray().getType().getRank();
   if (getCoordinates().size() + 1 != rank)
     return emitOpError("expects coordinates of all axes but the last (C2), but got ")
@@ -430,16 +396,14 @@ LogicalResult CopyOp::verify() {
   auto step = SymExpr::parse(getStep().value_or("1"));
   auto number = step ? step->getConstant() : std::nullopt;
   if (!step || (number && *number < 1))
-    return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '")
-           << *getStep() << "'";
+    return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '") << *getStep() << "'";
   return verifyParameter(*this, getArray(), /*output=*/false, /*orWorkspace=*/true);
 }
 
 LogicalResult FillOp::verify() {
   Type element = getResult().getType().getElementType();
   if (getValue().getType() != element)
-    return emitOpError("expects a value of the element type ")
-           << element << " (C1), but got " << getValue().getType();
+    return emitOpError("expects a value of the element type ") << element << " (C1), but got " << getValue().getType();
   return success();
 }
 
@@ -479,24 +443,20 @@ LogicalResult ContractOp::verify() {
   if (element != b.getElementType() ||
       (isInteger ? !result.getElementType().isInteger(32) : !result.getElementType().isF32()))
     return emitOpError("expects a and b of one type and a result of ")
-           << (isInteger ? "i32" : "f32") << " (C3), but got " << element << " by "
-           << b.getElementType() << " into " << result.getElementType();
+           << (isInteger ? "i32" : "f32") << " (C3), but got " << element << " by " << b.getElementType() << " into "
+           << result.getElementType();
   if (auto asked = getDepth()) {
     int64_t unit = 32 / b.getElementBytes(), most = static_cast<int64_t>(*asked);
-    if (most % unit != 0 || most <= 0 || most > depth || !getTransposed() ||
-        !isa<RingType>(getA().getType()))
+    if (most % unit != 0 || most <= 0 || most > depth || !getTransposed() || !isa<RingType>(getA().getType()))
       return emitOpError("expects a depth in rings of a multiple of ")
              << unit << " up to " << depth << " (C5), but got " << most;
   }
   if (getC() && getC().getDefiningOp<ContractOp>() && !getC().hasOneUse())
-    return emitOpError(
-        "expects that nothing else reads the sum of another contraction that it continues (C6)");
+    return emitOpError("expects that nothing else reads the sum of another contraction that it continues (C6)");
   bool inRegisters = isa<FragmentType>(getA().getType());
-  if (b.getElementBytes() == 1 &&
-      (!getTransposed() || (inRegisters && (isInteger || inner % 32 != 0))))
-    return emitOpError(
-               "expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 "
-               "columns (C4), but got ")
+  if (b.getElementBytes() == 1 && (!getTransposed() || (inRegisters && (isInteger || inner % 32 != 0))))
+    return emitOpError("expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 "
+                       "columns (C4), but got ")
            << getA().getType() << (getTransposed() ? "" : " by rows of b");
   return success();
 }
@@ -512,11 +472,10 @@ LogicalResult ContractFragmentsOp::verify() {
   for (FragmentType fragment : {a, b, result})
     if (fragment.getShape().size() != 2)
       return emitOpError("expects fragments of rows and columns (C1), but got ") << fragment;
-  if (a.getShape()[1] != b.getShape()[0] ||
-      result.getShape() != ArrayRef<int64_t>({a.getShape()[0], b.getShape()[1]}))
+  if (a.getShape()[1] != b.getShape()[0] || result.getShape() != ArrayRef<int64_t>({a.getShape()[0], b.getShape()[1]}))
     return emitOpError("expects extents that agree (C1), but got ")
-           << a.getShape()[0] << " x " << a.getShape()[1] << " by " << b.getShape()[0] << " x "
-           << b.getShape()[1] << " into " << result.getShape()[0] << " x " << result.getShape()[1];
+           << a.getShape()[0] << " x " << a.getShape()[1] << " by " << b.getShape()[0] << " x " << b.getShape()[1]
+           << " into " << result.getShape()[0] << " x " << result.getShape()[1];
   if (getC() && getC().getType() != result)
     return emitOpError("expects c of the result's type (C2), but got ") << getC().getType();
   Type element = a.getElementType();
@@ -553,8 +512,7 @@ LogicalResult LoadFragmentOp::verify() {
 
 /// Returns true if elements are packed in pairs, as 16-bit floats are.
 static bool isPacked(FragmentType fragment) {
-  return isa<FloatType>(fragment.getElementType()) &&
-         fragment.getElementType().getIntOrFloatBitWidth() == 16;
+  return isa<FloatType>(fragment.getElementType()) && fragment.getElementType().getIntOrFloatBitWidth() == 16;
 }
 
 LogicalResult ConvertLayoutOp::verify() {
@@ -591,10 +549,9 @@ LogicalResult ClearUnseenOp::verify() {
 LogicalResult StoreTileOp::verify() {
   FragmentType fragment = getFragment().getType();
   Type element = getArray().getType().getElementType();
-  if (fragment.getShape().size() != 2 || fragment.getShape()[0] != 64 ||
-      fragment.getElementType() != element || getRing().getType().getElementType() != element)
-    return emitOpError("expects 64 rows of the output's and the ring's type (C1), but got ")
-           << fragment;
+  if (fragment.getShape().size() != 2 || fragment.getShape()[0] != 64 || fragment.getElementType() != element ||
+      getRing().getType().getElementType() != element)
+    return emitOpError("expects 64 rows of the output's and the ring's type (C1), but got ") << fragment;
   if (fragment.getShape()[1] > getRing().getType().getColumns())
     return emitOpError("expects no more columns than the ring has (C2), but got ")
            << fragment.getShape()[1] << " and " << getRing().getType().getColumns();
@@ -609,9 +566,8 @@ LogicalResult MapOp::verify() {
   LayoutAttr whole = getLayout();
   auto fits = [&](Type type) {
     auto fragment = cast<FragmentType>(type);
-    return fragment.getLayout() == whole ||
-           (whole.getRank() == 2 && (fragment.getLayout() == whole.getSlice(0) ||
-                                     fragment.getLayout() == whole.getThreadPart(1)));
+    return fragment.getLayout() == whole || (whole.getRank() == 2 && (fragment.getLayout() == whole.getSlice(0) ||
+                                                                      fragment.getLayout() == whole.getThreadPart(1)));
   };
   auto isWhole = [&](Type type) { return cast<FragmentType>(type).getLayout() == whole; };
   auto elementOf = [](Type type) { return cast<FragmentType>(type).getElementType(); };
@@ -620,8 +576,7 @@ LogicalResult MapOp::verify() {
                        "results in its layout (C1)");
   Block &block = getBody().front();
   if (block.getNumArguments() != getInputs().size() + whole.getRank())
-    return emitOpError("expects one argument per input and axis (C2), but got ")
-           << block.getNumArguments();
+    return emitOpError("expects one argument per input and axis (C2), but got ") << block.getNumArguments();
   for (auto [arg, input] : llvm::zip(block.getArguments(), getInputs().getTypes()))
     if (arg.getType() != elementOf(input))
       return emitOpError("expects arguments of the inputs' element types (C2), but got ")
@@ -667,15 +622,12 @@ LogicalResult IfAnyOp::verify() {
 LogicalResult ReduceOp::verify() {
   FragmentType from = getFragment().getType(), to = getResult().getType();
   if (from.getShape().size() != 2)
-    return emitOpError("expects a fragment of rows and columns (C3), but got rank ")
-           << from.getShape().size();
-  if (to.getLayout() != from.getLayout().getSlice(0) &&
-      to.getLayout() != from.getLayout().getThreadPart(1))
+    return emitOpError("expects a fragment of rows and columns (C3), but got rank ") << from.getShape().size();
+  if (to.getLayout() != from.getLayout().getSlice(0) && to.getLayout() != from.getLayout().getThreadPart(1))
     return emitOpError("expects the layout of the fragment's rows, or of the threads' "
                        "parts of them (C1)");
-  bool isOfHalves =
-      getMonoid() == Monoid::add && from.getElementType().isF16() && to.getElementType().isF32() &&
-      to.getLayout() == from.getLayout().getThreadPart(1) && hasPairs(from.getLayout());
+  bool isOfHalves = getMonoid() == Monoid::add && from.getElementType().isF16() && to.getElementType().isF32() &&
+                    to.getLayout() == from.getLayout().getThreadPart(1) && hasPairs(from.getLayout());
   if (to.getElementType() != from.getElementType() && !isOfHalves)
     return emitOpError("expects the fragment's element type ")
            << from.getElementType() << ", or f32 for a thread's sums of pairs of f16 (C2), but got "

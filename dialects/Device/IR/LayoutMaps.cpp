@@ -13,9 +13,7 @@ static int64_t digitOf(const LayoutAttr::Digit &digit, const Where &where) {
 }
 
 static void add(Where &where, const LayoutAttr::Digit &digit, int64_t value) {
-  int64_t &number = digit.place == Place::warp   ? where.warp
-                    : digit.place == Place::lane ? where.lane
-                                                 : where.reg;
+  int64_t &number = digit.place == Place::warp ? where.warp : digit.place == Place::lane ? where.lane : where.reg;
   number += value * digit.stride;
 }
 
@@ -55,24 +53,15 @@ static const TileInstruction kHalfInstructions[] = {
      8,
      16,
      {16, 16, 8,
-      [](int64_t lane, int64_t i) -> At {
-        return {lane / 4 + 8 * (i / 2 % 2), lane % 4 * 2 + i % 2 + 8 * (i / 4)};
-      }},
-     {16, 8, 4,
-      [](int64_t lane, int64_t i) -> At { return {lane % 4 * 2 + i % 2 + 8 * (i / 2), lane / 4}; }},
-     {16, 8, 4,
-      [](int64_t lane, int64_t i) -> At {
-        return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2};
-      }}},
+      [](int64_t lane, int64_t i) -> At { return {lane / 4 + 8 * (i / 2 % 2), lane % 4 * 2 + i % 2 + 8 * (i / 4)}; }},
+     {16, 8, 4, [](int64_t lane, int64_t i) -> At { return {lane % 4 * 2 + i % 2 + 8 * (i / 2), lane / 4}; }},
+     {16, 8, 4, [](int64_t lane, int64_t i) -> At { return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2}; }}},
     {16,
      8,
      8,
-     {16, 8, 4,
-      [](int64_t lane, int64_t i) -> At { return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2}; }},
+     {16, 8, 4, [](int64_t lane, int64_t i) -> At { return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2}; }},
      {8, 8, 2, [](int64_t lane, int64_t i) -> At { return {lane % 4 * 2 + i, lane / 4}; }},
-     {16, 8, 4, [](int64_t lane, int64_t i) -> At {
-        return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2};
-      }}}};
+     {16, 8, 4, [](int64_t lane, int64_t i) -> At { return {lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2}; }}}};
 
 static const TileInstruction kDoubleInstructions[] = {
     {8,
@@ -87,8 +76,7 @@ std::optional<TileRegisters> getTileRegisters(LayoutAttr layout, const TileOpera
     return std::nullopt;
   LayoutMap map(layout);
   for (int64_t lane = 0; lane < kLanes; ++lane)
-    if (auto [row, column] = operand.place(lane, 0);
-        map.getIndices({0, lane, 0}) != Indices{row, column})
+    if (auto [row, column] = operand.place(lane, 0); map.getIndices({0, lane, 0}) != Indices{row, column})
       return std::nullopt;
   std::map<At, int64_t> known; // contributions of the registers
   for (int64_t reg = 0; reg < layout.getNumRegisters(); ++reg) {
@@ -104,8 +92,7 @@ std::optional<TileRegisters> getTileRegisters(LayoutAttr layout, const TileOpera
   }
   tiles.rowStarts.assign(rows.begin(), rows.end());
   tiles.columnStarts.assign(columns.begin(), columns.end());
-  if (static_cast<int64_t>(rows.size() * columns.size()) * operand.elements !=
-      layout.getNumRegisters())
+  if (static_cast<int64_t>(rows.size() * columns.size()) * operand.elements != layout.getNumRegisters())
     return std::nullopt;
   for (int64_t row : rows) {
     auto &line = tiles.registers.emplace_back();
@@ -146,10 +133,9 @@ static std::string compareWarps(LayoutAttr a, LayoutAttr b, LayoutAttr c) {
   auto rows = getWarpStarts(a, 0), columns = getWarpStarts(b, 1);
   auto resultRows = getWarpStarts(c, 0), resultColumns = getWarpStarts(c, 1);
   auto depthA = getWarpStarts(a, 1), depthB = getWarpStarts(b, 0);
-  auto differ = [](int64_t warp, const char *what, int64_t first, const char *of,
-                   int64_t expected) {
-    return "warp " + std::to_string(warp) + " holds " + what + " from " + std::to_string(first) +
-           " of " + of + ", and in the result from " + std::to_string(expected);
+  auto differ = [](int64_t warp, const char *what, int64_t first, const char *of, int64_t expected) {
+    return "warp " + std::to_string(warp) + " holds " + what + " from " + std::to_string(first) + " of " + of +
+           ", and in the result from " + std::to_string(expected);
   };
   for (int64_t warp = 0; warp < kWarps; ++warp) {
     if (rows[warp] != resultRows[warp])
@@ -163,11 +149,9 @@ static std::string compareWarps(LayoutAttr a, LayoutAttr b, LayoutAttr c) {
   return "";
 }
 
-std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b, FragmentType c,
-                                                  std::string &why) {
+std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b, FragmentType c, std::string &why) {
   bool isDouble = a.getElementType().isF64();
-  ArrayRef<TileInstruction> candidates =
-      isDouble ? ArrayRef(kDoubleInstructions) : ArrayRef(kHalfInstructions);
+  ArrayRef<TileInstruction> candidates = isDouble ? ArrayRef(kDoubleInstructions) : ArrayRef(kHalfInstructions);
   LayoutAttr layouts[] = {a.getLayout(), b.getLayout(), c.getLayout()};
   for (const TileInstruction &instruction : candidates) {
     const TileOperand *operands[] = {&instruction.a, &instruction.b, &instruction.c};
@@ -178,17 +162,15 @@ std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b
         tiles[k].reset();
       if (!tiles[k] && why.empty()) {
         static const char *const names[] = {"a", "b", "the result"};
-        why = "expects tiles of " + std::to_string(operands[k]->rows) + " by " +
-              std::to_string(operands[k]->columns) + " in " + names[k] + ", as mma.sync m" +
-              std::to_string(instruction.m) + "n" + std::to_string(instruction.n) + "k" +
-              std::to_string(instruction.k) + " has them (C2)";
+        why = "expects tiles of " + std::to_string(operands[k]->rows) + " by " + std::to_string(operands[k]->columns) +
+              " in " + names[k] + ", as mma.sync m" + std::to_string(instruction.m) + "n" +
+              std::to_string(instruction.n) + "k" + std::to_string(instruction.k) + " has them (C2)";
       }
     }
     if (!tiles[0] || !tiles[1] || !tiles[2])
       continue;
     why = compareWarps(layouts[0], layouts[1], layouts[2]);
-    bool agree = tiles[0]->rowStarts == tiles[2]->rowStarts &&
-                 tiles[1]->columnStarts == tiles[2]->columnStarts &&
+    bool agree = tiles[0]->rowStarts == tiles[2]->rowStarts && tiles[1]->columnStarts == tiles[2]->columnStarts &&
                  tiles[0]->columnStarts == tiles[1]->rowStarts;
     if (why.empty() && !agree)
       why = "a warp's registers hold different rows, columns or k in different operands";
@@ -275,8 +257,7 @@ std::optional<MatrixLoads> getMatrixLoads(LayoutAttr layout, bool transposed) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bool packed,
-                                              std::string &why) {
+std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bool packed, std::string &why) {
   LayoutMap fromMap(from), toMap(to);
   int64_t registers = to.getNumRegisters();
   LayoutConversion result;
@@ -302,8 +283,7 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
         if (reg % 2 == 0)
           first = source;
         else
-          keepsPairs &=
-              first.reg % 2 == 0 && source.lane == first.lane && source.reg == first.reg + 1;
+          keepsPairs &= first.reg % 2 == 0 && source.lane == first.lane && source.reg == first.reg + 1;
       }
     }
   result.width = keepsPairs ? 2 : 1;
@@ -319,18 +299,13 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
 // Kernels
 //===----------------------------------------------------------------------===//
 
-bool isReadByWarps(Value ring) {
-  return llvm::any_of(ring.getUsers(), llvm::IsaPred<LoadFragmentOp>);
-}
+bool isReadByWarps(Value ring) { return llvm::any_of(ring.getUsers(), llvm::IsaPred<LoadFragmentOp>); }
 
-AwaitStoresOp findWait(StoreTileOp store) {
-  return dyn_cast_or_null<AwaitStoresOp>(store->getNextNode());
-}
+AwaitStoresOp findWait(StoreTileOp store) { return dyn_cast_or_null<AwaitStoresOp>(store->getNextNode()); }
 
 bool usesLanes(KernelOp kernel) {
   WalkResult found = kernel.walk([](Operation *op) {
-    bool uses =
-        isa<ArriveOp>(op) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<FragmentType>);
+    bool uses = isa<ArriveOp>(op) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<FragmentType>);
     return uses ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();

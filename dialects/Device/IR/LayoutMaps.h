@@ -20,12 +20,8 @@ inline constexpr int64_t kWarps = 4, kLanes = 32;
 
 struct Where {
   int64_t warp = 0, lane = 0, reg = 0;
-  bool operator==(const Where &other) const {
-    return warp == other.warp && lane == other.lane && reg == other.reg;
-  }
-  int64_t of(Place place) const {
-    return place == Place::warp ? warp : place == Place::lane ? lane : reg;
-  }
+  bool operator==(const Where &other) const { return warp == other.warp && lane == other.lane && reg == other.reg; }
+  int64_t of(Place place) const { return place == Place::warp ? warp : place == Place::lane ? lane : reg; }
 };
 
 using Indices = llvm::SmallVector<int64_t, 2>;
@@ -77,8 +73,7 @@ struct TileContraction {
 
 /// Returns the contraction with the largest instruction whose tiles the layouts hold. Otherwise
 /// returns nothing and sets `why` to the verifier's message.
-std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b, FragmentType c,
-                                                  std::string &why);
+std::optional<TileContraction> getTileContraction(FragmentType a, FragmentType b, FragmentType c, std::string &why);
 
 //===----------------------------------------------------------------------===//
 // Reading tiles
@@ -116,8 +111,7 @@ struct LayoutConversion {
 
 /// Returns nothing, and the reason in `why`, if an element would leave its warp. `packed`:
 /// registers are pairs of 16 bits.
-std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bool packed,
-                                              std::string &why);
+std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bool packed, std::string &why);
 
 //===----------------------------------------------------------------------===//
 // Kernels

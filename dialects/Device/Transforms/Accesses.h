@@ -27,8 +27,7 @@ struct Accesses {
       : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),
         program(kernel->getParentOfType<ProgramOp>()) {
     kernel.walk([&](mlir::Operation *op) {
-      bool isStore =
-          llvm::isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp, RaiseOp, NextBlockOp, StagesOp>(op);
+      bool isStore = llvm::isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp, RaiseOp, NextBlockOp, StagesOp>(op);
       for (mlir::Value operand : op->getOperands())
         if (auto array = llvm::dyn_cast<mlir::BlockArgument>(operand);
             array && llvm::isa<ProgramOp>(array.getOwner()->getParentOp()))
@@ -39,11 +38,9 @@ struct Accesses {
   /// exclusive choices do not conflict on a common output, because they store different elements
   /// (D4).
   bool interferes(const Accesses &other) const {
-    auto meets = [&](const llvm::DenseSet<mlir::Value> &a, const llvm::DenseSet<mlir::Value> &b,
-                     bool areStores) {
+    auto meets = [&](const llvm::DenseSet<mlir::Value> &a, const llvm::DenseSet<mlir::Value> &b, bool areStores) {
       return llvm::any_of(a, [&](mlir::Value array) {
-        return b.contains(array) &&
-               !(areStores && areExclusive(choice, other.choice) && !program.isWorkspace(array));
+        return b.contains(array) && !(areStores && areExclusive(choice, other.choice) && !program.isWorkspace(array));
       });
     };
     return meets(written, other.read, false) || meets(written, other.written, true) ||

@@ -113,25 +113,20 @@ private:
     }
     Operation *op = value.getDefiningOp();
     return llvm::TypeSwitch<Operation *, int64_t>(op)
-        .Case<arith::MulIOp>([&](auto product) {
-          return std::min(kMost, of(product.getLhs()) * of(product.getRhs()));
-        })
+        .Case<arith::MulIOp>([&](auto product) { return std::min(kMost, of(product.getLhs()) * of(product.getRhs())); })
         // A truncation keeps the low bits, so it keeps the divisor (up to kMost).
-        .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp,
-              arith::RemSIOp, arith::IndexCastOp, arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>(
+        .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp, arith::RemSIOp,
+              arith::IndexCastOp, arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>(
             [&](auto) { return least(op->getOperands()); })
         .Case<arith::AndIOp>([&](auto both) { return ofBits(both.getLhs(), both.getRhs()); })
         // A division by a power of two divides the divisor by it.
         .Case<arith::DivUIOp, arith::DivSIOp>([&](auto quotient) {
           APInt divisor;
-          bool isKnown =
-              matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) && divisor.isPowerOf2();
+          bool isKnown = matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) && divisor.isPowerOf2();
           return isKnown ? std::max<int64_t>(of(quotient.getLhs()) / divisor.getSExtValue(), 1) : 1;
         })
-        .Case<arith::SelectOp>(
-            [&](auto select) { return least({select.getTrueValue(), select.getFalseValue()}); })
-        .Case<SymbolOp>(
-            [&](auto symbol) { return powerOf(strides.over(*SymExpr::parse(symbol.getExpr()))); })
+        .Case<arith::SelectOp>([&](auto select) { return least({select.getTrueValue(), select.getFalseValue()}); })
+        .Case<SymbolOp>([&](auto symbol) { return powerOf(strides.over(*SymExpr::parse(symbol.getExpr()))); })
         .Case<KeptOp>([&](auto kept) { return of(kept.getOperand()); })
         .Default(int64_t(1));
   }
@@ -149,12 +144,10 @@ void dropOnes(ProgramOp program, const Strides &strides) {
       ones.push_back(symbol);
   });
   for (SymbolOp symbol : ones) {
-    llvm::SmallSetVector<Operation *, 8> users(symbol->getUsers().begin(),
-                                               symbol->getUsers().end());
+    llvm::SmallSetVector<Operation *, 8> users(symbol->getUsers().begin(), symbol->getUsers().end());
     for (Operation *user : users)
       if (auto product = dyn_cast<arith::MulIOp>(user)) {
-        product.replaceAllUsesWith(product.getLhs() == symbol ? product.getRhs()
-                                                              : product.getLhs());
+        product.replaceAllUsesWith(product.getLhs() == symbol ? product.getRhs() : product.getLhs());
         product.erase();
       }
     OpBuilder b(symbol);
@@ -175,9 +168,7 @@ struct DeviceAlignRuns final : impl::DeviceAlignRunsBase<DeviceAlignRuns> {
       auto align = [&](auto run) {
         if ((program.isWorkspace(run.getArray()) || program.hasTiles(run.getArray())) &&
             matchPattern(run.getStride(), m_One()) &&
-            divisors.of(run.getOffset()) %
-                    countAligned(cast<MemRefType>(run.getBuffer().getType())) ==
-                0)
+            divisors.of(run.getOffset()) % countAligned(cast<MemRefType>(run.getBuffer().getType())) == 0)
           run.setAligned(true);
       };
       program.walk([&](Operation *op) {

@@ -19,8 +19,7 @@ namespace {
 /// stores only to the workspace, and raises no flag.
 bool canChain(KernelOp kernel, unsigned degree) {
   auto program = kernel->getParentOfType<ProgramOp>();
-  if (!llvm::all_of(Accesses(kernel).written,
-                    [&](Value array) { return program.isWorkspace(array); }))
+  if (!llvm::all_of(Accesses(kernel).written, [&](Value array) { return program.isWorkspace(array); }))
     return false;
   return isPlain(kernel) && getIdleFlag(kernel) && degreeOf(kernel) < degree &&
          kernel.getBody().getOps<ExitIfOp>().empty() &&
@@ -28,8 +27,7 @@ bool canChain(KernelOp kernel, unsigned degree) {
 }
 
 bool haveSameLaunch(KernelOp a, KernelOp b) {
-  return a->getAttr(kIdleAttr) == b->getAttr(kIdleAttr) &&
-         a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
+  return a->getAttr(kIdleAttr) == b->getAttr(kIdleAttr) && a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
 }
 
 /// Returns the runs of consecutive kernels with at least `fewest` stages.
@@ -46,9 +44,8 @@ SmallVector<SmallVector<KernelOp>> findChains(ProgramOp program, size_t fewest) 
     if (isStage)
       chains.back().push_back(kernel);
   }
-  llvm::erase_if(chains, [&](ArrayRef<KernelOp> chain) {
-    return chain.size() < fewest || !isFirstOver(program, chain.front());
-  });
+  llvm::erase_if(
+      chains, [&](ArrayRef<KernelOp> chain) { return chain.size() < fewest || !isFirstOver(program, chain.front()); });
   return chains;
 }
 
@@ -57,17 +54,15 @@ KernelOp chain(ArrayRef<KernelOp> kernels, FirstStores &stores, int64_t resident
   KernelOp first = kernels.front();
   auto program = first->getParentOfType<ProgramOp>();
   OpBuilder b(first);
-  Location loc =
-      b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
+  Location loc = b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
   SymExpr blocks;
   int64_t threads = 0;
   for (KernelOp kernel : kernels) {
     blocks = blocks + *SymExpr::parse(kernel.getBlocks());
     threads = std::max<int64_t>(threads, kernel.getThreads());
   }
-  Value turns =
-      program.addWorkspace(freshArrayName(program, (first.getSymName() + "_turns").str()),
-                           ArrayType::get(b.getContext(), {SymExpr(kTurns)}, b.getI32Type()));
+  Value turns = program.addWorkspace(freshArrayName(program, (first.getSymName() + "_turns").str()),
+                                     ArrayType::get(b.getContext(), {SymExpr(kTurns)}, b.getI32Type()));
   for (int64_t element : {int64_t(0), kTurns - 1})
     stores.clear(turns, element);
   auto made = KernelOp::create(b, loc, first.getSymName(), blocks.str(), threads);
@@ -85,8 +80,7 @@ KernelOp chain(ArrayRef<KernelOp> kernels, FirstStores &stores, int64_t resident
     Value number = stage.addArgument(b.getIndexType(), own);
     if (static_cast<int64_t>(kernel.getThreads()) < threads) {
       Value count = arith::ConstantIndexOp::create(b, own, kernel.getThreads());
-      Value isOne =
-          arith::CmpIOp::create(b, own, arith::CmpIPredicate::slt, ThreadOp::create(b, own), count);
+      Value isOne = arith::CmpIOp::create(b, own, arith::CmpIPredicate::slt, ThreadOp::create(b, own), count);
       b.setInsertionPoint(scf::IfOp::create(b, own, isOne, /*withElseRegion=*/false).thenYield());
     }
     moveBody(kernel, b, number);

@@ -29,8 +29,7 @@ struct Group {
 
 bool storesOutput(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
-  return llvm::any_of(Accesses(kernel).written,
-                      [&](Value array) { return !program.isWorkspace(array); });
+  return llvm::any_of(Accesses(kernel).written, [&](Value array) { return !program.isWorkspace(array); });
 }
 
 /// Returns true if both kernels have as many threads, and hosts launch one whenever they launch the
@@ -50,8 +49,7 @@ bool haveSameLaunch(KernelOp a, KernelOp b) {
 /// `NAME_shown` needs have their own launches.
 bool canJoin(const Group &group, KernelOp kernel, const llvm::SetVector<KernelOp> &telling) {
   return llvm::all_of(group.kernels, [&](KernelOp other) {
-    return isPlain(other) && haveSameLaunch(other, kernel) &&
-           telling.contains(other) == telling.contains(kernel);
+    return isPlain(other) && haveSameLaunch(other, kernel) && telling.contains(other) == telling.contains(kernel);
   });
 }
 
@@ -62,9 +60,8 @@ SmallVector<Group> findGroups(ProgramOp program) {
   for (auto kernel : program.getBody().getOps<KernelOp>()) {
     Accesses accesses(kernel);
     size_t place = groups.size();
-    while (place > 0 && llvm::none_of(groups[place - 1].accesses, [&](const Accesses &other) {
-             return accesses.interferes(other);
-           }))
+    while (place > 0 &&
+           llvm::none_of(groups[place - 1].accesses, [&](const Accesses &other) { return accesses.interferes(other); }))
       --place;
     if (isPlain(kernel))
       while (place < groups.size() && !canJoin(groups[place], kernel, telling))
@@ -89,16 +86,15 @@ void put(Group &from, unsigned which, Group &to) {
 /// Moves kernels that conflict with `accesses` out of the launches `place` to `last`, each to the
 /// latest possible launch after `last`. Each may have at most `most` blocks. Returns false if that
 /// is impossible; the groups are then invalid.
-bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last,
-                double most, const llvm::SetVector<KernelOp> &telling) {
+bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last, double most,
+                const llvm::SetVector<KernelOp> &telling) {
   for (; place <= last; ++place)
     for (unsigned k = groups[place].kernels.size(); k-- > 0;) {
       if (!accesses.interferes(groups[place].accesses[k]))
         continue;
       KernelOp kernel = groups[place].kernels[k];
       const Accesses own = groups[place].accesses[k];
-      if (!isPlain(kernel) || countBlocks(kernel) > most ||
-          !pushBehind(groups, own, place + 1, last, most, telling))
+      if (!isPlain(kernel) || countBlocks(kernel) > most || !pushBehind(groups, own, place + 1, last, most, telling))
         return false;
       size_t next = last + 1, latest = 0;
       auto needsIt = [&](const Accesses &other) { return own.interferes(other); };
@@ -115,8 +111,7 @@ bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t pla
 /// Moves a kernel to the first later launch that it may be in and that satisfies `fits`. Returns
 /// false if there is none.
 bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double most,
-                 const llvm::SetVector<KernelOp> &telling,
-                 llvm::function_ref<bool(const Group &)> fits) {
+                 const llvm::SetVector<KernelOp> &telling, llvm::function_ref<bool(const Group &)> fits) {
   const Accesses &own = groups[from].accesses[which];
   auto staysBehind = [&](auto pair) { // no move of others can resolve this conflict
     auto &[other, accesses] = pair;
@@ -125,8 +120,8 @@ bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double
   for (size_t place = from + 1; place < groups.size(); ++place) {
     if (llvm::any_of(llvm::zip_equal(groups[place].kernels, groups[place].accesses), staysBehind))
       return false;
-    if (groups[place].kernels.empty() ||
-        !canJoin(groups[place], groups[from].kernels[which], telling) || !fits(groups[place]))
+    if (groups[place].kernels.empty() || !canJoin(groups[place], groups[from].kernels[which], telling) ||
+        !fits(groups[place]))
       continue;
     SmallVector<Group> moved(groups);
     if (!pushBehind(moved, groups[from].accesses[which], from + 1, place, most, telling) ||
@@ -172,8 +167,7 @@ void delay(SmallVector<Group> &groups, const llvm::SetVector<KernelOp> &telling)
 KernelOp combine(ArrayRef<KernelOp> kernels) {
   KernelOp first = kernels.front();
   OpBuilder b(first);
-  Location loc =
-      b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
+  Location loc = b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
   SymExpr blocks;
   for (KernelOp kernel : kernels)
     blocks = blocks + *SymExpr::parse(kernel.getBlocks());
@@ -191,8 +185,7 @@ KernelOp combine(ArrayRef<KernelOp> kernels) {
     // Block numbers have 32 bits; divisions of such numbers are fast.
     Value rest = arith::SubIOp::create(b, loc, number, count);
     Value low = arith::IndexCastOp::create(b, loc, b.getI32Type(), rest);
-    number = arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                        arith::ExtUIOp::create(b, loc, b.getI64Type(), low));
+    number = arith::IndexCastOp::create(b, loc, b.getIndexType(), arith::ExtUIOp::create(b, loc, b.getI64Type(), low));
   }
   moveBody(kernels.back(), b, number);
   for (KernelOp kernel : kernels)

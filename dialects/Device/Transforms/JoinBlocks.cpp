@@ -24,8 +24,7 @@ constexpr int64_t kBlocks = 4, kRun = 4;
 
 std::optional<int64_t> constantOf(Value value) {
   APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue())
-                                                     : std::nullopt;
+  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue()) : std::nullopt;
 }
 
 /// Returns true if the terms of an expression show that it is a multiple of a number for all sizes.
@@ -41,17 +40,12 @@ bool isIndependent(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
   return isPlain(kernel) &&
          llvm::all_of(accesses.written,
-                      [&](Value array) {
-                        return program.isWorkspace(array) && !accesses.read.contains(array);
-                      }) &&
+                      [&](Value array) { return program.isWorkspace(array) && !accesses.read.contains(array); }) &&
          !kernel
               .walk([](Operation *op) {
-                bool isKnown = isMemoryEffectFree(op) ||
-                               isa<KernelOp, scf::ForOp, scf::IfOp, LoadOp, StoreOp>(op);
-                bool isInside =
-                    isa<BlockOp>(op) && !isa<KernelOp>(op->getParentOp()); // same for all blocks
-                return isKnown && !isInside && !isa<ExchangeOp>(op) ? WalkResult::advance()
-                                                                    : WalkResult::interrupt();
+                bool isKnown = isMemoryEffectFree(op) || isa<KernelOp, scf::ForOp, scf::IfOp, LoadOp, StoreOp>(op);
+                bool isInside = isa<BlockOp>(op) && !isa<KernelOp>(op->getParentOp()); // same for all blocks
+                return isKnown && !isInside && !isa<ExchangeOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
               })
               .wasInterrupted();
 }
@@ -83,9 +77,7 @@ private:
       maps[k].map(value, of(k));
   }
   Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Value following(Value first, int64_t k) {
-    return k ? arith::AddIOp::create(b, loc, first, index(k)) : first;
-  }
+  Value following(Value first, int64_t k) { return k ? arith::AddIOp::create(b, loc, first, index(k)) : first; }
 
   void join(Operation &op) {
     loc = op.getLoc();
@@ -100,8 +92,7 @@ private:
     if (auto branch = dyn_cast<scf::IfOp>(op); branch && isShared(branch.getCondition()))
       return join(branch);
     if (isa<arith::RemUIOp, arith::DivUIOp>(op) && firstOf.contains(op.getOperand(0)))
-      if (auto divisor = constantOf(op.getOperand(1));
-          divisor && *divisor > 0 && *divisor % kBlocks == 0)
+      if (auto divisor = constantOf(op.getOperand(1)); divisor && *divisor > 0 && *divisor % kBlocks == 0)
         return divide(op, *divisor);
     bool isOne = op.getNumRegions() == 0 && !isa<StoreOp>(op) &&
                  llvm::all_of(op.getOperands(), [&](Value v) { return isShared(v); });
@@ -138,17 +129,14 @@ private:
   int64_t findDistance(BlockOp block) {
     std::optional<int64_t> distance;
     for (Operation *user : block->getUsers()) {
-      bool isPart =
-          isa<arith::RemUIOp, arith::DivUIOp>(user) && user->getOperand(0) == block.getResult();
+      bool isPart = isa<arith::RemUIOp, arith::DivUIOp>(user) && user->getOperand(0) == block.getResult();
       auto divisor = isPart ? constantOf(user->getOperand(1)) : std::nullopt;
-      if (!divisor || *divisor <= 1 || *divisor % kBlocks == 0 ||
-          (distance && *distance != *divisor))
+      if (!divisor || *divisor <= 1 || *divisor % kBlocks == 0 || (distance && *distance != *divisor))
         return 1;
       distance = divisor;
     }
-    return distance && isMultipleOf(blocks, kBlocks * *distance)
-               ? *distance
-               : 1; // otherwise the last rows would be incomplete
+    return distance && isMultipleOf(blocks, kBlocks * *distance) ? *distance
+                                                                 : 1; // otherwise the last rows would be incomplete
   }
 
   /// The first number is a multiple of kBlocks, as the divisor is. So all numbers have the same
@@ -177,9 +165,8 @@ private:
   }
 
   void join(scf::ForOp from) {
-    auto made = scf::ForOp::create(b, loc, valueOf(from.getLowerBound(), 0),
-                                   valueOf(from.getUpperBound(), 0), valueOf(from.getStep(), 0),
-                                   valuesOf(from.getInits()));
+    auto made = scf::ForOp::create(b, loc, valueOf(from.getLowerBound(), 0), valueOf(from.getUpperBound(), 0),
+                                   valueOf(from.getStep(), 0), valuesOf(from.getInits()));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(made.getBody());
     set(from.getInductionVar(), [&](int64_t) { return made.getInductionVar(); });
@@ -193,8 +180,7 @@ private:
       sharing.push_back(made);
     shares = around;
     if (from.getNumResults() > 0) // the builder has created the terminator otherwise
-      scf::YieldOp::create(b, from.getLoc(),
-                           valuesOf(from.getBody()->getTerminator()->getOperands()));
+      scf::YieldOp::create(b, from.getLoc(), valuesOf(from.getBody()->getTerminator()->getOperands()));
     setAll(from.getResults(), made.getResults());
   }
 
@@ -234,9 +220,7 @@ Value baseOf(LoadOp load, scf::ForOp loop) {
   if (!sum || load->getBlock() != loop.getBody())
     return {};
   Value index = loop.getInductionVar();
-  Value base = sum.getLhs() == index   ? sum.getRhs()
-               : sum.getRhs() == index ? sum.getLhs()
-                                       : Value();
+  Value base = sum.getLhs() == index ? sum.getRhs() : sum.getRhs() == index ? sum.getLhs() : Value();
   return base && loop.isDefinedOutsideOfLoop(base) ? base : Value();
 }
 
@@ -252,20 +236,17 @@ void readRuns(scf::ForOp loop) {
     return;
   OpBuilder b(loop);
   Location loc = loop.getLoc();
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
+  auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
   Value zero = index(0), one = index(1), run = index(kRun);
   auto outer = scf::ForOp::create(b, loc, zero, index(*most / kRun), one, loop.getInits());
   b.setInsertionPointToStart(outer.getBody());
   Value first = arith::MulIOp::create(b, loc, outer.getInductionVar(), run);
   SmallVector<Value> buffers;
   for (auto [load, base] : loads) {
-    Value buffer = memref::AllocaOp::create(b, load.getLoc(),
-                                            MemRefType::get({kRun}, load.getResult().getType()));
+    Value buffer = memref::AllocaOp::create(b, load.getLoc(), MemRefType::get({kRun}, load.getResult().getType()));
     Value place = arith::AddIOp::create(b, load.getLoc(), base, first);
-    LoadRunOp::create(b, load.getLoc(), load.getArray(), place, one, run, buffer, ValueRange(),
-                      IntegerAttr(), UnitAttr());
+    LoadRunOp::create(b, load.getLoc(), load.getArray(), place, one, run, buffer, ValueRange(), IntegerAttr(),
+                      UnitAttr());
     buffers.push_back(buffer);
   }
   auto inner = scf::ForOp::create(b, loc, zero, run, one, outer.getRegionIterArgs());
@@ -275,16 +256,14 @@ void readRuns(scf::ForOp loop) {
   }
   b.setInsertionPointToStart(inner.getBody());
   IRMapping map;
-  map.map(loop.getInductionVar(),
-          arith::AddIOp::create(b, loc, first, inner.getInductionVar()).getResult());
+  map.map(loop.getInductionVar(), arith::AddIOp::create(b, loc, first, inner.getInductionVar()).getResult());
   map.map(loop.getRegionIterArgs(), inner.getRegionIterArgs());
   for (auto [load, buffer] : llvm::zip_equal(llvm::make_first_range(loads), buffers)) {
     LoadOp own = load;
-    map.map(own.getResult(),
-            memref::LoadOp::create(b, own.getLoc(), buffer, inner.getInductionVar()).getResult());
+    map.map(own.getResult(), memref::LoadOp::create(b, own.getLoc(), buffer, inner.getInductionVar()).getResult());
   }
-  for (auto [old, next, last] : llvm::zip_equal(loop.getRegionIterArgs(), outer.getRegionIterArgs(),
-                                                inner.getRegionIterArgs())) {
+  for (auto [old, next, last] :
+       llvm::zip_equal(loop.getRegionIterArgs(), outer.getRegionIterArgs(), inner.getRegionIterArgs())) {
     next.setLoc(old.getLoc());
     last.setLoc(old.getLoc());
   }
@@ -313,8 +292,7 @@ void joinBlocks(KernelOp kernel) {
   if (!isMultipleOf(blocks, kBlocks) || blocks.getConstant() || !isIndependent(kernel))
     return;
   OpBuilder b(kernel);
-  auto made =
-      KernelOp::create(b, kernel.getLoc(), kernel.getSymName(), fewer.str(), kernel.getThreads());
+  auto made = KernelOp::create(b, kernel.getLoc(), kernel.getSymName(), fewer.str(), kernel.getThreads());
   made->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());
   Joiner joiner(b, kernel);

@@ -19,8 +19,7 @@ inline bool isPlain(KernelOp kernel) {
               .walk([](mlir::Operation *op) {
                 bool isDevice = op->getName().getDialectNamespace() == "device";
                 bool isKnown = llvm::isa<KernelOp, BlockOp>(op) || isPlainOp(op);
-                return isDevice && !isKnown ? mlir::WalkResult::interrupt()
-                                            : mlir::WalkResult::advance();
+                return isDevice && !isKnown ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
               })
               .wasInterrupted();
 }
@@ -32,15 +31,12 @@ inline void setAttributesOfAll(KernelOp made, llvm::ArrayRef<KernelOp> kernels) 
   made->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   llvm::SmallVector<mlir::Attribute> runs;
   for (const auto &pair : conditionsOf(first))
-    if (llvm::all_of(kernels, [&](KernelOp kernel) {
-          return llvm::is_contained(conditionsOf(kernel), pair);
-        }))
+    if (llvm::all_of(kernels, [&](KernelOp kernel) { return llvm::is_contained(conditionsOf(kernel), pair); }))
       runs.append({pair.first, pair.second});
   made->removeAttr(onf::kRunsAttr);
   if (!runs.empty())
     made->setAttr(onf::kRunsAttr, mlir::ArrayAttr::get(made.getContext(), runs));
-  if (!llvm::all_equal(
-          llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))
+  if (!llvm::all_equal(llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))
     made->removeAttr(kChosenAttr);
 }
 
@@ -69,8 +65,7 @@ public:
         mlir::Value zero = mlir::arith::ConstantIndexOp::create(b, loc, 0);
         return mlir::arith::CmpIOp::create(b, loc, mlir::arith::CmpIPredicate::eq, number, zero);
       };
-      mlir::Value ofBlock = isFirst(BlockOp::create(b, loc)),
-                  ofThread = isFirst(ThreadOp::create(b, loc));
+      mlir::Value ofBlock = isFirst(BlockOp::create(b, loc)), ofThread = isFirst(ThreadOp::create(b, loc));
       mlir::Value one = mlir::arith::AndIOp::create(b, loc, ofBlock, ofThread);
       branch = mlir::scf::IfOp::create(b, loc, one, /*withElseRegion=*/false);
     }

@@ -12,8 +12,7 @@
 namespace moa::device {
 
 /// Returns the conditions x > y under which a host launches a kernel, as pairs.
-inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>>
-conditionsOf(KernelOp kernel) {
+inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> conditionsOf(KernelOp kernel) {
   llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> pairs;
   if (auto runs = kernel->getAttrOfType<mlir::ArrayAttr>(onf::kRunsAttr))
     for (size_t k = 0; k + 1 < runs.size(); k += 2)
@@ -22,9 +21,7 @@ conditionsOf(KernelOp kernel) {
 }
 
 /// Returns the number of sizes that the kernel's block count grows with (its degree).
-inline unsigned degreeOf(KernelOp kernel) {
-  return SymExpr::parse(kernel.getBlocks())->getDegree();
-}
+inline unsigned degreeOf(KernelOp kernel) { return SymExpr::parse(kernel.getBlocks())->getDegree(); }
 
 /// The value of every size when block counts of one degree are compared.
 inline constexpr int64_t kLarge = 4096;
@@ -42,8 +39,7 @@ inline bool isFirstOver(ProgramOp program, KernelOp kernel) {
   llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
   KernelOp first = kernels.front();
   auto blocks = SymExpr::parse(first.getBlocks())->getConstant();
-  if (!conditionsOf(first).empty() || !blocks || *blocks <= 0 ||
-      !first.getBody().getOps<ExitIfOp>().empty())
+  if (!conditionsOf(first).empty() || !blocks || *blocks <= 0 || !first.getBody().getOps<ExitIfOp>().empty())
     return false;
   for (KernelOp other : llvm::ArrayRef(kernels).drop_front())
     if (!other->hasAttr(kBesideAttr)) // waits for the first
@@ -57,8 +53,7 @@ inline mlir::Value getIdleFlag(KernelOp kernel) {
   auto name = kernel->getAttrOfType<mlir::StringAttr>(kIdleAttr);
   llvm::SmallVector<llvm::StringRef> names = program.getAllNames();
   auto found = name ? llvm::find(names, name.getValue()) : names.end();
-  return found == names.end() ? mlir::Value()
-                              : program.getBody().getArgument(found - names.begin());
+  return found == names.end() ? mlir::Value() : program.getBody().getArgument(found - names.begin());
 }
 
 inline llvm::SetVector<KernelOp> raisersOf(mlir::Value flag) {
@@ -79,9 +74,8 @@ inline bool isWithin(mlir::Value flag, mlir::Value other) {
       continue;
     for (KernelOp raiser : raisersOf(flags[k])) {
       mlir::Value of = getIdleFlag(raiser);
-      if (!of || (of != other && !llvm::all_of(raisersOf(of), [&](KernelOp first) {
-                    return first->isBeforeInBlock(raiser);
-                  })))
+      if (!of ||
+          (of != other && !llvm::all_of(raisersOf(of), [&](KernelOp first) { return first->isBeforeInBlock(raiser); })))
         return false;
       flags.insert(of);
     }
@@ -100,8 +94,7 @@ inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
 /// Returns true if hosts launch `kernel` whenever they launch `other`.
 inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
   auto pairs = conditionsOf(other);
-  return llvm::all_of(conditionsOf(kernel),
-                      [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
+  return llvm::all_of(conditionsOf(kernel), [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
 }
 
 /// Returns true if `waiting` has waited whenever the later kernel `reader` overlaps with the kernel
@@ -112,8 +105,7 @@ inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
 inline bool hasWaitedFor(KernelOp waiting, KernelOp reader) {
   if (isLaunchedWith(waiting, reader))
     return true;
-  for (mlir::Operation *between = waiting->getNextNode(); between != reader;
-       between = between->getNextNode())
+  for (mlir::Operation *between = waiting->getNextNode(); between != reader; between = between->getNextNode())
     if (auto kernel = llvm::dyn_cast_or_null<KernelOp>(between);
         !between || (kernel && !isLaunchedWith(waiting, kernel)))
       return false;
@@ -128,9 +120,8 @@ inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
   for (auto kernel : reader->getParentOfType<ProgramOp>().getBody().getOps<KernelOp>()) {
     if (kernel == reader)
       break;
-    bool waits = llvm::all_of(raisers, [&](KernelOp raiser) {
-      return raiser->isBeforeInBlock(kernel) && waitsBehind(kernel, raiser);
-    });
+    bool waits = llvm::all_of(
+        raisers, [&](KernelOp raiser) { return raiser->isBeforeInBlock(kernel) && waitsBehind(kernel, raiser); });
     if (!raisers.empty() && waits && hasWaitedFor(kernel, reader))
       return kernel;
   }

@@ -23,8 +23,7 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
       // Kernels that may still run when the next one starts: one that has waited for all earlier
       // kernels, and those that overlap with it.
       SmallVector<Accesses> running;
-      const llvm::SetVector<KernelOp> telling =
-          findReportOnly(program); // hosts launch them separately
+      const llvm::SetVector<KernelOp> telling = findReportOnly(program); // hosts launch them separately
       KernelOp before;
       for (auto kernel : program.getBody().getOps<KernelOp>()) {
         Accesses accesses(kernel);

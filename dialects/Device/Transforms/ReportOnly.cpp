@@ -21,9 +21,8 @@ llvm::SetVector<KernelOp> findReportOnly(ProgramOp program) {
   for (bool changes = true; changes;) {
     changes = false;
     for (auto &[kernel, accesses] : kernels) {
-      bool isNeeded = llvm::any_of(accesses.written, [&](Value array) {
-        return !program.isWorkspace(array) || needed.contains(array);
-      });
+      bool isNeeded = llvm::any_of(accesses.written,
+                                   [&](Value array) { return !program.isWorkspace(array) || needed.contains(array); });
       if (!isNeeded || !reporting.remove(kernel))
         continue;
       needed.insert(accesses.read.begin(), accesses.read.end());

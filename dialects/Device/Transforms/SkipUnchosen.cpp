@@ -79,8 +79,7 @@ public:
       llvm::erase_if(list, [&](KernelOp kernel) {
         auto ends = idle.find(choice);
         return !isLaunchedFor(kernel, choices->writer) ||
-               (ends != idle.end() && kernel->hasAttr(kIdleAttr) &&
-                llvm::is_contained(ends->second, kernel));
+               (ends != idle.end() && kernel->hasAttr(kIdleAttr) && llvm::is_contained(ends->second, kernel));
       });
       if (list.empty())
         continue;
@@ -95,16 +94,14 @@ private:
   /// overlaps with the one before it hides its blocks already, and a block with work would wait for
   /// the load.
   bool hasMany(KernelOp kernel) {
-    return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most &&
-           !kernel->hasAttr(kBesideAttr);
+    return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most && !kernel->hasAttr(kBesideAttr);
   }
 
   /// Returns the choice of a kernel, followed by the choices that it depends on (`where`).
   SmallVector<Choice> choicesOf(KernelOp kernel) {
     SmallVector<Choice> list;
     SmallVector<StringRef> names = program.getAllNames();
-    for (auto at = kernel->getAttrOfType<DictionaryAttr>(kChosenAttr); at;
-         at = at.getAs<DictionaryAttr>("where")) {
+    for (auto at = kernel->getAttrOfType<DictionaryAttr>(kChosenAttr); at; at = at.getAs<DictionaryAttr>("where")) {
       auto by = at.getAs<StringAttr>("by");
       auto is = at.getAs<IntegerAttr>("is");
       auto found = by && is ? llvm::find(names, by.getValue()) : names.end();
@@ -117,8 +114,7 @@ private:
 
   /// Returns true if ending a kernel's blocks after its wait pays, and none ends early yet.
   bool isEnded(KernelOp kernel) {
-    return hasMany(kernel) && !kernel->hasAttr(kIdleAttr) &&
-           kernel.getBody().getOps<ExitIfOp>().empty();
+    return hasMany(kernel) && !kernel->hasAttr(kIdleAttr) && kernel.getBody().getOps<ExitIfOp>().empty();
   }
 
   /// Returns the stores of a choice if a flag can summarise them.
@@ -137,10 +133,8 @@ private:
       if (!writer->isBeforeInBlock(kernel))
         continue;
       // If the writer has no work, kernels that wait for its choices have none either.
-      bool isFree =
-          !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
-      bool hasWaited =
-          llvm::any_of(waiting, [&](KernelOp other) { return hasWaitedFor(other, kernel); });
+      bool isFree = !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
+      bool hasWaited = llvm::any_of(waiting, [&](KernelOp other) { return hasWaitedFor(other, kernel); });
       if (hasWaited && isFree && isLaunchedFor(kernel, writer))
         list.push_back(kernel);
       if (waitsBehind(kernel, writer))
@@ -173,8 +167,7 @@ private:
   /// tiles.
   std::optional<Choices> findStores(BlockArgument array) {
     Choices choices;
-    if (!program.isWorkspace(array) ||
-        !isa<IntegerType>(cast<ArrayType>(array.getType()).getElementType()))
+    if (!program.isWorkspace(array) || !isa<IntegerType>(cast<ArrayType>(array.getType()).getElementType()))
       return std::nullopt;
     for (Operation *user : array.getUsers()) {
       if (isa<LoadOp, LoadRunOp>(user))
@@ -183,8 +176,7 @@ private:
       while (isa<scf::IfOp, scf::ForOp>(around))
         around = around->getParentOp();
       auto kernel = dyn_cast<KernelOp>(around);
-      if (!isa<StoreOp, StoreRunOp>(user) || !kernel ||
-          (choices.writer && choices.writer != kernel))
+      if (!isa<StoreOp, StoreRunOp>(user) || !kernel || (choices.writer && choices.writer != kernel))
         return std::nullopt;
       choices.writer = kernel;
       choices.stores.push_back(user);
@@ -214,9 +206,7 @@ private:
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
   }
 
-  StringRef nameOf(Value array) {
-    return program.getAllNames()[cast<BlockArgument>(array).getArgNumber()];
-  }
+  StringRef nameOf(Value array) { return program.getAllNames()[cast<BlockArgument>(array).getArgNumber()]; }
 
   /// Returns the flag of a choice. Creates it and its raises at the first call.
   Value addFlag(const Choice &choice) {
@@ -224,8 +214,7 @@ private:
     if (Value known = flags.lookup(choice))
       return known;
     std::string name = freshArrayName(program, (nameOf(array) + "_any" + Twine(value)).str());
-    Value flag =
-        program.addWorkspace(name, ArrayType::get(b.getContext(), {SymExpr(1)}, b.getI32Type()));
+    Value flag = program.addWorkspace(name, ArrayType::get(b.getContext(), {SymExpr(1)}, b.getI32Type()));
     stores.clear(flag);
     const Choices choices = *findStores(array);
     for (Operation *store : choices.stores) {
@@ -240,8 +229,8 @@ private:
 
   void raise(Value flag, Value stored, int64_t value) {
     Location loc = stored.getLoc();
-    Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stored,
-                                       numberOf(loc, stored.getType(), value));
+    Value isIt =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stored, numberOf(loc, stored.getType(), value));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(scf::IfOp::create(b, loc, isIt, /*withElseRegion=*/false).thenYield());
     RaiseOp::create(b, loc, flag);
@@ -252,8 +241,7 @@ private:
     int64_t length = cast<MemRefType>(run.getBuffer().getType()).getShape().back();
     for (int64_t k = 0; k < length; ++k) {
       Value place = arith::ConstantIndexOp::create(b, loc, k);
-      Value exists =
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, place, run.getCount());
+      Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, place, run.getCount());
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false).thenYield());
       SmallVector<Value> at(run.getAt());
@@ -266,8 +254,7 @@ private:
     Location loc = kernel.getLoc();
     b.setInsertionPointToStart(&kernel.getBody().front());
     Value any = LoadOp::create(b, loc, b.getI32Type(), flag, zeroOf(loc));
-    Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, any,
-                                       numberOf(loc, b.getI32Type(), 0));
+    Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, any, numberOf(loc, b.getI32Type(), 0));
     ExitIfOp::create(b, loc, none);
   }
 

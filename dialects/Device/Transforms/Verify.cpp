@@ -24,23 +24,19 @@ public:
   }
 
   LogicalResult verify() {
-    if (failed(verifyInterface(program, program.getSymbols(), program.getRequires(),
-                               program.getArgNames(), program.getResultNames(),
-                               program.getResultTypes())))
+    if (failed(verifyInterface(program, program.getSymbols(), program.getRequires(), program.getArgNames(),
+                               program.getResultNames(), program.getResultTypes())))
       return failure();
-    WalkResult walked =
-        program.getBody().walk([&](Operation *op) { return WalkResult(verify(op)); });
+    WalkResult walked = program.getBody().walk([&](Operation *op) { return WalkResult(verify(op)); });
     if (walked.wasInterrupted() || failed(verifyOrder()) || failed(verifyIdle()))
       return failure();
-    for (BlockArgument output :
-         program.getBody().getArguments().drop_front(program.getArgNames().size()))
+    for (BlockArgument output : program.getBody().getArguments().drop_front(program.getArgNames().size()))
       if (program.isWorkspace(output)) {
         if (failed(verifyWorkspace(output)))
           return failure();
       } else if (!output.hasOneUse() && !isStoredByChoice(output))
         return program.emitOpError("expects one store of output '")
-               << nameOf(output) << "' (D4), but got "
-               << std::distance(output.use_begin(), output.use_end());
+               << nameOf(output) << "' (D4), but got " << std::distance(output.use_begin(), output.use_end());
     return success();
   }
 
@@ -52,8 +48,7 @@ private:
     SmallVector<DictionaryAttr> choices;
     for (Operation *user : output.getUsers()) {
       auto choice = user->getParentOfType<KernelOp>()->getAttrOfType<DictionaryAttr>(kChosenAttr);
-      if (!choice ||
-          !llvm::all_of(choices, [&](DictionaryAttr other) { return areExclusive(choice, other); }))
+      if (!choice || !llvm::all_of(choices, [&](DictionaryAttr other) { return areExclusive(choice, other); }))
         return false;
       choices.push_back(choice);
     }
@@ -105,8 +100,7 @@ private:
         return WalkResult::advance();
       }
       store->emitOpError("expects one kernel to store array '")
-          << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName()
-          << "' does too";
+          << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName() << "' does too";
       return WalkResult::interrupt();
     });
     if (written.wasInterrupted())
@@ -117,15 +111,14 @@ private:
         raisers.insert(user->getParentOfType<KernelOp>());
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
-      bool isPassed = writer == kernel && !isa<SignalOp, SignalsOp>(user) &&
-                      (passesOn(kernel) || (last && stageOf(user) > last));
+      bool isPassed =
+          writer == kernel && !isa<SignalOp, SignalsOp>(user) && (passesOn(kernel) || (last && stageOf(user) > last));
       bool isBehind = writer && (writer->isBeforeInBlock(kernel) || isPassed);
       if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";
       if (!isa<RaiseOp>(user) && raisers.contains(kernel))
-        return user->emitOpError("expects another kernel than this to raise flag '")
-               << nameOf(array) << "' (D5)";
+        return user->emitOpError("expects another kernel than this to raise flag '") << nameOf(array) << "' (D5)";
     }
     return success();
   }
@@ -157,17 +150,15 @@ private:
         continue;
       Value flag = getIdleFlag(kernel);
       auto type = flag ? cast<ArrayType>(flag.getType()) : ArrayType();
-      if (!flag || !program.isWorkspace(flag) || !type.getElementType().isInteger(32) ||
-          type.getRank() != 1 || type.getExtent(0).getConstant() != 1)
-        return kernel.emitOpError("expects a flag of the workspace (D7), but got ")
-               << kernel->getAttr(kIdleAttr);
+      if (!flag || !program.isWorkspace(flag) || !type.getElementType().isInteger(32) || type.getRank() != 1 ||
+          type.getExtent(0).getConstant() != 1)
+        return kernel.emitOpError("expects a flag of the workspace (D7), but got ") << kernel->getAttr(kIdleAttr);
       if (!findWaiting(flag, kernel))
         return kernel.emitOpError("expects a kernel that waits between those that raise flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' and this one (D7)";
       if (KernelOp next = findUnsafeBeside(kernel, flag))
-        return next.emitOpError("expects flag '")
-               << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName()
-               << "', which it may overlap with (D7)";
+        return next.emitOpError("expects flag '") << nameOf(cast<BlockArgument>(flag)) << "' of '"
+                                                  << kernel.getSymName() << "', which it may overlap with (D7)";
     }
     return success();
   }
@@ -199,8 +190,8 @@ struct DeviceVerify final : impl::DeviceVerifyBase<DeviceVerify> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    WalkResult walked = getOperation()->walk(
-        [&](ProgramOp program) { return WalkResult(ProgramVerifier(program).verify()); });
+    WalkResult walked =
+        getOperation()->walk([&](ProgramOp program) { return WalkResult(ProgramVerifier(program).verify()); });
     if (walked.wasInterrupted())
       signalPassFailure();
   }

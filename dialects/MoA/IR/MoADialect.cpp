@@ -67,15 +67,13 @@ static ParseResult parseExtent(AsmParser &parser, SmallVectorImpl<StringAttr> &s
     if (failed(*integer))
       return failure();
     text = std::to_string(number);
-  } else if (failed(parser.parseOptionalString(&text)) &&
-             failed(parser.parseKeywordOrString(&text))) {
+  } else if (failed(parser.parseOptionalString(&text)) && failed(parser.parseKeywordOrString(&text))) {
     return failure();
   }
   std::string why;
   auto expr = SymExpr::parse(text, &why);
   if (!expr)
-    return parser.emitError(parser.getCurrentLocation())
-           << "invalid extent '" << text << "': " << why;
+    return parser.emitError(parser.getCurrentLocation()) << "invalid extent '" << text << "': " << why;
   shape.push_back(StringAttr::get(context, expr->str()));
   return success();
 }
@@ -84,8 +82,7 @@ Type ArrayType::parse(AsmParser &parser) {
   SmallVector<StringAttr> shape;
   Type elementType;
   if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                     [&] { return parseExtent(parser, shape); }) ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] { return parseExtent(parser, shape); }) ||
       parser.parseComma() || parser.parseType(elementType) || parser.parseGreater())
     return Type();
   return parser.getChecked<ArrayType>(parser.getContext(), shape, elementType);
@@ -102,13 +99,12 @@ void ArrayType::print(AsmPrinter &printer) const {
   printer << "], " << getElementType() << '>';
 }
 
-LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                ArrayRef<StringAttr> shape, Type elementType) {
+LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<StringAttr> shape,
+                                Type elementType) {
   for (StringAttr extent : shape) {
     auto expr = SymExpr::parse(extent.getValue());
     if (!expr || expr->str() != extent.getValue())
-      return emitError() << "expects extents in canonical form (C1), but got '" << extent.getValue()
-                         << "'";
+      return emitError() << "expects extents in canonical form (C1), but got '" << extent.getValue() << "'";
     if (auto value = expr->getConstant(); value && *value < 0)
       return emitError() << "expects extents that are not negative (C2), but got " << *value;
   }
@@ -128,9 +124,7 @@ ArrayType ArrayType::get(MLIRContext *context, ArrayRef<SymExpr> extents, Type e
   return get(context, shape, elementType);
 }
 
-ArrayType ArrayType::withElementType(Type type) const {
-  return get(getContext(), getShape(), type);
-}
+ArrayType ArrayType::withElementType(Type type) const { return get(getContext(), getShape(), type); }
 
 //===----------------------------------------------------------------------===//
 // Monoids
@@ -160,8 +154,7 @@ TypedAttr moa::getIdentity(Monoid monoid, Type type) {
     return FloatAttr::get(floatType, value);
   if (std::isinf(value)) {
     unsigned width = isa<IndexType>(type) ? 64 : type.getIntOrFloatBitWidth();
-    APInt extreme =
-        monoid == Monoid::max ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width);
+    APInt extreme = monoid == Monoid::max ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width);
     return IntegerAttr::get(type, extreme);
   }
   return IntegerAttr::get(type, static_cast<int64_t>(value));
@@ -191,11 +184,9 @@ Value moa::buildMonoid(OpBuilder &b, Location loc, Monoid monoid, Value x, Value
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(x.getType()));
   switch (monoid) {
   case Monoid::add:
-    return isFloat ? arith::AddFOp::create(b, loc, x, y).getResult()
-                   : arith::AddIOp::create(b, loc, x, y).getResult();
+    return isFloat ? arith::AddFOp::create(b, loc, x, y).getResult() : arith::AddIOp::create(b, loc, x, y).getResult();
   case Monoid::mul:
-    return isFloat ? arith::MulFOp::create(b, loc, x, y).getResult()
-                   : arith::MulIOp::create(b, loc, x, y).getResult();
+    return isFloat ? arith::MulFOp::create(b, loc, x, y).getResult() : arith::MulIOp::create(b, loc, x, y).getResult();
   case Monoid::max:
     return isFloat ? arith::MaximumFOp::create(b, loc, x, y).getResult()
                    : arith::MaxSIOp::create(b, loc, x, y).getResult();
@@ -223,12 +214,11 @@ MonoidOp moa::lookupMonoid(Operation *op) {
   return name && module ? module.lookupSymbol<MonoidOp>(name) : MonoidOp();
 }
 
-LogicalResult moa::verifyMonoidUse(Operation *op, Monoid monoid, FlatSymbolRefAttr function,
-                                   Type element, StringRef rule, SymbolTableCollection &symbols) {
+LogicalResult moa::verifyMonoidUse(Operation *op, Monoid monoid, FlatSymbolRefAttr function, Type element,
+                                   StringRef rule, SymbolTableCollection &symbols) {
   if ((monoid == Monoid::user) != bool(function))
     return op->emitOpError("expects a function exactly for the monoid 'user' (")
-           << rule << "), but got '" << stringifyMonoid(monoid) << "' "
-           << (function ? "with one" : "without one");
+           << rule << "), but got '" << stringifyMonoid(monoid) << "' " << (function ? "with one" : "without one");
   if (!function)
     return success();
   auto module = op->getParentOfType<ModuleOp>();
@@ -237,9 +227,8 @@ LogicalResult moa::verifyMonoidUse(Operation *op, Monoid monoid, FlatSymbolRefAt
     return op->emitOpError("expects a moa.monoid (") << rule << "), but got " << function;
   if (found.getElementType() == element)
     return success();
-  InFlightDiagnostic error = op->emitOpError("expects a monoid on ")
-                             << element << " (" << rule << "), but got " << function << " on "
-                             << found.getElementType();
+  InFlightDiagnostic error = op->emitOpError("expects a monoid on ") << element << " (" << rule << "), but got "
+                                                                     << function << " on " << found.getElementType();
   error.attachNote(found.getLoc()) << "the monoid is this one";
   return error;
 }
@@ -254,6 +243,4 @@ bool moa::nonNegativeMulDistributesOver(Monoid monoid) {
   return monoid == Monoid::add || monoid == Monoid::max || monoid == Monoid::min;
 }
 
-bool moa::addDistributesOver(Monoid monoid) {
-  return monoid == Monoid::max || monoid == Monoid::min;
-}
+bool moa::addDistributesOver(Monoid monoid) { return monoid == Monoid::max || monoid == Monoid::min; }

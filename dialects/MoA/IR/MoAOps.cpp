@@ -18,20 +18,18 @@ using namespace moa;
 static ArrayType arrayOf(Value value) { return cast<ArrayType>(value.getType()); }
 
 /// C1, C2: the axes of an operand, placed at `axes` of the result, have the result's extents.
-static LogicalResult verifyPlacement(Operation *op, ArrayType operand, ArrayRef<int64_t> axes,
-                                     ArrayType result, StringRef what) {
+static LogicalResult verifyPlacement(Operation *op, ArrayType operand, ArrayRef<int64_t> axes, ArrayType result,
+                                     StringRef what) {
   if (axes.size() != operand.getRank())
     return op->emitOpError("expects one axis per axis of ")
            << what << " (C1), but got " << axes.size() << " for rank " << operand.getRank();
   for (auto [k, axis] : llvm::enumerate(axes)) {
-    if (axis < 0 || axis >= static_cast<int64_t>(result.getRank()) ||
-        (k > 0 && axes[k - 1] >= axis))
-      return op->emitOpError("expects increasing axes of the result for ")
-             << what << " (C1), but got " << axis;
+    if (axis < 0 || axis >= static_cast<int64_t>(result.getRank()) || (k > 0 && axes[k - 1] >= axis))
+      return op->emitOpError("expects increasing axes of the result for ") << what << " (C1), but got " << axis;
     if (operand.getShape()[k] != result.getShape()[axis])
       return op->emitOpError("expects equal extents (C2), but got ")
-             << operand.getShape()[k] << " for axis " << k << " of " << what << " and "
-             << result.getShape()[axis] << " for axis " << axis << " of the result";
+             << operand.getShape()[k] << " for axis " << k << " of " << what << " and " << result.getShape()[axis]
+             << " for axis " << axis << " of the result";
   }
   return success();
 }
@@ -41,18 +39,15 @@ static SmallVector<int64_t> axesOf(ArrayAttr axes, unsigned k) {
 }
 
 static LogicalResult verifyAxesList(Operation *op, ArrayAttr axes, unsigned n) {
-  if (axes.size() != n ||
-      !llvm::all_of(axes, [](Attribute a) { return isa<DenseI64ArrayAttr>(a); }))
-    return op->emitOpError("expects one list of axes per operand (C1), but got ")
-           << axes.size() << " for " << n;
+  if (axes.size() != n || !llvm::all_of(axes, [](Attribute a) { return isa<DenseI64ArrayAttr>(a); }))
+    return op->emitOpError("expects one list of axes per operand (C1), but got ") << axes.size() << " for " << n;
   return success();
 }
 
 static LogicalResult verifyShape(Operation *op, ArrayType got, ArrayRef<StringAttr> expected) {
   if (got.getShape() == expected)
     return success();
-  return op->emitOpError("expects a result of shape <")
-         << llvm::interleaved(expected) << "> (C2), but got " << got;
+  return op->emitOpError("expects a result of shape <") << llvm::interleaved(expected) << "> (C2), but got " << got;
 }
 
 static LogicalResult verifySameElement(Operation *op, ArrayType a, ArrayType b) {
@@ -73,8 +68,7 @@ static LogicalResult verifyMonoid(Operation *op, Monoid monoid, Type element) {
 static LogicalResult verifyAxis(Operation *op, int64_t axis, ArrayType type) {
   if (axis >= 0 && axis < static_cast<int64_t>(type.getRank()))
     return success();
-  return op->emitOpError("expects an axis below the rank (C1), but got ")
-         << axis << " for rank " << type.getRank();
+  return op->emitOpError("expects an axis below the rank (C1), but got ") << axis << " for rank " << type.getRank();
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,8 +106,7 @@ LogicalResult ReturnOp::verify() {
   if (getValues().size() != kernel.getResultTypes().size())
     return emitOpError("expects one value per result (C1), but got ")
            << getValues().size() << " for " << kernel.getResultTypes().size();
-  for (auto [value, type] :
-       llvm::zip(getValues(), kernel.getResultTypes().getAsValueRange<TypeAttr>()))
+  for (auto [value, type] : llvm::zip(getValues(), kernel.getResultTypes().getAsValueRange<TypeAttr>()))
     if (arrayOf(value).getShape() != cast<ArrayType>(type).getShape())
       return emitOpError("expects the shape of the declared result (C2), but got ")
              << value.getType() << " for " << type;
@@ -153,8 +146,7 @@ LogicalResult IotaOp::verify() {
   if (failed(verifyIndexExpr(*this, getExtent())))
     return failure();
   ArrayType type = getResult().getType();
-  if (type.getRank() != 1 || !type.getElementType().isIndex() ||
-      type.getShape()[0] != getExtentAttr())
+  if (type.getRank() != 1 || !type.getElementType().isIndex() || type.getShape()[0] != getExtentAttr())
     return emitOpError("expects a vector of the given extent and type index "
                        "(C2), but got ")
            << type;
@@ -169,8 +161,8 @@ static Type getResultElementType(ScalarFn fn, Type element) {
 /// C4: the function is defined on the element type.
 static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
   auto refuse = [&](StringRef wanted) {
-    return op->emitOpError("expects a ")
-           << wanted << " operand for '" << stringifyScalarFn(fn) << "' (C4), but got " << element;
+    return op->emitOpError("expects a ") << wanted << " operand for '" << stringifyScalarFn(fn) << "' (C4), but got "
+                                         << element;
   };
   bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::ceil) || fn == ScalarFn::pow;
   if (floatOnly && !isa<FloatType>(element))
@@ -178,8 +170,8 @@ static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
   bool bits = fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr);
   if (bits && isa<FloatType>(element))
     return refuse("boolean or integer");
-  bool anyType = bits || fn == ScalarFn::id || fn == ScalarFn::eq || fn == ScalarFn::ne ||
-                 fn == ScalarFn::select || fn == ScalarFn::otherwise;
+  bool anyType = bits || fn == ScalarFn::id || fn == ScalarFn::eq || fn == ScalarFn::ne || fn == ScalarFn::select ||
+                 fn == ScalarFn::otherwise;
   if (!anyType && element.isInteger(1))
     return refuse("number");
   return success();
@@ -188,14 +180,13 @@ static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
 LogicalResult MapOp::verify() {
   ScalarFn fn = getFn();
   if (getInputs().size() != getArity(fn))
-    return emitOpError("expects ") << getArity(fn) << " operands for '" << stringifyScalarFn(fn)
-                                   << "' (C3), but got " << getInputs().size();
+    return emitOpError("expects ") << getArity(fn) << " operands for '" << stringifyScalarFn(fn) << "' (C3), but got "
+                                   << getInputs().size();
   if (failed(verifyAxesList(*this, getAxes(), getInputs().size())))
     return failure();
   ArrayType result = getResult().getType();
   for (auto [k, input] : llvm::enumerate(getInputs()))
-    if (failed(verifyPlacement(*this, arrayOf(input), axesOf(getAxes(), k), result,
-                               "operand " + std::to_string(k))))
+    if (failed(verifyPlacement(*this, arrayOf(input), axesOf(getAxes(), k), result, "operand " + std::to_string(k))))
       return failure();
   unsigned first = fn == ScalarFn::select ? 1 : 0;
   Type element = arrayOf(getInputs()[first]).getElementType();
@@ -205,17 +196,13 @@ LogicalResult MapOp::verify() {
              << element << " and " << arrayOf(input).getElementType();
   Type expected = getResultElementType(fn, element);
   if (result.getElementType() != expected)
-    return emitOpError("expects a result of element type ")
-           << expected << " (C4), but got " << result.getElementType();
+    return emitOpError("expects a result of element type ") << expected << " (C4), but got " << result.getElementType();
   if (first && !arrayOf(getInputs()[0]).getElementType().isInteger(1))
-    return emitOpError("expects a condition of type i1 (C4), but got ")
-           << arrayOf(getInputs()[0]).getElementType();
+    return emitOpError("expects a condition of type i1 (C4), but got ") << arrayOf(getInputs()[0]).getElementType();
   return verifyOperand(*this, fn, element);
 }
 
-LogicalResult CastOp::verify() {
-  return verifyShape(*this, getResult().getType(), arrayOf(getInput()).getShape());
-}
+LogicalResult CastOp::verify() { return verifyShape(*this, getResult().getType(), arrayOf(getInput()).getShape()); }
 
 LogicalResult MaskOp::verify() {
   if (!arrayOf(getPredicate()).getElementType().isInteger(1))
@@ -225,13 +212,10 @@ LogicalResult MaskOp::verify() {
     return emitOpError("expects the result to have the type of the input (C2), "
                        "but got ")
            << getResult().getType();
-  return verifyPlacement(*this, arrayOf(getPredicate()), getAxes(), getResult().getType(),
-                         "the predicate");
+  return verifyPlacement(*this, arrayOf(getPredicate()), getAxes(), getResult().getType(), "the predicate");
 }
 
-Value MonoidOp::getReturned() {
-  return cast<CombinedOp>(getBody().front().getTerminator()).getValue();
-}
+Value MonoidOp::getReturned() { return cast<CombinedOp>(getBody().front().getTerminator()).getValue(); }
 
 LogicalResult MonoidOp::verify() {
   Block &block = getBody().front();
@@ -240,28 +224,24 @@ LogicalResult MonoidOp::verify() {
     return emitOpError("expects moa.combined at its end (C1)");
   auto isScalar = [&](Type type) {
     auto array = dyn_cast<ArrayType>(type);
-    return (array ? array.getElementType() : type) == getElementType() &&
-           (!array || array.getRank() == 0);
+    return (array ? array.getElementType() : type) == getElementType() && (!array || array.getRank() == 0);
   };
   Type type = end.getValue().getType();
   if (block.getNumArguments() != 2 || !isScalar(type) ||
       !llvm::all_equal({type, block.getArgument(0).getType(), block.getArgument(1).getType()}))
-    return emitOpError("expects two arguments and a result that are scalars of type ")
-           << getElementType() << " (C1)";
+    return emitOpError("expects two arguments and a result that are scalars of type ") << getElementType() << " (C1)";
   if (!isa<ModuleOp>((*this)->getParentOp()))
     return emitOpError("expects to stand in a module (C2)");
   return success();
 }
 
 LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(),
-                         arrayOf(getInput()).getElementType(), "C6", symbols);
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), arrayOf(getInput()).getElementType(), "C6", symbols);
 }
 
 LogicalResult ReduceOp::verify() {
   ArrayType input = arrayOf(getInput());
-  if (failed(verifyAxis(*this, getAxis(), input)) ||
-      failed(verifySameElement(*this, input, getResult().getType())))
+  if (failed(verifyAxis(*this, getAxis(), input)) || failed(verifySameElement(*this, input, getResult().getType())))
     return failure();
   SmallVector<StringAttr> shape(input.getShape());
   shape.erase(shape.begin() + getAxis());
@@ -274,15 +254,12 @@ LogicalResult InnerOp::verify() {
   ArrayType lhs = arrayOf(getLhs()), rhs = arrayOf(getRhs());
   uint64_t frame = getFrame();
   uint64_t lf = getLhsFramed() ? frame : 0, rf = getRhsFramed() ? frame : 0;
-  if (frame > std::max(lhs.getRank(), rhs.getRank()) || lhs.getRank() < lf + 1 ||
-      rhs.getRank() < rf + 1)
+  if (frame > std::max(lhs.getRank(), rhs.getRank()) || lhs.getRank() < lf + 1 || rhs.getRank() < rf + 1)
     return emitOpError("expects cells of rank 1 or more (C1), but got ranks ")
-           << lhs.getRank() << " and " << rhs.getRank() << " with frame "
-           << static_cast<int64_t>(frame);
+           << lhs.getRank() << " and " << rhs.getRank() << " with frame " << static_cast<int64_t>(frame);
   if (frame && !getLhsFramed() && !getRhsFramed())
     return emitOpError("expects a framed operand where there is a frame (C2)");
-  if (getLhsFramed() && getRhsFramed() &&
-      lhs.getShape().take_front(frame) != rhs.getShape().take_front(frame))
+  if (getLhsFramed() && getRhsFramed() && lhs.getShape().take_front(frame) != rhs.getShape().take_front(frame))
     return emitOpError("expects equal frames (C3), but got ") << lhs << " and " << rhs;
   if (lhs.getShape().back() != rhs.getShape()[rf])
     return emitOpError("expects equal contracted extents (C4), but got ")
@@ -292,11 +269,9 @@ LogicalResult InnerOp::verify() {
   if (getMonoid() == Monoid::user)
     return emitOpError("expects a named monoid (C5)");
   if (getArity(getFn()) != 2)
-    return emitOpError("expects a function of two operands (C6), but got '")
-           << stringifyScalarFn(getFn()) << "'";
+    return emitOpError("expects a function of two operands (C6), but got '") << stringifyScalarFn(getFn()) << "'";
   Type term = getResultElementType(getFn(), lhs.getElementType());
-  if (failed(verifyOperand(*this, getFn(), lhs.getElementType())) ||
-      failed(verifyMonoid(*this, getMonoid(), term)))
+  if (failed(verifyOperand(*this, getFn(), lhs.getElementType())) || failed(verifyMonoid(*this, getMonoid(), term)))
     return failure();
   if (getResult().getType().getElementType() != term)
     return emitOpError("expects a result of element type ")
@@ -311,18 +286,15 @@ LogicalResult PsiOp::verify() {
   ArrayType input = arrayOf(getInput()), result = getResult().getType();
   uint64_t n = getIndices().size(), frame = getFrame();
   if (getDims().size() != n)
-    return emitOpError("expects one selected axis per index (C1), but got ")
-           << getDims().size() << " for " << n;
+    return emitOpError("expects one selected axis per index (C1), but got ") << getDims().size() << " for " << n;
   if (failed(verifyAxesList(*this, getAxes(), n)))
     return failure();
-  if (n > input.getRank() || frame > result.getRank() ||
-      result.getRank() != frame + input.getRank() - n)
+  if (n > input.getRank() || frame > result.getRank() || result.getRank() != frame + input.getRank() - n)
     return emitOpError("expects the frame and the axes of the input that no index "
                        "selects as result (C2), but got rank ")
-           << result.getRank() << " with frame " << static_cast<int64_t>(frame) << " and " << n
-           << " of " << input.getRank() << " axes selected";
-  auto frameType =
-      ArrayType::get(getContext(), result.getShape().take_front(frame), result.getElementType());
+           << result.getRank() << " with frame " << static_cast<int64_t>(frame) << " and " << n << " of "
+           << input.getRank() << " axes selected";
+  auto frameType = ArrayType::get(getContext(), result.getShape().take_front(frame), result.getElementType());
   SmallVector<StringAttr> rest(input.getShape());
   for (int64_t k = n; k-- > 0;) {
     int64_t dim = getDims()[k];
@@ -333,8 +305,7 @@ LogicalResult PsiOp::verify() {
     ArrayType index = arrayOf(getIndices()[k]);
     if (!index.getElementType().isIndex())
       return emitOpError("expects indices of type index (C3), but got ") << index.getElementType();
-    if (failed(verifyPlacement(*this, index, axesOf(getAxes(), k), frameType,
-                               "index " + std::to_string(k))))
+    if (failed(verifyPlacement(*this, index, axesOf(getAxes(), k), frameType, "index " + std::to_string(k))))
       return failure();
     rest.erase(rest.begin() + dim);
   }
@@ -358,8 +329,7 @@ LogicalResult TransposeOp::verify() {
     shape.push_back(input.getShape()[axis]);
   }
   if (getPerm().size() != input.getRank())
-    return emitOpError("expects a permutation of ")
-           << input.getRank() << " axes (C2), but got " << getPerm().size();
+    return emitOpError("expects a permutation of ") << input.getRank() << " axes (C2), but got " << getPerm().size();
   if (failed(verifySameElement(*this, input, getResult().getType())))
     return failure();
   return verifyShape(*this, getResult().getType(), shape);
@@ -381,8 +351,7 @@ LogicalResult ReshapeOp::verify() {
 LogicalResult SliceOp::verify() {
   ArrayType input = arrayOf(getInput());
   if (failed(verifyAxis(*this, getAxis(), input)) || failed(verifyIndexExpr(*this, getStart())) ||
-      failed(verifyIndexExpr(*this, getCount())) ||
-      failed(verifySameElement(*this, input, getResult().getType())))
+      failed(verifyIndexExpr(*this, getCount())) || failed(verifySameElement(*this, input, getResult().getType())))
     return failure();
   SmallVector<StringAttr> shape(input.getShape());
   shape[getAxis()] = getCountAttr();
@@ -414,9 +383,7 @@ static LogicalResult verifySameType(Operation *op, Value input, Value result, in
   return success();
 }
 
-LogicalResult ReverseOp::verify() {
-  return verifySameType(*this, getInput(), getResult(), getAxis());
-}
+LogicalResult ReverseOp::verify() { return verifySameType(*this, getInput(), getResult(), getAxis()); }
 
 LogicalResult RotateOp::verify() {
   if (failed(verifyIndexExpr(*this, getBy())))

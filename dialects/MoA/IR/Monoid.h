@@ -19,8 +19,7 @@ mlir::TypedAttr getIdentity(Monoid monoid, mlir::Type type);
 double getIdentityValue(Monoid monoid);
 double applyMonoid(Monoid monoid, double x, double y);
 /// Emits x ⊕ y in arith ops on two values of one type.
-mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc, Monoid monoid, mlir::Value x,
-                        mlir::Value y);
+mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc, Monoid monoid, mlir::Value x, mlir::Value y);
 /// Returns true for the named monoids of booleans.
 inline bool isLogical(Monoid monoid) { return monoid == Monoid::and_ || monoid == Monoid::or_; }
 /// Returns true if the monoid is defined on the type: `and` and `or` on booleans, the other named
@@ -38,9 +37,8 @@ bool addDistributesOver(Monoid monoid);
 MonoidOp lookupMonoid(mlir::Operation *op);
 /// Checks that exactly the monoid `user` has a `function`, and that it names a `moa.monoid` on
 /// `element`. `rule` is the constraint number in the message.
-mlir::LogicalResult verifyMonoidUse(mlir::Operation *op, Monoid monoid,
-                                    mlir::FlatSymbolRefAttr function, mlir::Type element,
-                                    llvm::StringRef rule, mlir::SymbolTableCollection &symbols);
+mlir::LogicalResult verifyMonoidUse(mlir::Operation *op, Monoid monoid, mlir::FlatSymbolRefAttr function,
+                                    mlir::Type element, llvm::StringRef rule, mlir::SymbolTableCollection &symbols);
 /// Returns the identity of the monoid of `op`, which may be a user's.
 mlir::TypedAttr getIdentityOf(mlir::Operation *op, Monoid monoid, mlir::Type type);
 

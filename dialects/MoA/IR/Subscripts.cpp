@@ -10,9 +10,8 @@ static ArrayAttr entriesOf(Location place) {
     return entriesOf(named.getChildLoc());
   auto fused = dyn_cast<FusedLoc>(place);
   auto entries = fused ? dyn_cast_or_null<ArrayAttr>(fused.getMetadata()) : ArrayAttr();
-  return entries && entries.size() == 2 && isa<ArrayAttr>(entries[0]) && isa<ArrayAttr>(entries[1])
-             ? entries
-             : ArrayAttr();
+  return entries && entries.size() == 2 && isa<ArrayAttr>(entries[0]) && isa<ArrayAttr>(entries[1]) ? entries
+                                                                                                    : ArrayAttr();
 }
 
 Location moa::withoutSubscripts(Location place) {
@@ -29,8 +28,7 @@ Location moa::getBarePlace(Location place) {
   return named ? named.getChildLoc() : bare;
 }
 
-Location moa::withSubscripts(Location place, ArrayRef<LocationAttr> subscripts,
-                             ArrayRef<StringRef> names) {
+Location moa::withSubscripts(Location place, ArrayRef<LocationAttr> subscripts, ArrayRef<StringRef> names) {
   if (auto named = dyn_cast<NameLoc>(place))
     return NameLoc::get(named.getName(), withSubscripts(named.getChildLoc(), subscripts, names));
   MLIRContext *context = place->getContext();
@@ -39,8 +37,7 @@ Location moa::withSubscripts(Location place, ArrayRef<LocationAttr> subscripts,
     indices.push_back(subscript ? Attribute(subscript) : UnitAttr::get(context));
   for (StringRef name : names)
     axes.push_back(StringAttr::get(context, name));
-  auto entries =
-      ArrayAttr::get(context, {ArrayAttr::get(context, indices), ArrayAttr::get(context, axes)});
+  auto entries = ArrayAttr::get(context, {ArrayAttr::get(context, indices), ArrayAttr::get(context, axes)});
   return FusedLoc::get({withoutSubscripts(place)}, entries, context);
 }
 

@@ -38,8 +38,7 @@ mlir::Location withText(mlir::Location place, llvm::StringRef text);
 /// Returns the text that withText added, or "".
 llvm::StringRef getText(mlir::Location place);
 
-mlir::LocationAttr makeWritten(mlir::MLIRContext *context, llvm::StringRef text,
-                               mlir::Location place);
+mlir::LocationAttr makeWritten(mlir::MLIRContext *context, llvm::StringRef text, mlir::Location place);
 /// Returns the index `written` of an array that is itself read through the index `from`.
 mlir::LocationAttr reachedFrom(mlir::LocationAttr written, mlir::LocationAttr from);
 Written readWritten(mlir::LocationAttr written);

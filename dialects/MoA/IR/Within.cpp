@@ -19,15 +19,13 @@ Attribute WithinAttr::parse(AsmParser &parser, Type) {
     bool isRelative = word == kRelativeWord;
     bool isNew = isRelative ? !relative && !sampled : word == kSampledWord && !sampled;
     if (!isNew)
-      return parser.emitError(loc, "expects 'relative', 'sampled' or both in this order, but got '")
-                 << word << "'",
+      return parser.emitError(loc, "expects 'relative', 'sampled' or both in this order, but got '") << word << "'",
              Attribute();
     (isRelative ? relative : sampled) = true;
   }
   if (parser.parseGreater())
     return Attribute();
-  return parser.getChecked<WithinAttr>(loc, parser.getContext(), llvm::APFloat(epsilon), relative,
-                                       sampled);
+  return parser.getChecked<WithinAttr>(loc, parser.getContext(), llvm::APFloat(epsilon), relative, sampled);
 }
 
 void WithinAttr::print(AsmPrinter &printer) const {
@@ -40,11 +38,10 @@ void WithinAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult WithinAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 llvm::APFloat epsilon, bool relative, bool sampled) {
+LogicalResult WithinAttr::verify(function_ref<InFlightDiagnostic()> emitError, llvm::APFloat epsilon, bool relative,
+                                 bool sampled) {
   if (!isEpsilon(epsilon.convertToDouble()))
-    return emitError() << "expects a tolerance that is positive and finite (C1), but got "
-                       << epsilon.convertToDouble();
+    return emitError() << "expects a tolerance that is positive and finite (C1), but got " << epsilon.convertToDouble();
   if (sampled && !relative)
     return emitError() << "expects 'relative' before 'sampled' (C2), but got 'sampled' alone";
   return success();
@@ -54,9 +51,7 @@ WithinAttr WithinAttr::get(MLIRContext *context, const Tolerance &tolerance) {
   return get(context, llvm::APFloat(tolerance.epsilon), tolerance.isRelative, tolerance.isSampled);
 }
 
-Tolerance WithinAttr::getTolerance() const {
-  return {getEpsilon().convertToDouble(), getRelative(), getSampled()};
-}
+Tolerance WithinAttr::getTolerance() const { return {getEpsilon().convertToDouble(), getRelative(), getSampled()}; }
 
 WithinAttr moa::getWithin(Operation *kernel, unsigned result) {
   auto within = kernel->getAttrOfType<ArrayAttr>("within");
@@ -73,11 +68,9 @@ LogicalResult moa::verifyWithin(Operation *kernel, StringRef rule) {
            << rule << "), but got " << within.size() << " for " << types.size();
   for (auto [entry, type] : llvm::zip(within, types.getAsValueRange<TypeAttr>())) {
     if (!isa<WithinAttr, UnitAttr>(entry))
-      return kernel->emitOpError("expects #moa.within or unit as a tolerance (")
-             << rule << "), but got " << entry;
+      return kernel->emitOpError("expects #moa.within or unit as a tolerance (") << rule << "), but got " << entry;
     if (isa<WithinAttr>(entry) && !isa<FloatType>(cast<ArrayType>(type).getElementType()))
-      return kernel->emitOpError("expects tolerances of floats only (")
-             << rule << "), but got one of " << type;
+      return kernel->emitOpError("expects tolerances of floats only (") << rule << "), but got one of " << type;
   }
   return success();
 }

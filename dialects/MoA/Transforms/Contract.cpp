@@ -15,14 +15,12 @@ LogicalResult DeclaredSymbols::check(Operation *op, StringRef text, StringRef ru
   std::string error;
   std::optional<SymExpr> expr = SymExpr::parse(text, &error);
   if (!expr)
-    return op->emitOpError("expects an integer expression (")
-           << rule << "), but got '" << text << "': " << error;
+    return op->emitOpError("expects an integer expression (") << rule << "), but got '" << text << "': " << error;
   std::set<std::string> used;
   expr->collectSymbols(used);
   for (const std::string &name : used)
     if (!names.contains(name))
-      return op->emitOpError("expects declared symbols (")
-             << rule << "), but got '" << name << "' in '" << text << "'";
+      return op->emitOpError("expects declared symbols (") << rule << "), but got '" << name << "' in '" << text << "'";
   return success();
 }
 
@@ -42,8 +40,7 @@ LogicalResult DeclaredSymbols::check(Operation *op, Type type, StringRef rule) c
 }
 
 /// K3: a constraint compares two expressions over declared symbols.
-static LogicalResult verifyConstraint(Operation *kernel, StringRef text,
-                                      const DeclaredSymbols &symbols) {
+static LogicalResult verifyConstraint(Operation *kernel, StringRef text, const DeclaredSymbols &symbols) {
   size_t begin = text.find_first_of("=!<>");
   size_t end = text.find_first_not_of("=!<>", begin);
   StringRef relation = text.slice(begin, end);
@@ -57,14 +54,13 @@ static LogicalResult verifyConstraint(Operation *kernel, StringRef text,
   return symbols.check(kernel, text.drop_front(end).trim(), "K3");
 }
 
-LogicalResult verifyInterface(Operation *kernel, ArrayAttr symbols, ArrayAttr constraints,
-                              ArrayAttr argNames, ArrayAttr resultNames, ArrayAttr resultTypes) {
+LogicalResult verifyInterface(Operation *kernel, ArrayAttr symbols, ArrayAttr constraints, ArrayAttr argNames,
+                              ArrayAttr resultNames, ArrayAttr resultTypes) {
   llvm::StringSet<> seen;
   for (ArrayAttr names : {symbols, argNames, resultNames})
     for (auto name : names.getAsValueRange<StringAttr>())
       if (!seen.insert(name).second)
-        return kernel->emitOpError("expects distinct names (K1), but '")
-               << name << "' is declared twice";
+        return kernel->emitOpError("expects distinct names (K1), but '") << name << "' is declared twice";
   DeclaredSymbols declared(symbols);
   for (BlockArgument argument : kernel->getRegion(0).getArguments())
     if (failed(declared.check(kernel, argument.getType(), "K2")))

@@ -29,9 +29,8 @@ private:
 
 /// Checks the interface of a kernel, which every level keeps (K1 to K3): distinct names, and
 /// extents and constraints over declared symbols.
-mlir::LogicalResult verifyInterface(mlir::Operation *kernel, mlir::ArrayAttr symbols,
-                                    mlir::ArrayAttr constraints, mlir::ArrayAttr argNames,
-                                    mlir::ArrayAttr resultNames, mlir::ArrayAttr resultTypes);
+mlir::LogicalResult verifyInterface(mlir::Operation *kernel, mlir::ArrayAttr symbols, mlir::ArrayAttr constraints,
+                                    mlir::ArrayAttr argNames, mlir::ArrayAttr resultNames, mlir::ArrayAttr resultTypes);
 
 } // namespace moa
 

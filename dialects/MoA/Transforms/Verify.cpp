@@ -22,9 +22,8 @@ struct MoAVerify final : impl::MoAVerifyBase<MoAVerify> {
   }
 
   static LogicalResult verify(KernelOp kernel) {
-    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(),
-                               kernel.getArgNames(), kernel.getResultNames(),
-                               kernel.getResultTypes())))
+    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(), kernel.getArgNames(),
+                               kernel.getResultNames(), kernel.getResultTypes())))
       return failure();
     DeclaredSymbols symbols(kernel.getSymbols());
     for (Operation &op : kernel.getBody().front())

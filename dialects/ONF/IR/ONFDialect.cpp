@@ -13,9 +13,7 @@ namespace {
 /// Keeps constants that folding creates inside a nest: a kernel's body may not hold any.
 struct KeepConstantsInside : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
-  bool shouldMaterializeInto(Region *region) const final {
-    return isa<moa::onf::ForOp>(region->getParentOp());
-  }
+  bool shouldMaterializeInto(Region *region) const final { return isa<moa::onf::ForOp>(region->getParentOp()); }
 };
 } // namespace
 #include "dialects/ONF/IR/ONFEnums.cpp.inc"
@@ -67,8 +65,8 @@ void AxisAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               ArrayRef<int64_t> resources, ArrayRef<int64_t> sizes) {
+LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> resources,
+                               ArrayRef<int64_t> sizes) {
   if (resources.empty() || resources.size() != sizes.size())
     return emitError() << "expects one size per factor, and a factor (C1)";
   if (sizes.front() != 0)
@@ -83,19 +81,17 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t consumer,
-                                   int64_t producer, bool, bool, int64_t group, int64_t lazy, bool,
-                                   bool, int64_t shares) {
+LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t consumer, int64_t producer,
+                                   bool, bool, int64_t group, int64_t lazy, bool, bool, int64_t shares) {
   if (consumer < 1 || producer < 1)
-    return emitError() << "expects registers per thread of at least 1 (C1), but got " << consumer
-                       << " and " << producer;
+    return emitError() << "expects registers per thread of at least 1 (C1), but got " << consumer << " and "
+                       << producer;
   if (group < 0)
     return emitError() << "expects a group of at least 0 bytes (C2), but got " << group;
   if (lazy < 0)
     return emitError() << "expects a bound of repairs of at least 0 (C3), but got " << lazy;
   if (shares < 0)
-    return emitError() << "expects shares among at least 0 multiprocessors (C4), but got "
-                       << shares;
+    return emitError() << "expects shares among at least 0 multiprocessors (C4), but got " << shares;
   return success();
 }
 

@@ -21,8 +21,7 @@ static void nameArguments(Region &region, ArrayAttr names, OpAsmSetValueNameFn s
 }
 
 static LogicalResult verifyIndices(Operation *op, Region &region, size_t n) {
-  if (region.getNumArguments() != n ||
-      !llvm::all_of(region.getArgumentTypes(), [](Type t) { return t.isIndex(); }))
+  if (region.getNumArguments() != n || !llvm::all_of(region.getArgumentTypes(), [](Type t) { return t.isIndex(); }))
     return op->emitOpError("expects one index argument per extent (C1), but got ")
            << region.getNumArguments() << " for " << n;
   return success();
@@ -86,21 +85,19 @@ std::optional<Refinement> getRefinement(StoreOp store) {
       !matchPattern(select.getFalseValue(), m_ConstantInt(&outside)))
     return std::nullopt;
   ArrayType type = load.getArray().getType(), own = store.getArray().getType();
-  if (load.getTerms() != store.getTerms() || type.getShape() != own.getShape() ||
-      load.getConstant() != "0" || store.getConstant() != "0")
+  if (load.getTerms() != store.getTerms() || type.getShape() != own.getShape() || load.getConstant() != "0" ||
+      store.getConstant() != "0")
     return std::nullopt;
   // Both addresses are alike, each with the strides of its own array.
   StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
   StringRef ownName = kernel.getArrayName(cast<BlockArgument>(store.getArray()).getArgNumber());
-  for (auto [text, ownText] :
-       llvm::zip_equal(load.getCoefficients().getAsValueRange<StringAttr>(),
-                       store.getCoefficients().getAsValueRange<StringAttr>())) {
+  for (auto [text, ownText] : llvm::zip_equal(load.getCoefficients().getAsValueRange<StringAttr>(),
+                                              store.getCoefficients().getAsValueRange<StringAttr>())) {
     StringRef axis = text, ownAxis = ownText;
     if (!axis.consume_front(name) || !ownAxis.consume_front(ownName) || axis != ownAxis)
       return std::nullopt;
   }
-  return Refinement{load.getArray(), value.getSExtValue(), select.getTrueValue(),
-                    outside.getSExtValue()};
+  return Refinement{load.getArray(), value.getSExtValue(), select.getTrueValue(), outside.getSExtValue()};
 }
 
 void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
@@ -117,15 +114,13 @@ LogicalResult KernelOp::verify() {
   SmallVector<Attribute> declared(getResultTypes().begin(), getResultTypes().end());
   if (auto types = getTemporaryTypes())
     llvm::append_range(declared, *types);
-  if (block.getNumArguments() != inputs + outputs + temporaries ||
-      getResultNames().size() != outputs || declared.size() != outputs + temporaries)
+  if (block.getNumArguments() != inputs + outputs + temporaries || getResultNames().size() != outputs ||
+      declared.size() != outputs + temporaries)
     return emitOpError("expects one argument per input, output and temporary (C1), but got ")
-           << block.getNumArguments() << " for " << inputs << ", " << outputs << " and "
-           << temporaries;
+           << block.getNumArguments() << " for " << inputs << ", " << outputs << " and " << temporaries;
   for (auto [arg, type] : llvm::zip(block.getArguments().drop_front(inputs), declared))
     if (arg.getType() != cast<TypeAttr>(type).getValue())
-      return emitOpError("expects outputs and temporaries of the declared types (C2), but got ")
-             << arg.getType();
+      return emitOpError("expects outputs and temporaries of the declared types (C2), but got ") << arg.getType();
   if (!llvm::all_of(block.getArgumentTypes(), llvm::IsaPred<ArrayType>))
     return emitOpError("expects arguments of array type (C2)");
   for (Operation &op : block)
@@ -158,8 +153,8 @@ Value ForOp::buildChoice() {
   SmallVector<Attribute> strides;
   for (unsigned axis = 0; axis < indices.size(); ++axis)
     strides.push_back(b.getStringAttr(name + ".s" + Twine(axis)));
-  Value taken = LoadOp::create(b, getLoc(), b.getI32Type(), getChoices(), indices,
-                               b.getArrayAttr(strides), b.getStringAttr("0"));
+  Value taken =
+      LoadOp::create(b, getLoc(), b.getI32Type(), getChoices(), indices, b.getArrayAttr(strides), b.getStringAttr("0"));
   Value value = arith::ConstantIntOp::create(b, getLoc(), b.getI32Type(), *getChoice());
   return arith::CmpIOp::create(b, getLoc(), arith::CmpIPredicate::eq, taken, value);
 }
@@ -172,8 +167,7 @@ static LogicalResult verifyChoice(ForOp op) {
   auto array = isWhole ? op.getChoices().getType() : ArrayType();
   ArrayRef<int64_t> axes = op.getChoiceAxes().value_or(ArrayRef<int64_t>());
   int64_t last = -1, rank = op.getExtents().size();
-  bool fits = array && array.getElementType().isInteger(32) &&
-              static_cast<int64_t>(axes.size()) == array.getRank();
+  bool fits = array && array.getElementType().isInteger(32) && static_cast<int64_t>(axes.size()) == array.getRank();
   for (unsigned k = 0; fits && k < axes.size(); ++k) {
     fits = axes[k] > last && axes[k] + 1 < rank && op.getExtents()[axes[k]] == array.getShape()[k];
     last = axes[k];
@@ -193,9 +187,8 @@ LogicalResult ForOp::verify() {
   if (getNames().size() != getExtents().size())
     return emitOpError("expects one name per extent (C2), but got ")
            << getNames().size() << " for " << getExtents().size();
-  if (auto lift = getLift();
-      lift && (lift->size() != getExtents().size() ||
-               !llvm::all_of(*lift, [](Attribute a) { return isa<AxisAttr>(a); })))
+  if (auto lift = getLift(); lift && (lift->size() != getExtents().size() ||
+                                      !llvm::all_of(*lift, [](Attribute a) { return isa<AxisAttr>(a); })))
     return emitOpError("expects one #onf.axis per index (C3), but got ")
            << lift->size() << " for " << getExtents().size();
   if (getPipeline() && !getLift())
@@ -235,8 +228,7 @@ LogicalResult FoldOp::verify() {
       auto piece = dyn_cast<PieceAttr>(attr);
       if (!piece)
         return emitOpError("expects #onf.piece attributes (C6), but got ") << attr;
-      for (AffineMap map : {piece.getVisitLower(), piece.getVisitUpper(), piece.getFullLower(),
-                            piece.getFullUpper()})
+      for (AffineMap map : {piece.getVisitLower(), piece.getVisitUpper(), piece.getFullLower(), piece.getFullUpper()})
         if (map.getNumDims() != 2 || map.getNumSymbols() != getBounds().size())
           return emitOpError("expects bounds over two tile indices and ")
                  << getBounds().size() << " operands (C7), but got " << AffineMapAttr::get(map);
@@ -255,8 +247,7 @@ static Type elementOf(Type type) {
 }
 
 LogicalResult AccOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), elementOf(getResult().getType()),
-                         "C9", symbols);
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), elementOf(getResult().getType()), "C9", symbols);
 }
 
 LogicalResult AccOp::verify() {
@@ -268,8 +259,7 @@ LogicalResult AccOp::verify() {
   Type type = getResult().getType(), element = type;
   if (auto array = dyn_cast<ArrayType>(type)) {
     element = array.getElementType();
-    if (ArrayAttr::get(getContext(),
-                       SmallVector<Attribute>(array.getShape().begin(), array.getShape().end())) !=
+    if (ArrayAttr::get(getContext(), SmallVector<Attribute>(array.getShape().begin(), array.getShape().end())) !=
         getExtents())
       return emitOpError("expects the carried extents as result shape (C3), but got ") << type;
   }
@@ -300,8 +290,7 @@ LogicalResult AccOp::verify() {
         other.getDefiningOp<AccOp>().getMonoid() != Monoid::add)
       return emitOpError("expects others to be scalar sums of the same fold and type, and a repair "
                          "by a factor (C10)");
-  if (getSingular().size() != getRefs().size() ||
-      !llvm::all_of(getSingular(), llvm::IsaPred<FloatAttr>))
+  if (getSingular().size() != getRefs().size() || !llvm::all_of(getSingular(), llvm::IsaPred<FloatAttr>))
     return emitOpError("expects one singular value, a float, per ref (C6), but got ")
            << getSingular() << " for " << getRefs().size();
   if (getRefs().empty() != getRepair().empty())
@@ -311,9 +300,8 @@ LogicalResult AccOp::verify() {
   SmallVector<Type> pairs;
   for (Type type : getRefs().getTypes())
     pairs.append(2, type);
-  if (!getRepair().empty() &&
-      (getRepair().getArgumentTypes() != TypeRange(pairs) ||
-       !yieldsElement(getRepair(), keeps ? truth : element, 1 + getOthers().size())))
+  if (!getRepair().empty() && (getRepair().getArgumentTypes() != TypeRange(pairs) ||
+                               !yieldsElement(getRepair(), keeps ? truth : element, 1 + getOthers().size())))
     return emitOpError("expects a repair of an old and a new value per ref")
            << (getOthers().empty() ? "" : " that yields a factor and a value per other") << " (C7)";
   if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add && !keeps)
@@ -330,8 +318,7 @@ template <typename OpTy> static LogicalResult verifyAddress(OpTy op) {
     if (!SymExpr::parse(cast<StringAttr>(text).getValue()))
       return op.emitOpError("expects polynomials as coefficients (C1), but got ") << text;
   if (!SymExpr::parse(op.getConstant()))
-    return op.emitOpError("expects a polynomial as constant (C1), but got '")
-           << op.getConstant() << "'";
+    return op.emitOpError("expects a polynomial as constant (C1), but got '") << op.getConstant() << "'";
   return success();
 }
 
@@ -344,8 +331,7 @@ LogicalResult LoadOp::verify() {
 LogicalResult StoreOp::verify() {
   Type from = getValue().getType(), to = getArray().getType().getElementType();
   if (isa<FloatType>(from) != isa<FloatType>(to) || from.isInteger(1) != to.isInteger(1))
-    return emitOpError("expects a value of the kind of the elements (C2), but got ")
-           << from << " for " << to;
+    return emitOpError("expects a value of the kind of the elements (C2), but got ") << from << " for " << to;
   return verifyAddress(*this);
 }
 
@@ -364,8 +350,7 @@ double PiecewiseExp2Op::evaluate(double y) {
   if (std::isnan(y))
     return y;
   double bits = 16 * std::nearbyint(std::clamp(64 * (y + 15), 0.0, 31.0 * 64));
-  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits)))
-      .convertToDouble();
+  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits))).convertToDouble();
 }
 
 } // namespace moa::onf

@@ -32,8 +32,7 @@ Value guardOf(FoldOp fold) {
 bool isPlain(FoldOp fold) {
   Value guard = guardOf(fold);
   return !fold.getPieces() && !fold.getLift() && fold->getDiscardableAttrs().empty() &&
-         fold.getBody().getOps<FoldOp>().empty() &&
-         (!guard || guard.getParentBlock() == fold->getBlock());
+         fold.getBody().getOps<FoldOp>().empty() && (!guard || guard.getParentBlock() == fold->getBlock());
 }
 
 /// Returns the axes of the nest that a load's address depends on.
@@ -61,16 +60,13 @@ bool readAcross(FoldOp fold, FoldOp other) {
   };
   auto theirs = collect(other);
   return llvm::any_of(collect(fold), [&](const llvm::SmallBitVector &own) {
-    return llvm::any_of(
-        theirs, [&](const llvm::SmallBitVector &axes) { return own.test(axes) && axes.test(own); });
+    return llvm::any_of(theirs, [&](const llvm::SmallBitVector &axes) { return own.test(axes) && axes.test(own); });
   });
 }
 
 /// Returns true if an operation before a fold may move up. Only stores of the nest itself may be in
 /// between, and no nest loads the arrays that it stores.
-bool canMove(Operation *op) {
-  return op->getNumRegions() == 0 && (isa<LoadOp>(op) || isMemoryEffectFree(op));
-}
+bool canMove(Operation *op) { return op->getNumRegions() == 0 && (isa<LoadOp>(op) || isMemoryEffectFree(op)); }
 
 /// Returns the operations that a fold needs and that are after `place` in its block, in order.
 /// Returns nothing if one of them cannot move before `place`.
@@ -102,8 +98,8 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   SmallVector<Type> types(first.getResultTypes());
   llvm::append_range(types, second.getResultTypes());
   auto loc = b.getFusedLoc({first.getLoc(), second.getLoc()});
-  auto made = FoldOp::create(b, loc, types, first.getNameAttr(), first.getExtentAttr(), AxisAttr(),
-                             ArrayAttr(), ValueRange{});
+  auto made =
+      FoldOp::create(b, loc, types, first.getNameAttr(), first.getExtentAttr(), AxisAttr(), ArrayAttr(), ValueRange{});
   made.getBody().takeBody(first.getBody());
   Block &body = made.getBody().front(), &other = second.getBody().front();
   other.getArgument(0).replaceAllUsesWith(body.getArgument(0));
@@ -112,8 +108,7 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   llvm::append_range(states, last.getValues());
   yield.erase();
   last.erase();
-  for (GuardOp guard :
-       llvm::make_early_inc_range(other.getOps<GuardOp>())) // equal to the first fold's guard
+  for (GuardOp guard : llvm::make_early_inc_range(other.getOps<GuardOp>())) // equal to the first fold's guard
     guard.erase();
   body.getOperations().splice(body.end(), other.getOperations());
   b.setInsertionPointToEnd(&body);
@@ -133,8 +128,7 @@ void dropEqual(Block &block) {
     if (!canMove(&op) || op.getNumResults() != 1)
       continue;
     auto isEqual = [&](Operation *other) {
-      return OperationEquivalence::isEquivalentTo(other, &op,
-                                                  OperationEquivalence::IgnoreLocations);
+      return OperationEquivalence::isEquivalentTo(other, &op, OperationEquivalence::IgnoreLocations);
     };
     auto &kept = known[OperationEquivalence::computeHash(&op, OperationEquivalence::directHashValue,
                                                          OperationEquivalence::ignoreHashValue,
@@ -169,8 +163,8 @@ struct ONFFuseFolds final : impl::ONFFuseFoldsBase<ONFFuseFolds> {
     for (size_t k = 0; k < folds.size(); ++k) {
       for (size_t other = k + 1; other < folds.size();) {
         std::optional<SmallVector<Operation *>> needed;
-        if (folds[k].getExtentAttr() == folds[other].getExtentAttr() &&
-            guardOf(folds[k]) == guardOf(folds[other]) && !readAcross(folds[k], folds[other]))
+        if (folds[k].getExtentAttr() == folds[other].getExtentAttr() && guardOf(folds[k]) == guardOf(folds[other]) &&
+            !readAcross(folds[k], folds[other]))
           needed = findNeeded(folds[other], folds[k]);
         if (!needed) {
           ++other;

@@ -21,17 +21,14 @@ namespace moa::onf {
 // Conditions
 //===----------------------------------------------------------------------===//
 
-static SmallVector<AccOp> accsOf(FoldOp fold) {
-  return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
-}
+static SmallVector<AccOp> accsOf(FoldOp fold) { return llvm::to_vector(fold.getBody().front().getOps<AccOp>()); }
 
 /// Returns true if an empty part, for example a masked-out one, may have a state that repairs
 /// cannot handle: the state has refs, and no singular value shows that they had no element.
 static bool asksForElements(FoldOp fold) {
   return !fold.getBody().getOps<GuardOp>().empty() && llvm::any_of(accsOf(fold), [](AccOp acc) {
-    return !acc.getRefs().empty() && llvm::all_of(acc.getSingular(), [](Attribute limit) {
-      return cast<FloatAttr>(limit).getValue().isNaN();
-    });
+    return !acc.getRefs().empty() &&
+           llvm::all_of(acc.getSingular(), [](Attribute limit) { return cast<FloatAttr>(limit).getValue().isNaN(); });
   });
 }
 
@@ -49,8 +46,8 @@ static std::optional<unsigned> findPresence(FoldOp fold) {
 bool canSplitFold(ForOp nest) {
   Block &body = nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
-  if (!isa<KernelOp>(nest->getParentOp()) || nest.getLift() || folds.size() != 1 ||
-      folds[0].getPieces() || folds[0].getLift())
+  if (!isa<KernelOp>(nest->getParentOp()) || nest.getLift() || folds.size() != 1 || folds[0].getPieces() ||
+      folds[0].getLift())
     return false;
   auto areKnown = [](ArrayAttr extents) {
     return llvm::all_of(extents.getAsValueRange<StringAttr>(),
@@ -62,8 +59,7 @@ bool canSplitFold(ForOp nest) {
     if (!storedType(elementOf(acc)) || !areKnown(acc.getExtents()))
       return false;
   for (auto loop : body.getOps<ForOp>()) {
-    bool isFlat =
-        llvm::none_of(loop.getBody().front(), [](Operation &op) { return isa<ForOp, FoldOp>(op); });
+    bool isFlat = llvm::none_of(loop.getBody().front(), [](Operation &op) { return isa<ForOp, FoldOp>(op); });
     if (!isFlat || !areKnown(loop.getExtents()))
       return false;
   }
@@ -86,8 +82,7 @@ class Splitter {
 public:
   Splitter(ForOp nest, int64_t length)
       : nest(nest), fold(*nest.getBody().getOps<FoldOp>().begin()), length(length),
-        kernel(nest->getParentOfType<KernelOp>()), accs(accsOf(fold)), b(nest), loc(fold.getLoc()) {
-  }
+        kernel(nest->getParentOfType<KernelOp>()), accs(accsOf(fold)), b(nest), loc(fold.getLoc()) {}
   SplitNest run();
 
 private:
@@ -95,9 +90,7 @@ private:
   struct Read {
     unsigned acc = 0;
     SmallVector<Value> indices;
-    bool operator==(const Read &other) const {
-      return acc == other.acc && indices == other.indices;
-    }
+    bool operator==(const Read &other) const { return acc == other.acc && indices == other.indices; }
   };
   ForOp makeNest(ArrayAttr names, ArrayAttr extents);
   ArrayAttr with(ArrayAttr list, StringRef text);
@@ -106,17 +99,14 @@ private:
   void addMergeNest(ForOp loop);
   SmallVector<Read> readsOf(ForOp loop);
   Value loadPart(unsigned acc, ValueRange rows, Value part, ValueRange indices);
-  Value merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states,
-              const IRMapping &front);
+  Value merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states, const IRMapping &front);
   llvm::BitVector findFirst(ArrayRef<Read> reads);
-  void mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made,
-                 const IRMapping &map, MutableArrayRef<Value> states);
+  void mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made, const IRMapping &map,
+                 MutableArrayRef<Value> states);
   void removeUnused(ForOp made);
   unsigned partAxis() { return std::max<size_t>(nest.getExtents().size(), 1) - 1; }
   std::string numParts() {
-    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(length - 1),
-                             SymExpr(length))
-        .str();
+    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(length - 1), SymExpr(length)).str();
   }
 
   ForOp nest;
@@ -157,8 +147,7 @@ BlockArgument Splitter::addTemporary(AccOp acc) {
   for (ArrayAttr list : {with(nest.getExtents(), numParts()), acc.getExtents()})
     for (StringRef extent : list.getAsValueRange<StringAttr>())
       shape.push_back(*SymExpr::parse(extent));
-  return onf::addTemporary(kernel, (acc.getName() + "_parts").str(), shape,
-                           storedType(elementOf(acc)), acc.getLoc());
+  return onf::addTemporary(kernel, (acc.getName() + "_parts").str(), shape, storedType(elementOf(acc)), acc.getLoc());
 }
 
 /// Emits the nest over rows and parts: the operations before the fold, the fold with the part's
@@ -192,8 +181,7 @@ ForOp Splitter::addPartNest() {
     GuardOp::create(at, loc, isInPart);
   } else {
     at.setInsertionPoint(guards[0]);
-    guards[0].getConditionMutable().assign(
-        arith::AndIOp::create(at, loc, isInPart, guards[0].getCondition()));
+    guards[0].getConditionMutable().assign(arith::AndIOp::create(at, loc, isInPart, guards[0].getCondition()));
   }
   for (auto [k, acc] : llvm::enumerate(accs)) {
     BlockArgument array = temporaries[k];
@@ -273,22 +261,19 @@ static Value differs(OpBuilder &b, Location loc, Value x, Value y) {
 /// because it is the identity then. A select of the factors decides this, so that loads of states
 /// need not wait for a branch. `front` maps operations before the fold, which repairs may read, to
 /// their copies.
-Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts,
-                      ArrayRef<Value> states, const IRMapping &front) {
+Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states,
+                      const IRMapping &front) {
   AccOp acc = accs[reads[k].acc];
   Value part = parts[k];
   if (acc.getRefs().empty())
     return part;
   auto numberOf = [&](Value state) {
     unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
-    return llvm::find_if(reads, [&](const Read &read) { return read.acc == number; }) -
-           reads.begin();
+    return llvm::find_if(reads, [&](const Read &read) { return read.acc == number; }) - reads.begin();
   };
   IRMapping map = front;
   Value stays, changed;
-  auto either = [&](Value x, Value y) -> Value {
-    return x ? arith::OrIOp::create(b, loc, x, y).getResult() : y;
-  };
+  auto either = [&](Value x, Value y) -> Value { return x ? arith::OrIOp::create(b, loc, x, y).getResult() : y; };
   Block &repair = acc.getRepair().front();
   for (auto [n, ref, limit] : llvm::enumerate(acc.getRefs(), acc.getSingular())) {
     Value before = parts[numberOf(ref)], after = states[numberOf(ref)];
@@ -300,28 +285,23 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts,
       stays = either(stays, arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, before,
                                                   arith::ConstantOp::create(b, loc, value)));
   }
-  Value isSame = arith::XOrIOp::create(b, loc, changed,
-                                       arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  Value isSame = arith::XOrIOp::create(b, loc, changed, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
   stays = either(stays, isSame);
   for (Operation &op : repair.without_terminator())
     b.clone(op, map);
   auto yielded = [&](unsigned n, TypedAttr neutral) -> Value {
     Value value = map.lookupOrDefault(repair.getTerminator()->getOperand(n));
-    return arith::SelectOp::create(b, loc, stays, arith::ConstantOp::create(b, loc, neutral),
-                                   value);
+    return arith::SelectOp::create(b, loc, stays, arith::ConstantOp::create(b, loc, neutral), value);
   };
   if (acc.getCombine() == ScalarFn::select) {
-    Value identity =
-        arith::ConstantOp::create(b, loc, getIdentityOf(acc, acc.getMonoid(), part.getType()));
+    Value identity = arith::ConstantOp::create(b, loc, getIdentityOf(acc, acc.getMonoid(), part.getType()));
     return arith::SelectOp::create(b, loc, yielded(0, b.getBoolAttr(true)), part, identity);
   }
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-  Value moved =
-      buildMonoid(b, loc, combine, part, yielded(0, getIdentity(combine, part.getType())));
+  Value moved = buildMonoid(b, loc, combine, part, yielded(0, getIdentity(combine, part.getType())));
   for (auto [n, other] : llvm::enumerate(acc.getOthers())) {
     Value coefficient = yielded(n + 1, cast<TypedAttr>(b.getZeroAttr(part.getType())));
-    moved = arith::AddFOp::create(
-        b, loc, moved, arith::MulFOp::create(b, loc, coefficient, parts[numberOf(other)]));
+    moved = arith::AddFOp::create(b, loc, moved, arith::MulFOp::create(b, loc, coefficient, parts[numberOf(other)]));
   }
   return moved;
 }
@@ -332,12 +312,10 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts,
 llvm::BitVector Splitter::findFirst(ArrayRef<Read> reads) {
   llvm::BitVector first(reads.size());
   for (const Read &read : reads)
-    for (ValueRange list :
-         {ValueRange(accs[read.acc].getRefs()), ValueRange(accs[read.acc].getOthers())})
+    for (ValueRange list : {ValueRange(accs[read.acc].getRefs()), ValueRange(accs[read.acc].getOthers())})
       for (Value other : list) {
         unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
-        first.set(llvm::find_if(reads, [&](const Read &each) { return each.acc == number; }) -
-                  reads.begin());
+        first.set(llvm::find_if(reads, [&](const Read &each) { return each.acc == number; }) - reads.begin());
       }
   for (unsigned k : first.set_bits())
     if (!accs[reads[k].acc].getRefs().empty() || !accs[reads[k].acc].getOthers().empty())
@@ -347,20 +325,19 @@ llvm::BitVector Splitter::findFirst(ArrayRef<Read> reads) {
 
 /// Emits a fold over the parts, without axes, that merges the chosen states, one per element read.
 /// `states` holds the states that were merged before and receives the others.
-void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made,
-                         const IRMapping &map, MutableArrayRef<Value> states) {
+void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made, const IRMapping &map,
+                         MutableArrayRef<Value> states) {
   SmallVector<Type> types;
   for (unsigned k : chosen.set_bits())
     types.push_back(elementOf(accs[reads[k].acc]));
-  auto merged = FoldOp::create(b, loc, types, b.getStringAttr("part"), b.getStringAttr(numParts()),
-                               AxisAttr(), ArrayAttr(), ValueRange{});
+  auto merged = FoldOp::create(b, loc, types, b.getStringAttr("part"), b.getStringAttr(numParts()), AxisAttr(),
+                               ArrayAttr(), ValueRange{});
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&merged.getBody(), {}, b.getIndexType(), loc);
   ValueRange rows = made.getBody().getArguments().take_front(nest.getExtents().size());
   SmallVector<Value> parts, inside(states.begin(), states.end()), yielded;
   for (const Read &read : reads) {
-    auto indices =
-        llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
+    auto indices = llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
     parts.push_back(loadPart(read.acc, rows, block->getArgument(0), indices));
   }
   // Skips empty parts if nothing else shows that they are empty.
@@ -379,9 +356,7 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
     auto mapped = [&](ValueRange list) {
       return llvm::map_to_vector(list, [&](Value state) {
         unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
-        unsigned which =
-            llvm::find_if(reads, [&](const Read &other) { return other.acc == number; }) -
-            reads.begin();
+        unsigned which = llvm::find_if(reads, [&](const Read &other) { return other.acc == number; }) - reads.begin();
         changes &= chosen.test(which);
         return inside[which];
       });
@@ -389,10 +364,9 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
     auto refs = mapped(acc.getRefs()), others = mapped(acc.getOthers());
     if (!changes)
       refs.clear(), others.clear();
-    auto copy = AccOp::create(b, acc.getLoc(), value.getType(), acc.getMonoid(), acc.getNameAttr(),
-                              b.getArrayAttr({}), b.getArrayAttr({}), refs, others,
-                              acc.getCombine(), changes ? acc.getSingular() : b.getArrayAttr({}),
-                              TypeAttr(), acc.getFunctionAttr());
+    auto copy = AccOp::create(b, acc.getLoc(), value.getType(), acc.getMonoid(), acc.getNameAttr(), b.getArrayAttr({}),
+                              b.getArrayAttr({}), refs, others, acc.getCombine(),
+                              changes ? acc.getSingular() : b.getArrayAttr({}), TypeAttr(), acc.getFunctionAttr());
     OpBuilder::InsertionGuard inner(b);
     b.createBlock(&copy.getValue());
     YieldOp::create(b, loc, value);
@@ -460,9 +434,8 @@ void Splitter::addMergeNest(ForOp loop) {
           clone(inner);
     } else if (!isa<StoreOp>(op) || !loop) {
       // No store needs operations that read states which are not merged here.
-      bool isNeeded = llvm::all_of(op.getOperands(), [&](Value value) {
-        return !value.getDefiningOp() || map.contains(value);
-      });
+      bool isNeeded =
+          llvm::all_of(op.getOperands(), [&](Value value) { return !value.getDefiningOp() || map.contains(value); });
       if (isNeeded)
         clone(op);
     }
@@ -512,9 +485,7 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     // read temporaries and fold over quotients. Other temporaries are read like inputs.
     bool merges = folds[0].getExtent().contains('/');
     auto kernel = nest->getParentOfType<KernelOp>();
-    auto isTemporary = [&](Value array) {
-      return kernel.isTemporary(cast<BlockArgument>(array).getArgNumber());
-    };
+    auto isTemporary = [&](Value array) { return kernel.isTemporary(cast<BlockArgument>(array).getArgNumber()); };
     SmallVector<LoadOp> reads;
     bool hasTemporary = false;
     nest.walk([&](Operation *op) {
@@ -526,8 +497,8 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
         reads.push_back(load);
     });
     int64_t count = 1;
-    for (auto [axis, extent] : llvm::zip_equal(nest.getBody().getArguments(),
-                                               nest.getExtents().getAsValueRange<StringAttr>())) {
+    for (auto [axis, extent] :
+         llvm::zip_equal(nest.getBody().getArguments(), nest.getExtents().getAsValueRange<StringAttr>())) {
       bool isShared = axis == nest.getBody().getArguments().back() ||
                       llvm::any_of(reads, [&](LoadOp load) { return !isOn(load, axis); });
       if (!isShared)

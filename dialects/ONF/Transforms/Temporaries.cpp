@@ -8,8 +8,7 @@ namespace moa::onf {
 
 StringRef nameOf(AccOp acc) {
   auto named = dyn_cast<NameLoc>(acc->getLoc());
-  bool isName = named && llvm::all_of(named.getName().getValue(),
-                                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  bool isName = named && llvm::all_of(named.getName().getValue(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
   return isName ? named.getName().getValue() : acc.getName();
 }
 
@@ -27,12 +26,10 @@ Type storedType(Type type) {
   return type.isInteger(1) ? b.getI8Type() : Type();
 }
 
-BlockArgument addTemporary(KernelOp kernel, StringRef wish, ArrayRef<SymExpr> shape, Type element,
-                           Location loc) {
+BlockArgument addTemporary(KernelOp kernel, StringRef wish, ArrayRef<SymExpr> shape, Type element, Location loc) {
   Builder b(kernel.getContext());
   auto isTaken = [&](const std::string &name) {
-    return kernel.findArray(name) ||
-           llvm::is_contained(kernel.getSymbols().getAsValueRange<StringAttr>(), name);
+    return kernel.findArray(name) || llvm::is_contained(kernel.getSymbols().getAsValueRange<StringAttr>(), name);
   };
   std::string name = wish.str();
   for (unsigned k = 2; isTaken(name); ++k)
@@ -54,23 +51,19 @@ ArrayAttr stridesOf(KernelOp kernel, BlockArgument array) {
   Builder b(kernel.getContext());
   SmallVector<Attribute> strides;
   for (unsigned axis = 0; axis < cast<ArrayType>(array.getType()).getRank(); ++axis)
-    strides.push_back(
-        b.getStringAttr(kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)));
+    strides.push_back(b.getStringAttr(kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)));
   return b.getArrayAttr(strides);
 }
 
-void storeValue(OpBuilder &b, Location loc, KernelOp kernel, Value value, BlockArgument array,
-                ValueRange indices) {
+void storeValue(OpBuilder &b, Location loc, KernelOp kernel, Value value, BlockArgument array, ValueRange indices) {
   if (value.getType().isInteger(1))
     value = arith::ExtUIOp::create(b, loc, b.getI8Type(), value);
   StoreOp::create(b, loc, value, array, indices, stridesOf(kernel, array), "0");
 }
 
-Value loadValue(OpBuilder &b, Location loc, KernelOp kernel, Type type, BlockArgument array,
-                ValueRange indices) {
+Value loadValue(OpBuilder &b, Location loc, KernelOp kernel, Type type, BlockArgument array, ValueRange indices) {
   Type element = cast<ArrayType>(array.getType()).getElementType();
-  Value value = LoadOp::create(b, loc, element, array, indices, stridesOf(kernel, array),
-                               b.getStringAttr("0"));
+  Value value = LoadOp::create(b, loc, element, array, indices, stridesOf(kernel, array), b.getStringAttr("0"));
   if (type.isIndex())
     return arith::IndexCastOp::create(b, loc, type, value);
   if (!type.isInteger(1))

@@ -20,13 +20,11 @@ public:
   explicit KernelVerifier(KernelOp kernel) : kernel(kernel), symbols(kernel.getSymbols()) {}
 
   LogicalResult verify() {
-    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(),
-                               kernel.getArgNames(), kernel.getResultNames(),
-                               kernel.getResultTypes())) ||
+    if (failed(verifyInterface(kernel, kernel.getSymbols(), kernel.getRequires(), kernel.getArgNames(),
+                               kernel.getResultNames(), kernel.getResultTypes())) ||
         failed(verifyTemporaryNames()))
       return failure();
-    WalkResult walked =
-        kernel.getBody().walk([&](Operation *op) { return WalkResult(verify(op)); });
+    WalkResult walked = kernel.getBody().walk([&](Operation *op) { return WalkResult(verify(op)); });
     if (walked.wasInterrupted() || failed(verifyLift()))
       return failure();
     for (BlockArgument array : kernel.getBody().getArguments().drop_front(kernel.getNumInputs()))
@@ -64,19 +62,15 @@ private:
   }
 
   StringRef getName(BlockArgument array) { return kernel.getArrayName(array.getArgNumber()); }
-  StringRef getKind(BlockArgument array) {
-    return kernel.isTemporary(array.getArgNumber()) ? "temporary " : "output ";
-  }
+  StringRef getKind(BlockArgument array) { return kernel.isTemporary(array.getArgNumber()) ? "temporary " : "output "; }
 
   LogicalResult verifyTemporaryNames() {
     unsigned first = kernel.getNumInputs() + kernel.getNumOutputs();
     for (unsigned k = first; k < first + kernel.getNumTemporaries(); ++k) {
       StringRef name = kernel.getArrayName(k);
       auto isName = [&](StringRef other) { return other == name; };
-      if (kernel.findArray(name) != k ||
-          llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(), isName))
-        return kernel.emitOpError("expects distinct names (K1), but '")
-               << name << "' is declared twice";
+      if (kernel.findArray(name) != k || llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(), isName))
+        return kernel.emitOpError("expects distinct names (K1), but '") << name << "' is declared twice";
     }
     return success();
   }
@@ -93,18 +87,15 @@ private:
     return success();
   }
 
-  static std::string getStride(StringRef array, unsigned axis) {
-    return (array + ".s" + Twine(axis)).str();
-  }
+  static std::string getStride(StringRef array, unsigned axis) { return (array + ".s" + Twine(axis)).str(); }
 
   template <typename OpT> LogicalResult verifyAccess(OpT op, bool output) {
     auto array = dyn_cast<BlockArgument>(op.getArray());
     bool isOurs = array && array.getOwner()->getParentOp() == kernel;
-    bool isAllowed = isOurs && (kernel.isTemporary(array.getArgNumber()) ||
-                                kernel.isInput(array.getArgNumber()) != output);
+    bool isAllowed =
+        isOurs && (kernel.isTemporary(array.getArgNumber()) || kernel.isInput(array.getArgNumber()) != output);
     if (!isAllowed)
-      return op.emitOpError("expects an ")
-             << (output ? "output" : "input") << " of the kernel or a temporary (O3)";
+      return op.emitOpError("expects an ") << (output ? "output" : "input") << " of the kernel or a temporary (O3)";
     DeclaredSymbols known = symbols;
     for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis)
       known.add(getStride(getName(array), axis));
@@ -154,8 +145,7 @@ private:
     for (StoreOp store : stores)
       if (failed(verifyCovers(store)))
         return failure();
-    llvm::sort(stores,
-               [&](StoreOp x, StoreOp y) { return getNest(x)->isBeforeInBlock(getNest(y)); });
+    llvm::sort(stores, [&](StoreOp x, StoreOp y) { return getNest(x)->isBeforeInBlock(getNest(y)); });
     return hasChoices ? verifyChoices(stores) : success();
   }
 
@@ -163,8 +153,7 @@ private:
   SmallVector<StringRef> getChosenAxes(StoreOp store) {
     SmallVector<StringRef> axes;
     for (Value index : cast<ForOp>(getNest(store)).getChoiceIndices())
-      for (auto [term, text] :
-           llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+      for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
         if (term == index)
           axes.push_back(text);
     return axes;
@@ -190,9 +179,8 @@ private:
   FailureOr<StoreOp> getDecision(Value choices) {
     StoreOp decision = kernel.getStore(cast<BlockArgument>(choices).getArgNumber());
     if (decision && cast<ForOp>(getNest(decision)).getChoices())
-      return decision.emitOpError(
-          "expects a nest without a choice to store the array that nests of "
-          "an output are chosen by (O4)");
+      return decision.emitOpError("expects a nest without a choice to store the array that nests of "
+                                  "an output are chosen by (O4)");
     return decision;
   }
 
@@ -200,8 +188,7 @@ private:
     Values held;
     if (failed(collectChoices(stored, held)) ||
         !llvm::all_of(held, [&](int64_t value) { return taken.contains(value); }))
-      return decision.emitOpError(
-          "expects a selection among the values that nests are chosen for (O4)");
+      return decision.emitOpError("expects a selection among the values that nests are chosen for (O4)");
     return success();
   }
 
@@ -230,8 +217,8 @@ private:
       std::swap(*first, *last);
     Value one = (*first).getArray(), other = (*last).getArray();
     auto refinement = getRefinement(*last);
-    if (taken.size() > 2 || !refinement || refinement->of != one ||
-        taken[one].contains(refinement->value) || taken[other].contains(refinement->outside))
+    if (taken.size() > 2 || !refinement || refinement->of != one || taken[one].contains(refinement->value) ||
+        taken[other].contains(refinement->outside))
       return emitError(StoreOp(stores.back()).getLoc())
              << "expects the stores of an output in nests chosen by one array, or by it and one "
                 "that refines it (O4)";
@@ -249,10 +236,8 @@ private:
     llvm::SmallBitVector covered(type.getRank());
     llvm::DenseSet<Value> used;
     if (store.getConstant() != "0")
-      return store.emitOpError("expects the constant 0 (O4), but got '")
-             << store.getConstant() << "'";
-    for (auto [term, text] :
-         llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+      return store.emitOpError("expects the constant 0 (O4), but got '") << store.getConstant() << "'";
+    for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
       std::optional<unsigned> axis = getAxis(name, type.getRank(), text);
       if (!axis || covered.test(*axis) || !used.insert(term).second)
         return store.emitOpError("expects one stride per index (O4), but got '") << text << "'";

@@ -37,8 +37,7 @@ static constexpr int64_t kLeastKnown = 1024;
 static constexpr double kMostGrowth = 4;
 
 /// Returns the multiply-adds for all elements over these free indices, `each` being those of one.
-static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &extents,
-                         const SymExpr &each) {
+static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &extents, const SymExpr &each) {
   SymExpr count = each;
   for (auto &[id, extent] : extents)
     if (indices.count(id))
@@ -70,18 +69,15 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
       ArrayType type = typeOfArray(kernel, temporaries, node->id);
       for (auto [axis, index] : llvm::enumerate(node->operands))
         if (!reads.isInside(index, type.getExtent(axis).str(), [&](int64_t id) {
-              auto known =
-                  llvm::find_if(indices, [&](const auto &entry) { return entry.first == id; });
+              auto known = llvm::find_if(indices, [&](const auto &entry) { return entry.first == id; });
               return known != indices.end() ? known->second.str() : std::string();
             }))
           return false;
       return llvm::all_of(node->operands, visit);
     }
     // Quotients and shifts are undefined for some second operands.
-    bool isPartial =
-        node->isOp("arith.floordivsi") || node->isOp("arith.shli") || node->isOp("arith.shrsi");
-    if (isPartial && node->operands[1]->kind != ExprKind::Const &&
-        node->operands[1]->kind != ExprKind::Extent)
+    bool isPartial = node->isOp("arith.floordivsi") || node->isOp("arith.shli") || node->isOp("arith.shrsi");
+    if (isPartial && node->operands[1]->kind != ExprKind::Const && node->operands[1]->kind != ExprKind::Extent)
       return false;
     return llvm::all_of(node->operands, visit);
   };
@@ -98,20 +94,16 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
   };
   Expr j = exprs.index(a.j);
   auto both = [&](Expr x, Expr y) { return x ? exprs.op("arith.andi", {x, y}, y->type) : y; };
-  auto meet = [&](Expr x, Expr y) {
-    return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}, y->type);
-  };
+  auto meet = [&](Expr x, Expr y) { return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}, y->type); };
   SmallVector<Other> others;
   for (Expr part : conjunctsOf(a.present)) {
     if (!part->dependsOn(a.j)) {
       a.ofRow = both(a.ofRow, part);
       continue;
     }
-    Expr last = lastOf(exprs, part, j), first = last ? nullptr : firstOf(exprs, part, j),
-         bound = last ? last : first;
+    Expr last = lastOf(exprs, part, j), first = last ? nullptr : firstOf(exprs, part, j), bound = last ? last : first;
     auto row = llvm::find_if(rows, [&](auto &entry) {
-      return bound && growthWith(bound, entry.first).value_or(0) > 0 &&
-             (!a.bound || a.row == entry.first);
+      return bound && growthWith(bound, entry.first).value_or(0) > 0 && (!a.bound || a.row == entry.first);
     });
     if (row == rows.end()) {
       others.push_back({part, bound, bool(first)});
@@ -127,8 +119,7 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
   }
   // A bound in the same direction that does not depend on the row is merged into the row's.
   for (const Other &other : others) {
-    bool isMet =
-        a.bound && other.bound && other.isFirst == a.isFirst && !other.bound->dependsOn(a.row);
+    bool isMet = a.bound && other.bound && other.isFirst == a.isFirst && !other.bound->dependsOn(a.row);
     if (isMet)
       a.bound = meet(a.bound, other.bound);
     else
@@ -142,9 +133,8 @@ void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &wh
   if (quiet || !remarked.insert(a.sum).second)
     return;
   auto [place, name] = placeAndName(a.sum);
-  emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent << "' for each '"
-                    << exprs.indexName(row) << "', because " << why << " '" << exprs.indexName(row)
-                    << "' and the index of '" << a.sum->extent
+  emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent << "' for each '" << exprs.indexName(row)
+                    << "', because " << why << " '" << exprs.indexName(row) << "' and the index of '" << a.sum->extent
                     << "': rows cannot share the sums of products in it";
 }
 
@@ -153,9 +143,7 @@ static bool isInnerSum(Expr e, int64_t j) {
   return isFloatSum(e) && !e->getPresent() && e->dependsOn(j) && knownExtent(e).value_or(0) > 0;
 }
 
-static bool isAdded(Expr e) {
-  return e->isOp("arith.addf") || e->isOp("arith.subf") || e->isOp("arith.negf");
-}
+static bool isAdded(Expr e) { return e->isOp("arith.addf") || e->isOp("arith.subf") || e->isOp("arith.negf"); }
 
 /// Collects the addends of `e`, and whether each is subtracted. Shared subterms may make them
 /// exponentially many, so sums beyond kMostAddends entries stay whole.
@@ -177,8 +165,7 @@ static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j, llvm::DenseMap<Expr
     return entry->second;
   bool found = isInnerSum(e, j);
   if (!found && isAdded(e))
-    found =
-        llvm::any_of(e->operands, [&](Expr part) { return hasInnerSum(rules, part, j, known); });
+    found = llvm::any_of(e->operands, [&](Expr part) { return hasInnerSum(rules, part, j, known); });
   else if (!found && (e->isOp("arith.mulf") || e->isOp("arith.divf")))
     found = llvm::any_of(rules.factors(e), [&](const FoldRules::Factor &factor) {
       return !factor.divides && factor.base != e && factor.base->dependsOn(j) &&
@@ -205,15 +192,13 @@ static bool readsExtreme(Expr e, int64_t j) {
 /// Multiplies out (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. Addends without
 /// such sums stay together, so that they cancel as in the unmodified term. Their sum is at most
 /// twice the factor or the other addends.
-bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j,
-                             SmallVectorImpl<SharedTerm> &terms) {
+bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j, SmallVectorImpl<SharedTerm> &terms) {
   SmallVector<FoldRules::Factor> factors = rules.factors(product);
   for (auto [n, factor] : llvm::enumerate(factors)) {
     if (factor.divides || !isAdded(factor.base) || !hasInnerSum(rules, factor.base, j))
       continue;
     auto with = [&](Expr other) {
-      return rules.rebuildProduct(product,
-                                  [&](unsigned k, Expr base) { return k == n ? other : base; });
+      return rules.rebuildProduct(product, [&](unsigned k, Expr base) { return k == n ? other : base; });
     };
     SmallVector<std::pair<Expr, bool>> addends;
     addendsOf(factor.base, false, addends);
@@ -253,9 +238,8 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
     term.axis = exprs.freshIndex(exprs.boundName(term.inner));
     Expr innerBody = exprs.open(term.inner, term.axis).first;
     auto part = [&](bool dependent) {
-      return rules.rebuildProduct(innerBody, [&](unsigned, Expr base) {
-        return base->dependsOn(j) == dependent ? base : nullptr;
-      });
+      return rules.rebuildProduct(
+          innerBody, [&](unsigned, Expr base) { return base->dependsOn(j) == dependent ? base : nullptr; });
     };
     term.right = part(true);
     term.left = part(false);
@@ -270,8 +254,7 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
     // If the range ends with a row, weights by the distance from there are split at the ends of
     // parts (Distance.h).
     if (factors[n].divides || !base->dependsOn(a.row) || !base->dependsOn(j) ||
-        llvm::none_of(
-            a.ends, [&](Expr end) { return isDistanceWeight(exprs, rules, base, a.row, j, end); }))
+        llvm::none_of(a.ends, [&](Expr end) { return isDistanceWeight(exprs, rules, base, a.row, j, end); }))
       return base;
     term.weights.push_back(base);
     return nullptr;
@@ -284,9 +267,8 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
 /// Moves the factors of a term that do not depend on j to `scale`.
 void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
   auto part = [&](bool isScale) {
-    return rules.rebuildProduct(term.term, [&](unsigned, Expr base) {
-      return base->dependsOn(j) != isScale ? base : nullptr;
-    });
+    return rules.rebuildProduct(term.term,
+                                [&](unsigned, Expr base) { return base->dependsOn(j) != isScale ? base : nullptr; });
   };
   term.scale = part(true);
   if (term.scale)
@@ -305,8 +287,7 @@ static bool knowsRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) 
 
 /// Finds the associated form of the sum `t` of a row. `isAlways`: no condition decides whether `t`
 /// is needed.
-std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows,
-                                                                   bool isAlways) {
+std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows, bool isAlways) {
   Association found;
   found.sum = t;
   int64_t j = found.j = exprs.freshIndex(exprs.boundName(t));
@@ -335,9 +316,8 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
         isApart |= !knowsRow(rules, term.term, j, id);
         // Remark only on weights of indices and elements, which the user may be able to split.
         auto blocking = llvm::find_if(factors, [&, n = n, id = id](const FoldRules::Factor &other) {
-          return other.base != factors[n].base && other.base->dependsOn(j) &&
-                 other.base->dependsOn(id) && outermostReductions(other.base).empty() &&
-                 !llvm::is_contained(term.weights, other.base);
+          return other.base != factors[n].base && other.base->dependsOn(j) && other.base->dependsOn(id) &&
+                 outermostReductions(other.base).empty() && !llvm::is_contained(term.weights, other.base);
         });
         if (!isApart && blocking != factors.end())
           remarkOnRows(found, id, textOf(blocking->base, id) + " depends on both");
@@ -352,30 +332,23 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   // The summand must not depend on the rows that share it, ...
   SmallVector<int64_t> shared;
   for (auto &[id, extent] : rows)
-    if (t->dependsOn(id) && llvm::none_of(found.terms, [&](const SharedTerm &term) {
-          return knowsRow(rules, term.term, j, id);
-        }))
+    if (t->dependsOn(id) &&
+        llvm::none_of(found.terms, [&](const SharedTerm &term) { return knowsRow(rules, term.term, j, id); }))
       shared.push_back(id);
   if (shared.empty())
     return std::nullopt;
   // ... except through the bound of its range. Whether a part of the range has elements must be
   // known without a pass over it.
-  auto knows = [&](Expr part) {
-    return llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); });
-  };
-  bool hasWeights =
-      llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
+  auto knows = [&](Expr part) { return llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); }); };
+  bool hasWeights = llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
   if (found.bound ? shared.size() != 1 || found.row != shared[0] : !isProduct || hasWeights)
     return std::nullopt;
-  if (found.range && (knows(found.range) ||
-                      (found.bound && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)),
-                                                 conjunctsOf(found.range), exprs.index(j))))) {
+  if (found.range && (knows(found.range) || (found.bound && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)),
+                                                                       conjunctsOf(found.range), exprs.index(j))))) {
     if (isProduct)
       for (Expr part : conjunctsOf(found.range))
-        if (knows(part) ||
-            (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
-          remarkOnRows(found, shared[0],
-                       "the condition " + textOf(found.present, shared[0]) + " depends on both");
+        if (knows(part) || (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
+          remarkOnRows(found, shared[0], "the condition " + textOf(found.present, shared[0]) + " depends on both");
     return std::nullopt;
   }
   for (SharedTerm &term : found.terms) {
@@ -388,8 +361,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       indices.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
     auto isInArrays = [&](Expr e) { return !e || readsInside(e, indices); };
     // Conditions must stay in bounds too: their guards do not apply when a whole part is computed.
-    if (!llvm::all_of(ArrayRef<Expr>{term.term, term.scale, found.range, found.bound, found.ofRow},
-                      isInArrays) ||
+    if (!llvm::all_of(ArrayRef<Expr>{term.term, term.scale, found.range, found.bound, found.ofRow}, isInArrays) ||
         !llvm::all_of(term.weights, isInArrays))
       return std::nullopt;
   }
@@ -403,9 +375,7 @@ void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
   double best = 0;
   for (const Association &a : found) {
     auto columns = a.rows.back().second.getConstant();
-    double y = columns && a.sum->dependsOn(a.rows.back().first)
-                   ? double(std::max<int64_t>(*columns, 1))
-                   : 1;
+    double y = columns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
     for (const SharedTerm &term : a.terms) {
       double x = term.inner ? double(knownExtent(term.inner).value_or(1)) : 1;
       best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));
@@ -415,8 +385,7 @@ void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
     a.block = std::clamp<int64_t>(llvm::PowerOf2Ceil(uint64_t(best)), kLeastBlock, kMostBlock);
 }
 
-void Derivation::addCosts(const Association &a, const IndexExtents &extents,
-                          AssociationCosts &costs) {
+void Derivation::addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs) {
   SymExpr range = *SymExpr::parse(a.sum->extent);
   // If the range ends with the row, the row sums up its last block directly.
   SymExpr block(a.block / 2);
@@ -438,14 +407,12 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents,
     IndexExtents all = extents;
     if (term.inner)
       all.push_back({term.axis, length});
-    costs.after = costs.after + rate * (countOver(stored, all, range) +
-                                        countOver(a.sum->freeIndices, extents, length));
+    costs.after = costs.after + rate * (countOver(stored, all, range) + countOver(a.sum->freeIndices, extents, length));
   }
 }
 
 /// Returns Σ over the axis of the left operand times `stored`; `stored` if there is no inner sum.
-Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored,
-                           Expr present) {
+Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
   Expr value = stored;
   if (term.inner) {
     Expr product = exprs.op("arith.mulf", {term.left, stored}, a.sum->type);
@@ -463,8 +430,7 @@ Expr Derivation::added(Expr a, const SharedTerm &term, Expr b) {
   return exprs.op(term.isNegative ? "arith.subf" : "arith.addf", {a, b}, b->type);
 }
 
-Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
-                            const IndexExtents &rows) {
+Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
   if (a.bound)
     return associatedBefore(nests, a, rows);
   Expr value = nullptr;
@@ -496,8 +462,7 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
     any = exprs.op("arith.andi", {any, a.ofRow}, any->type);
   return any == exprs.boolean(true)
              ? value
-             : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)},
-                        a.sum->type);
+             : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
 }
 
 /// Returns the type that operands of the outer contraction are rounded to: as for any computed
@@ -514,8 +479,8 @@ TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr sum) {
 
 /// Finds the sums of a value that can be associated, and those inside its other reductions, whose
 /// indices then count as rows. For example, O_d / √(Σ_e O_e²) has both.
-void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways,
-                                  llvm::DenseSet<Expr> &seen, SmallVectorImpl<Association> &found) {
+void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
+                                  SmallVectorImpl<Association> &found) {
   isAlways &= !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
     if (!seen.insert(t).second)
@@ -568,9 +533,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   // A product counts once, however many columns are read.
   llvm::DenseSet<Expr> counted;
   for (const Association &a : found)
-    if (counted
-            .insert(exprs.renamed(a.sum, {{a.rows.back().first, exprs.index(rows.back().first)}}))
-            .second)
+    if (counted.insert(exprs.renamed(a.sum, {{a.rows.back().first, exprs.index(rows.back().first)}})).second)
       addCosts(a, a.rows, costs);
   if (found.empty() || !isLess(costs.after, costs.before))
     return value;
@@ -595,11 +558,10 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
 /// Returns whether a range that bounds restrict has an element, without a pass over it; null if `e`
 /// is no such test.
 Expr Derivation::anyOf(Expr e) {
-  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ ||
-      e->operands[0] != exprs.boolean(true) || !e->getPresent())
+  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ || e->operands[0] != exprs.boolean(true) ||
+      !e->getPresent())
     return nullptr;
   int64_t j = openings.indexFor(e);
   Expr present = exprs.open(e, j).second;
-  return anyWithin(exprs, exprs.extent(*SymExpr::parse(e->extent)), conjunctsOf(present),
-                   exprs.index(j));
+  return anyWithin(exprs, exprs.extent(*SymExpr::parse(e->extent)), conjunctsOf(present), exprs.index(j));
 }

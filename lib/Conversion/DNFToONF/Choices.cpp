@@ -18,8 +18,7 @@ namespace {
 
 class Choices {
 public:
-  Choices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
-          std::map<int64_t, std::string> extents)
+  Choices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
       : exprs(exprs), openings(exprs), kernel(kernel), reads(reads), extents(std::move(extents)) {}
 
   Expr restrict(Expr e, Expr condition) {
@@ -44,9 +43,7 @@ public:
   }
 
 private:
-  Expr both(Expr a, Expr b) {
-    return !a || !b ? (a ? a : b) : exprs.op("arith.andi", {a, b}, a->type);
-  }
+  Expr both(Expr a, Expr b) { return !a || !b ? (a ? a : b) : exprs.op("arith.andi", {a, b}, a->type); }
   Expr negation(Expr e) {
     if (e->isOp("arith.cmpi")) {
       // arith's numbers: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5.
@@ -55,8 +52,7 @@ private:
       Builder b(exprs.getContext());
       if (predicate < 6)
         return exprs.op(*e->op,
-                        b.getDictionaryAttr(
-                            b.getNamedAttr("predicate", b.getI64IntegerAttr(inverse[predicate]))),
+                        b.getDictionaryAttr(b.getNamedAttr("predicate", b.getI64IntegerAttr(inverse[predicate]))),
                         e->operands, e->type);
     }
     return exprs.op("arith.xori", {e, exprs.boolean(true)}, e->type);
@@ -88,8 +84,7 @@ private:
       newPresent = both(without(condition, newPresent), newPresent);
     if (newBody == body && newPresent == present)
       return e;
-    return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds, exprs.boundName(e),
-                        e->function);
+    return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds, exprs.boundName(e), e->function);
   }
 
   /// Returns the conjuncts of a condition that do not depend on j, or null.
@@ -134,10 +129,9 @@ private:
             return known != extents.end() ? known->second : std::string();
           });
       }
-      bool divides = e->kind == ExprKind::Op && (e->isOp("arith.floordivsi") ||
-                                                 e->isOp("arith.shli") || e->isOp("arith.shrsi"));
-      result |= divides && e->operands[1]->kind != ExprKind::Const &&
-                e->operands[1]->kind != ExprKind::Extent;
+      bool divides =
+          e->kind == ExprKind::Op && (e->isOp("arith.floordivsi") || e->isOp("arith.shli") || e->isOp("arith.shrsi"));
+      result |= divides && e->operands[1]->kind != ExprKind::Const && e->operands[1]->kind != ExprKind::Extent;
     }
     return faults[e] = result;
   }

@@ -37,13 +37,11 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
     contract.addPass(dnf::createDNFVerify());
     if (failed(runPipeline(contract, getOperation())))
       return signalPassFailure();
-    for (dnf::KernelOp kernel :
-         llvm::make_early_inc_range(getOperation().getOps<dnf::KernelOp>())) {
+    for (dnf::KernelOp kernel : llvm::make_early_inc_range(getOperation().getOps<dnf::KernelOp>())) {
       ExprContext exprs(&getContext());
       Derivation derivation(exprs, kernel, disabled, observer);
       std::vector<NestPlan> nests = derivation.run();
-      onf::KernelOp result =
-          emitONF(exprs, derivation.getRules(), derivation, kernel, nests, mostOps);
+      onf::KernelOp result = emitONF(exprs, derivation.getRules(), derivation, kernel, nests, mostOps);
       if (!result)
         return signalPassFailure();
       kernel.erase();
@@ -58,8 +56,7 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
 
 } // namespace
 
-std::unique_ptr<Pass> moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules,
-                                                     FoldObserver *observer) {
+std::unique_ptr<Pass> moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules, FoldObserver *observer) {
   ConvertDNFToONFOptions options;
   options.disable.assign(disabledRules.begin(), disabledRules.end());
   auto pass = std::make_unique<ConvertDNFToONF>(options);

@@ -25,13 +25,11 @@ static bool isCarriable(StringRef extent) {
 
 Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
   if (present)
-    return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present, TypeAttr(),
-                        exprs.indexName(index));
+    return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present, TypeAttr(), exprs.indexName(index));
   if (auto n = constantExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());
-  return exprs.greater(exprs.extent(*SymExpr::parse(extent)),
-                       exprs.constant(IntegerAttr::get(type, 0), type));
+  return exprs.greater(exprs.extent(*SymExpr::parse(extent)), exprs.constant(IntegerAttr::get(type, 0), type));
 }
 
 Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {
@@ -65,16 +63,14 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   for (unsigned k = 0; k < factors.size(); ++k) {
     Expr sum = factors[k].base;
-    if (factors[k].divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf")) ||
-        !sum->dependsOn(j) || !readsResult(sum->operands[0]) || !readsResult(sum->operands[1]))
+    if (factors[k].divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf")) || !sum->dependsOn(j) ||
+        !readsResult(sum->operands[0]) || !readsResult(sum->operands[1]))
       continue;
     Expr parts[2];
     for (unsigned side : {0, 1}) {
-      Expr term = rules.rebuildProduct(body, [&](unsigned number, Expr base) {
-        return number == k ? sum->operands[side] : base;
-      });
-      Expr part =
-          exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(), exprs.boundName(e));
+      Expr term = rules.rebuildProduct(
+          body, [&](unsigned number, Expr base) { return number == k ? sum->operands[side] : base; });
+      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(), exprs.boundName(e));
       exprs.inheritPlace(e, part);
       parts[side] = normaliseReduce(part);
       exprs.inheritPlace(e, parts[side]);
@@ -120,9 +116,8 @@ std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, 
       sort(part->operands[1]);
       return;
     }
-    bool readsResult = llvm::any_of(outermostReductions(part), [&](Expr result) {
-      return result->extent == e->extent && !result->dependsOn(j);
-    });
+    bool readsResult = llvm::any_of(outermostReductions(part),
+                                    [&](Expr result) { return result->extent == e->extent && !result->dependsOn(j); });
     Expr &side = readsResult ? inner : range;
     side = both(side, part);
   };
@@ -151,8 +146,7 @@ std::pair<Expr, Expr> Derivation::shareRange(Expr e, int64_t j, Expr body, Expr 
   if (!range || *range == present || !rules.splitMul(body, results, {j}))
     return {body, present};
   SmallVector<Expr> wanted, have;
-  std::function<void(Expr, SmallVectorImpl<Expr> &)> sort = [&](Expr part,
-                                                                SmallVectorImpl<Expr> &parts) {
+  std::function<void(Expr, SmallVectorImpl<Expr> &)> sort = [&](Expr part, SmallVectorImpl<Expr> &parts) {
     if (!part)
       return;
     if (!part->isOp("arith.andi")) {
@@ -194,8 +188,7 @@ Expr Derivation::normaliseReduce(Expr e) {
   }
   if (Expr apart = hoistFromExtreme(e, j, body, present))
     return apart;
-  return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds, exprs.boundName(e),
-                      e->function);
+  return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds, exprs.boundName(e), e->function);
 }
 
 Expr Derivation::normalise(Expr e) {
@@ -225,8 +218,7 @@ Expr Derivation::normalise(Expr e) {
 /// depend on it. It is also carried if it is short and a sum is a product of factors with and
 /// without it, since the factors without it are then shared. Otherwise the last of the other axes
 /// that some reduction does not depend on is carried, if any.
-std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
-                                                const AxisList &domain) {
+std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices, const AxisList &domain) {
   if (indices.size() < 2)
     return std::nullopt;
   size_t axis = indices.size() - 1;
@@ -269,8 +261,7 @@ int64_t Derivation::rowIndex(size_t axis, StringRef name) {
 }
 
 /// Adds an output, whose value is given at the row indices of `domain`, to the nest of its rows.
-void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
-                           bool carries) {
+void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain, bool carries) {
   size_t rank = domain.size();
   ArrayRef<int64_t> ids = ArrayRef<int64_t>(rowIds).take_front(rank);
   std::optional<size_t> axis;
@@ -330,8 +321,8 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
     present = restrictChoices(exprs, kernel, reads, extents, present);
   value = restrictChoices(exprs, kernel, reads, extents, value, present);
   value = exprs.replace(value, [&](Expr e) -> Expr {
-    bool isOfRow = e->kind == ExprKind::Reduce &&
-                   llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
+    bool isOfRow =
+        e->kind == ExprKind::Reduce && llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
     return isOfRow ? takeSumIn(e) : nullptr;
   });
   IndexExtents rows;
@@ -382,14 +373,12 @@ std::vector<NestPlan> Derivation::run() {
     exprs.inputNames.push_back(name.str());
   std::vector<NestPlan> nests;
   SmallVector<dnf::OutputOp> outputs(kernel.getBody().front().getOps<dnf::OutputOp>());
-  llvm::sort(outputs,
-             [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
+  llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
   comparesExtremes = llvm::any_of(outputs, readsComparedExtreme);
   for (dnf::OutputOp op : outputs) {
     AxisList domain;
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
-      domain.push_back(
-          {cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
+      domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
     Expr value = valueOf(nests, importer, op, domain);
     IndexExtents rows;
     for (auto [k, axis] : llvm::enumerate(domain))
@@ -401,8 +390,7 @@ std::vector<NestPlan> Derivation::run() {
   }
   // Nests of temporaries come first: an output that joined an earlier nest may read later
   // temporaries.
-  std::stable_partition(nests.begin(), nests.end(),
-                        [](const NestPlan &nest) { return nest.storesTemporary; });
+  std::stable_partition(nests.begin(), nests.end(), [](const NestPlan &nest) { return nest.storesTemporary; });
   joinNests(nests);
   readStored(nests);
   joinNests(nests);
@@ -459,8 +447,7 @@ static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
 /// of `t`. The row then computes it at all indices of the axis. Either the terms of `t` must need
 /// it at each index, or all its reads must be in bounds. For example, in Σ over { e < 8 : e < N }
 /// of (Σ_j A_j·B_je)² with B of N columns neither holds.
-static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan &nest, Expr t,
-                     int64_t axis, Expr sum) {
+static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan &nest, Expr t, int64_t axis, Expr sum) {
   auto [term, present] = exprs.open(t, axis);
   if (!hasConditionsOn(axis, term, present))
     return true;
@@ -499,8 +486,7 @@ SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
     for (size_t k = 0; k < found.size(); ++k)
       if (found[k]->extent == nest.carriedExtents.at(id) && !found[k]->dependsOn(id)) {
         auto visitCarried = [&, t = found[k]](Expr node) {
-          if (node->kind != ExprKind::Reduce || !node->dependsOn(id) ||
-              mayCarry(exprs, *this, nest, t, id, node))
+          if (node->kind != ExprKind::Reduce || !node->dependsOn(id) || mayCarry(exprs, *this, nest, t, id, node))
             visit(node);
         };
         auto [term, present] = exprs.open(found[k], id);
@@ -523,20 +509,16 @@ void Derivation::carryInside(NestPlan &nest) {
     int64_t e = exprs.freshIndex(exprs.boundName(t));
     auto isOfRow = [&](int64_t id) { return id == e || llvm::is_contained(nest.rows, id); };
     bool reads = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
-      if (sum->monoid != Monoid::add || !sum->dependsOn(e) ||
-          !llvm::all_of(sum->freeIndices, isOfRow) ||
-          (sum->getPresent() && sum->getPresent()->dependsOn(e)) ||
-          !mayCarry(exprs, *this, nest, t, e, sum))
+      if (sum->monoid != Monoid::add || !sum->dependsOn(e) || !llvm::all_of(sum->freeIndices, isOfRow) ||
+          (sum->getPresent() && sum->getPresent()->dependsOn(e)) || !mayCarry(exprs, *this, nest, t, e, sum))
         return false;
       // The shared work is a reduction that depends on j, and so is no state of the row, but not on
       // e.
       int64_t j = exprs.freshIndex(exprs.boundName(sum));
-      return llvm::any_of(rules.factors(exprs.open(sum, j).first),
-                          [&](const FoldRules::Factor &factor) {
-                            return !factor.base->dependsOn(e) &&
-                                   llvm::any_of(outermostReductions(factor.base),
-                                                [&](Expr inner) { return inner->dependsOn(j); });
-                          });
+      return llvm::any_of(rules.factors(exprs.open(sum, j).first), [&](const FoldRules::Factor &factor) {
+        return !factor.base->dependsOn(e) &&
+               llvm::any_of(outermostReductions(factor.base), [&](Expr inner) { return inner->dependsOn(j); });
+      });
     });
     if (!reads)
       continue;
@@ -576,25 +558,21 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
 void Derivation::remark(const AccPlan &acc) {
   auto [place, name] = placeOf(acc);
   InFlightDiagnostic remark = emitRemark(place);
-  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent
-         << "': " << acc.repair.reason << ", blocked by "
-         << shorten(exprs.strAsWritten(acc.repair.blocked));
+  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': " << acc.repair.reason
+         << ", blocked by " << shorten(exprs.strAsWritten(acc.repair.blocked));
   for (Expr earlier : exprs.writtenReductions(acc.repair.blocked))
-    remark.attachNote(exprs.places.find(earlier)->second)
-        << "'" << exprs.writtenText(earlier) << "' is computed here";
+    remark.attachNote(exprs.places.find(earlier)->second) << "'" << exprs.writtenText(earlier) << "' is computed here";
 }
 
 /// Remarks that two passes over one extent stay apart only because of the conditions of their
 /// terms.
 void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
   auto rangeOf = [&](const AccPlan &a) {
-    return a.present ? "where " + shorten(exprs.strAsWritten(a.present))
-                     : std::string("everywhere");
+    return a.present ? "where " + shorten(exprs.strAsWritten(a.present)) : std::string("everywhere");
   };
   auto [place, name] = placeOf(acc);
-  emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
-                    << "': its terms are present " << rangeOf(acc) << ", those of '"
-                    << placeOf(other).second << "' " << rangeOf(other);
+  emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': its terms are present "
+                    << rangeOf(acc) << ", those of '" << placeOf(other).second << "' " << rangeOf(other);
 }
 
 /// Assigns the first pass in which `acc` can run: after everything it reads, or together with it if
@@ -610,8 +588,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   for (Expr dep : acc.deps) {
     AccPlan &other = planOf(dep);
     // Terms that the state leaves out join it only after the fold.
-    bool mayShare =
-        enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
+    bool mayShare = enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
     pass = std::max(pass, other.pass + (mayShare ? 0 : 1));
   }
   acc.pass = pass;
@@ -627,8 +604,8 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
     acc.repair.blocked = acc.present;
     acc.repair.reason = "its range depends on an earlier result";
   } else {
-    acc.repair = rules.repair(acc.reduce, acc.body, acc.states, indices,
-                              [&](Expr state) { return planOf(state).body; });
+    acc.repair =
+        rules.repair(acc.reduce, acc.body, acc.states, indices, [&](Expr state) { return planOf(state).body; });
     if (!acc.repair.valid() && !acc.carried && repairMoments(nest, acc))
       return;
   }
@@ -653,21 +630,18 @@ bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
     auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
     return it == nest.accs.end() ? nullptr : it->get();
   };
-  Repair repair =
-      rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
-                    acc.states, j, [&](Expr state) { return planOf(state)->body; });
-  bool isOfFold =
-      repair.valid() && llvm::all_of(repair.others, [&](const Repair::Other &other) {
-        AccPlan *plan = planOf(other.sum);
-        return !plan || !isAssigned(nest, *plan, acc) ||
-               (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
-      });
+  Repair repair = rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
+                                acc.states, j, [&](Expr state) { return planOf(state)->body; });
+  bool isOfFold = repair.valid() && llvm::all_of(repair.others, [&](const Repair::Other &other) {
+                    AccPlan *plan = planOf(other.sum);
+                    return !plan || !isAssigned(nest, *plan, acc) ||
+                           (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
+                  });
   if (!isOfFold)
     return false;
   if (!quiet)
     for (const Repair::Other &other : repair.others)
-      exprs.reductionNames.try_emplace(other.sum,
-                                       acc.name + "_moment" + std::to_string(other.degree));
+      exprs.reductionNames.try_emplace(other.sum, acc.name + "_moment" + std::to_string(other.degree));
   acc.repair = std::move(repair);
   acc.body = acc.repair.term;
   return true;
@@ -717,9 +691,7 @@ void Derivation::delayStates(NestPlan &nest) {
       }
     bool isNeeded = llvm::any_of(nest.accs, [&](auto &acc) {
       return acc->pass <= later && !llvm::is_contained(group, acc.get()) &&
-             llvm::any_of(group, [&](AccPlan *member) {
-               return llvm::is_contained(acc->deps, member->reduce);
-             });
+             llvm::any_of(group, [&](AccPlan *member) { return llvm::is_contained(acc->deps, member->reduce); });
     });
     if (later > first->pass && !isNeeded)
       for (AccPlan *member : group)
@@ -777,24 +749,20 @@ void Derivation::planFolds(NestPlan &nest) {
     delayStates(nest);
   for (auto &acc : nest.accs) {
     auto fold = llvm::find_if(nest.folds, [&](const FoldPlan &f) {
-      return pair && f.pass == acc->pass && f.extent == acc->reduce->extent &&
-             f.present == acc->present;
+      return pair && f.pass == acc->pass && f.extent == acc->reduce->extent && f.present == acc->present;
     });
     bool isNew = fold == nest.folds.end();
     if (isNew && pair && !quiet && acc->reduce->monoid != Monoid::or_) {
       auto other = llvm::find_if(nest.folds, [&](const FoldPlan &f) {
-        return f.pass == acc->pass && f.extent == acc->reduce->extent &&
-               f.accs.front()->reduce->monoid != Monoid::or_;
+        return f.pass == acc->pass && f.extent == acc->reduce->extent && f.accs.front()->reduce->monoid != Monoid::or_;
       });
       if (other != nest.folds.end())
         remarkOnRange(*acc, *other->accs.front());
     }
     if (isNew)
-      fold = nest.folds.insert(
-          nest.folds.end(),
-          {acc->pass, acc->reduce->extent, acc->present, nest.foldIndex[acc->reduce->extent], {}});
+      fold = nest.folds.insert(nest.folds.end(),
+                               {acc->pass, acc->reduce->extent, acc->present, nest.foldIndex[acc->reduce->extent], {}});
     fold->accs.push_back(acc.get());
   }
-  llvm::stable_sort(nest.folds,
-                    [](const FoldPlan &a, const FoldPlan &b) { return a.pass < b.pass; });
+  llvm::stable_sort(nest.folds, [](const FoldPlan &a, const FoldPlan &b) { return a.pass < b.pass; });
 }

@@ -95,8 +95,8 @@ class Derivation {
 public:
   Derivation(ExprContext &exprs, dnf::KernelOp kernel, const llvm::StringSet<> &disabled,
              FoldObserver *observer = nullptr)
-      : exprs(exprs), rules(exprs), openings(exprs), kernel(kernel), reads(exprs, kernel),
-        disabled(disabled), observer(observer) {}
+      : exprs(exprs), rules(exprs), openings(exprs), kernel(kernel), reads(exprs, kernel), disabled(disabled),
+        observer(observer) {}
 
   std::vector<NestPlan> run();
   llvm::ArrayRef<Temporary> getTemporaries() const { return temporaries; }
@@ -125,22 +125,19 @@ private:
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
-  std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
-                                      const AxisList &domain);
+  std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices, const AxisList &domain);
   int64_t rowIndex(size_t axis, llvm::StringRef name);
   /// `carries`: an axis may be carried inside the row.
-  void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
-                 bool carries = true);
-  Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op,
-               const AxisList &domain);
+  void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain, bool carries = true);
+  Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
   /// A product in Σ_j in which rows share the factors that depend on j: ± scale · Σ_e left · (Σ_j
   /// term).
   struct SharedTerm {
     Expr body = nullptr; // the product at j
     bool isNegative = false;
-    Expr inner = nullptr; // Σ_e left · right, a factor of it; null if rows have only `scale`
-    unsigned factor = 0;  // its number in the body
-    int64_t axis = 0;     // e
+    Expr inner = nullptr;                 // Σ_e left · right, a factor of it; null if rows have only `scale`
+    unsigned factor = 0;                  // its number in the body
+    int64_t axis = 0;                     // e
     Expr left = nullptr, right = nullptr; // at the axis
     Expr term = nullptr;                  // right · …, at j and the axis
     Expr scale = nullptr;                 // free of j; null: 1
@@ -153,12 +150,11 @@ private:
     int64_t j = 0;
     Expr body = nullptr, present = nullptr; // of the sum, at j
     llvm::SmallVector<SharedTerm, 0> terms;
-    Expr range = nullptr; // the condition on j that rows share
-    Expr ofRow = nullptr; // a condition that is free of j
-    Expr bound = nullptr; // the last index, or the first one, which grows with `row`
-    bool isFirst = false; // `bound` is the first index
-    llvm::SmallVector<Expr, 2>
-        ends; // the bounds that grow with the row and whose minimum is `bound`
+    Expr range = nullptr;            // the condition on j that rows share
+    Expr ofRow = nullptr;            // a condition that is free of j
+    Expr bound = nullptr;            // the last index, or the first one, which grows with `row`
+    bool isFirst = false;            // `bound` is the first index
+    llvm::SmallVector<Expr, 2> ends; // the bounds that grow with the row and whose minimum is `bound`
     int64_t row = 0;
     int64_t block = 0; // indices per part
     IndexExtents rows; // axes of the result and of surrounding reductions
@@ -171,8 +167,7 @@ private:
   std::optional<Association> findAssociation(Expr t, const IndexExtents &rows, bool isAlways);
   bool findRange(Association &a, const IndexExtents &rows);
   void remarkOnRows(const Association &a, int64_t row, const llvm::Twine &why);
-  bool multiplyOut(Expr product, bool isNegative, int64_t j,
-                   llvm::SmallVectorImpl<SharedTerm> &terms);
+  bool multiplyOut(Expr product, bool isNegative, int64_t j, llvm::SmallVectorImpl<SharedTerm> &terms);
   bool takeApart(SharedTerm &term, const Association &a, std::optional<unsigned> number);
   void takeScaleOut(SharedTerm &term, int64_t j);
   void chooseBlocks(llvm::MutableArrayRef<Association> found);
@@ -180,12 +175,11 @@ private:
   Expr rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present = nullptr);
   Expr added(Expr a, const SharedTerm &term, Expr b);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
-  Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
-                   const IndexExtents &rows, Expr place, Expr whole);
-  Expr storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
-                   const IndexExtents &rows, Expr before);
-  Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a,
-                        const IndexExtents &rows);
+  Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
+                   Expr place, Expr whole);
+  Expr storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
+                   Expr before);
+  Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   void findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
                         llvm::SmallVectorImpl<Association> &found);
   Expr replaceSums(Expr value, llvm::DenseMap<Expr, Expr> &after);
@@ -196,18 +190,18 @@ private:
   double workOf(Expr value);
   std::optional<IndexExtents> orderAsRead(Expr value, const IndexExtents &all);
   Expr byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at);
-  Expr storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last,
-                    bool isOfThreads, mlir::Type type);
-  bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried,
-                      bool isAlways, std::optional<int64_t> left = std::nullopt);
+  Expr storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads,
+                    mlir::Type type);
+  bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried, bool isAlways,
+                      std::optional<int64_t> left = std::nullopt);
   std::pair<mlir::Location, std::string> placeAndName(Expr sum);
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices, mlir::Type type,
              llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
-  Expr storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
-                mlir::Type type, llvm::StringRef name, mlir::Location loc);
-  void storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
-                   std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after);
+  Expr storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, mlir::Type type,
+                llvm::StringRef name, mlir::Location loc);
+  void storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, std::optional<size_t> carried,
+                   llvm::DenseMap<Expr, Expr> &after);
   /// A reduction over the k up to a bound or, if it descends, from the bound on.
   struct Scan {
     int64_t k = 0;
@@ -227,25 +221,23 @@ private:
   void joinNests(std::vector<NestPlan> &nests);
   void readStored(std::vector<NestPlan> &nests);
   Expr readStored(Expr value, const IndexExtents &indices, bool isInside,
-                  llvm::function_ref<bool(unsigned, bool)> mayRead,
-                  std::map<std::pair<Expr, bool>, Expr> &known);
+                  llvm::function_ref<bool(unsigned, bool)> mayRead, std::map<std::pair<Expr, bool>, Expr> &known);
   void orderNests(std::vector<NestPlan> &nests);
   Expr findColumns(Expr sum, const IndexExtents &all, size_t rows);
   void hearStored(Expr sum, Expr element);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
-  Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
-                     const IndexExtents &inside, llvm::ArrayRef<Expr> own, bool isAlways);
-  Expr storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
-                  llvm::StringRef name, mlir::Location loc);
+  Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
+                     llvm::ArrayRef<Expr> own, bool isAlways);
+  Expr storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, llvm::StringRef name,
+                  mlir::Location loc);
   Expr storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all, size_t rows,
                    std::optional<size_t> carried, bool isAlways);
   Expr storeSums(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   void planFolds(NestPlan &nest);
   void exchangeReductions(NestPlan &nest);
-  Expr exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present,
-                llvm::ArrayRef<Expr> states);
-  Expr exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner,
-                      int64_t axis, llvm::ArrayRef<Expr> states);
+  Expr exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present, llvm::ArrayRef<Expr> states);
+  Expr exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner, int64_t axis,
+                      llvm::ArrayRef<Expr> states);
   Expr takeSumIn(Expr t);
   void separateReductions(NestPlan &nest);
   /// Another form of a sum that is a state of a row and whose term at `j` is `body`.
@@ -256,8 +248,7 @@ private:
     llvm::SmallVector<std::pair<Expr, std::string>> names; // of the sums in it
   };
   llvm::SmallVector<Form, 2> formsOf(const NestPlan &nest, Expr t, bool withMeans);
-  llvm::SmallVector<OutputPlan> outputsWith(llvm::ArrayRef<OutputPlan> outputs,
-                                            llvm::ArrayRef<Form> forms);
+  llvm::SmallVector<OutputPlan> outputsWith(llvm::ArrayRef<OutputPlan> outputs, llvm::ArrayRef<Form> forms);
   void take(NestPlan &nest, const Form &form);
   Expr sumOverSets(llvm::ArrayRef<Expr> bases, llvm::ArrayRef<Expr> offsets,
                    llvm::function_ref<Expr(llvm::ArrayRef<Expr>)> sum);
@@ -295,7 +286,7 @@ private:
   llvm::DenseMap<Expr, Expr> withProducts; // results of storeProducts()
   llvm::DenseMap<Expr, double> work;       // results of workOf()
   llvm::DenseSet<Expr> runningValues;      // scans of storeScan(), at the row indices
-  llvm::DenseMap<Expr, Expr> columns; // sums stored for the rows of a value, and their elements
+  llvm::DenseMap<Expr, Expr> columns;      // sums stored for the rows of a value, and their elements
   /// Sums with a remark that rows do not share them.
   llvm::DenseSet<Expr> remarked;
   /// Number of axes of the current result whose extents are unknown.
@@ -317,8 +308,8 @@ Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &read
 
 /// Emits the plans as an onf.kernel before `kernel`. Returns null, with an error, if a nest takes
 /// more operations than lib/Conversion/Limits.h allows with `most`.
-onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
-                      dnf::KernelOp kernel, std::vector<NestPlan> &nests, size_t most);
+onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp kernel,
+                      std::vector<NestPlan> &nests, size_t most);
 
 } // namespace moa
 

@@ -41,15 +41,12 @@ namespace {
 /// Reads the exponent of a weight.
 class Exponent {
 public:
-  Exponent(ExprContext &exprs, int64_t row, int64_t j, Expr last)
-      : exprs(exprs), row(row), j(j), last(last) {}
+  Exponent(ExprContext &exprs, int64_t row, int64_t j, Expr last) : exprs(exprs), row(row), j(j), last(last) {}
 
   /// Returns whether all terms that depend on j are multiples of the distance.
   bool read(Expr e) { return visit(e, nullptr, SymExpr(1)) && areDistances(); }
   /// Returns whether the exponent is an integer.
-  bool isWhole() const {
-    return !hasOthers && groups.size() <= 1 && (groups.empty() || !groups.front().first);
-  }
+  bool isWhole() const { return !hasOthers && groups.size() <= 1 && (groups.empty() || !groups.front().first); }
 
 private:
   bool isFree(Expr e) const { return !e->dependsOn(row) && !e->dependsOn(j); }
@@ -104,8 +101,7 @@ bool Exponent::visit(Expr e, Expr factor, const SymExpr &sign) {
   if (Expr index = castIndex(e); index && (index->dependsOn(j) || index->dependsOn(row)))
     return addIndex(index, factor, sign);
   if (e->isOp("arith.addf") || e->isOp("arith.subf"))
-    return visit(e->operands[0], factor, sign) &&
-           visit(e->operands[1], factor, e->isOp("arith.subf") ? -sign : sign);
+    return visit(e->operands[0], factor, sign) && visit(e->operands[1], factor, e->isOp("arith.subf") ? -sign : sign);
   if (e->isOp("arith.negf"))
     return visit(e->operands[0], factor, -sign);
   bool over = e->isOp("arith.divf");
@@ -126,11 +122,9 @@ bool Exponent::areDistances() const {
   bool isAny = false;
   for (auto &[factor, form] : groups) {
     auto times = form.terms.lookup(exprs.index(j)).getConstant();
-    bool knows = llvm::any_of(
-        form.terms, [&](auto &term) { return term.first->dependsOn(j) && !term.second.isZero(); });
-    if (!knows && llvm::all_of(form.terms, [&](auto &term) {
-          return isFree(term.first) || term.second.isZero();
-        }))
+    bool knows =
+        llvm::any_of(form.terms, [&](auto &term) { return term.first->dependsOn(j) && !term.second.isZero(); });
+    if (!knows && llvm::all_of(form.terms, [&](auto &term) { return isFree(term.first) || term.second.isZero(); }))
       continue;
     auto rest = beside(form);
     if (!rest || !times || (*times < 0 ? *rest < 0 : *rest > 0))
@@ -142,8 +136,7 @@ bool Exponent::areDistances() const {
   return known == 1 || (known > 1 && !isAny);
 }
 
-bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t row, int64_t j,
-                           Expr last) {
+bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t row, int64_t j, Expr last) {
   bool isPower = e->isOp("math.powf");
   if (!isPower && !isExponential(e))
     return false;
@@ -152,8 +145,8 @@ bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t
     return false;
   // b^(m + n) = b^m · b^n for integers m and n of one sign, and for all others if b ≥ 0.
   Expr base = e->operands[0];
-  return !isPower || (!base->dependsOn(row) && !base->dependsOn(j) &&
-                      (exponent.isWhole() || rules.isNonNegative(base)));
+  return !isPower ||
+         (!base->dependsOn(row) && !base->dependsOn(j) && (exponent.isWhole() || rules.isNonNegative(base)));
 }
 
 Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) {
@@ -161,9 +154,7 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
   std::function<Expr(Expr)> difference = [&](Expr e) -> Expr {
     if (!e->dependsOn(j))
       return nullptr;
-    auto same = [&](ArrayRef<Expr> operands) {
-      return exprs.op(*e->op, e->attributes, operands, e->type);
-    };
+    auto same = [&](ArrayRef<Expr> operands) { return exprs.op(*e->op, e->attributes, operands, e->type); };
     if (e->isOp("arith.sitofp") || e->isOp("arith.index_cast"))
       return same({difference(e->operands[0])});
     if (isa<IndexType>(e->type)) {
@@ -173,8 +164,7 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
       times = inside ? -std::abs(times) : times;
       return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))}, e->type);
     }
-    Expr a = difference(e->operands[0]),
-         b = e->operands.size() > 1 ? difference(e->operands[1]) : nullptr;
+    Expr a = difference(e->operands[0]), b = e->operands.size() > 1 ? difference(e->operands[1]) : nullptr;
     if (e->isOp("arith.negf"))
       return same({a});
     if (e->isOp("arith.mulf") || e->isOp("arith.divf"))

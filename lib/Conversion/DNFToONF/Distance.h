@@ -19,8 +19,7 @@
 namespace moa {
 
 /// Returns whether `e` is such a weight of the indices `row` and `j`, with j ≤ `last` = x(row).
-bool isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t row, int64_t j,
-                      Expr last);
+bool isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t row, int64_t j, Expr last);
 
 /// Returns E(n(j′) − n(r)) for a weight E(n), with `distance` = j′ − r.
 Expr weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance);

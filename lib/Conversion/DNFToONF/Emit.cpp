@@ -24,8 +24,7 @@ struct Scope {
 
 class Emitter {
 public:
-  Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp source,
-          size_t most)
+  Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp source, size_t most)
       : exprs(exprs), rules(rules), derivation(derivation), source(source), loc(source.getLoc()),
         place(source.getLoc()) {
     size_t ops = 0;
@@ -59,8 +58,7 @@ private:
   void emitStore(NestPlan &nest, OutputPlan &output);
 
   LinearForm address(StringRef array, ArrayRef<Expr> indices);
-  void splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
-                 SmallVectorImpl<Attribute> &coefficients);
+  void splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms, SmallVectorImpl<Attribute> &coefficients);
   /// Returns where a reduction was written.
   Location placeOf(Expr reduce) {
     auto it = exprs.places.find(reduce);
@@ -148,8 +146,7 @@ unsigned Emitter::levelOf(Expr e) {
 /// Returns whether a load may leave folds that may be empty. A constant index, as in g[0], must be
 /// known to be in bounds, because its axis may be empty.
 bool Emitter::mayLeaveFolds(Expr load) {
-  bool isAtNumber =
-      llvm::any_of(load->operands, [](Expr index) { return index->freeIndices.empty(); });
+  bool isAtNumber = llvm::any_of(load->operands, [](Expr index) { return index->freeIndices.empty(); });
   return !isAtNumber || derivation.readsInside(load, rows);
 }
 
@@ -209,15 +206,13 @@ SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
     return {e};
   int64_t j = exprs.freshIndex(exprs.boundName(e));
   Expr present = exprs.open(e, j).second;
-  auto isBound = [](Expr node) {
-    return llvm::any_of(node->freeIndices, [](int64_t id) { return id < 0; });
-  };
+  auto isBound = [](Expr node) { return llvm::any_of(node->freeIndices, [](int64_t id) { return id < 0; }); };
   llvm::SetVector<Expr> candidates;
   for (Expr root : scopes[level]->roots)
     walk(root, [&](Expr node) {
-      if (node->kind == ExprKind::Reduce && !isBound(node) && node->extent == e->extent &&
-          node != e && !open.contains(node) && !carried.contains(node) && !find(node) &&
-          levelOf(node) == level && exprs.open(node, j).second == present)
+      if (node->kind == ExprKind::Reduce && !isBound(node) && node->extent == e->extent && node != e &&
+          !open.contains(node) && !carried.contains(node) && !find(node) && levelOf(node) == level &&
+          exprs.open(node, j).second == present)
         candidates.insert(node);
     });
   // Reductions that `e` reads come before it. Of the others, lower ones go first.
@@ -226,9 +221,8 @@ SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
   llvm::stable_sort(sorted, [](Expr a, Expr b) { return a->height < b->height; });
   for (Expr candidate : sorted) {
     bool isApart = true;
-    walk(candidate, [&](Expr node) {
-      isApart &= node == candidate || !(open.contains(node) || llvm::is_contained(group, node));
-    });
+    walk(candidate,
+         [&](Expr node) { isApart &= node == candidate || !(open.contains(node) || llvm::is_contained(group, node)); });
     if (isApart)
       group.push_back(candidate);
   }
@@ -254,8 +248,8 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
   SmallVector<Type> types;
   for (Expr reduce : group)
     types.push_back(reduce->type);
-  auto fold = onf::FoldOp::create(b, placeOf(e), types, str(name), str(e->extent), onf::AxisAttr(),
-                                  ArrayAttr(), ValueRange{});
+  auto fold =
+      onf::FoldOp::create(b, placeOf(e), types, str(name), str(e->extent), onf::AxisAttr(), ArrayAttr(), ValueRange{});
   b.setInsertionPoint(fold);
   int64_t j = exprs.freshIndex(name);
   OpBuilder nested(b);
@@ -276,8 +270,7 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
     AccPlan acc;
     acc.reduce = reduce;
     auto it = exprs.reductionNames.find(reduce);
-    acc.name =
-        it != exprs.reductionNames.end() ? it->second : stringifyMonoid(reduce->monoid).str();
+    acc.name = it != exprs.reductionNames.end() ? it->second : stringifyMonoid(reduce->monoid).str();
     acc.body = body;
     NestPlan none;
     states.push_back(emitAcc(none, acc));
@@ -350,19 +343,16 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   SmallVector<Attribute> singular;
   for (auto [ref, value] : llvm::zip(acc.repair.refs, acc.repair.singular)) {
     refs.push_back(emit(ref));
-    singular.push_back(
-        FloatAttr::get(isa<FloatType>(ref->type) ? ref->type : Float64Type::get(context), value));
+    singular.push_back(FloatAttr::get(isa<FloatType>(ref->type) ? ref->type : Float64Type::get(context), value));
   }
   OpBuilder &b = scopes.back()->builder;
-  auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names),
-                               strings(extents), refs, others,
-                               acc.repair.resets ? ScalarFn::select : ScalarFn::mul,
-                               b.getArrayAttr(singular), e->rounds, e->function);
+  auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names), strings(extents), refs,
+                               others, acc.repair.resets ? ScalarFn::select : ScalarFn::mul, b.getArrayAttr(singular),
+                               e->rounds, e->function);
   b.setInsertionPoint(op);
   OpBuilder nested(b);
-  Block *block =
-      nested.createBlock(&op.getValue(), {}, SmallVector<Type>(names.size(), b.getIndexType()),
-                         SmallVector<Location>(names.size(), loc));
+  Block *block = nested.createBlock(&op.getValue(), {}, SmallVector<Type>(names.size(), b.getIndexType()),
+                                    SmallVector<Location>(names.size(), loc));
   Scope &scope = push(nested);
   if (acc.carried)
     scope.values[exprs.index(*acc.carried)] = block->getArgument(0);
@@ -380,8 +370,7 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   for (Expr ref : acc.repair.refs)
     types.append(2, ref->type);
   OpBuilder nested(op);
-  Block *block =
-      nested.createBlock(&op.getRepair(), {}, types, SmallVector<Location>(types.size(), loc));
+  Block *block = nested.createBlock(&op.getRepair(), {}, types, SmallVector<Location>(types.size(), loc));
   Scope &scope = push(nested);
   llvm::DenseMap<Expr, Expr> olds, news;
   StateSet states;
@@ -394,15 +383,14 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   }
   auto oldOf = [&](Expr e) { return olds.lookup(e); };
   auto newOf = [&](Expr e) { return news.lookup(e); };
-  Expr factor = acc.repair.resets ? rules.unchanged(states, oldOf, newOf)
-                                  : rules.ratio(acc.repair.h, states, oldOf, newOf);
+  Expr factor =
+      acc.repair.resets ? rules.unchanged(states, oldOf, newOf) : rules.ratio(acc.repair.h, states, oldOf, newOf);
   SmallVector<Value> values{emit(factor)};
   SmallVector<Expr> by;
   for (Expr h : acc.repair.from)
     by.push_back(rules.difference(h, states, oldOf, newOf));
   for (const Repair::Other &other : acc.repair.others)
-    values.push_back(
-        emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)}, factor->type)));
+    values.push_back(emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)}, factor->type)));
   onf::YieldOp::create(scopes.back()->builder, loc, values);
   pop();
 }
@@ -442,8 +430,7 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
       carried[acc->reduce] = {result, ended, limit, *acc->carried, leftOut};
       continue;
     }
-    Value value =
-        leftOut ? buildMonoid(b, loc, acc->reduce->monoid, result, emit(leftOut)) : result;
+    Value value = leftOut ? buildMonoid(b, loc, acc->reduce->monoid, result, emit(leftOut)) : result;
     if (ended)
       value = arith::SelectOp::create(b, loc, ended, limit, value);
     row.values[acc->reduce] = value;
@@ -454,14 +441,12 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
 void Emitter::emitFold(NestPlan &nest, FoldPlan &fold) {
   SmallVector<Type> types;
   for (AccPlan *acc : fold.accs)
-    types.push_back(acc->carried ? ArrayType::get(exprs.getContext(),
-                                                  {str(nest.carriedExtents[*acc->carried])},
-                                                  acc->reduce->type)
-                                 : acc->reduce->type);
+    types.push_back(
+        acc->carried ? ArrayType::get(exprs.getContext(), {str(nest.carriedExtents[*acc->carried])}, acc->reduce->type)
+                     : acc->reduce->type);
   OpBuilder &b = scopes.back()->builder;
-  auto op = onf::FoldOp::create(b, placeOf(fold.accs.front()->reduce), types,
-                                str(exprs.indexName(fold.index)), str(fold.extent), onf::AxisAttr(),
-                                ArrayAttr(), ValueRange{});
+  auto op = onf::FoldOp::create(b, placeOf(fold.accs.front()->reduce), types, str(exprs.indexName(fold.index)),
+                                str(fold.extent), onf::AxisAttr(), ArrayAttr(), ValueRange{});
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getBody(), {}, b.getIndexType(), loc);
@@ -502,8 +487,8 @@ void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
   SmallVector<Attribute> coefficients;
   splitForm(form, terms, coefficients);
   OpBuilder &b = scopes.back()->builder;
-  onf::StoreOp::create(b, output.loc, value, target.getBody().getArgument(array), terms,
-                       b.getArrayAttr(coefficients), str(form.constant.str()));
+  onf::StoreOp::create(b, output.loc, value, target.getBody().getArgument(array), terms, b.getArrayAttr(coefficients),
+                       str(form.constant.str()));
 }
 
 /// Strips the names from a location, because code would take them for its variables.
@@ -519,8 +504,7 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
     return emitStore(nest, output);
   OpBuilder &b = scopes.back()->builder;
   std::string extent = nest.carriedExtents[*output.carried];
-  auto loop = onf::ForOp::create(b, output.loc, strings({exprs.indexName(*output.carried).str()}),
-                                 strings({extent}));
+  auto loop = onf::ForOp::create(b, output.loc, strings({exprs.indexName(*output.carried).str()}), strings({extent}));
   b.setInsertionPoint(loop);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&loop.getBody(), {}, b.getIndexType(), output.loc);
@@ -551,8 +535,8 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
   OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
   auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents));
   size_t rank = nest.rows.size();
-  Block *block = b.createBlock(&loop.getBody(), {}, SmallVector<Type>(rank, b.getIndexType()),
-                               SmallVector<Location>(rank, loc));
+  Block *block =
+      b.createBlock(&loop.getBody(), {}, SmallVector<Type>(rank, b.getIndexType()), SmallVector<Location>(rank, loc));
   carried.clear();
   Scope &row = push(OpBuilder::atBlockEnd(block));
   rows.clear();
@@ -571,10 +555,9 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
 
 onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   OpBuilder b(source);
-  target = onf::KernelOp::create(
-      b, loc, source.getSymNameAttr(), source.getSymbols(), source.getRequires(),
-      source.getArgNames(), source.getResultNames(), source.getResultTypes(),
-      /*temporary_names=*/nullptr, /*temporary_types=*/nullptr, source.getWithinAttr());
+  target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(), source.getRequires(),
+                                 source.getArgNames(), source.getResultNames(), source.getResultTypes(),
+                                 /*temporary_names=*/nullptr, /*temporary_types=*/nullptr, source.getWithinAttr());
   target->setDiscardableAttrs(source->getDiscardableAttrDictionary());
   SmallVector<Type> types(source.getBody().getArgumentTypes());
   for (Type type : source.getResultTypes().getAsValueRange<TypeAttr>())
@@ -599,7 +582,7 @@ onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   return target;
 }
 
-onf::KernelOp moa::emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
-                           dnf::KernelOp kernel, std::vector<NestPlan> &nests, size_t most) {
+onf::KernelOp moa::emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp kernel,
+                           std::vector<NestPlan> &nests, size_t most) {
   return Emitter(exprs, rules, derivation, kernel, most).run(nests);
 }

@@ -18,8 +18,7 @@ using namespace moa;
 /// Returns whether `e` is a sum of floats without rounded operands. Rounding would fix the order of
 /// its product.
 static bool isPlainSum(Expr e) {
-  return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type) &&
-         !e->rounds;
+  return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type) && !e->rounds;
 }
 
 static bool isPositiveConstant(StringRef text) {
@@ -49,8 +48,7 @@ static bool isSameSum(ExprContext &exprs, FoldRules &rules, Expr a, Expr b) {
 
 /// Replaces every sum over `extent` in `value` by the equal one among `states`. Returns null if
 /// there is none.
-static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef extent,
-                     ArrayRef<Expr> states) {
+static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef extent, ArrayRef<Expr> states) {
   llvm::DenseMap<Expr, Expr> known;
   for (Expr result : outermostReductions(value)) {
     if (result->extent != extent || result->monoid == Monoid::or_)
@@ -65,19 +63,16 @@ static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef
 
 /// Returns `t` with its factor number `n`, a sum over the axis of index `axis`, moved outside.
 /// Returns null if the row does not compute the sum that is then inside.
-Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner,
-                                int64_t axis, ArrayRef<Expr> states) {
+Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner, int64_t axis,
+                                ArrayRef<Expr> states) {
   Expr innerBody = exprs.open(inner, axis).first;
   auto part = [&](bool dependent) {
-    return rules.rebuildProduct(innerBody, [&](unsigned, Expr factor) {
-      return factor->dependsOn(k) == dependent ? factor : nullptr;
-    });
+    return rules.rebuildProduct(
+        innerBody, [&](unsigned, Expr factor) { return factor->dependsOn(k) == dependent ? factor : nullptr; });
   };
   Expr inside = part(true), outside = part(false);
-  Expr term =
-      rules.rebuildProduct(body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
-  Expr value = normalise(
-      exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(), exprs.boundName(t)));
+  Expr term = rules.rebuildProduct(body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
+  Expr value = normalise(exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(), exprs.boundName(t)));
   // Drop the guard of R1 inside: over an empty range the whole is 0, whatever B is.
   Expr any = makeAny(t->extent, k, present), zero = exprs.floatConstant(0, t->type);
   if (value->isOp("arith.select") && value->operands[0] == any && value->operands[2] == zero)
@@ -87,8 +82,7 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
     return nullptr;
   if (outside)
     value = exprs.op("arith.mulf", {outside, value}, t->type);
-  value = normalise(exprs.reduce(Monoid::add, inner->extent, axis, value, nullptr, TypeAttr(),
-                                 exprs.boundName(inner)));
+  value = normalise(exprs.reduce(Monoid::add, inner->extent, axis, value, nullptr, TypeAttr(), exprs.boundName(inner)));
   for (Expr sum : outermostReductions(value))
     if (sum->extent == inner->extent)
       exprs.inheritName(t, sum);
@@ -96,8 +90,7 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
 }
 
 /// Applies R5 if the row computes the new inner sum anyway.
-Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present,
-                          ArrayRef<Expr> states) {
+Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present, ArrayRef<Expr> states) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   for (auto [n, factor] : llvm::enumerate(factors)) {
     Expr inner = factor.base;
@@ -133,8 +126,7 @@ static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
     Expr value = under(node->operands[1], node->operands[0]);
     return value == node->operands[1]
                ? nullptr
-               : exprs.op(*node->op, node->attributes,
-                          {node->operands[0], value, node->operands[2]}, node->type);
+               : exprs.op(*node->op, node->attributes, {node->operands[0], value, node->operands[2]}, node->type);
   });
 }
 
@@ -215,25 +207,21 @@ Expr Derivation::takeSumIn(Expr t) {
       continue;
     // Another sum that depends on the axis would be recomputed for each k.
     bool hasOther = llvm::any_of(llvm::enumerate(factors), [&, n = n](const auto &other) {
-      return other.index() != n && llvm::any_of(outermostReductions(other.value().base),
-                                                [&](Expr sum) { return sum->dependsOn(d); });
+      return other.index() != n &&
+             llvm::any_of(outermostReductions(other.value().base), [&](Expr sum) { return sum->dependsOn(d); });
     });
     if (hasOther)
       continue;
     auto part = [&](bool dependent) {
-      return rules.rebuildProduct(term, [&](unsigned, Expr base) {
-        return base->dependsOn(d) == dependent ? base : nullptr;
-      });
+      return rules.rebuildProduct(
+          term, [&](unsigned, Expr base) { return base->dependsOn(d) == dependent ? base : nullptr; });
     };
     Expr inside = part(true), outside = part(false);
-    Expr inner =
-        rules.rebuildProduct(body, [&](unsigned m, Expr base) { return m == n ? inside : base; });
-    Expr value =
-        exprs.reduce(Monoid::add, t->extent, d, inner, nullptr, TypeAttr(), exprs.boundName(t));
+    Expr inner = rules.rebuildProduct(body, [&](unsigned m, Expr base) { return m == n ? inside : base; });
+    Expr value = exprs.reduce(Monoid::add, t->extent, d, inner, nullptr, TypeAttr(), exprs.boundName(t));
     if (outside)
       value = exprs.op("arith.mulf", {outside, value}, t->type);
-    value = exprs.reduce(Monoid::add, cascade->extent, k, value, present, TypeAttr(),
-                         exprs.boundName(cascade));
+    value = exprs.reduce(Monoid::add, cascade->extent, k, value, present, TypeAttr(), exprs.boundName(cascade));
     exprs.inheritName(t, value);
     if (observer)
       observer->rewrote("R5", t, d, body, nullptr, value);

@@ -71,9 +71,8 @@ bool Expansion::weighsResults(Expr weights, const StateSet &results) {
 
 /// Returns whether `e` reads results of reductions over the same range without conditions.
 bool Expansion::readsResult(Expr e) {
-  return llvm::any_of(outermostReductions(e), [&](Expr r) {
-    return r->extent == sum->extent && !r->dependsOn(j) && !r->getPresent();
-  });
+  return llvm::any_of(outermostReductions(e),
+                      [&](Expr r) { return r->extent == sum->extent && !r->dependsOn(j) && !r->getPresent(); });
 }
 
 Expr Expansion::multiply(ArrayRef<Expr> factors) {
@@ -165,9 +164,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
     // A product of two negative factors has a logarithm, but the factors have none.
     if (!split)
       return std::nullopt;
-    auto log = [&](Expr x) {
-      return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type);
-    };
+    auto log = [&](Expr x) { return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type); };
     SmallVector<Expr> g, h;
     Terms result;
     for (const FoldRules::Factor &factor : rules.factors(op("arith.mulf", split.g, split.h))) {
@@ -178,8 +175,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
       (factor.base->dependsOn(j) ? term.g : term.h).push_back(value);
       if (factor.divides)
         term.h.push_back(exprs.floatConstant(-1, type));
-      if (!(factor.base->kind == ExprKind::Const &&
-            cast<FloatAttr>(factor.base->value).getValueAsDouble() == 1))
+      if (!(factor.base->kind == ExprKind::Const && cast<FloatAttr>(factor.base->value).getValueAsDouble() == 1))
         result.push_back(std::move(term));
     }
     return result;
@@ -203,10 +199,8 @@ Expr Expansion::firstValue(Expr g) {
     int64_t k = exprs.freshIndex(exprs.boundName(e));
     auto [body, present] = exprs.open(e, k);
     body = exprs.replace(body, atZero);
-    present =
-        present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}, any->type) : any;
-    return exprs.reduce(e->monoid, e->extent, k, body, present, e->rounds, exprs.boundName(e),
-                        e->function);
+    present = present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}, any->type) : any;
+    return exprs.reduce(e->monoid, e->extent, k, body, present, e->rounds, exprs.boundName(e), e->function);
   };
   Expr first = exprs.replace(g, atZero);
   if (isNeverEmpty)
@@ -250,8 +244,8 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
       return std::nullopt;
     }
   }
-  if (!negative || !result || !count || result->monoid != Monoid::add ||
-      result->extent != sum->extent || result->getPresent() || exprs.open(result, j).first != g)
+  if (!negative || !result || !count || result->monoid != Monoid::add || result->extent != sum->extent ||
+      result->getPresent() || exprs.open(result, j).first != g)
     return std::nullopt;
   // n as a float: a constant, or a conversion of the extent.
   auto extent = SymExpr::parse(sum->extent);
@@ -268,8 +262,7 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
       return std::nullopt;
   }
   Expr distance = op("arith.subf", g, first);
-  Expr sums = exprs.reduce(Monoid::add, sum->extent, j, distance, nullptr, TypeAttr(),
-                           exprs.boundName(sum));
+  Expr sums = exprs.reduce(Monoid::add, sum->extent, j, distance, nullptr, TypeAttr(), exprs.boundName(sum));
   exprs.inheritPlace(sum, sums);
   return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
 }
@@ -278,8 +271,7 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
 /// a difference from them has no error of their size, but its expansion would.
 bool Expansion::addsExtremes(const Terms &terms) {
   return llvm::any_of(terms, [&](const Term &term) {
-    SmallVector<Expr> results =
-        term.g.empty() ? outermostReductions(multiply(term.h)) : SmallVector<Expr>();
+    SmallVector<Expr> results = term.g.empty() ? outermostReductions(multiply(term.h)) : SmallVector<Expr>();
     return !results.empty() && llvm::all_of(results, [](Expr result) {
       return result->monoid == Monoid::max || result->monoid == Monoid::min;
     });
@@ -341,8 +333,7 @@ Expr Expansion::count() {
   auto extent = SymExpr::parse(sum->extent);
   if (auto n = extent->getConstant())
     return exprs.floatConstant(static_cast<double>(*n), type);
-  Expr wide = exprs.op("arith.index_cast", {exprs.extent(*extent)},
-                       IntegerType::get(exprs.getContext(), 64));
+  Expr wide = exprs.op("arith.index_cast", {exprs.extent(*extent)}, IntegerType::get(exprs.getContext(), 64));
   return exprs.op("arith.sitofp", {wide}, type);
 }
 
@@ -350,8 +341,8 @@ Expr Expansion::run(Expr body) {
   Terms all{Term{}};
   SmallVector<Expr> others;
   bool expanded = false;
-  Expr rest = rules.rebuildProduct(
-      body, [&](unsigned, Expr factor) -> Expr { return isMixed(factor) ? nullptr : factor; });
+  Expr rest =
+      rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr { return isMixed(factor) ? nullptr : factor; });
   StateSet states;
   for (Expr result : outermostReductions(body))
     if (!result->dependsOn(j))
@@ -361,8 +352,7 @@ Expr Expansion::run(Expr body) {
       continue;
     if (rules.splitMul(factor.base, states, {j})) { // left to R3
       rest = rest ? op(factor.divides ? "arith.divf" : "arith.mulf", rest, factor.base)
-                  : (factor.divides ? op("arith.divf", exprs.floatConstant(1, type), factor.base)
-                                    : factor.base);
+                  : (factor.divides ? op("arith.divf", exprs.floatConstant(1, type), factor.base) : factor.base);
       continue;
     }
     if (factor.divides)
@@ -397,8 +387,7 @@ Expr Expansion::run(Expr body) {
     Expr term = !rest ? g : isOne ? rest : op("arith.mulf", rest, g);
     Expr part = count();
     if (rest || !isOne) {
-      part = exprs.reduce(sum->monoid, sum->extent, j, term, nullptr, TypeAttr(),
-                          exprs.boundName(sum));
+      part = exprs.reduce(sum->monoid, sum->extent, j, term, nullptr, TypeAttr(), exprs.boundName(sum));
       exprs.inheritPlace(sum, part);
     }
     Expr scaled = op("arith.mulf", h, part);

@@ -88,9 +88,7 @@ Expr ExprContext::constant(Attribute value, Type type) {
   return unique(std::move(node));
 }
 
-Expr ExprContext::floatConstant(double value, Type type) {
-  return constant(FloatAttr::get(type, value), type);
-}
+Expr ExprContext::floatConstant(double value, Type type) { return constant(FloatAttr::get(type, value), type); }
 
 Expr ExprContext::boolean(bool value) {
   Type type = IntegerType::get(context, 1);
@@ -99,8 +97,8 @@ Expr ExprContext::boolean(bool value) {
 
 /// `predicate` is arith's number of the predicate.
 Expr ExprContext::compare(StringRef name, int64_t predicate, Expr a, Expr b) {
-  auto attribute = NamedAttribute(StringAttr::get(context, "predicate"),
-                                  IntegerAttr::get(IntegerType::get(context, 64), predicate));
+  auto attribute =
+      NamedAttribute(StringAttr::get(context, "predicate"), IntegerAttr::get(IntegerType::get(context, 64), predicate));
   return op(OperationName(name, context), DictionaryAttr::get(context, attribute), {a, b},
             IntegerType::get(context, 1));
 }
@@ -183,8 +181,7 @@ Expr ExprContext::inverse(Expr e) {
   return b ? op(isAnd ? "arith.ori" : "arith.andi", {a, b}, e->type) : nullptr;
 }
 
-Expr ExprContext::op(OperationName name, DictionaryAttr attributes, ArrayRef<Expr> operands,
-                     Type type) {
+Expr ExprContext::op(OperationName name, DictionaryAttr attributes, ArrayRef<Expr> operands, Type type) {
   if (Expr folded = foldOp(name.getStringRef(), operands))
     return folded;
   if (name.getStringRef() == "arith.xori" && operands[1] == boolean(true))
@@ -240,8 +237,8 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
   return go(e);
 }
 
-Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body, Expr present,
-                         TypeAttr rounds, StringRef name, FlatSymbolRefAttr function) {
+Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body, Expr present, TypeAttr rounds,
+                         StringRef name, FlatSymbolRefAttr function) {
   if (present == boolean(true))
     present = nullptr;
   unsigned height = std::max(body->height, present ? present->height : 0) + 1;
@@ -317,13 +314,11 @@ void ExprContext::inheritName(Expr from, Expr to) {
 std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
   int64_t bound = -static_cast<int64_t>(reduce->height);
   Expr variable = index(free), present = reduce->getPresent();
-  return {rename(reduce->operands[0], bound, variable),
-          present ? rename(present, bound, variable) : nullptr};
+  return {rename(reduce->operands[0], bound, variable), present ? rename(present, bound, variable) : nullptr};
 }
 
 Expr ExprContext::withBody(Expr of, int64_t free, Expr body, Expr present) {
-  Expr result =
-      reduce(of->monoid, of->extent, free, body, present, of->rounds, boundName(of), of->function);
+  Expr result = reduce(of->monoid, of->extent, free, body, present, of->rounds, boundName(of), of->function);
   inheritName(of, result);
   return result;
 }
@@ -351,9 +346,8 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
       for (Expr operand : node->operands)
         operands.push_back(go(operand));
       if (!llvm::equal(operands, node->operands))
-        result = node->kind == ExprKind::Psi
-                     ? psi(node->id, operands, node->type)
-                     : op(*node->op, node->attributes, operands, node->type);
+        result = node->kind == ExprKind::Psi ? psi(node->id, operands, node->type)
+                                             : op(*node->op, node->attributes, operands, node->type);
     }
     return memo[node] = result;
   };
@@ -371,8 +365,7 @@ MathTerm ExprContext::termOfOp(Expr e, Terms &terms) const {
   std::string type;
   llvm::raw_string_ostream(type) << e->type;
   auto predicate = e->attributes.getAs<IntegerAttr>("predicate");
-  return makeMathTerm(e->op->getStringRef(), operands, e->type.isInteger(1), type,
-                      predicate ? predicate.getInt() : 0);
+  return makeMathTerm(e->op->getStringRef(), operands, e->type.isInteger(1), type, predicate ? predicate.getInt() : 0);
 }
 
 MathTerm ExprContext::term(Expr e, Terms &terms) const {
@@ -411,12 +404,10 @@ MathTerm ExprContext::makeTerm(Expr e, Terms &terms) const {
   case ExprKind::Reduce:
     if (auto it = reductionNames.find(e); it != reductionNames.end())
       return {it->second};
-    return {
-        ((e->function ? e->function.getValue() : getReductionSymbol(stringifyMonoid(e->monoid))) +
-         "{k" + Twine(e->height) + "<" + e->extent + "} " +
-         term(e->operands[0], terms).at(MathTerm::Product))
-            .str(),
-        MathTerm::Sum};
+    return {((e->function ? e->function.getValue() : getReductionSymbol(stringifyMonoid(e->monoid))) + "{k" +
+             Twine(e->height) + "<" + e->extent + "} " + term(e->operands[0], terms).at(MathTerm::Product))
+                .str(),
+            MathTerm::Sum};
   }
   llvm_unreachable("unknown expression");
 }
@@ -454,8 +445,7 @@ SmallVector<Expr> moa::outermostReductions(Expr value) {
 // Import
 //===----------------------------------------------------------------------===//
 
-ExprImporter::ExprImporter(ExprContext &exprs, dnf::KernelOp kernel)
-    : exprs(exprs), kernel(kernel) {
+ExprImporter::ExprImporter(ExprContext &exprs, dnf::KernelOp kernel) : exprs(exprs), kernel(kernel) {
   for (Attribute name : kernel.getArgNames())
     exprs.inputNames.push_back(cast<StringAttr>(name).getValue().str());
 }
@@ -479,8 +469,8 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
   else if (reductions.size() == 1 && llvm::none_of(reductions[0]->freeIndices, [&](int64_t i) {
              return llvm::none_of(indices, [&](Expr e) { return e->id == i; });
            }))
-    exprs.reductionNames.try_emplace(
-        reductions[0], (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
+    exprs.reductionNames.try_emplace(reductions[0],
+                                     (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
   exprs.definitions.push_back({let.getSymName().str(), std::move(indices), value});
   return applied[key] = value;
 }
@@ -490,8 +480,7 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     SmallVector<Expr> indices;
     for (Value index : psi.getIndices())
       indices.push_back(env.lookup(index));
-    return exprs.psi(cast<BlockArgument>(psi.getArray()).getArgNumber(), indices,
-                     psi.getResult().getType());
+    return exprs.psi(cast<BlockArgument>(psi.getArray()).getArgNumber(), indices, psi.getResult().getType());
   }
   if (auto extent = dyn_cast<dnf::ExtentOp>(op))
     return exprs.extent(*SymExpr::parse(extent.getExpr()));
@@ -506,9 +495,8 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     int64_t free = index->second;
     env[reduce.getBody().getArgument(0)] = exprs.index(free);
     auto [body, present] = block(reduce.getBody().front(), env);
-    Expr result =
-        exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
-                     reduce.getOperandTypeAttr(), reduce.getName(), reduce.getFunctionAttr());
+    Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present, reduce.getOperandTypeAttr(),
+                               reduce.getName(), reduce.getFunctionAttr());
     exprs.places.try_emplace(result, op->getLoc());
     return result;
   }
@@ -524,8 +512,7 @@ std::pair<Expr, Expr> ExprImporter::block(Block &body, Env &env) {
   for (Operation &op : body.without_terminator())
     env[op.getResult(0)] = operation(&op, env);
   auto yield = cast<dnf::YieldOp>(body.getTerminator());
-  return {env.lookup(yield.getValue()),
-          yield.getPresent() ? env.lookup(yield.getPresent()) : nullptr};
+  return {env.lookup(yield.getValue()), yield.getPresent() ? env.lookup(yield.getPresent()) : nullptr};
 }
 
 std::pair<Expr, Expr> ExprImporter::output(dnf::OutputOp op, ArrayRef<Expr> indices) {

@@ -49,9 +49,7 @@ struct ExprNode : llvm::FoldingSetNode {
   std::set<int64_t> freeIndices;
   unsigned serial = 0; // order of creation
 
-  bool isOp(llvm::StringRef name) const {
-    return kind == ExprKind::Op && op->getStringRef() == name;
-  }
+  bool isOp(llvm::StringRef name) const { return kind == ExprKind::Op && op->getStringRef() == name; }
   bool dependsOn(int64_t index) const { return freeIndices.count(index) != 0; }
   /// Reduce: the condition of the range, or null.
   Expr getPresent() const { return operands.size() > 1 ? operands[1] : nullptr; }
@@ -72,16 +70,15 @@ public:
   Expr boolean(bool value);
   Expr psi(int64_t input, llvm::ArrayRef<Expr> indices, mlir::Type type);
   /// Makes a scalar operation. Folds integer arithmetic on extents, ×1 and ÷1.
-  Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes, llvm::ArrayRef<Expr> operands,
-          mlir::Type type);
+  Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes, llvm::ArrayRef<Expr> operands, mlir::Type type);
   Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands, mlir::Type type);
   /// a = b, of floats (false for NaN) or integers; a > b and a ≥ b, of integers.
   Expr equal(Expr a, Expr b);
   Expr greater(Expr a, Expr b);
   Expr notBelow(Expr a, Expr b);
   /// ⊕ over `free` in 0 ≤ free < extent (where `present`) of body.
-  Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body, Expr present,
-              mlir::TypeAttr rounds, llvm::StringRef name, mlir::FlatSymbolRefAttr function = {});
+  Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body, Expr present, mlir::TypeAttr rounds,
+              llvm::StringRef name, mlir::FlatSymbolRefAttr function = {});
   /// Returns the body and condition of a reduction at a free index.
   std::pair<Expr, Expr> open(Expr reduce, int64_t free);
   /// Returns the reduction with another body and condition at a free index, under the same name.
@@ -94,9 +91,7 @@ public:
 
   /// Replaces free indices.
   Expr renamed(Expr e, const llvm::DenseMap<int64_t, Expr> &with) {
-    return replace(e, [&](Expr node) {
-      return node->kind == ExprKind::Index ? with.lookup(node->id) : nullptr;
-    });
+    return replace(e, [&](Expr node) { return node->kind == ExprKind::Index ? with.lookup(node->id) : nullptr; });
   }
 
   mlir::MLIRContext *getContext() const { return context; }
@@ -166,8 +161,7 @@ public:
 
 private:
   ExprContext &exprs;
-  std::map<std::tuple<unsigned, std::string, llvm::StringRef>, llvm::SmallVector<int64_t, 1>>
-      indices;
+  std::map<std::tuple<unsigned, std::string, llvm::StringRef>, llvm::SmallVector<int64_t, 1>> indices;
 };
 
 /// Returns the reductions of `value` outside any other reduction, in order.

@@ -90,11 +90,9 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     Split u = splitAdd(e->operands[0], states, indices);
     if (!u)
       return u;
-    return {exprs.op(*e->op, e->attributes, {u.g}, type),
-            exprs.op(*e->op, e->attributes, {u.h}, type)};
+    return {exprs.op(*e->op, e->attributes, {u.g}, type), exprs.op(*e->op, e->attributes, {u.h}, type)};
   }
-  if (e->isOp("arith.select") && floatValue(e->operands[2]) == 0.0 &&
-      !reads(e->operands[0], states)) {
+  if (e->isOp("arith.select") && floatValue(e->operands[2]) == 0.0 && !reads(e->operands[0], states)) {
     Split a = parts(1);
     if (!a)
       return a;
@@ -184,8 +182,8 @@ bool FoldRules::findNonNegative(Expr e) {
       return true;
     return isNonNegative(e->operands[0]);
   }
-  if (e->isOp("arith.mulf") || e->isOp("arith.divf") || e->isOp("arith.addf") ||
-      e->isOp("arith.maximumf") || e->isOp("arith.minimumf"))
+  if (e->isOp("arith.mulf") || e->isOp("arith.divf") || e->isOp("arith.addf") || e->isOp("arith.maximumf") ||
+      e->isOp("arith.minimumf"))
     return isNonNegative(e->operands[0]) && isNonNegative(e->operands[1]);
   if (e->isOp("arith.select"))
     return isNonNegative(e->operands[1]) && isNonNegative(e->operands[2]);
@@ -270,8 +268,7 @@ FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
 }
 
 /// Evaluates one node; `operand` evaluates its operands.
-static std::optional<double> evaluateNode(Expr e,
-                                          llvm::function_ref<std::optional<double>(Expr)> leaf,
+static std::optional<double> evaluateNode(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf,
                                           llvm::function_ref<std::optional<double>(Expr)> operand) {
   if (auto value = leaf(e))
     return value;
@@ -319,8 +316,7 @@ static std::optional<double> evaluateNode(Expr e,
   return std::nullopt;
 }
 
-std::optional<double> FoldRules::evaluate(Expr e,
-                                          llvm::function_ref<std::optional<double>(Expr)> leaf) {
+std::optional<double> FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf) {
   // Shared subterms are evaluated once.
   llvm::DenseMap<Expr, std::optional<double>> memo;
   std::function<std::optional<double>(Expr)> go = [&](Expr node) {
@@ -365,9 +361,8 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
     if ((known[k]->isOp("arith.maximumf") && singular == -HUGE_VAL) ||
         (known[k]->isOp("arith.minimumf") && singular == HUGE_VAL))
       known.append(known[k]->operands.begin(), known[k]->operands.end());
-  Expr at = exprs.replace(g, [&](Expr e) -> Expr {
-    return llvm::is_contained(known, e) || e == magnitude ? value : nullptr;
-  });
+  Expr at = exprs.replace(
+      g, [&](Expr e) -> Expr { return llvm::is_contained(known, e) || e == magnitude ? value : nullptr; });
   // The derivation guards sums of selections that pick nothing, but not of nested selections.
   auto isInfinite = [&](const Factor &factor) {
     auto v = evaluate(factor.base, [](Expr) { return std::optional<double>(); });
@@ -422,8 +417,7 @@ static bool saysAttained(Expr e, Expr x, Expr d) {
   return predicate == equal || predicate == (up ? atLeast : atMost);
 }
 
-Expr FoldRules::attained(Expr t, Expr body, const StateSet &states,
-                         llvm::function_ref<Expr(Expr)> stateBody) {
+Expr FoldRules::attained(Expr t, Expr body, const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody) {
   if (t->monoid == Monoid::user)
     return nullptr;
   Expr state = nullptr;
@@ -441,8 +435,7 @@ Expr FoldRules::attained(Expr t, Expr body, const StateSet &states,
     parts = factors(body);
   TypedAttr identity = getIdentity(t->monoid, t->type);
   for (const Factor &part : parts) {
-    if (part.divides || !part.base->isOp("arith.select") ||
-        part.base->operands[2]->kind != ExprKind::Const ||
+    if (part.divides || !part.base->isOp("arith.select") || part.base->operands[2]->kind != ExprKind::Const ||
         part.base->operands[2]->value != identity)
       continue;
     SmallVector<Expr> conditions;
@@ -481,8 +474,7 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
   // M1 and M2. Multiplication distributes over maxima and minima only by non-negative factors;
   // ratios are taken only of factors known to be non-negative.
   if (!nonNegativeMulDistributesOver(t->monoid) || !isa<FloatType>(t->type))
-    return fail(body,
-                "multiplication does not distribute over " + stringifyMonoid(t->monoid).str());
+    return fail(body, "multiplication does not distribute over " + stringifyMonoid(t->monoid).str());
   Split split = splitMul(body, states, indices);
   if (!split)
     return fail(split.blocked, "it does not separate the index from earlier results");
@@ -500,10 +492,8 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
     if (singular && !vanishesAt(split.g, stateBody(state), *singular))
       return fail(split.h, "terms do not vanish where it is singular");
     // 0 ⊕ x = x for sums, and for maxima of non-negative terms.
-    if (singular && t->monoid != Monoid::add &&
-        !(t->monoid == Monoid::max && isNonNegative(split.g)))
-      result.leftOut.push_back(
-          exprs.equal(stateBody(state), exprs.floatConstant(*singular, state->type)));
+    if (singular && t->monoid != Monoid::add && !(t->monoid == Monoid::max && isNonNegative(split.g)))
+      result.leftOut.push_back(exprs.equal(stateBody(state), exprs.floatConstant(*singular, state->type)));
   }
   return result;
 }
@@ -517,8 +507,7 @@ Expr FoldRules::ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Ex
     return exprs.op("arith.divf", {newState(h), oldState(h)}, type);
   auto of = [&](unsigned k) { return ratio(h->operands[k], states, oldState, newState); };
   auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
-    return exprs.replace(
-        e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
+    return exprs.replace(e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
   };
   if (h->isOp("arith.mulf") || h->isOp("arith.divf"))
     return exprs.op(*h->op, h->attributes, {of(0), of(1)}, type);
@@ -534,8 +523,8 @@ Expr FoldRules::ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Ex
     bool negated = u->isOp("arith.negf");
     Expr v = negated ? u->operands[0] : u;
     Expr after = at(v, newState), before = at(v, oldState);
-    Expr difference = negated ? exprs.op("arith.subf", {before, after}, type)
-                              : exprs.op("arith.subf", {after, before}, type);
+    Expr difference =
+        negated ? exprs.op("arith.subf", {before, after}, type) : exprs.op("arith.subf", {after, before}, type);
     return exprs.op(*h->op, h->attributes, {difference}, type);
   }
   return exprs.op("arith.divf", {at(h, newState), at(h, oldState)}, type);
@@ -544,8 +533,7 @@ Expr FoldRules::ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Ex
 Expr FoldRules::difference(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                            llvm::function_ref<Expr(Expr)> newState) {
   auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
-    return exprs.replace(
-        e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
+    return exprs.replace(e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
   };
   if (h->isOp("arith.negf")) {
     Expr v = h->operands[0];

@@ -121,8 +121,8 @@ private:
   bool free(Expr e, llvm::ArrayRef<int64_t> indices);
   Expr meanWeight(const Difference &difference, Expr weight, const StateSet &states,
                   llvm::function_ref<Expr(Expr)> stateBody);
-  bool guardMoments(Repair &repair, Expr weight, llvm::ArrayRef<Expr> counts,
-                    const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody);
+  bool guardMoments(Repair &repair, Expr weight, llvm::ArrayRef<Expr> counts, const StateSet &states,
+                    llvm::function_ref<Expr(Expr)> stateBody);
   /// Direction of growth in the running states: −1, 0, +1, or nothing if not monotone.
   /// `nonNegative`: the value is known to be non-negative.
   struct Trend {
@@ -139,8 +139,7 @@ private:
   std::optional<double> evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf);
   /// Returns the only state that `body` reads, if it is a maximum or minimum and terms are the
   /// identity of t's monoid unless their index attains it. Returns null otherwise.
-  Expr attained(Expr t, Expr body, const StateSet &states,
-                llvm::function_ref<Expr(Expr)> stateBody);
+  Expr attained(Expr t, Expr body, const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody);
   bool vanishesAt(Expr g, Expr stateBody, double singular);
   std::optional<double> singularPoint(Expr h, Expr state, const StateSet &states);
 
@@ -151,8 +150,7 @@ private:
     llvm::DenseMap<Expr, Trend> trends;
   };
   /// Returns the entry of `e` in `table`; computes it with `find` if missing.
-  template <typename T>
-  T remember(llvm::DenseMap<Expr, T> Memo::*table, Expr e, llvm::function_ref<T()> find) {
+  template <typename T> T remember(llvm::DenseMap<Expr, T> Memo::*table, Expr e, llvm::function_ref<T()> find) {
     Memo own;
     bool isOutermost = !memo;
     if (isOutermost)

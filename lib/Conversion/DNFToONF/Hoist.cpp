@@ -28,11 +28,8 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
   });
   // The sum may later carry an axis that the states do not have.
   SmallVector<int64_t> indices;
-  llvm::copy_if(body->freeIndices, std::back_inserter(indices),
-                [&](int64_t index) { return !rows.count(index); });
-  return rules
-      .repair(e, body, states, indices, [&](Expr state) { return exprs.open(state, j).first; })
-      .valid();
+  llvm::copy_if(body->freeIndices, std::back_inserter(indices), [&](int64_t index) { return !rows.count(index); });
+  return rules.repair(e, body, states, indices, [&](Expr state) { return exprs.open(state, j).first; }).valid();
 }
 
 /// Returns whether a factor of terms at `j` is exp(x − max x) with a maximum over at least these
@@ -44,8 +41,7 @@ bool Derivation::isAtMostOne(StringRef extent, int64_t j, Expr factor, Expr pres
   if (!difference->isOp("arith.subf"))
     return false;
   Expr most = difference->operands[1];
-  if (most->kind != ExprKind::Reduce || most->monoid != Monoid::max || most->extent != extent ||
-      most->dependsOn(j))
+  if (most->kind != ExprKind::Reduce || most->monoid != Monoid::max || most->extent != extent || most->dependsOn(j))
     return false;
   auto [body, range] = exprs.open(most, j);
   return body == difference->operands[0] && (!range || range == present);
@@ -83,8 +79,7 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
     double power = isRoot ? 0.5 : cast<FloatAttr>(factor->operands[1]->value).getValueAsDouble();
     bool leaves = power > 0 && power <= 4, any = false;
     for (const FoldRules::Factor &part : rules.factors(factor->operands[0])) {
-      leaves &=
-          part.divides ? isModerate(part.base) : isAtMostOne(e->extent, j, part.base, present);
+      leaves &= part.divides ? isModerate(part.base) : isAtMostOne(e->extent, j, part.base, present);
       any |= part.divides;
     }
     if (!leaves || !any)
@@ -100,8 +95,7 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
 /// Returns whether a product without its results may leave the range of the type although the whole
 /// product does not. This takes a factor that occurs twice, and a result that occurs twice or
 /// consists of maxima and minima.
-bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> factors,
-                               Expr present) {
+bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> factors, Expr present) {
   std::set<Expr> bases, results;
   bool repeated = false, repeatsResult = false, isSafe = true;
   for (const FoldRules::Factor &factor : factors) {
@@ -111,8 +105,7 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
       repeated |= isAgain;
       isSafe &= !isAgain || isAtMostOne(e->extent, j, base, present);
     } else if (!outermostReductions(base).empty()) {
-      repeatsResult |=
-          !results.insert(base).second || base->isOp("math.powf") || readsExtremesOnly(base);
+      repeatsResult |= !results.insert(base).second || base->isOp("math.powf") || readsExtremesOnly(base);
       Expr root = base->isOp("math.powf") || base->isOp("math.sqrt") ? base->operands[0] : base;
       isSafe &= isModerate(root);
     }
@@ -134,15 +127,12 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
 Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body), outside;
   std::string name = exprs.boundName(e).str();
-  auto sum = [&](Expr term) {
-    return exprs.reduce(e->monoid, e->extent, j, term, present, e->rounds, name);
-  };
+  auto sum = [&](Expr term) { return exprs.reduce(e->monoid, e->extent, j, term, present, e->rounds, name); };
   if (!enabled("R1") || mayLeaveRange(e, j, factors, present))
     return sum(body);
   auto without = [&](llvm::function_ref<bool(Expr)> leaves) {
-    return rules.rebuildProduct(body, [&](unsigned, Expr factor) {
-      return factor->dependsOn(j) || !leaves(factor) ? factor : nullptr;
-    });
+    return rules.rebuildProduct(
+        body, [&](unsigned, Expr factor) { return factor->dependsOn(j) || !leaves(factor) ? factor : nullptr; });
   };
   // Maxima and minima stay if R3 can rescale the remaining sum.
   std::function<bool(Expr)> leaves = [](Expr factor) { return !readsExtremesOnly(factor); };
@@ -151,9 +141,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
     leaves = [](Expr) { return true; };
     term = without(leaves);
   }
-  llvm::copy_if(factors, std::back_inserter(outside), [&](const FoldRules::Factor &factor) {
-    return !factor.base->dependsOn(j) && leaves(factor.base);
-  });
+  llvm::copy_if(factors, std::back_inserter(outside),
+                [&](const FoldRules::Factor &factor) { return !factor.base->dependsOn(j) && leaves(factor.base); });
   if (outside.empty() || !term)
     return sum(body);
   // Only finite factors turn the empty sum into 0 without a guard.
@@ -172,16 +161,14 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> readsArray = [&](Expr node) {
     return seen.insert(node).second && node->kind != ExprKind::Reduce &&
-           ((node->kind == ExprKind::Psi && !node->operands.empty()) ||
-            llvm::any_of(node->operands, readsArray));
+           ((node->kind == ExprKind::Psi && !node->operands.empty()) || llvm::any_of(node->operands, readsArray));
   };
-  bool reads = llvm::any_of(
-      outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });
+  bool reads = llvm::any_of(outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });
   if (present && reads && !present->dependsOn(j)) {
     Expr some = makeAny(e->extent, j, nullptr), none = exprs.boolean(false);
     any = some == exprs.boolean(true) ? present
-          : some == none ? none
-                         : exprs.op("arith.select", {some, present, none}, present->type);
+          : some == none              ? none
+                                      : exprs.op("arith.select", {some, present, none}, present->type);
   }
   if (!constantsOnly && any != exprs.boolean(true))
     value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
@@ -196,8 +183,7 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   Expr zero = exprs.floatConstant(0, e->type), picked = nullptr;
   SmallVector<FoldRules::Factor> outside;
   auto readsResult = [&](Expr inner) {
-    return llvm::any_of(outermostReductions(inner),
-                        [&](Expr result) { return !result->dependsOn(j); });
+    return llvm::any_of(outermostReductions(inner), [&](Expr result) { return !result->dependsOn(j); });
   };
   auto leaves = [&](Expr inner) {
     return enabled("R1") && !inner->dependsOn(j) && readsResult(inner) && !readsExtremesOnly(inner);
@@ -205,8 +191,7 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr choice) -> Expr {
     if (factors[n].divides || !choice->isOp("arith.select") || choice->operands[2] != zero ||
-        !choice->operands[0]->dependsOn(j) || readsResult(choice->operands[0]) ||
-        !readsResult(choice->operands[1]))
+        !choice->operands[0]->dependsOn(j) || readsResult(choice->operands[0]) || !readsResult(choice->operands[1]))
       return choice;
     Expr condition = choice->operands[0], value = choice->operands[1];
     if (mayLeaveRange(e, j, rules.factors(value), present))
@@ -214,18 +199,16 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
     picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;
     llvm::copy_if(rules.factors(value), std::back_inserter(outside),
                   [&](const FoldRules::Factor &inner) { return leaves(inner.base); });
-    value = rules.rebuildProduct(
-        value, [&](unsigned, Expr inner) { return leaves(inner) ? nullptr : inner; });
-    return exprs.op(*choice->op, choice->attributes,
-                    {condition, value ? value : exprs.floatConstant(1, e->type), zero}, e->type);
+    value = rules.rebuildProduct(value, [&](unsigned, Expr inner) { return leaves(inner) ? nullptr : inner; });
+    return exprs.op(*choice->op, choice->attributes, {condition, value ? value : exprs.floatConstant(1, e->type), zero},
+                    e->type);
   });
   if (!picked)
     return hoistFactors(e, j, body, present);
   Expr rest = hoistFactors(e, j, term, present);
   exprs.inheritName(e, rest);
   outside.insert(outside.begin(), {rest, false});
-  Expr any =
-      exprs.reduce(Monoid::or_, e->extent, j, picked, present, TypeAttr(), exprs.boundName(e));
+  Expr any = exprs.reduce(Monoid::or_, e->extent, j, picked, present, TypeAttr(), exprs.boundName(e));
   Expr value = exprs.op("arith.select", {any, rules.product(outside, e->type), zero}, e->type);
   if (observer)
     observer->rewrote("R1", e, j, body, present, value);
@@ -243,9 +226,8 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || !isExtreme || !isa<FloatType>(e->type))
     return nullptr;
   auto leaves = [&](Expr part) {
-    return !part->dependsOn(j) && llvm::any_of(outermostReductions(part), [&](Expr result) {
-      return result->extent == e->extent;
-    });
+    return !part->dependsOn(j) &&
+           llvm::any_of(outermostReductions(part), [&](Expr result) { return result->extent == e->extent; });
   };
   auto extremeOf = [&](Monoid monoid, Expr term) {
     Expr rest = exprs.reduce(monoid, e->extent, j, term, present, e->rounds, exprs.boundName(e));
@@ -267,8 +249,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
       break;
     }
   } else if (comparesExtremes) {
-    SmallVector<std::pair<Expr, unsigned>>
-        last; // products and quotients, with the operand that stays
+    SmallVector<std::pair<Expr, unsigned>> last; // products and quotients, with the operand that stays
     Expr rest = body;
     auto goes = [&](Expr factor) { return leaves(factor) && rules.isNonNegative(factor); };
     while (rest->isOp("arith.mulf") || rest->isOp("arith.divf")) {
@@ -288,9 +269,8 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
     }
   } else {
     SmallVector<FoldRules::Factor> outside;
-    bool readsResult = llvm::any_of(outermostReductions(body), [&](Expr result) {
-      return result->extent == e->extent && !result->dependsOn(j);
-    });
+    bool readsResult = llvm::any_of(outermostReductions(body),
+                                    [&](Expr result) { return result->extent == e->extent && !result->dependsOn(j); });
     auto goes = [&](Expr factor) {
       bool isConstant = readsResult && factor->kind == ExprKind::Const;
       return (isConstant || leaves(factor)) && rules.isNonNegative(factor);
@@ -299,8 +279,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
                   [&](const FoldRules::Factor &factor) { return goes(factor.base); });
     if (outside.empty())
       return nullptr;
-    Expr term = rules.rebuildProduct(
-        body, [&](unsigned, Expr factor) { return goes(factor) ? nullptr : factor; });
+    Expr term = rules.rebuildProduct(body, [&](unsigned, Expr factor) { return goes(factor) ? nullptr : factor; });
     // rebuildProduct() brings back the 1 of a quotient.
     if (!term || term == body || !term->dependsOn(j))
       return nullptr;

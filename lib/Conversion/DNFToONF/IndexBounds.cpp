@@ -37,15 +37,14 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
     return nullptr;
   enum Predicate { slt = 2, sle, sgt, sge };
   auto predicate = cast<IntegerAttr>(condition->attributes.get("predicate")).getInt();
-  bool isBelow = predicate == slt || predicate == sle,
-       isStrict = predicate == slt || predicate == sgt;
+  bool isBelow = predicate == slt || predicate == sle, isStrict = predicate == slt || predicate == sgt;
   if (!isBelow && predicate != sgt && predicate != sge)
     return nullptr;
   Expr less = condition->operands[isBelow ? 0 : 1], more = condition->operands[isBelow ? 1 : 0];
   // ⌊j / c⌋ ≤ x is j ≤ c·x + c − 1, and ⌊j / c⌋ ≥ x is j ≥ c·x.
   Expr side = isLast ? less : more, other = isLast ? more : less;
-  if (side->isOp("arith.floordivsi") && side->operands[0] == j &&
-      numberOf(side->operands[1]).value_or(0) > 0 && !other->dependsOn(j->id)) {
+  if (side->isOp("arith.floordivsi") && side->operands[0] == j && numberOf(side->operands[1]).value_or(0) > 0 &&
+      !other->dependsOn(j->id)) {
     int64_t c = *numberOf(side->operands[1]);
     Expr times = exprs.op("arith.muli", {other, exprs.extent(SymExpr(c))}, other->type);
     int64_t beside = isLast ? (isStrict ? -1 : c - 1) : (isStrict ? c : 0);
@@ -64,16 +63,11 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   }
   if (!isStrict)
     return bound;
-  return exprs.op(isLast ? "arith.subi" : "arith.addi", {bound, exprs.extent(SymExpr(1))},
-                  bound->type);
+  return exprs.op(isLast ? "arith.subi" : "arith.addi", {bound, exprs.extent(SymExpr(1))}, bound->type);
 }
 
-Expr moa::lastOf(ExprContext &exprs, Expr condition, Expr j) {
-  return boundOf(exprs, condition, j, /*isLast=*/true);
-}
-Expr moa::firstOf(ExprContext &exprs, Expr condition, Expr j) {
-  return boundOf(exprs, condition, j, /*isLast=*/false);
-}
+Expr moa::lastOf(ExprContext &exprs, Expr condition, Expr j) { return boundOf(exprs, condition, j, /*isLast=*/true); }
+Expr moa::firstOf(ExprContext &exprs, Expr condition, Expr j) { return boundOf(exprs, condition, j, /*isLast=*/false); }
 
 std::optional<double> moa::growthWith(Expr x, int64_t index) {
   if (!x->dependsOn(index))
@@ -99,9 +93,7 @@ std::optional<double> moa::growthWith(Expr x, int64_t index) {
   auto ofB = growthWith(b, index);
   if (ofB && x->isOp("arith.addi"))
     return *ofA + *ofB;
-  return ofB && (x->isOp("arith.minsi") || x->isOp("arith.maxsi"))
-             ? std::optional(std::max(*ofA, *ofB))
-             : std::nullopt;
+  return ofB && (x->isOp("arith.minsi") || x->isOp("arith.maxsi")) ? std::optional(std::max(*ofA, *ofB)) : std::nullopt;
 }
 
 Expr moa::anyWithin(ExprContext &exprs, Expr size, ArrayRef<Expr> conditions, Expr j) {
@@ -116,8 +108,7 @@ Expr moa::anyWithin(ExprContext &exprs, Expr size, ArrayRef<Expr> conditions, Ex
   }
   // max(0, first) ≤ min(size − 1, last), pair by pair.
   Expr zero = exprs.extent(SymExpr(0));
-  auto known =
-      size->kind == ExprKind::Extent ? SymExpr::parse(size->text)->getConstant() : std::nullopt;
+  auto known = size->kind == ExprKind::Extent ? SymExpr::parse(size->text)->getConstant() : std::nullopt;
   Expr any = known ? exprs.boolean(*known > 0) : exprs.greater(size, zero);
   auto require = [&](Expr condition) { any = exprs.op("arith.andi", {any, condition}, any->type); };
   if (last)

@@ -31,20 +31,14 @@ Term InsideReads::termOf(Expr e, ExtentOf extentOf) {
       return nullptr;
   }
   using Make = Term (*)(TermContext &, ArrayRef<Term>);
-  auto make =
-      llvm::StringSwitch<Make>(e->op->getStringRef())
-          .Case("arith.addi", [](TermContext &in, ArrayRef<Term> x) { return in.sum(x[0], x[1]); })
-          .Case("arith.subi",
-                [](TermContext &in, ArrayRef<Term> x) { return in.difference(x[0], x[1]); })
-          .Case("arith.muli",
-                [](TermContext &in, ArrayRef<Term> x) { return in.product(x[0], x[1]); })
-          .Case("arith.floordivsi",
-                [](TermContext &in, ArrayRef<Term> x) { return in.quotient(x[0], x[1]); })
-          .Case("arith.minsi",
-                [](TermContext &in, ArrayRef<Term> x) { return in.integer("min", x[0], x[1]); })
-          .Case("arith.maxsi",
-                [](TermContext &in, ArrayRef<Term> x) { return in.integer("max", x[0], x[1]); })
-          .Default(nullptr);
+  auto make = llvm::StringSwitch<Make>(e->op->getStringRef())
+                  .Case("arith.addi", [](TermContext &in, ArrayRef<Term> x) { return in.sum(x[0], x[1]); })
+                  .Case("arith.subi", [](TermContext &in, ArrayRef<Term> x) { return in.difference(x[0], x[1]); })
+                  .Case("arith.muli", [](TermContext &in, ArrayRef<Term> x) { return in.product(x[0], x[1]); })
+                  .Case("arith.floordivsi", [](TermContext &in, ArrayRef<Term> x) { return in.quotient(x[0], x[1]); })
+                  .Case("arith.minsi", [](TermContext &in, ArrayRef<Term> x) { return in.integer("min", x[0], x[1]); })
+                  .Case("arith.maxsi", [](TermContext &in, ArrayRef<Term> x) { return in.integer("max", x[0], x[1]); })
+                  .Default(nullptr);
   return make ? make(terms, operands) : nullptr;
 }
 

@@ -40,9 +40,8 @@ Expr LinearForm::build(ExprContext &exprs) const {
   for (auto &[term, coefficient] : terms) {
     if (coefficient.isZero())
       continue;
-    Expr part = coefficient == SymExpr(1)
-                    ? term
-                    : exprs.op("arith.muli", {term, exprs.extent(coefficient)}, term->type);
+    Expr part =
+        coefficient == SymExpr(1) ? term : exprs.op("arith.muli", {term, exprs.extent(coefficient)}, term->type);
     sum = sum ? exprs.op("arith.addi", {sum, part}, part->type) : part;
   }
   Expr rest = exprs.extent(constant);

@@ -139,8 +139,7 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
         break;
       }
   bool isWhole = false;
-  while (count->isOp("arith.sitofp") || count->isOp("arith.index_cast") ||
-         count->isOp("arith.extsi")) {
+  while (count->isOp("arith.sitofp") || count->isOp("arith.index_cast") || count->isOp("arith.extsi")) {
     count = count->operands[0];
     isWhole = true;
   }
@@ -164,8 +163,8 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
 
 /// Lists the refs of a repair and their singular points: those of the weight's factor H, and 0 for
 /// a sum of weights, because there is no mean yet. Returns false if terms do not vanish there.
-bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
-                             const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody) {
+bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts, const StateSet &states,
+                             llvm::function_ref<Expr(Expr)> stateBody) {
   for (Expr state : states) {
     StateSet one;
     one.insert(state);
@@ -203,14 +202,13 @@ Expr FoldRules::whereAny(Expr e, Expr any) {
     for (Expr operand : node->operands)
       operands.push_back(pick(operand));
     bool isSame = ArrayRef<Expr>(operands) == ArrayRef<Expr>(node->operands);
-    return known[node] =
-               isSame ? node : exprs.op(*node->op, node->attributes, operands, node->type);
+    return known[node] = isSame ? node : exprs.op(*node->op, node->attributes, operands, node->type);
   };
   return pick(e);
 }
 
-Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states,
-                          int64_t j, llvm::function_ref<Expr(Expr)> stateBody) {
+Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
+                          llvm::function_ref<Expr(Expr)> stateBody) {
   Repair none;
   none.blocked = body;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
@@ -223,8 +221,7 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
     return none;
   Split split = splitMul(weight, states, {j});
   Trend growth = split ? trend(split.h, states) : Trend();
-  if (!split || (reads(split.h, states) &&
-                 (!growth.nonNegative || !growth.direction || *growth.direction > 0)))
+  if (!split || (reads(split.h, states) && (!growth.nonNegative || !growth.direction || *growth.direction > 0)))
     return none;
   result.g = split.g;
   result.h = split.h;
@@ -253,14 +250,12 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
   llvm::MapVector<Expr, SmallVector<unsigned>> others;
   unsigned all = (1u << differences.size()) - 1;
   for (unsigned lacks = all; lacks; --lacks) {
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, termWithout(lacks), present, TypeAttr(),
-                            exprs.boundName(t));
+    Expr sum = exprs.reduce(Monoid::add, t->extent, j, termWithout(lacks), present, TypeAttr(), exprs.boundName(t));
     exprs.inheritPlace(t, sum);
     others[sum].push_back(lacks);
   }
   for (auto &[sum, lacks] : others)
-    result.others.push_back(
-        {sum, lacks, static_cast<unsigned>(differences.size()) - llvm::popcount(lacks.front())});
+    result.others.push_back({sum, lacks, static_cast<unsigned>(differences.size()) - llvm::popcount(lacks.front())});
   result.term = termWithout(0);
   return result;
 }

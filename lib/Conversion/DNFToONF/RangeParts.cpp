@@ -26,16 +26,14 @@ static bool readsWith(Expr e, int64_t index) {
 /// times its weights of the distance to the last index of the part. These weights are the same for
 /// all parts, and stored. If the contraction rounds the operand that they multiply, the weighted
 /// operand is stored too.
-Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
-                             const SharedTerm &shared, const IndexExtents &rows, Expr place,
-                             Expr whole) {
+Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &shared,
+                             const IndexExtents &rows, Expr place, Expr whole) {
   if (shared.weights.empty())
     return exprs.renamed(shared.term, {{a.j, whole}});
   auto [loc, name] = placeAndName(a.sum);
   SymExpr length(a.block);
   int64_t k = exprs.freshIndex(exprs.boundName(a.sum));
-  Expr distance =
-      exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
+  Expr distance = exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
   Expr weight = nullptr;
   for (Expr each : shared.weights) {
     Expr part = weightOver(exprs, each, a.j, distance);
@@ -43,25 +41,20 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   }
   IndexExtents all = rows;
   all.push_back({k, length});
-  weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type,
-                 name + "_weights", loc,
+  weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type, name + "_weights", loc,
                  /*carries=*/false);
-  auto times = [&](Expr x, Expr at) {
-    return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type);
-  };
+  auto times = [&](Expr x, Expr at) { return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type); };
   if (!a.sum->rounds || !shared.inner)
     return times(exprs.renamed(shared.term, {{a.j, whole}}), place);
-  Expr first =
-      exprs.op("arith.muli",
-               {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type),
-                exprs.extent(length)},
-               place->type);
-  Expr operand =
-      times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
+  Expr first = exprs.op(
+      "arith.muli",
+      {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type), exprs.extent(length)},
+      place->type);
+  Expr operand = times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
   all.back() = {a.j, *SymExpr::parse(a.sum->extent)};
   all.push_back({shared.axis, *SymExpr::parse(shared.inner->extent)});
-  operand = store(nests, operand, indicesOf(operand, all, rows.back().first),
-                  a.sum->rounds.getValue(), name + "_weighed", loc, /*carries=*/false);
+  operand = store(nests, operand, indicesOf(operand, all, rows.back().first), a.sum->rounds.getValue(),
+                  name + "_weighed", loc, /*carries=*/false);
   // Rebuild the product in its original order, so that it stays a contraction, without factors that
   // are free of j.
   Expr term = rules.rebuildProduct(shared.body, [&](unsigned n, Expr base) -> Expr {
@@ -74,8 +67,8 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
 
 /// Stores the sums of parts and their running sums over the first parts (over the last ones if the
 /// range begins with the row). Returns the running sum over `before` parts.
-Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
-                             const SharedTerm &term, const IndexExtents &rows, Expr before) {
+Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
+                             const IndexExtents &rows, Expr before) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
   Type index = before->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
@@ -83,22 +76,20 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
   auto [loc, name] = placeAndName(a.sum);
   // Sums of parts.
-  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)),
-                  exprs.index(place));
+  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (a.range)
     inside = exprs.op("arith.andi", {inside, exprs.renamed(a.range, {{a.j, whole}})}, inside->type);
   Expr ofIndex = weighedTerm(nests, a, term, rows, exprs.index(place), whole);
-  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, ofIndex, inside,
-                             term.inner ? a.sum->rounds : TypeAttr(), exprs.boundName(a.sum));
+  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, ofIndex, inside, term.inner ? a.sum->rounds : TypeAttr(),
+                             exprs.boundName(a.sum));
   exprs.inheritName(a.sum, ofPart);
   IndexExtents all = rows;
   if (term.inner)
     all.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
   IndexExtents own = indicesOf(ofPart, all, rows.back().first);
-  size_t outer = llvm::count_if(own, [&](auto &entry) {
-    return !(term.inner && entry.first == term.axis) && entry.first != rows.back().first;
-  });
+  size_t outer = llvm::count_if(
+      own, [&](auto &entry) { return !(term.inner && entry.first == term.axis) && entry.first != rows.back().first; });
   auto with = [&](int64_t id, const SymExpr &extent) {
     IndexExtents indices = own;
     indices.insert(indices.begin() + outer, {id, extent});
@@ -108,22 +99,18 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
     ofPart = exprs.op("arith.mulf", {term.scale, ofPart}, a.sum->type);
   Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
   // Running sums over parts, with weights from the end of each part to the end of the last one.
-  Expr partsOn =
-      op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
+  Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
   Expr distance = op("arith.muli", partsOn, exprs.extent(length));
   for (Expr weight : term.weights)
-    stored =
-        exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
+    stored = exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
   if (a.isFirst)
-    stored = exprs.renamed(
-        stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), exprs.index(part))}});
-  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored,
-                           exprs.greater(before, exprs.index(part)), TypeAttr(), "part");
+    stored = exprs.renamed(stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), exprs.index(part))}});
+  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored, exprs.greater(before, exprs.index(part)), TypeAttr(),
+                           "part");
   exprs.inheritName(a.sum, upTo);
   TypeAttr rounds = term.inner ? roundingOf(term.left, term.inner, a.sum) : TypeAttr();
-  return store(nests, upTo, with(before->id, parts + SymExpr(1)),
-               rounds ? rounds.getValue() : a.sum->type, name + (a.isFirst ? "_after" : "_before"),
-               loc, /*carries=*/false);
+  return store(nests, upTo, with(before->id, parts + SymExpr(1)), rounds ? rounds.getValue() : a.sum->type,
+               name + (a.isFirst ? "_after" : "_before"), loc, /*carries=*/false);
 }
 
 /// R4 for a range that ends at an index x(i), which never falls as the row i grows. Let L be the
@@ -134,8 +121,7 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
 /// Terms may have weights of the distance. For the j of part p these split:
 ///   w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) · w(L·p + L − 1, j).
 /// The sums of parts, their running sums, and the products of rows with these are stored.
-Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
-                                  const IndexExtents &rows) {
+Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
   Type index = exprs.index(a.j)->type, type = a.sum->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block), size(kRowBlock);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
@@ -144,8 +130,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   auto both = [&](Expr x, Expr y) { return exprs.op("arith.andi", {x, y}, y->type); };
   auto [loc, name] = placeAndName(a.sum);
   // Blocks of rows that share their leading parts.
-  int64_t blockOfRows = exprs.freshIndex("block"),
-          inBlock = exprs.freshIndex(exprs.indexName(a.row));
+  int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
   Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
   Expr zero = exprs.extent(SymExpr(0));
   // The first part that rows sum up themselves, the same for all rows of a block.
@@ -161,10 +146,9 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   // The last block may extend beyond the rows.
   Expr isRow = exprs.greater(exprs.extent(numRows), exprs.index(a.row));
   Expr j = exprs.index(a.j);
-  Expr keys = op("arith.muli", clamped, exprs.extent(length)),
-       end = op("arith.subi", keys, exprs.extent(SymExpr(1)));
-  Expr isNeeded = a.isFirst ? exprs.greater(exprs.extent(parts), partOf(firstRow))
-                            : exprs.greater(partOf(firstRow), zero);
+  Expr keys = op("arith.muli", clamped, exprs.extent(length)), end = op("arith.subi", keys, exprs.extent(SymExpr(1)));
+  Expr isNeeded =
+      a.isFirst ? exprs.greater(exprs.extent(parts), partOf(firstRow)) : exprs.greater(partOf(firstRow), zero);
   if (a.range) {
     SmallVector<Expr> bounds = conjunctsOf(a.range);
     bounds.push_back(a.isFirst ? exprs.notBelow(j, keys) : exprs.greater(keys, j));
@@ -216,17 +200,15 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
       blocked.push_back({blockOfRows, SymExpr::floorDiv(numRows + SymExpr(kRowBlock - 1), size)});
       blocked.push_back({inBlock, size});
     }
-    shared = store(nests, value, indicesOf(value, blocked, rows.back().first), type,
-                   name + "_shared", loc,
+    shared = store(nests, value, indicesOf(value, blocked, rows.back().first), type, name + "_shared", loc,
                    /*carries=*/value->dependsOn(rows.back().first));
-    shared = exprs.renamed(
-        shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
+    shared = exprs.renamed(shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
   }
   // The rest of the range.
   Expr first = op("arith.muli", partOf(start), exprs.extent(length));
   Expr isLeft = a.isFirst ? exprs.greater(first, j) : exprs.notBelow(j, first);
-  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present),
-                           a.sum->rounds, exprs.boundName(a.sum));
+  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present), a.sum->rounds,
+                           exprs.boundName(a.sum));
   exprs.inheritName(a.sum, rest);
   for (Expr part : {shared, always})
     if (part)

@@ -21,17 +21,15 @@ using namespace moa;
 /// Returns the element of temporary `number` at these indices, as a value of the type of `value`.
 Expr Derivation::elementOf(unsigned number, Expr value, ArrayRef<Expr> at) {
   Type type = temporaries[number].type.getElementType();
-  Expr element =
-      exprs.psi(kernel.getArgNames().size() + kernel.getResultTypes().size() + number, at, type);
+  Expr element = exprs.psi(kernel.getArgNames().size() + kernel.getResultTypes().size() + number, at, type);
   return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
 }
 
 /// Returns whether two values may be equal up to the names of their indices; a cheap filter.
 static bool isLike(Expr a, Expr b) {
-  return a->kind == b->kind && a->type == b->type && a->height == b->height &&
-         a->extent == b->extent && a->monoid == b->monoid && a->rounds == b->rounds &&
-         a->op == b->op && a->operands.size() == b->operands.size() &&
-         a->freeIndices.size() == b->freeIndices.size();
+  return a->kind == b->kind && a->type == b->type && a->height == b->height && a->extent == b->extent &&
+         a->monoid == b->monoid && a->rounds == b->rounds && a->op == b->op &&
+         a->operands.size() == b->operands.size() && a->freeIndices.size() == b->freeIndices.size();
 }
 
 /// Returns the element of a temporary of this type that holds `value`; null if there is none.
@@ -40,8 +38,8 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
   constexpr size_t most = 5;
   for (auto [number, temporary] : llvm::enumerate(temporaries)) {
     ArrayType array = temporary.type;
-    if (!(isLike(temporary.source, value) || isLike(temporary.loaded, value)) ||
-        array.getElementType() != type || array.getRank() != int64_t(indices.size()))
+    if (!(isLike(temporary.source, value) || isLike(temporary.loaded, value)) || array.getElementType() != type ||
+        array.getRank() != int64_t(indices.size()))
       continue;
     SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(indices.size()));
     do {
@@ -67,8 +65,7 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
 void Derivation::setSource(Expr element, Expr source, Expr loaded) {
   if (element->isOp("arith.extf"))
     element = element->operands[0];
-  Temporary &temporary =
-      temporaries[element->id - kernel.getArgNames().size() - kernel.getResultTypes().size()];
+  Temporary &temporary = temporaries[element->id - kernel.getArgNames().size() - kernel.getResultTypes().size()];
   llvm::DenseMap<int64_t, Expr> toRows;
   for (auto [axis, at] : llvm::enumerate(element->operands))
     toRows[at->id] = exprs.index(rowIndex(axis, exprs.indexName(at->id)));
@@ -94,8 +91,7 @@ Derivation::NestOrder Derivation::sourcesOf(ArrayRef<NestPlan> nests) {
         if (node->kind != ExprKind::Psi || node->id < first)
           return;
         auto source = storedBy.find(node->id);
-        if (source != storedBy.end() && source->second != n &&
-            !llvm::is_contained(direct[n], source->second))
+        if (source != storedBy.end() && source->second != n && !llvm::is_contained(direct[n], source->second))
           direct[n].push_back(source->second);
       });
   for (size_t n = 0; n < nests.size(); ++n) {
@@ -143,8 +139,7 @@ static bool computesAllOf(const NestPlan &nest, const NestPlan &other) {
     });
   return llvm::all_of(other.outputs, [&](const OutputPlan &output) {
     SmallVector<Expr> reductions = outermostReductions(output.value);
-    return !output.carried && !reductions.empty() &&
-           llvm::all_of(reductions, [&](Expr e) { return has.contains(e); });
+    return !output.carried && !reductions.empty() && llvm::all_of(reductions, [&](Expr e) { return has.contains(e); });
   });
 }
 
@@ -160,8 +155,7 @@ void Derivation::joinNests(std::vector<NestPlan> &nests) {
     auto into = llvm::find_if(nests, [&](const NestPlan &other) {
       size_t k = &other - nests.data();
       return k != n && other.extents == nests[n].extents && other.rows == nests[n].rows &&
-             !llvm::is_contained(sources[k], n) && !llvm::is_contained(sources[n], k) &&
-             computesAllOf(other, nests[n]);
+             !llvm::is_contained(sources[k], n) && !llvm::is_contained(sources[n], k) && computesAllOf(other, nests[n]);
     });
     if (into == nests.end()) {
       ++n;
@@ -198,9 +192,7 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
     IndexExtents its = indicesIn(e, all);
     Expr element = its.size() == e->freeIndices.size() ? findStored(e, its, type) : nullptr;
     Expr load = element && element->isOp("arith.extf") ? element->operands[0] : element;
-    bool mayLoad =
-        load &&
-        mayRead(load->id - kernel.getArgNames().size() - kernel.getResultTypes().size(), isInside);
+    bool mayLoad = load && mayRead(load->id - kernel.getArgNames().size() - kernel.getResultTypes().size(), isInside);
     return mayLoad ? element : nullptr;
   };
   IndexExtents own = indicesIn(value, indices);
@@ -216,12 +208,10 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
     // An operand that the product rounds may be stored rounded.
     if (value->rounds)
       for (const FoldRules::Factor &factor : rules.factors(written))
-        if (Expr element =
-                factor.divides || outermostReductions(factor.base).empty()
-                    ? nullptr
-                    : find(factor.base, all, value->rounds.getValue(), /*isInside=*/true))
-          body = exprs.replace(body,
-                               [&](Expr node) { return node == factor.base ? element : Expr(); });
+        if (Expr element = factor.divides || outermostReductions(factor.base).empty()
+                               ? nullptr
+                               : find(factor.base, all, value->rounds.getValue(), /*isInside=*/true))
+          body = exprs.replace(body, [&](Expr node) { return node == factor.base ? element : Expr(); });
     Expr newBody = readStored(body, all, true, mayRead, known);
     Expr newPresent = present ? readStored(present, all, true, mayRead, known) : nullptr;
     if (newBody != written || newPresent != present)
@@ -231,9 +221,8 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
     for (Expr operand : value->operands)
       operands.push_back(readStored(operand, own, isInside, mayRead, known));
     if (!llvm::equal(operands, value->operands))
-      result = value->kind == ExprKind::Psi
-                   ? exprs.psi(value->id, operands, value->type)
-                   : exprs.op(*value->op, value->attributes, operands, value->type);
+      result = value->kind == ExprKind::Psi ? exprs.psi(value->id, operands, value->type)
+                                            : exprs.op(*value->op, value->attributes, operands, value->type);
   }
   return known[key] = result;
 }

@@ -66,9 +66,7 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
     scan.others = nullptr;
     for (Expr condition : conditions)
       if (condition != end)
-        scan.others = scan.others
-                          ? exprs.op("arith.andi", {scan.others, condition}, condition->type)
-                          : condition;
+        scan.others = scan.others ? exprs.op("arith.andi", {scan.others, condition}, condition->type) : condition;
     double ends = 1; // ends that would be reduced separately
     for (auto &[j, extent] : all)
       if (scan.bound && scan.bound->dependsOn(j) && !scan.term->dependsOn(j) &&
@@ -88,8 +86,7 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
     return nullptr;
   Expr term = scan->term;
   if (scan->others)
-    term = exprs.op("arith.select",
-                    {scan->others, term, exprs.constant(getIdentity(e->monoid, e->type), e->type)},
+    term = exprs.op("arith.select", {scan->others, term, exprs.constant(getIdentity(e->monoid, e->type), e->type)},
                     e->type);
   IndexExtents indices;
   SymExpr range = *SymExpr::parse(e->extent);
@@ -114,8 +111,7 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
   indices.insert(indices.end() - 1, {t, range + SymExpr(1)});
   Expr k = exprs.index(scan->k), bound = exprs.index(t);
   Expr within = scan->descends ? exprs.notBelow(k, bound) : exprs.greater(bound, k);
-  Expr running =
-      exprs.reduce(e->monoid, e->extent, scan->k, term, within, e->rounds, exprs.boundName(e));
+  Expr running = exprs.reduce(e->monoid, e->extent, scan->k, term, within, e->rounds, exprs.boundName(e));
   exprs.inheritName(e, running);
   llvm::DenseMap<int64_t, Expr> toRows;
   for (auto [axis, index] : llvm::enumerate(indices))
@@ -137,8 +133,7 @@ Expr Derivation::scanIndex(const Scan &scan, const IndexExtents &all, const SymE
     bound = exprs.op("arith.addi", {bound, one}, type);
   // For an index j of the same range, j and j + 1 are in bounds without a clamp.
   for (auto &[j, extent] : all)
-    if (auto distance = distanceFrom(bound, j);
-        distance && extent == range && (*distance == 0 || *distance == 1))
+    if (auto distance = distanceFrom(bound, j); distance && extent == range && (*distance == 0 || *distance == 1))
       return *distance == 0 ? exprs.index(j) : exprs.op("arith.addi", {exprs.index(j), one}, type);
   // Clamp before adding 1: an element of an array may be the largest integer.
   SymExpr before(scan.descends ? 0 : 1);

@@ -17,16 +17,13 @@ namespace {
 
 class LinearFactor {
 public:
-  LinearFactor(ExprContext &exprs, FoldRules &rules, int64_t j, Expr body)
-      : exprs(exprs), rules(rules), j(j) {
+  LinearFactor(ExprContext &exprs, FoldRules &rules, int64_t j, Expr body) : exprs(exprs), rules(rules), j(j) {
     for (Expr result : outermostReductions(body))
       if (!result->dependsOn(j))
         states.insert(result);
   }
   /// Returns whether `e` mixes the index with results and is no product of the two.
-  bool isMixed(Expr e) {
-    return e->dependsOn(j) && rules.reads(e, states) && !rules.splitMul(e, states, {j});
-  }
+  bool isMixed(Expr e) { return e->dependsOn(j) && rules.reads(e, states) && !rules.splitMul(e, states, {j}); }
   /// Returns whether every term is a product of elements and results. R0 handles such a factor.
   bool areProducts(ArrayRef<Expr> terms) {
     return llvm::all_of(terms, [&](Expr e) { return e->dependsOn(j) && rules.reads(e, states); });
@@ -67,9 +64,7 @@ private:
     if (e->isOp("math.log"))
       return separateLogarithm(e, terms);
     SmallVector<Expr> a, b;
-    auto op = [&](StringRef name, ArrayRef<Expr> operands) {
-      return exprs.op(name, operands, e->type);
-    };
+    auto op = [&](StringRef name, ArrayRef<Expr> operands) { return exprs.op(name, operands, e->type); };
     if (e->isOp("arith.negf")) {
       if (!separate(e->operands[0], a))
         return false;
@@ -97,8 +92,7 @@ private:
     if (!separate(e->operands[side], a))
       return false;
     for (Expr term : a)
-      terms.push_back(side ? op("arith.mulf", {e->operands[0], term})
-                           : op("arith.mulf", {term, e->operands[1]}));
+      terms.push_back(side ? op("arith.mulf", {e->operands[0], term}) : op("arith.mulf", {term, e->operands[1]}));
     return true;
   }
 
@@ -119,18 +113,15 @@ private:
     }
     return true;
   }
-  Expr negated(Expr e) {
-    return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}, e->type);
-  }
+  Expr negated(Expr e) { return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}, e->type); }
   /// Returns whether `e` may become a term of its own. A sum of elements may: it has an error of
   /// its own size, which the difference from it has as well. A maximum may not: x − max x is exact,
   /// but Σ x − n·max x is not.
   bool isRounded(Expr e) {
     if (e->dependsOn(j) || !rules.reads(e, states))
       return true;
-    return llvm::any_of(outermostReductions(e), [](Expr result) {
-      return result->monoid == Monoid::add || result->monoid == Monoid::mul;
-    });
+    return llvm::any_of(outermostReductions(e),
+                        [](Expr result) { return result->monoid == Monoid::add || result->monoid == Monoid::mul; });
   }
 
   ExprContext &exprs;
@@ -175,8 +166,7 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
     mixed = n;
   }
   SmallVector<Expr> terms;
-  if (!mixed || !linear.takeApart(factors[*mixed].base, terms) || terms.size() < 2 ||
-      linear.areProducts(terms))
+  if (!mixed || !linear.takeApart(factors[*mixed].base, terms) || terms.size() < 2 || linear.areProducts(terms))
     return nullptr;
   int64_t carried = 0;
   for (auto &[id, extent] : nest.carriedExtents)
@@ -189,10 +179,8 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
   for (Expr term : terms) {
     bool negative = term->isOp("arith.negf");
     Expr factor = negative ? term->operands[0] : term;
-    Expr whole = rules.rebuildProduct(
-        body, [&](unsigned n, Expr base) { return n == *mixed ? factor : base; });
-    Expr sum =
-        exprs.reduce(Monoid::add, t->extent, j, whole, present, TypeAttr(), exprs.boundName(t));
+    Expr whole = rules.rebuildProduct(body, [&](unsigned n, Expr base) { return n == *mixed ? factor : base; });
+    Expr sum = exprs.reduce(Monoid::add, t->extent, j, whole, present, TypeAttr(), exprs.boundName(t));
     exprs.inheritPlace(t, sum);
     sum = normalise(sum);
     if (!value)
@@ -214,8 +202,7 @@ Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
       if (!(lacks >> i & 1))
         kept.push_back(bases[i]);
       else
-        coefficient = offsets[i] ? exprs.op("arith.mulf", {coefficient, offsets[i]}, bases[i]->type)
-                                 : nullptr;
+        coefficient = offsets[i] ? exprs.op("arith.mulf", {coefficient, offsets[i]}, bases[i]->type) : nullptr;
     }
     if (!coefficient)
       continue;
@@ -241,8 +228,7 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
     return nullptr;
   StateSet states;
   for (Expr result : outermostReductions(body))
-    if (result->extent == t->extent && !result->dependsOn(j) &&
-        exprs.open(result, j).second == present)
+    if (result->extent == t->extent && !result->dependsOn(j) && exprs.open(result, j).second == present)
       states.insert(result);
   Expr any = makeAny(t->extent, j, present), weight = nullptr;
   body = rules.whereAny(body, any);
@@ -253,8 +239,8 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   auto op = [&](StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, t->type); };
   std::string name = exprs.reductionNames.lookup(t);
   auto sumOf = [&](ArrayRef<FoldRules::Factor> factors, const Twine &suffix) {
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, rules.product(factors, t->type), present,
-                            TypeAttr(), exprs.boundName(t));
+    Expr sum = exprs.reduce(Monoid::add, t->extent, j, rules.product(factors, t->type), present, TypeAttr(),
+                            exprs.boundName(t));
     exprs.inheritPlace(t, sum);
     if (!name.empty())
       form.names.push_back({sum, (name + suffix).str()});
@@ -319,13 +305,11 @@ SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr 
 }
 
 /// Returns the outputs with sums replaced by other forms.
-SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs,
-                                                ArrayRef<Form> forms) {
+SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs, ArrayRef<Form> forms) {
   SmallVector<OutputPlan> after(outputs);
   for (const Form &form : forms)
     for (OutputPlan &output : after)
-      output.value = exprs.replace(
-          output.value, [&](Expr e) -> Expr { return e == form.sum ? form.value : nullptr; });
+      output.value = exprs.replace(output.value, [&](Expr e) -> Expr { return e == form.sum ? form.value : nullptr; });
   return after;
 }
 

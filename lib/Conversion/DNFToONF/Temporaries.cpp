@@ -63,15 +63,13 @@ IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
 
 /// Returns whether the first operand of an operation decides which other operands are needed.
 static bool isChoice(Expr e) {
-  return e->isOp("arith.select") ||
-         (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
+  return e->isOp("arith.select") || (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
 }
 
 bool moa::hasConditions(Expr value) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> visit = [&](Expr e) {
-    return seen.insert(e).second && e->kind != ExprKind::Reduce &&
-           (isChoice(e) || llvm::any_of(e->operands, visit));
+    return seen.insert(e).second && e->kind != ExprKind::Reduce && (isChoice(e) || llvm::any_of(e->operands, visit));
   };
   return visit(value);
 }
@@ -91,8 +89,7 @@ static std::optional<std::pair<SymExpr, SymExpr>> asPart(const SymExpr &extent) 
   if (terms.size() != 1 || terms.begin()->second != 1)
     return std::nullopt;
   const SymExpr::Monomial &factors = terms.begin()->first;
-  if (factors.size() != 1 || factors[0].second != 1 ||
-      factors[0].first->kind != SymExpr::Atom::Kind::FloorDiv)
+  if (factors.size() != 1 || factors[0].second != 1 || factors[0].first->kind != SymExpr::Atom::Kind::FloorDiv)
     return std::nullopt;
   SymExpr whole = factors[0].first->lhs;
   const SymExpr &part = factors[0].first->rhs;
@@ -168,8 +165,7 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
   };
   // A second temporary of the size of another one only adds a factor.
   if (known <= kMostKnown &&
-      (anyArray(holdsAll) ||
-       llvm::any_of(temporaries, [&](const Temporary &other) { return holdsAll(other.type); })))
+      (anyArray(holdsAll) || llvm::any_of(temporaries, [&](const Temporary &other) { return holdsAll(other.type); })))
     return true;
   return isPower && anyArray([&](Type type) {
            auto excess = excessOver(joined, type);
@@ -201,8 +197,8 @@ std::string Derivation::temporaryName(StringRef base) {
 
 /// Adds a nest that stores `value` over these indices, unless one does. Returns the element at
 /// them.
-Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
-                       Type type, StringRef name, Location loc, bool carries, bool isWritten) {
+Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices, Type type, StringRef name,
+                       Location loc, bool carries, bool isWritten) {
   AxisList domain;
   SmallVector<SymExpr> extents;
   IndexExtents rows;
@@ -220,19 +216,15 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     return element;
   value = exprs.renamed(value, toRows);
   auto arrayType = ArrayType::get(exprs.getContext(), extents, type);
-  auto isSame = [&](const Temporary &other) {
-    return other.value == value && other.type == arrayType;
-  };
+  auto isSame = [&](const Temporary &other) { return other.value == value && other.type == arrayType; };
   unsigned number = llvm::find_if(temporaries, isSame) - temporaries.begin();
   if (number == temporaries.size()) {
     // Reductions that the value itself reads are stored before it.
-    Expr stored =
-        storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
+    Expr stored = storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
     number = temporaries.size();
     temporaries.push_back({temporaryName(name), arrayType, value, value, stored});
     exprs.inputNames.push_back(temporaries.back().name);
-    addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc},
-              domain, carries);
+    addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain, carries);
   }
   unsigned result = kernel.getResultTypes().size() + number;
   Expr element = exprs.psi(kernel.getArgNames().size() + result, at, type);
@@ -247,37 +239,34 @@ static bool isCascade(ExprContext &exprs, Expr sum) {
   bool found = false;
   for (Expr part : {body, present})
     if (part)
-      walk(part, [&](Expr node) {
-        found |= node->kind == ExprKind::Reduce && !node->dependsOn(j) && !knownExtent(node);
-      });
+      walk(part,
+           [&](Expr node) { found |= node->kind == ExprKind::Reduce && !node->dependsOn(j) && !knownExtent(node); });
   return found;
 }
 
 /// Splits a sum over j by R4 into a sum over parts of sums over the j of a part, and stores the
 /// latter.
-Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
-                            StringRef name, Location loc) {
+Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, StringRef name,
+                            Location loc) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(sum));
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
   Type index = exprs.index(j)->type;
   SymExpr range = *SymExpr::parse(sum->extent), length(kPart);
   auto [body, present] = exprs.open(sum, j);
-  Expr whole = exprs.op("arith.addi",
-                        {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}, index),
-                         exprs.index(place)},
-                        index);
+  Expr whole =
+      exprs.op("arith.addi",
+               {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}, index), exprs.index(place)}, index);
   llvm::DenseMap<int64_t, Expr> split{{j, whole}};
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (present)
     inside = exprs.op("arith.andi", {inside, exprs.renamed(present, split)}, inside->type);
-  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(body, split), inside,
-                             sum->rounds, exprs.boundName(sum));
+  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(body, split), inside, sum->rounds,
+                             exprs.boundName(sum));
   exprs.inheritName(sum, ofPart);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(kPart - 1), length);
   // The axis of parts comes after the leading rows and before the last axis.
   IndexExtents of = indices;
-  size_t rows =
-      llvm::count_if(indices, [&](auto &index) { return llvm::is_contained(rowIds, index.first); });
+  size_t rows = llvm::count_if(indices, [&](auto &index) { return llvm::is_contained(rowIds, index.first); });
   bool isLastRow = rows && llvm::is_contained(rowIds, indices.back().first);
   of.insert(of.begin() + (rows - isLastRow), {part, parts});
   Expr element = store(nests, ofPart, of, sum->type, (name + "_parts").str(), loc);
@@ -291,17 +280,15 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
 /// Returns whether a temporary can hold the result of a reduction.
 static bool isStorable(Expr e) {
   auto integer = dyn_cast<IntegerType>(e->type);
-  return e->kind == ExprKind::Reduce &&
-         (isa<FloatType>(e->type) || (integer && integer.getWidth() >= 32));
+  return e->kind == ExprKind::Reduce && (isa<FloatType>(e->type) || (integer && integer.getWidth() >= 32));
 }
 
 /// Returns whether to store a reduction that stands inside others. It must depend on the index of a
 /// surrounding reduction, be independent of another surrounding index, and take more work than a
 /// load. The carried axis does not count, because the row shares the value. A long reduction that
 /// nothing recomputes is stored too, if few rows would otherwise share a long range (threads).
-bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
-                                std::optional<size_t> carried, bool isAlways,
-                                std::optional<int64_t> left) {
+bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried,
+                                bool isAlways, std::optional<int64_t> left) {
   if (!isStorable(sum) || workOf(sum) < kLeastTerms)
     return false;
   size_t innermost = 0, ofRows = 0;
@@ -321,28 +308,24 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   // How often it is recomputed, and how often for indices other than the columns of a row.
   double lost = 1, beyond = 1;
   for (auto [k, index] : llvm::enumerate(all)) {
-    if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost) ||
-        index.first == left)
+    if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost) || index.first == left)
       continue;
     lost *= nominal(index.second);
     if (k + 1 != rows)
       beyond *= nominal(index.second);
   }
   // A sum over any other index stands inside a reduction that is not known here.
-  bool isKnown = llvm::all_of(sum->freeIndices, [&](int64_t id) {
-    return llvm::any_of(all, [&](auto &index) { return index.first == id; });
-  });
+  bool isKnown = llvm::all_of(
+      sum->freeIndices, [&](int64_t id) { return llvm::any_of(all, [&](auto &index) { return index.first == id; }); });
   if (!isInside || !isKnown)
     return false;
   // A row with columns has enough threads.
-  bool forThreads =
-      !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && orderAsRead(sum, all);
+  bool forThreads = !carried && longest >= kLeastPower && workOf(sum) >= kLeastPower && orderAsRead(sum, all);
   if (lost < 2 && !forThreads)
     return false;
   // A temporary has no more unknown extents than the result, unless the reduction would be
   // recomputed `kLeastPower` times or is stored for threads.
-  size_t grows = llvm::count_if(joinParts(extents),
-                                [](const SymExpr &extent) { return !extent.getConstant(); });
+  size_t grows = llvm::count_if(joinParts(extents), [](const SymExpr &extent) { return !extent.getConstant(); });
   bool isPower = beyond >= kLeastPower;
   if (grows > std::max(ofRows, unknownOfResult) && !isPower && !forThreads)
     return false;
@@ -363,8 +346,7 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
     auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
     IndexExtents left = own, ordered;
     for (StringAttr extent : type.getShape()) {
-      auto it =
-          llvm::find_if(left, [&](auto &index) { return index.second.str() == extent.getValue(); });
+      auto it = llvm::find_if(left, [&](auto &index) { return index.second.str() == extent.getValue(); });
       if (it == left.end())
         continue;
       ordered.push_back(*it);
@@ -398,8 +380,7 @@ Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, E
     if (!group)
       continue;
     int64_t index = exprs.freshIndex(exprs.indexName(id));
-    Expr grouped =
-        exprs.replace(sum, [&](Expr node) { return node == group ? exprs.index(index) : nullptr; });
+    Expr grouped = exprs.replace(sum, [&](Expr node) { return node == group ? exprs.index(index) : nullptr; });
     if (grouped->dependsOn(id))
       continue;
     exprs.inheritName(sum, grouped);
@@ -414,8 +395,8 @@ Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, E
 /// Stores a reduction over its rows, or over the groups of rows that it reads, and returns its
 /// element. A long reduction that is stored for threads has the axis order of the array that it
 /// reads, because the nest of a result may have the same order.
-Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all,
-                              int64_t last, bool isOfThreads, Type type) {
+Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads,
+                              Type type) {
   llvm::DenseMap<int64_t, Expr> at;
   auto [loc, name] = placeAndName(sum);
   Expr ofGroups = byGroups(sum, all, at);
@@ -427,8 +408,8 @@ Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExten
 
 /// Stores a reduction; a long sum is stored after the sums of its parts. Reductions in its terms
 /// are stored before the split, because no other array has the axis of parts.
-Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
-                          Type type, StringRef name, Location loc) {
+Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, Type type,
+                          StringRef name, Location loc) {
   if (Expr element = findStored(sum, indices, type))
     return element;
   Expr value = associate(nests, sum, indices), loaded = sum;
@@ -438,9 +419,8 @@ Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExt
     if (isFloatSum(sum) && isLong && enabled("R4") && !isCascade(exprs, value)) {
       // The parts have other indices, at which no stored element would be found.
       std::map<std::pair<Expr, bool>, Expr> known;
-      loaded = value = readStored(
-          value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; },
-          known);
+      loaded = value =
+          readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
       value = storeParts(nests, value, indices, name, loc);
     }
   }
@@ -492,8 +472,8 @@ static SmallVector<Expr> valuesOfSums(Expr root) {
 }
 
 /// Returns `outer` with its stored reductions replaced by elements of temporaries.
-Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
-                             size_t rows, std::optional<size_t> carried, bool isAlways) {
+Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all, size_t rows,
+                             std::optional<size_t> carried, bool isAlways) {
   // `outer` is computed at the innermost index that it depends on; indices further in do not
   // recompute it.
   while (all.size() > rows && !outer->dependsOn(all.back().first))
@@ -516,28 +496,24 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   isAlways &= !present && !hasConditions(body);
   // Values of several reductions, and the reductions that remain once these values are loaded.
   llvm::DenseMap<Expr, Expr> values, stored;
-  auto withValues = [&](Expr e) {
-    return exprs.replace(e, [&](Expr node) { return values.lookup(node); });
-  };
+  auto withValues = [&](Expr e) { return exprs.replace(e, [&](Expr node) { return values.lookup(node); }); };
   auto isOperandOf = [&](Expr root, Expr e) {
-    return llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
-      return factor.base == e && !factor.divides;
-    });
+    return llvm::any_of(rules.factors(root),
+                        [&](const FoldRules::Factor &factor) { return factor.base == e && !factor.divides; });
   };
   // Returns the index of the exchanged sum, if the factor with `value` leaves that sum by R5.
   auto leftBy = [&](Expr root, Expr value) {
-    bool leaves =
-        exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
-          bool has = false;
-          if (!factor.base->dependsOn(*exchanged))
-            walk(factor.base, [&](Expr node) { has |= node == value; });
-          return has;
-        });
+    bool leaves = exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
+                    bool has = false;
+                    if (!factor.base->dependsOn(*exchanged))
+                      walk(factor.base, [&](Expr node) { has |= node == value; });
+                    return has;
+                  });
     return leaves ? exchanged : std::nullopt;
   };
   auto isExchangeable = [&](Expr root, Expr inner) {
-    return enabled("R5") && root == body && isFloatSum(outer) && isFloatSum(inner) &&
-           knownExtent(inner) && !knownExtent(outer) && isOperandOf(root, inner);
+    return enabled("R5") && root == body && isFloatSum(outer) && isFloatSum(inner) && knownExtent(inner) &&
+           !knownExtent(outer) && isOperandOf(root, inner);
   };
   auto visit = [&](Expr root) {
     for (Expr value : valuesOfSums(root)) {
@@ -545,16 +521,13 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       if (!llvm::any_of(outermostReductions(value),
                         [&](Expr inner) {
                           return inner->freeIndices == value->freeIndices &&
-                                 isWorthStoring(inner, all, rows, carried, isAlways,
-                                                leftBy(root, inner));
+                                 isWorthStoring(inner, all, rows, carried, isAlways, leftBy(root, inner));
                         }) ||
           !(isAlways || readsInside(value, all)))
         continue;
-      Type type =
-          isOperandOf(root, value) && outer->rounds ? outer->rounds.getValue() : value->type;
+      Type type = isOperandOf(root, value) && outer->rounds ? outer->rounds.getValue() : value->type;
       auto [loc, name] = placeAndName(sum);
-      values[value] = store(nests, value, indicesOf(value, all, rows ? all[rows - 1].first : -1),
-                            type, name, loc,
+      values[value] = store(nests, value, indicesOf(value, all, rows ? all[rows - 1].first : -1), type, name, loc,
                             /*carries=*/true, /*isWritten=*/true);
     }
     for (Expr inner : outermostReductions(withValues(root))) {
@@ -578,10 +551,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         hearStored(inner, stored[inner] = element);
         continue;
       }
-      Type type =
-          isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
-      columns[inner] = stored[inner] =
-          storeForRows(nests, inner, all, rows ? all[rows - 1].first : -1, !carried, type);
+      Type type = isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
+      columns[inner] = stored[inner] = storeForRows(nests, inner, all, rows ? all[rows - 1].first : -1, !carried, type);
       hearStored(inner, stored[inner]);
     }
   };
@@ -590,11 +561,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
     visit(present);
   if (values.empty() && stored.empty())
     return outer;
-  auto after = [&](Expr e) {
-    return exprs.replace(withValues(e), [&](Expr node) { return stored.lookup(node); });
-  };
-  return withStored[key] =
-             exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
+  auto after = [&](Expr e) { return exprs.replace(withValues(e), [&](Expr node) { return stored.lookup(node); }); };
+  return withStored[key] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
 }
 
 /// Stores reductions that rows share, if each row would spend most of its work on them. For
@@ -603,9 +571,7 @@ void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const Ind
                              std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after) {
   SmallVector<Expr> all = outermostReductions(value);
   double columns = carried ? nominal(rows[*carried].second) : 1, total = columns;
-  auto workOfRow = [&](Expr e) {
-    return workOf(e) * (carried && e->dependsOn(rows[*carried].first) ? columns : 1);
-  };
+  auto workOfRow = [&](Expr e) { return workOf(e) * (carried && e->dependsOn(rows[*carried].first) ? columns : 1); };
   for (Expr e : all)
     total += workOfRow(e);
   bool isAlways = !hasConditions(value);
@@ -618,9 +584,9 @@ void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const Ind
       else if (k != carried)
         lost *= nominal(index.second);
     bool isOfRows = extents.size() == e->freeIndices.size();
-    if (after.contains(e) || !isStorable(e) || !isOfRows || lost < kLeastTerms ||
-        workOf(e) < kLeastTerms || workOfRow(e) < kLargerThanRow * (total - workOfRow(e)) ||
-        !isAffordable(extents, /*isPower=*/false) || !(isAlways || readsInside(e, rows)))
+    if (after.contains(e) || !isStorable(e) || !isOfRows || lost < kLeastTerms || workOf(e) < kLeastTerms ||
+        workOfRow(e) < kLargerThanRow * (total - workOfRow(e)) || !isAffordable(extents, /*isPower=*/false) ||
+        !(isAlways || readsInside(e, rows)))
       continue;
     after[e] = storeForRows(nests, e, rows, rows.back().first, /*isOfThreads=*/false, e->type);
     hearStored(e, after[e]);
@@ -642,9 +608,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   auto columnsOutside = std::exchange(columns, llvm::DenseMap<Expr, Expr>());
   // Running sums of floats over the row's own index are left to association (R5).
   for (Expr outer : outermostReductions(value))
-    if (Expr element = isFloatSum(outer) || runningValues.contains(outer)
-                           ? nullptr
-                           : storeScan(nests, outer, rows))
+    if (Expr element = isFloatSum(outer) || runningValues.contains(outer) ? nullptr : storeScan(nests, outer, rows))
       hearStored(outer, after[outer] = element);
   storeShared(nests, value, rows, carried, after);
   for (Expr outer : outermostReductions(value))
@@ -658,8 +622,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
 /// Returns whether each term of a sum takes a reduction of its own.
 static bool isOfReductions(ExprContext &exprs, Expr sum) {
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
-  return llvm::any_of(outermostReductions(exprs.open(sum, j).first),
-                      [&](Expr inner) { return inner->dependsOn(j); });
+  return llvm::any_of(outermostReductions(exprs.open(sum, j).first), [&](Expr inner) { return inner->dependsOn(j); });
 }
 
 /// Stores sums of reductions inside a reduction over an axis of constant length, unmodified, if
@@ -670,8 +633,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
   if (!enabled("R7"))
     return value;
   auto outside = std::exchange(withProducts, llvm::DenseMap<Expr, Expr>());
-  Expr result =
-      storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true);
+  Expr result = storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true);
   withProducts = std::move(outside);
   return result;
 }
@@ -693,25 +655,22 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
     all.push_back(outer.back());
     llvm::DenseMap<Expr, Expr> stored;
     for (Expr u : outermostReductions(body)) {
-      bool isLost = llvm::any_of(
-          rows, [&](auto &row) { return !u->dependsOn(row.first) && nominal(row.second) >= 2; });
-      bool isOwn = !rows.empty() &&
-                   llvm::is_contained(own, exprs.renamed(u, {{e, exprs.index(rows.back().first)}}));
+      bool isLost = llvm::any_of(rows, [&](auto &row) { return !u->dependsOn(row.first) && nominal(row.second) >= 2; });
+      bool isOwn = !rows.empty() && llvm::is_contained(own, exprs.renamed(u, {{e, exprs.index(rows.back().first)}}));
       IndexExtents indices = indicesOf(u, all, e);
       SmallVector<SymExpr> extents;
       for (auto &index : indices)
         extents.push_back(index.second);
-      if (!knownExtent(t) || !isFloatSum(u) || !u->dependsOn(e) || !isLost || isOwn ||
-          !isOfReductions(exprs, u) || u->freeIndices.size() != indices.size() ||
-          !isAffordable(extents) || !((isAlways && !present) || readsInside(u, all)))
+      if (!knownExtent(t) || !isFloatSum(u) || !u->dependsOn(e) || !isLost || isOwn || !isOfReductions(exprs, u) ||
+          u->freeIndices.size() != indices.size() || !isAffordable(extents) ||
+          !((isAlways && !present) || readsInside(u, all)))
         continue;
-      bool isOperand = llvm::any_of(rules.factors(body), [&](const FoldRules::Factor &factor) {
-        return factor.base == u && !factor.divides;
-      });
+      bool isOperand = llvm::any_of(
+          rules.factors(body), [&](const FoldRules::Factor &factor) { return factor.base == u && !factor.divides; });
       auto [loc, name] = placeAndName(u);
-      stored[u] = store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type,
-                        name, loc, /*carries=*/true,
-                        /*isWritten=*/true);
+      stored[u] =
+          store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type, name, loc, /*carries=*/true,
+                /*isWritten=*/true);
       hearStored(u, stored[u]);
     }
     auto with = [&](Expr x) {

@@ -34,13 +34,10 @@ struct ConvertDeviceToNVVM final : impl::ConvertDeviceToNVVMBase<ConvertDeviceTo
 
 } // namespace
 
-std::unique_ptr<Pass> createConvertDeviceToNVVMPass() {
-  return std::make_unique<ConvertDeviceToNVVM>();
-}
+std::unique_ptr<Pass> createConvertDeviceToNVVMPass() { return std::make_unique<ConvertDeviceToNVVM>(); }
 
 void registerDeviceToNVVMPipelines() {
-  PassPipelineRegistration<>("device-to-llvm-pipeline",
-                             "Every pass from device to the llvm dialect for PTX",
+  PassPipelineRegistration<>("device-to-llvm-pipeline", "Every pass from device to the llvm dialect for PTX",
                              buildDeviceToLLVMPipeline);
 }
 

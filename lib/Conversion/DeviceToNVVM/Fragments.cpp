@@ -21,8 +21,7 @@ std::vector<RegisterPlace> getPlaces(LayoutAttr layout) {
     for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
       if (digit.place == device::Place::register_)
         digits.push_back({digit, axis});
-  llvm::stable_sort(digits,
-                    [](const Digit &x, const Digit &y) { return x.digit.stride < y.digit.stride; });
+  llvm::stable_sort(digits, [](const Digit &x, const Digit &y) { return x.digit.stride < y.digit.stride; });
   std::vector<RegisterPlace> places(layout.getNumRegisters());
   for (auto [number, place] : llvm::enumerate(places)) {
     place.number = static_cast<int64_t>(number);

@@ -44,17 +44,14 @@ template <typename To> Operation *same(OpBuilder &b, Operation *op) {
   return To::create(b, op->getLoc(), op->getResultTypes(), op->getOperands());
 }
 
-template <typename From, typename To> void add(Table &table) {
-  table[TypeID::get<From>()] = same<To>;
-}
+template <typename From, typename To> void add(Table &table) { table[TypeID::get<From>()] = same<To>; }
 
 /// The predicates of arith have the same numbers in llvm.
 template <typename From, typename To, typename Predicate> void addComparison(Table &table) {
   table[TypeID::get<From>()] = [](OpBuilder &b, Operation *op) -> Operation * {
     auto comparison = cast<From>(op);
-    return To::create(b, op->getLoc(), op->getResult(0).getType(),
-                      static_cast<Predicate>(comparison.getPredicate()), comparison.getLhs(),
-                      comparison.getRhs());
+    return To::create(b, op->getLoc(), op->getResult(0).getType(), static_cast<Predicate>(comparison.getPredicate()),
+                      comparison.getLhs(), comparison.getRhs());
   };
 }
 
@@ -208,8 +205,7 @@ void lower(OpBuilder &b, scf::WhileOp op) {
   jump(b, *body, head);
   auto condition = cast<scf::ConditionOp>(head->getTerminator());
   b.setInsertionPoint(condition);
-  LLVM::CondBrOp::create(b, loc, condition.getCondition(), body, condition.getArgs(), behind,
-                         condition.getArgs());
+  LLVM::CondBrOp::create(b, loc, condition.getCondition(), body, condition.getArgs(), behind, condition.getArgs());
   condition.erase();
   b.setInsertionPoint(op);
   LLVM::BrOp::create(b, loc, op.getInits(), head);
@@ -220,8 +216,7 @@ void lower(OpBuilder &b, scf::WhileOp op) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-struct ConvertGPUFunctionsToLLVM final
-    : impl::ConvertGPUFunctionsToLLVMBase<ConvertGPUFunctionsToLLVM> {
+struct ConvertGPUFunctionsToLLVM final : impl::ConvertGPUFunctionsToLLVMBase<ConvertGPUFunctionsToLLVM> {
   void runOnOperation() final {
     static const Table table = makeTable();
     OpBuilder b(&getContext());
@@ -257,12 +252,10 @@ struct ConvertGPUFunctionsToLLVM final
   LogicalResult convertRest() {
     auto isLeft = [](Operation *op) {
       return isa<NVVM::BasicPtxBuilderInterface>(op) ||
-             isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
-                 op->getDialect());
+             isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect>(op->getDialect());
     };
-    WalkResult found = getOperation().walk([&](Operation *op) {
-      return isLeft(op) ? WalkResult::interrupt() : WalkResult::advance();
-    });
+    WalkResult found = getOperation().walk(
+        [&](Operation *op) { return isLeft(op) ? WalkResult::interrupt() : WalkResult::advance(); });
     if (!found.wasInterrupted())
       return success();
     OpPassManager manager(ModuleOp::getOperationName());
@@ -278,8 +271,6 @@ struct ConvertGPUFunctionsToLLVM final
 
 } // namespace
 
-std::unique_ptr<Pass> createConvertGPUFunctionsToLLVMPass() {
-  return std::make_unique<ConvertGPUFunctionsToLLVM>();
-}
+std::unique_ptr<Pass> createConvertGPUFunctionsToLLVMPass() { return std::make_unique<ConvertGPUFunctionsToLLVM>(); }
 
 } // namespace moa

@@ -52,18 +52,10 @@ Value Instructions::mul(Value x, Value y) { return make<arith::MulIOp>(x, y); }
 static Value constantLike(Instructions &to, Value x, int64_t y) {
   return x.getType().isInteger(64) ? to.i64(y) : to.i32(y);
 }
-Value Instructions::add(Value x, int64_t y) {
-  return y == 0 ? x : add(x, constantLike(*this, x, y));
-}
-Value Instructions::mul(Value x, int64_t y) {
-  return y == 1 ? x : mul(x, constantLike(*this, x, y));
-}
-Value Instructions::div(Value x, int64_t y) {
-  return y == 1 ? x : make<arith::DivUIOp>(x, constantLike(*this, x, y));
-}
-Value Instructions::rem(Value x, int64_t y) {
-  return make<arith::RemUIOp>(x, constantLike(*this, x, y));
-}
+Value Instructions::add(Value x, int64_t y) { return y == 0 ? x : add(x, constantLike(*this, x, y)); }
+Value Instructions::mul(Value x, int64_t y) { return y == 1 ? x : mul(x, constantLike(*this, x, y)); }
+Value Instructions::div(Value x, int64_t y) { return y == 1 ? x : make<arith::DivUIOp>(x, constantLike(*this, x, y)); }
+Value Instructions::rem(Value x, int64_t y) { return make<arith::RemUIOp>(x, constantLike(*this, x, y)); }
 Value Instructions::equals(Value x, int64_t y) {
   return make<arith::CmpIOp>(arith::CmpIPredicate::eq, x, constantLike(*this, x, y));
 }
@@ -74,8 +66,8 @@ Value Instructions::widen(Value x) { return make<arith::ExtUIOp>(b.getI64Type(),
 // Assembly
 //===----------------------------------------------------------------------===//
 
-Values Instructions::assembly(StringRef text, StringRef constraints, ValueRange operands,
-                              TypeRange results, bool isVolatile) {
+Values Instructions::assembly(StringRef text, StringRef constraints, ValueRange operands, TypeRange results,
+                              bool isVolatile) {
   Type type;
   if (results.size() == 1)
     type = results[0];
@@ -95,8 +87,7 @@ Values Instructions::assembly(StringRef text, StringRef constraints, ValueRange 
 }
 
 Value Instructions::call(StringRef intrinsic, Type type, ValueRange operands) {
-  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(intrinsic), operands)
-      .getResult(0);
+  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(intrinsic), operands).getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,8 +100,8 @@ Value Instructions::block() { return NVVM::BlockIdXOp::create(b, loc, b.getI32Ty
 Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Value lanes) {
   Type type = value.getType();
   auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, loc, word.getType(), lanes ? lanes : i32(-1), word, operand,
-                                i32(31), kind, UnitAttr());
+    return NVVM::ShflOp::create(b, loc, word.getType(), lanes ? lanes : i32(-1), word, operand, i32(31), kind,
+                                UnitAttr());
   };
   if (type.isF32() || type.isInteger(32))
     return exchange(value);
@@ -135,21 +126,18 @@ Value Instructions::shuffle(Value value, int64_t mask, std::optional<int64_t> gr
   return exchange(value, i32(mask), NVVM::ShflKind::bfly, lanes);
 }
 
-Value Instructions::shuffleFrom(Value value, Value lane) {
-  return exchange(value, lane, NVVM::ShflKind::idx);
-}
+Value Instructions::shuffleFrom(Value value, Value lane) { return exchange(value, lane, NVVM::ShflKind::idx); }
 
 Value Instructions::vote(ValueRange conditions) {
   Value condition = conditions[0];
   for (Value other : conditions.drop_front())
     condition = make<arith::OrIOp>(condition, other);
-  return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), condition,
-                                  NVVM::VoteSyncKind::any);
+  return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), condition, NVVM::VoteSyncKind::any);
 }
 
 Value Instructions::broadcast(Value value) {
-  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(0), i32(31),
-                              NVVM::ShflKind::idx, UnitAttr());
+  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(0), i32(31), NVVM::ShflKind::idx,
+                              UnitAttr());
 }
 
 void Instructions::synchronize() { NVVM::Barrier0Op::create(b, loc); }
@@ -160,8 +148,7 @@ void Instructions::synchronize(Value barrier, int64_t threads) {
 
 void Instructions::setRegisters(int64_t count, bool more) {
   NVVM::SetMaxRegisterOp::create(b, loc, count,
-                                 more ? NVVM::SetMaxRegisterAction::increase
-                                      : NVVM::SetMaxRegisterAction::decrease);
+                                 more ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease);
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,8 +161,7 @@ Value Instructions::sharedPointer(Value address) {
 }
 
 void Instructions::initBarrier(Value address, int64_t arrivals) {
-  assembly("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}", {address, i32(arrivals)},
-           {});
+  assembly("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}", {address, i32(arrivals)}, {});
 }
 
 void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc); }
@@ -189,8 +175,7 @@ void Instructions::awaitLaunchBeside() {
            "~{memory}", {}, {});
 }
 Value Instructions::hasNothingToDo(Value flag) {
-  return equals(
-      assembly("ld.global.nc.b32 $0, [$1];", "=r,l,~{memory}", flag, b.getI32Type()).front(), 0);
+  return equals(assembly("ld.global.nc.b32 $0, [$1];", "=r,l,~{memory}", flag, b.getI32Type()).front(), 0);
 }
 void Instructions::awaitAsLastBlock() {
   assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
@@ -200,9 +185,7 @@ void Instructions::awaitAsLastBlock() {
            "@last griddepcontrol.wait;}",
            "~{memory}", {}, {});
 }
-void Instructions::letNextLaunchStart() {
-  assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {});
-}
+void Instructions::letNextLaunchStart() { assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {}); }
 void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }
 
 void Instructions::signal(Value counter) {
@@ -226,19 +209,14 @@ void Instructions::awaitSignals(Value counter, Value count) {
 }
 
 Value Instructions::signals(Value counter) {
-  return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type())
-      .front();
+  return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type()).front();
 }
 
 Value Instructions::fetchAndAdd(Value counter) {
-  return assembly("atom.relaxed.gpu.global.add.s32 $0, [$1], 1;", "=r,l,~{memory}", counter,
-                  b.getI32Type())
-      .front();
+  return assembly("atom.relaxed.gpu.global.add.s32 $0, [$1], 1;", "=r,l,~{memory}", counter, b.getI32Type()).front();
 }
 
-void Instructions::raise(Value flag) {
-  assembly("st.relaxed.gpu.global.s32 [$0], 1;", "l,~{memory}", flag, {});
-}
+void Instructions::raise(Value flag) { assembly("st.relaxed.gpu.global.s32 [$0], 1;", "l,~{memory}", flag, {}); }
 
 void Instructions::wait(Value barrier, Value parity) {
   assembly("{\n\t.reg .pred done;\n\tAGAIN:\n\t"
@@ -258,8 +236,8 @@ void Instructions::arriveAll(Value barrier) {
 }
 
 void Instructions::expectBytes(Value barrier, int64_t bytes) {
-  assembly("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " + std::to_string(bytes) + ";",
-           "r,~{memory}", barrier, {});
+  assembly("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " + std::to_string(bytes) + ";", "r,~{memory}", barrier,
+           {});
 }
 
 /// Returns `{$2, $3, $4}` and `r,r,r` for the coordinates of a box.
@@ -277,8 +255,7 @@ void Instructions::copyBox(Value to, Value map, Value barrier, ValueRange at) {
   Values operands{to, map, barrier};
   llvm::append_range(operands, at);
   assembly("cp.async.bulk.tensor." + std::to_string(at.size()) +
-               "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {" + list +
-               "}], [$2];",
+               "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {" + list + "}], [$2];",
            "r,l,r" + constraints + ",~{memory}", operands, {});
 }
 
@@ -286,24 +263,20 @@ void Instructions::storeBox(Value from, Value map, ValueRange at) {
   auto [list, constraints] = coordinates(2, at.size());
   Values operands{map, from};
   llvm::append_range(operands, at);
-  assembly("cp.async.bulk.tensor." + std::to_string(at.size()) +
-               "d.global.shared::cta.bulk_group [$0, {" + list + "}], [$1];",
+  assembly("cp.async.bulk.tensor." + std::to_string(at.size()) + "d.global.shared::cta.bulk_group [$0, {" + list +
+               "}], [$1];",
            "l,r" + constraints + ",~{memory}", operands, {});
 }
 
 void Instructions::commitStores(bool andWait) {
-  const char *text = andWait ? "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;"
-                             : "cp.async.bulk.commit_group;";
+  const char *text =
+      andWait ? "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" : "cp.async.bulk.commit_group;";
   assembly(text, "~{memory}", {}, {});
 }
 
-void Instructions::awaitStores() {
-  assembly("cp.async.bulk.wait_group.read 0;", "~{memory}", {}, {});
-}
+void Instructions::awaitStores() { assembly("cp.async.bulk.wait_group.read 0;", "~{memory}", {}, {}); }
 
-void Instructions::publishShared() {
-  assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});
-}
+void Instructions::publishShared() { assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {}); }
 
 //===----------------------------------------------------------------------===//
 // Tensor cores
@@ -344,10 +317,7 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
     list += (k ? ", $" : "$") + std::to_string(k);
   bool isHalf = shape.element.getIntOrFloatBitWidth() == 16;
   std::string type = isInteger ? "s8" : !isHalf ? "e4m3" : shape.element.isBF16() ? "bf16" : "f16";
-  std::string kinds = (isInteger ? "k32.s32."
-                       : isHalf  ? "k16.f32."
-                                 : "k32.f32.") +
-                      type + "." + type;
+  std::string kinds = (isInteger ? "k32.s32." : isHalf ? "k16.f32." : "k32.f32.") + type + "." + type;
   // Floats have factors for signs, and 16-bit elements have transpositions.
   std::string last = isInteger ? "" : ", 1, 1";
   if (isHalf)
@@ -361,12 +331,11 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
         left += (r ? ", $" : "{$") + std::to_string(first + 4 * k + r);
       left += "}";
     } else {
-      text += "add.s64 a, $" + std::to_string(first) + ", " +
-              std::to_string(rowStep(shape.aRows, k)) + ";\n\t";
+      text += "add.s64 a, $" + std::to_string(first) + ", " + std::to_string(rowStep(shape.aRows, k)) + ";\n\t";
       left = "a";
     }
-    text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(shape.columns) + kinds + " {" +
-            list + "}, " + left + ", b, " + (k == 0 ? "adds" : "always") + last + ";\n\t";
+    text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(shape.columns) + kinds + " {" + list + "}, " + left +
+            ", b, " + (k == 0 ? "adds" : "always") + last + ";\n\t";
   }
   text += "wgmma.commit_group.sync.aligned;\n\t}";
   std::string constraints;
@@ -385,8 +354,8 @@ Values Instructions::awaitProducts(ValueRange sum, int64_t pending) {
     constraints += isa<IntegerType>(x.getType()) ? "=r," : "=f,";
   for (size_t k = 0; k != sum.size(); ++k)
     constraints += std::to_string(k) + ",";
-  return assembly("wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";",
-                  constraints + "~{memory}", sum, sum.getTypes());
+  return assembly("wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";", constraints + "~{memory}", sum,
+                  sum.getTypes());
 }
 
 /// Extracts the members of a struct.
@@ -397,8 +366,8 @@ static Values unpack(Instructions &to, Value list, size_t count) {
   return values;
 }
 
-Values Instructions::multiply(const device::TileInstruction &tile, Type element, ValueRange sum,
-                              ValueRange a, ValueRange b) {
+Values Instructions::multiply(const device::TileInstruction &tile, Type element, ValueRange sum, ValueRange a,
+                              ValueRange b) {
   NVVM::MMATypes type = element.isF64()   ? NVVM::MMATypes::f64
                         : element.isF16() ? NVVM::MMATypes::f16
                                           : NVVM::MMATypes::bf16;
@@ -406,26 +375,24 @@ Values Instructions::multiply(const device::TileInstruction &tile, Type element,
     Values values(words);
     if (element.isF16()) // pairs, as the op expects
       for (Value &word : values)
-        word =
-            LLVM::BitcastOp::create(this->b, loc, VectorType::get(2, this->b.getF16Type()), word);
+        word = LLVM::BitcastOp::create(this->b, loc, VectorType::get(2, this->b.getF16Type()), word);
     return values;
   };
   Values left = operand(a), right = operand(b);
-  Type result =
-      LLVM::LLVMStructType::getLiteral(this->b.getContext(), SmallVector<Type>(sum.getTypes()));
-  Value list = NVVM::MmaOp::create(this->b, loc, result, left, right, sum, {tile.m, tile.n, tile.k},
-                                   std::nullopt, std::nullopt, std::array{type, type},
-                                   std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  Type result = LLVM::LLVMStructType::getLiteral(this->b.getContext(), SmallVector<Type>(sum.getTypes()));
+  Value list =
+      NVVM::MmaOp::create(this->b, loc, result, left, right, sum, {tile.m, tile.n, tile.k}, std::nullopt, std::nullopt,
+                          std::array{type, type}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return unpack(*this, list, sum.size());
 }
 
 Values Instructions::loadMatrices(Value address, int64_t count, bool transposed) {
   SmallVector<Type> words(count, b.getI32Type());
   Type type = count == 1 ? words[0] : Type(LLVM::LLVMStructType::getLiteral(b.getContext(), words));
-  Value list = NVVM::LdMatrixOp::create(
-      b, loc, type, sharedPointer(address), static_cast<uint32_t>(count),
-      transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
-      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
+  Value list =
+      NVVM::LdMatrixOp::create(b, loc, type, sharedPointer(address), static_cast<uint32_t>(count),
+                               transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+                               NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
   return count == 1 ? Values{list} : unpack(*this, list, count);
 }
 
@@ -449,8 +416,8 @@ Value Instructions::reciprocal(Value x, bool subnormals) {
 // Volatile: a product in flight still reads its registers, which must not be written before the
 // wait for it.
 Value Instructions::pack(Value low, Value high, bool isBF16) {
-  return assembly(isBF16 ? "cvt.rn.bf16x2.f32 $0, $1, $2;" : "cvt.rn.f16x2.f32 $0, $1, $2;",
-                  "=r,f,f", {high, low}, b.getI32Type())[0];
+  return assembly(isBF16 ? "cvt.rn.bf16x2.f32 $0, $1, $2;" : "cvt.rn.f16x2.f32 $0, $1, $2;", "=r,f,f", {high, low},
+                  b.getI32Type())[0];
 }
 
 Value Instructions::packFour(ValueRange x) {
@@ -460,8 +427,7 @@ Value Instructions::packFour(ValueRange x) {
 }
 
 Value Instructions::halvesFromBits(Value low, Value high) {
-  Value bits =
-      assembly("cvt.rn.relu.f16x2.f32 $0, $1, $2;", "=r,f,f", {high, low}, b.getI32Type())[0];
+  Value bits = assembly("cvt.rn.relu.f16x2.f32 $0, $1, $2;", "=r,f,f", {high, low}, b.getI32Type())[0];
   return make<arith::ShLIOp>(bits, i32(4));
 }
 
@@ -492,10 +458,9 @@ Value Instructions::toFloat8(Value x) {
 
 Value Instructions::fromFloat8(Value x) {
   Value bits = make<arith::ExtUIOp>(b.getI32Type(), x);
-  return assembly(
-      "{\n\t.reg .b16 pair, low, high;\n\t.reg .b32 both;\n\tcvt.u16.u32 pair, $1;\n\t"
-      "cvt.rn.f16x2.e4m3x2 both, pair;\n\tmov.b32 {low, high}, both;\n\tcvt.f32.f16 $0, low;\n\t}",
-      "=f,r", bits, b.getF32Type())[0];
+  return assembly("{\n\t.reg .b16 pair, low, high;\n\t.reg .b32 both;\n\tcvt.u16.u32 pair, $1;\n\t"
+                  "cvt.rn.f16x2.e4m3x2 both, pair;\n\tmov.b32 {low, high}, both;\n\tcvt.f32.f16 $0, low;\n\t}",
+                  "=f,r", bits, b.getF32Type())[0];
 }
 
 } // namespace moa::nvvm

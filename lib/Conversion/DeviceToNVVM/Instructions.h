@@ -64,8 +64,8 @@ public:
   mlir::Value widen(mlir::Value x);
 
   //===--- Assembly -------------------------------------------------------===//
-  Values assembly(mlir::StringRef text, mlir::StringRef constraints, mlir::ValueRange operands,
-                  mlir::TypeRange results, bool isVolatile = true);
+  Values assembly(mlir::StringRef text, mlir::StringRef constraints, mlir::ValueRange operands, mlir::TypeRange results,
+                  bool isVolatile = true);
   mlir::Value call(mlir::StringRef intrinsic, mlir::Type type, mlir::ValueRange operands);
 
   //===--- Threads --------------------------------------------------------===//
@@ -134,14 +134,13 @@ public:
   /// columns.
   mlir::Value descriptor(mlir::Value address, int64_t rows);
   /// Starts sum + a · b, from zero without `sum`. `a` is a descriptor, or four registers per step.
-  Values contract(const Contraction &shape, mlir::ValueRange sum, mlir::ValueRange a,
-                  mlir::Value bTile);
+  Values contract(const Contraction &shape, mlir::ValueRange sum, mlir::ValueRange a, mlir::Value bTile);
   /// Waits for all but `pending` groups of products. Returns the registers, which may then be read.
   Values awaitProducts(mlir::ValueRange sum, int64_t pending);
 
   /// Returns sum + a · b of one tile, computed by a warp (mma).
-  Values multiply(const device::TileInstruction &tile, mlir::Type element, mlir::ValueRange sum,
-                  mlir::ValueRange a, mlir::ValueRange b);
+  Values multiply(const device::TileInstruction &tile, mlir::Type element, mlir::ValueRange sum, mlir::ValueRange a,
+                  mlir::ValueRange b);
   /// Loads matrices of 8 by 8 16-bit elements; lanes hold the addresses of their rows (ldmatrix).
   Values loadMatrices(mlir::Value address, int64_t count, bool transposed);
 
@@ -166,8 +165,7 @@ public:
   mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
 
 private:
-  mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind,
-                       mlir::Value lanes = {});
+  mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind, mlir::Value lanes = {});
 
   mlir::Block *entry = nullptr;
   mlir::Operation *lastConstant = nullptr;

@@ -24,8 +24,7 @@ Type KernelEmitter::parameterType(unsigned argument) {
 
 LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   SmallVector<Type> types;
-  types.append(launch.parameters.arrays.size(),
-               LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace));
+  types.append(launch.parameters.arrays.size(), LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace));
   auto generic = LLVM::LLVMPointerType::get(b.getContext());
   unsigned firstMap = types.size();
   types.append(launch.parameters.maps.size(), generic);
@@ -33,9 +32,8 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
     types.push_back(parameterType(scalar));
   types.append(launch.parameters.symbols.size(), b.getI64Type());
   b.setInsertionPointToEnd(module.getBody());
-  auto function = LLVM::LLVMFuncOp::create(
-      b, kernel.getLoc(), launch.name,
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types));
+  auto function = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), launch.name,
+                                           LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
@@ -52,12 +50,9 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   }
   auto descriptor = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
   for (unsigned k = 0; k != launch.parameters.maps.size(); ++k) {
-    function.setArgAttr(firstMap + k, LLVM::LLVMDialect::getByValAttrName(),
-                        TypeAttr::get(descriptor));
-    function.setArgAttr(firstMap + k, LLVM::LLVMDialect::getAlignAttrName(),
-                        b.getI64IntegerAttr(64));
-    function.setArgAttr(firstMap + k, NVVM::NVVMDialect::getGridConstantAttrName(),
-                        b.getUnitAttr());
+    function.setArgAttr(firstMap + k, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(descriptor));
+    function.setArgAttr(firstMap + k, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
+    function.setArgAttr(firstMap + k, NVVM::NVVMDialect::getGridConstantAttrName(), b.getUnitAttr());
   }
   return function;
 }
@@ -79,9 +74,9 @@ LogicalResult KernelEmitter::run() {
   if (launch.sharedBytes && !module.lookupSymbol(kShared)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    auto shared = LLVM::GlobalOp::create(
-        b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
-        LLVM::Linkage::External, kShared, Attribute(), /*alignment=*/1024, kSharedSpace);
+    auto shared =
+        LLVM::GlobalOp::create(b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+                               LLVM::Linkage::External, kShared, Attribute(), /*alignment=*/1024, kSharedSpace);
     (void)shared;
   }
   Block *entry = function.addEntryBlock(b);

@@ -21,8 +21,7 @@ namespace moa::nvvm {
 class KernelEmitter {
 public:
   KernelEmitter(device::KernelOp kernel, mlir::ModuleOp module)
-      : kernel(kernel), module(module), b(kernel.getContext()), to(b),
-        launch(gpu::getLaunch(kernel)) {}
+      : kernel(kernel), module(module), b(kernel.getContext()), to(b), launch(gpu::getLaunch(kernel)) {}
 
   /// Emits the function at the end of the module. Fails with a diagnostic at an op that has no
   /// instructions.
@@ -106,8 +105,7 @@ private:
   /// Returns the coordinates of a box, innermost first: its column, then those of the axes.
   Values boxAt(int64_t column, mlir::ValueRange coordinates, mlir::Value from = mlir::Value());
   void emitCollect(device::CollectOp op);
-  mlir::Value appendMembers(mlir::Value list, mlir::Value count, mlir::Value in,
-                            mlir::Value number);
+  mlir::Value appendMembers(mlir::Value list, mlir::Value count, mlir::Value in, mlir::Value number);
   void emitMember(device::MemberOp op);
   void emitCopy(device::CopyOp op);
   void emitStoreTile(device::StoreTileOp op);
@@ -148,7 +146,7 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> parameters; // arrays and scalars of the program
   llvm::StringMap<mlir::Value> maps;
   mlir::Value warpgroup, warp, lane; // of a consumer
-  mlir::Value turn; // parity of the block in a persistent kernel (device.next_block)
+  mlir::Value turn;                  // parity of the block in a persistent kernel (device.next_block)
   bool inProducer = false;
   /// For each op of a map's body: its results, by operands, in earlier registers.
   using Known = std::vector<std::pair<Values, mlir::Value>>;

@@ -22,8 +22,7 @@ namespace moa::nvvm {
 
 void KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block)
-    if (!op.hasTrait<OpTrait::IsTerminator>() &&
-        !launch.isOfBlock(&op)) { // emitted by the roles, for each block
+    if (!op.hasTrait<OpTrait::IsTerminator>() && !launch.isOfBlock(&op)) { // emitted by the roles, for each block
       if (!failed)
         emit(&op);
       if (failed)
@@ -38,36 +37,30 @@ void KernelEmitter::emit(Operation *op) {
       .Case<scf::IfOp>([&](auto branch) { emitIf(branch); })
       .Case<memref::AllocaOp>([&](auto local) { emitLocal(local); })
       .Case<memref::LoadOp>([&](auto load) {
-        scalars.map(load.getResult(),
-                    LLVM::LoadOp::create(b, to.loc, scalarType(load.getType()),
-                                         element(load.getMemref(), load.getIndices())));
+        scalars.map(load.getResult(), LLVM::LoadOp::create(b, to.loc, scalarType(load.getType()),
+                                                           element(load.getMemref(), load.getIndices())));
       })
       .Case<memref::StoreOp>([&](auto store) {
-        LLVM::StoreOp::create(b, to.loc, value(store.getValue()),
-                              element(store.getMemref(), store.getIndices()));
+        LLVM::StoreOp::create(b, to.loc, value(store.getValue()), element(store.getMemref(), store.getIndices()));
       })
       .Case<device::LoadOp>([&](auto load) { emitLoad(load); })
       .Case<device::StoreOp>([&](auto store) { emitStore(store); })
-      .Case<device::SignalOp>(
-          [&](auto signal) { to.signal(address(signal.getArray(), signal.getOffset())); })
+      .Case<device::SignalOp>([&](auto signal) { to.signal(address(signal.getArray(), signal.getOffset())); })
       .Case<device::SignalsOp>([&](auto signals) {
-        scalars.map(signals.getResult(),
-                    to.widen(to.signals(address(signals.getArray(), signals.getOffset()))));
+        scalars.map(signals.getResult(), to.widen(to.signals(address(signals.getArray(), signals.getOffset()))));
       })
       .Case<device::StagesOp>([&](auto stages) { emitStages(stages); })
-      .Case<device::RaiseOp>([&](auto raise) {
-        to.raise(parameters[cast<BlockArgument>(raise.getArray()).getArgNumber()]);
-      })
+      .Case<device::RaiseOp>(
+          [&](auto raise) { to.raise(parameters[cast<BlockArgument>(raise.getArray()).getArgNumber()]); })
       .Case<device::ExitIfOp>([&](auto exit) { emitExit(exit); })
       .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
       .Case<device::StoreRunOp>([&](auto store) { emitStoreRun(store); })
-      .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
-            device::KeptOp, device::AwaitConsumersOp, device::CopyOp, device::WaitOp,
-            device::ArriveOp, device::FillOp, device::ContractOp, device::AwaitOp,
-            device::ClearUnseenOp, device::StoreTileOp, device::AwaitStoresOp,
-            device::SyncWarpgroupOp, device::ContractFragmentsOp, device::LoadFragmentOp,
-            device::ConvertLayoutOp, device::CollectOp, device::MemberOp, device::MapOp,
-            device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
+      .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp, device::KeptOp,
+            device::AwaitConsumersOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
+            device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp, device::AwaitStoresOp,
+            device::SyncWarpgroupOp, device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp,
+            device::CollectOp, device::MemberOp, device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>(
+          [&](auto) { emitTile(op); })
       .Default([&](Operation *) { emitScalar(op); });
 }
 
@@ -91,14 +84,12 @@ void KernelEmitter::emitScalar(Operation *op) {
 
 /// Functions that are calls of CUDA's math library (libdevice).
 static const llvm::StringMap<StringRef> kLibrary = {
-    {"math.exp", "exp"},     {"math.exp2", "exp2"},   {"math.expm1", "expm1"},
-    {"math.log", "log"},     {"math.log2", "log2"},   {"math.log10", "log10"},
-    {"math.log1p", "log1p"}, {"math.cbrt", "cbrt"},   {"math.tanh", "tanh"},
-    {"math.sinh", "sinh"},   {"math.cosh", "cosh"},   {"math.sin", "sin"},
-    {"math.cos", "cos"},     {"math.tan", "tan"},     {"math.atan", "atan"},
-    {"math.erf", "erf"},     {"math.erfc", "erfc"},   {"math.round", "round"},
-    {"math.powf", "pow"},    {"math.atan2", "atan2"}, {"arith.remf", "fmod"},
-    {"math.rsqrt", "rsqrt"}};
+    {"math.exp", "exp"},    {"math.exp2", "exp2"},   {"math.expm1", "expm1"}, {"math.log", "log"},
+    {"math.log2", "log2"},  {"math.log10", "log10"}, {"math.log1p", "log1p"}, {"math.cbrt", "cbrt"},
+    {"math.tanh", "tanh"},  {"math.sinh", "sinh"},   {"math.cosh", "cosh"},   {"math.sin", "sin"},
+    {"math.cos", "cos"},    {"math.tan", "tan"},     {"math.atan", "atan"},   {"math.erf", "erf"},
+    {"math.erfc", "erfc"},  {"math.round", "round"}, {"math.powf", "pow"},    {"math.atan2", "atan2"},
+    {"arith.remf", "fmod"}, {"math.rsqrt", "rsqrt"}};
 
 Value KernelEmitter::callLibrary(Operation *op, StringRef name, ValueRange in) {
   Type type = in[0].getType();
@@ -123,8 +114,8 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     if (type.isIndex())
       return to.i64(cast<IntegerAttr>(constant.getValue()).getInt());
     if (isa<Float8E4M3FNType>(type)) // a byte
-      return to.constant(b.getI8IntegerAttr(static_cast<int8_t>(
-          cast<FloatAttr>(constant.getValue()).getValue().bitcastToAPInt().getZExtValue())));
+      return to.constant(b.getI8IntegerAttr(
+          static_cast<int8_t>(cast<FloatAttr>(constant.getValue()).getValue().bitcastToAPInt().getZExtValue())));
     return to.constant(cast<TypedAttr>(constant.getValue()));
   }
   if (auto symbol = dyn_cast<device::SymbolOp>(op))
@@ -149,8 +140,7 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.make<arith::BitcastOp>(b.getF16Type(), bits);
   }
   if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type))
-    return to.toFloat8(in[0].getType().isF32() ? in[0]
-                                               : to.make<arith::ExtFOp>(b.getF32Type(), in[0]));
+    return to.toFloat8(in[0].getType().isF32() ? in[0] : to.make<arith::ExtFOp>(b.getF32Type(), in[0]));
   if (isa<arith::ExtFOp>(op) && type.isF32() && isa<Float8E4M3FNType>(op->getOperand(0).getType()))
     return to.fromFloat8(in[0]);
   if (isa<device::OpaqueOp>(op))
@@ -158,8 +148,7 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
   if (auto reciprocal = dyn_cast<device::ReciprocalOp>(op))
     return to.reciprocal(in[0], reciprocal.getSubnormals());
   if (isa<arith::MaximumFOp, arith::MinimumFOp>(op) && type.isF64()) {
-    auto predicate =
-        isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
+    auto predicate = isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
     Value first = to.make<arith::CmpFOp>(predicate, in[0], in[1]);
     Value nan = to.make<arith::CmpFOp>(arith::CmpFPredicate::UNE, in[0], in[0]);
     first = to.make<arith::OrIOp>(first, nan);
@@ -181,15 +170,11 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
 /// Returns the quotient of integers rounded as `kind` says, or the remainder with the dividend's
 /// sign. A divisor of 0 gives 0, and an overflow wraps.
 Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
-  auto constant = [&](int64_t value) -> Value {
-    return to.constant(b.getIntegerAttr(x.getType(), value));
-  };
+  auto constant = [&](int64_t value) -> Value { return to.constant(b.getIntegerAttr(x.getType(), value)); };
   auto compare = [&](arith::CmpIPredicate predicate, Value u, Value v) -> Value {
     return to.make<arith::CmpIOp>(predicate, u, v);
   };
-  auto choose = [&](Value condition, Value u, Value v) -> Value {
-    return to.make<arith::SelectOp>(condition, u, v);
-  };
+  auto choose = [&](Value condition, Value u, Value v) -> Value { return to.make<arith::SelectOp>(condition, u, v); };
   Value zero = constant(0);
   Value isZero = compare(arith::CmpIPredicate::eq, y, zero);
   Value isMinus = compare(arith::CmpIPredicate::eq, y, constant(-1));
@@ -202,9 +187,9 @@ Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
     bool floors = kind == Quotient::floored;
     Value back = to.make<arith::MulIOp>(quotient, divisor);
     Value inexact = compare(arith::CmpIPredicate::ne, back, x);
-    Value signs = compare(floors ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq,
-                          compare(arith::CmpIPredicate::slt, x, zero),
-                          compare(arith::CmpIPredicate::slt, divisor, zero));
+    Value signs =
+        compare(floors ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq,
+                compare(arith::CmpIPredicate::slt, x, zero), compare(arith::CmpIPredicate::slt, divisor, zero));
     Value moved = to.make<arith::AddIOp>(quotient, constant(floors ? -1 : 1));
     quotient = choose(to.make<arith::AndIOp>(inexact, signs), moved, quotient);
   }
@@ -221,9 +206,7 @@ Value KernelEmitter::shift(Value x, Value y, bool left) {
     return to.make<arith::ShRSIOp>(x, amount);
   }
   bool isWide = type.isInteger(64);
-  auto wide = [&](Value v) -> Value {
-    return isWide ? v : to.make<arith::ExtSIOp>(b.getI64Type(), v);
-  };
+  auto wide = [&](Value v) -> Value { return isWide ? v : to.make<arith::ExtSIOp>(b.getI64Type(), v); };
   Value amount = to.make<arith::AndIOp>(wide(y), to.i64(63));
   Value shifted = to.make<arith::ShLIOp>(wide(x), amount);
   return isWide ? shifted : to.make<arith::TruncIOp>(type, shifted);
@@ -250,22 +233,16 @@ Value KernelEmitter::computeInteger(Operation *op, ValueRange in) {
 /// Converts to an integer: truncates towards 0, saturates, and maps NaN to 0.
 Value KernelEmitter::toInteger(Value x, Type type) {
   unsigned bits = type.getIntOrFloatBitWidth() - 1;
-  auto number = [&](double value) -> Value {
-    return to.constant(b.getFloatAttr(x.getType(), value));
-  };
-  auto integer = [&](const APInt &value) -> Value {
-    return to.constant(b.getIntegerAttr(type, value));
-  };
+  auto number = [&](double value) -> Value { return to.constant(b.getFloatAttr(x.getType(), value)); };
+  auto integer = [&](const APInt &value) -> Value { return to.constant(b.getIntegerAttr(type, value)); };
   auto choose = [&](arith::CmpFPredicate predicate, Value y, Value yes, Value no) -> Value {
     Value condition = to.make<arith::CmpFOp>(predicate, x, y);
     return to.make<arith::SelectOp>(condition, yes, no);
   };
   double limit = std::ldexp(1.0, static_cast<int>(bits));
   Value result = to.make<arith::FPToSIOp>(type, x);
-  result = choose(arith::CmpFPredicate::OLT, number(-limit),
-                  integer(APInt::getSignedMinValue(bits + 1)), result);
-  result = choose(arith::CmpFPredicate::OGE, number(limit),
-                  integer(APInt::getSignedMaxValue(bits + 1)), result);
+  result = choose(arith::CmpFPredicate::OLT, number(-limit), integer(APInt::getSignedMinValue(bits + 1)), result);
+  result = choose(arith::CmpFPredicate::OGE, number(limit), integer(APInt::getSignedMaxValue(bits + 1)), result);
   return choose(arith::CmpFPredicate::UNE, x, integer(APInt::getZero(bits + 1)), result);
 }
 
@@ -317,8 +294,7 @@ Value KernelEmitter::symbolValue(const SymExpr &expr) {
       if (atom->kind == SymExpr::Atom::Kind::Symbol)
         factor = symbols.lookup(atom->text);
       else
-        factor = floorDivide(symbolValue(atom->lhs), symbolValue(atom->rhs),
-                             atom->kind == SymExpr::Atom::Kind::Mod);
+        factor = floorDivide(symbolValue(atom->lhs), symbolValue(atom->rhs), atom->kind == SymExpr::Atom::Kind::Mod);
       for (unsigned k = 0; k != power; ++k)
         term = to.mul(term, factor);
     }
@@ -335,9 +311,8 @@ Value KernelEmitter::symbolValue(const SymExpr &expr) {
 /// because registers have no addresses.
 static bool mustUnroll(scf::ForOp loop) {
   WalkResult found = loop.walk([&](Operation *op) {
-    bool indexes =
-        isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) &&
-        llvm::is_contained(op->getOperands(), loop.getInductionVar());
+    bool indexes = isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) &&
+                   llvm::is_contained(op->getOperands(), loop.getInductionVar());
     return indexes ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
@@ -347,22 +322,19 @@ void KernelEmitter::emitFor(scf::ForOp loop) {
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   auto code = scf::ForOp::create(
       b, to.loc, value(loop.getLowerBound()), value(loop.getUpperBound()), value(loop.getStep()),
-      registers(loop.getInitArgs()),
-      [&](OpBuilder &, Location loc, Value index, ValueRange states) {
+      registers(loop.getInitArgs()), [&](OpBuilder &, Location loc, Value index, ValueRange states) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(index.getParentBlock());
         // In loops over tiles, LLVM would make several counters that depend on one.
         scalars.map(loop.getInductionVar(), hasRoles() ? to.opaque(index) : index);
-        SmallVector<Value> arguments(loop.getRegionIterArgs().begin(),
-                                     loop.getRegionIterArgs().end());
+        SmallVector<Value> arguments(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
         bindAll(arguments, states);
         emitBlock(*loop.getBody());
         scf::YieldOp::create(b, loc, registers(yield.getOperands()));
       });
   if (mustUnroll(loop))
-    code->setAttr(
-        "loop_annotation",
-        parseAttribute("#llvm.loop_annotation<unroll = <disable = false>>", b.getContext()));
+    code->setAttr("loop_annotation",
+                  parseAttribute("#llvm.loop_annotation<unroll = <disable = false>>", b.getContext()));
   bindAll(loop.getResults(), code.getResults());
 }
 
@@ -386,19 +358,16 @@ void KernelEmitter::emitIf(scf::IfOp branch) {
 
 /// The rest of the kernel runs only where the condition does not hold.
 void KernelEmitter::emitExit(device::ExitIfOp exit) {
-  Value goesOn =
-      to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
-  b.setInsertionPointToStart(
-      scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
+  Value goesOn = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
+  b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
 }
 
 /// Blocks take shares of the stages from a counter, in order. A stage waits for the shares of the
 /// one before.
 void KernelEmitter::emitStages(device::StagesOp op) {
   Value taken = parameters[cast<BlockArgument>(op.getArray()).getArgNumber()];
-  Value done =
-      LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,
-                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(device::kTurns - 1)});
+  Value done = LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,
+                                   ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(device::kTurns - 1)});
   Value most = to.i64(op.getResidents()), end = to.i64(0);
   Values counts, ends;
   for (Value count : op.getCounts()) {
@@ -416,8 +385,7 @@ void KernelEmitter::emitStages(device::StagesOp op) {
         to.synchronize();
         Value turn = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
                                                    /*isVolatile=*/true));
-        scf::ConditionOp::create(
-            b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends.back()), turn);
+        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends.back()), turn);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
@@ -464,9 +432,8 @@ Value KernelEmitter::sharedWord() {
   if (!module.lookupSymbol(kName)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    LLVM::GlobalOp::create(b, kernel.getLoc(), b.getI32Type(), /*isConstant=*/false,
-                           LLVM::Linkage::Internal, kName, Attribute(), /*alignment=*/4,
-                           kSharedSpace);
+    LLVM::GlobalOp::create(b, kernel.getLoc(), b.getI32Type(), /*isConstant=*/false, LLVM::Linkage::Internal, kName,
+                           Attribute(), /*alignment=*/4, kSharedSpace);
   }
   return LLVM::AddressOfOp::create(b, to.loc, type, kName);
 }
@@ -489,8 +456,7 @@ void KernelEmitter::emitLocal(memref::AllocaOp local) {
   Value count = to.i64(type.getNumElements());
   b.setInsertionPointAfterValue(count);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  scalars.map(local.getResult(),
-              LLVM::AllocaOp::create(b, to.loc, pointer, scalarType(type.getElementType()), count));
+  scalars.map(local.getResult(), LLVM::AllocaOp::create(b, to.loc, pointer, scalarType(type.getElementType()), count));
 }
 
 Value KernelEmitter::element(Value local, ValueRange indices) {
@@ -499,23 +465,19 @@ Value KernelEmitter::element(Value local, ValueRange indices) {
   for (auto [extent, index] : llvm::zip(type.getShape(), indices))
     number = to.add(to.mul(number, extent), value(index));
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  return LLVM::GEPOp::create(b, to.loc, pointer, scalarType(type.getElementType()), value(local),
-                             ValueRange(number));
+  return LLVM::GEPOp::create(b, to.loc, pointer, scalarType(type.getElementType()), value(local), ValueRange(number));
 }
 
 /// Returns the type of an element in memory: booleans and 8-bit floats are bytes.
 static Type storageType(Type element) {
-  return element.isInteger(1) || isa<Float8E4M3FNType>(element)
-             ? IntegerType::get(element.getContext(), 8)
-             : element;
+  return element.isInteger(1) || isa<Float8E4M3FNType>(element) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
 Value KernelEmitter::address(Value array, Value offset) {
   auto number = cast<BlockArgument>(array).getArgNumber();
   Type element = storageType(cast<ArrayType>(array.getType()).getElementType());
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-  return LLVM::GEPOp::create(b, to.loc, pointer, element, parameters[number],
-                             ValueRange(value(offset)));
+  return LLVM::GEPOp::create(b, to.loc, pointer, element, parameters[number], ValueRange(value(offset)));
 }
 
 /// Returns whether an array has the same elements wherever a kernel reads it. Inputs do; so do
@@ -588,8 +550,8 @@ void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(V
     Value offset = to.mul(value(op.getStride()), k);
     when(exists, [&] {
       auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-      single(e, LLVM::GEPOp::create(b, to.loc, pointer, storageType(buffer.getElementType()), first,
-                                    ValueRange(offset)));
+      single(e,
+             LLVM::GEPOp::create(b, to.loc, pointer, storageType(buffer.getElementType()), first, ValueRange(offset)));
     });
   }
 }

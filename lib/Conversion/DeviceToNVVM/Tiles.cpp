@@ -25,8 +25,7 @@ void KernelEmitter::emitTile(Operation *op) {
       .Case<device::SpecializeOp>([&](auto roles) { emitSpecialize(roles); })
       .Case<device::WarpgroupOp>([&](device::WarpgroupOp number) {
         bool again = hasRoles() && number.getAgain();
-        scalars.map(number.getResult(),
-                    again ? to.widen(to.broadcast(to.div(to.thread(), 128))) : warpgroup);
+        scalars.map(number.getResult(), again ? to.widen(to.broadcast(to.div(to.thread(), 128))) : warpgroup);
       })
       .Case<device::AwaitConsumersOp>([&](auto) { giveBlock(); })
       .Case<device::KeptOp>([&](device::KeptOp kept) {
@@ -43,27 +42,23 @@ void KernelEmitter::emitTile(Operation *op) {
           parity = to.make<arith::XOrIOp>(parity, turn);
         to.wait(slot(wait.getBarriers(), wait.getSlot()), parity);
       })
-      .Case<device::ArriveOp>(
-          [&](auto arrive) { to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane); })
+      .Case<device::ArriveOp>([&](auto arrive) { to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane); })
       .Case<device::FillOp>([&](auto fill) { emitFill(fill); })
       .Case<device::ContractOp>([&](auto contract) { emitContract(contract); })
       .Case<device::AwaitOp>([&](auto await) {
-        bind(await.getResult(),
-             to.awaitProducts(registers(Value(await.getFragment())), await.getPending()));
+        bind(await.getResult(), to.awaitProducts(registers(Value(await.getFragment())), await.getPending()));
       })
       .Case<device::StoreTileOp>([&](auto store) { emitStoreTile(store); })
       .Case<device::AwaitStoresOp>([&](auto) { // unless the last store waits
         if (!isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
           when(to.equals(to.rem(to.thread(), 128), 0), [&] { to.awaitStores(); });
       })
-      .Case<device::SyncWarpgroupOp>(
-          [&](auto) { to.synchronize(to.add(to.div(to.thread(), 128), 2), 128); })
+      .Case<device::SyncWarpgroupOp>([&](auto) { to.synchronize(to.add(to.div(to.thread(), 128), 2), 128); })
       .Case<device::ClearUnseenOp>([&](auto clear) { emitClear(clear); })
       .Case<device::MapOp>([&](auto map) { emitMap(map); })
       .Case<device::AnyOp>([&](auto any) {
         auto type = any.getResult().getType();
-        fragments[any.getResult()] =
-            Values(countRegisters(type), to.vote(registers(Value(any.getCondition()))));
+        fragments[any.getResult()] = Values(countRegisters(type), to.vote(registers(Value(any.getCondition()))));
       })
       .Case<device::IfAnyOp>([&](auto branch) { emitIfAny(branch); })
       .Case<device::ReduceOp>([&](auto reduce) { emitReduce(reduce); })
@@ -100,8 +95,7 @@ void KernelEmitter::initBarriers() {
     if (launch.nextBlock) // each block has its own numbers
       return;
     for (Value number : launch.getKept())
-      LLVM::StoreOp::create(b, to.loc, value(number),
-                            to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
+      LLVM::StoreOp::create(b, to.loc, value(number), to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
   });
 }
 
@@ -113,8 +107,7 @@ void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
     emitRoles(op);
   };
   // The condition is computed in the meantime.
-  if (Value condition = op.getCondition();
-      condition && !launch.isOfBlock(condition.getDefiningOp()))
+  if (Value condition = op.getCondition(); condition && !launch.isOfBlock(condition.getDefiningOp()))
     return when(value(condition), goOn);
   goOn();
 }
@@ -150,8 +143,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
-        Value isBlock =
-            to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, args[0], value(next.getBlocks()));
+        Value isBlock = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, args[0], value(next.getBlocks()));
         scf::ConditionOp::create(b, loc, isBlock, args);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
@@ -168,8 +160,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
           inProducer = false;
         };
         Value other = to.make<arith::XOrIOp>(turn, to.i32(1));
-        if (Value condition = op.getCondition();
-            condition && launch.isOfBlock(condition.getDefiningOp())) {
+        if (Value condition = op.getCondition(); condition && launch.isOfBlock(condition.getDefiningOp())) {
           auto branch = scf::IfOp::create(b, loc, TypeRange(b.getI32Type()), value(condition),
                                           /*withElseRegion=*/true);
           {
@@ -204,11 +195,9 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
         to.wait(sharedAddress(launch.givenBarrier), args[0]);
-        Value isMore = LLVM::LoadOp::create(b, loc, b.getI64Type(),
-                                            to.sharedPointer(sharedAddress(launch.isMorePlace)),
+        Value isMore = LLVM::LoadOp::create(b, loc, b.getI64Type(), to.sharedPointer(sharedAddress(launch.isMorePlace)),
                                             /*alignment=*/8, /*isVolatile=*/true);
-        scf::ConditionOp::create(
-            b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, isMore, to.i64(0)), args);
+        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, isMore, to.i64(0)), args);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
@@ -228,8 +217,7 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
 /// broadcast from lane 0, so that it is known to be equal in all lanes.
 Value KernelEmitter::loadKept(Value number) {
   Value from = to.sharedPointer(sharedAddress(launch.getKeptPlace(number)));
-  Value bits =
-      LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from, /*alignment=*/8, /*isVolatile=*/true);
+  Value bits = LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from, /*alignment=*/8, /*isVolatile=*/true);
   if (launch.nextBlock && gpu::isWord(number))
     bits = to.widen(to.broadcast(to.narrow(bits)));
   Type type = scalarType(number.getType());
@@ -244,8 +232,7 @@ void KernelEmitter::awaitLeft(Value parity) {
 }
 
 void KernelEmitter::tellBlock(bool isMore) {
-  LLVM::StoreOp::create(b, to.loc, to.i64(isMore),
-                        to.sharedPointer(sharedAddress(launch.isMorePlace)));
+  LLVM::StoreOp::create(b, to.loc, to.i64(isMore), to.sharedPointer(sharedAddress(launch.isMorePlace)));
   to.arrive(sharedAddress(launch.givenBarrier), lane);
 }
 
@@ -255,12 +242,10 @@ void KernelEmitter::giveBlock() {
   for (Value number : launch.getKept()) {
     Value bits = value(number);
     if (!bits.getType().isInteger())
-      bits =
-          to.make<arith::BitcastOp>(b.getIntegerType(bits.getType().getIntOrFloatBitWidth()), bits);
+      bits = to.make<arith::BitcastOp>(b.getIntegerType(bits.getType().getIntOrFloatBitWidth()), bits);
     if (!bits.getType().isInteger(64))
       bits = to.make<arith::ExtUIOp>(b.getI64Type(), bits);
-    LLVM::StoreOp::create(b, to.loc, bits,
-                          to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
+    LLVM::StoreOp::create(b, to.loc, bits, to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
   }
   tellBlock(/*isMore=*/true);
 }
@@ -288,34 +273,34 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
   for (Value list : op.getLists())
     scalars.map(list, sharedAddress(launch.getPlace(list)));
   Values zeros(op.getCounts().size(), to.i32(0));
-  auto rounds = scf::ForOp::create(
-      b, to.loc, lower, upper, to.i64(launch.threads), zeros,
-      [&](OpBuilder &, Location loc, Value base, ValueRange counts) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(base.getParentBlock());
-        Value t = to.add(base, to.widen(to.thread()));
-        scalars.map(op.getBody().getArgument(0), t);
-        Value inside = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, upper);
-        SmallVector<Type> types(counts.size(), b.getI1Type());
-        auto branch = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
-        {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(branch.thenBlock());
-          emitBlock(op.getBody().front());
-          Values flags;
-          for (Value flag : yield.getValues())
-            flags.push_back(value(flag));
-          scf::YieldOp::create(b, loc, flags);
-          b.setInsertionPointToStart(branch.elseBlock());
-          scf::YieldOp::create(b, loc, Values(counts.size(), to.i1(false)));
-        }
-        to.loc = loc;
-        Value number = to.make<arith::SubIOp>(t, lower);
-        Values next;
-        for (auto [list, count, in] : llvm::zip(op.getLists(), counts, branch.getResults()))
-          next.push_back(appendMembers(value(list), count, in, number));
-        scf::YieldOp::create(b, loc, next);
-      });
+  auto rounds =
+      scf::ForOp::create(b, to.loc, lower, upper, to.i64(launch.threads), zeros,
+                         [&](OpBuilder &, Location loc, Value base, ValueRange counts) {
+                           OpBuilder::InsertionGuard guard(b);
+                           b.setInsertionPointToEnd(base.getParentBlock());
+                           Value t = to.add(base, to.widen(to.thread()));
+                           scalars.map(op.getBody().getArgument(0), t);
+                           Value inside = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, upper);
+                           SmallVector<Type> types(counts.size(), b.getI1Type());
+                           auto branch = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
+                           {
+                             OpBuilder::InsertionGuard guard(b);
+                             b.setInsertionPointToStart(branch.thenBlock());
+                             emitBlock(op.getBody().front());
+                             Values flags;
+                             for (Value flag : yield.getValues())
+                               flags.push_back(value(flag));
+                             scf::YieldOp::create(b, loc, flags);
+                             b.setInsertionPointToStart(branch.elseBlock());
+                             scf::YieldOp::create(b, loc, Values(counts.size(), to.i1(false)));
+                           }
+                           to.loc = loc;
+                           Value number = to.make<arith::SubIOp>(t, lower);
+                           Values next;
+                           for (auto [list, count, in] : llvm::zip(op.getLists(), counts, branch.getResults()))
+                             next.push_back(appendMembers(value(list), count, in, number));
+                           scf::YieldOp::create(b, loc, next);
+                         });
   for (auto [count, result] : llvm::zip(op.getCounts(), rounds.getResults()))
     scalars.map(count, to.widen(result));
 }
@@ -325,19 +310,16 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
 Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value number) {
   Value thread = to.thread(), lane = to.rem(thread, 32), warp = to.div(thread, 32);
   Value words = sharedAddress(launch.getCollectWords());
-  Value bits = NVVM::VoteSyncOp::create(b, to.loc, b.getI32Type(), to.i32(-1), in,
-                                        NVVM::VoteSyncKind::ballot);
+  Value bits = NVVM::VoteSyncOp::create(b, to.loc, b.getI32Type(), to.i32(-1), in, NVVM::VoteSyncKind::ballot);
   auto ones = [&](Value x) { return to.call("llvm.ctpop.i32", b.getI32Type(), x); };
-  when(to.equals(lane, 0), [&] {
-    LLVM::StoreOp::create(b, to.loc, ones(bits), to.sharedPointer(to.add(words, to.mul(warp, 4))));
-  });
+  when(to.equals(lane, 0),
+       [&] { LLVM::StoreOp::create(b, to.loc, ones(bits), to.sharedPointer(to.add(words, to.mul(warp, 4)))); });
   to.synchronize();
   Value below = to.make<arith::ShLIOp>(to.i32(1), lane);
   below = to.make<arith::AndIOp>(bits, to.add(below, -1));
   Value place = to.add(count, ones(below));
   for (int64_t k = 0; k != launch.threads / 32; ++k) {
-    Value members =
-        LLVM::LoadOp::create(b, to.loc, b.getI32Type(), to.sharedPointer(to.add(words, 4 * k)));
+    Value members = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), to.sharedPointer(to.add(words, 4 * k)));
     count = to.add(count, members);
     Value isBefore = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, warp, to.i32(k));
     place = to.add(place, to.make<arith::SelectOp>(isBefore, members, to.i32(0)));
@@ -389,14 +371,12 @@ void KernelEmitter::putFragment(Value tile, int64_t rows, ValueRange packed) {
 
 void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
-  Value tile =
-      to.add(stage(op.getRing(), op.getStage()), to.mul(to.narrow(value(op.getRow())), 128));
+  Value tile = to.add(stage(op.getRing(), op.getStage()), to.mul(to.narrow(value(op.getRow())), 128));
   putFragment(tile, ring.getRows(), registers(Value(op.getFragment())));
   Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), 64).name];
   when(to.equals(to.rem(to.thread(), 128), 0), [&] {
     for (int64_t half = 0; half != op.getFragment().getType().getShape()[1] / 64; ++half)
-      to.storeBox(to.add(tile, half * ring.getRows() * 128), map,
-                  boxAt(64 * half, op.getCoordinates()));
+      to.storeBox(to.add(tile, half * ring.getRows() * 128), map, boxAt(64 * half, op.getCoordinates()));
     to.commitStores(/*andWait=*/device::findWait(op) != nullptr);
   });
 }
@@ -419,10 +399,8 @@ Value KernelEmitter::unseenBits(ValueRange seen) {
 
 /// Clears masked-out parts of interleaved columns. Byte i of 32-bit word q of the 16 bytes of
 /// columns 16·g and on is bit 4·g + i of word q. Each thread clears some of them.
-void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads,
-                                 llvm::function_ref<Value(Value)> wordOf) {
-  auto loop =
-      scf::ForOp::create(b, to.loc, to.widen(to.thread()), to.i64(rows * 32), to.i64(threads));
+void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads, llvm::function_ref<Value(Value)> wordOf) {
+  auto loop = scf::ForOp::create(b, to.loc, to.widen(to.thread()), to.i64(rows * 32), to.i64(threads));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value number = to.narrow(loop.getInductionVar());
@@ -432,11 +410,9 @@ void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads,
   // Spread bits 0 to 3 to the lowest bits of bytes 0 to 3.
   Value bytes = to.make<arith::AndIOp>(to.mul(four, 0x00204081), to.i32(0x01010101));
   Value unit = to.make<arith::XOrIOp>(g, to.rem(row, 8));
-  Value where = to.sharedPointer(
-      to.add(to.add(tile, to.mul(row, 128)), to.add(to.mul(unit, 16), to.mul(q, 4))));
+  Value where = to.sharedPointer(to.add(to.add(tile, to.mul(row, 128)), to.add(to.mul(unit, 16), to.mul(q, 4))));
   Value held = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), where, 0, true);
-  LLVM::StoreOp::create(b, to.loc, to.make<arith::AndIOp>(held, to.mul(bytes, 255)), where, 0,
-                        true);
+  LLVM::StoreOp::create(b, to.loc, to.make<arith::AndIOp>(held, to.mul(bytes, 255)), where, 0, true);
 }
 
 void KernelEmitter::emitClear(device::ClearUnseenOp op) {
@@ -451,13 +427,10 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
     return to.make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, to.i32(limit));
   };
   auto together = [&] { to.synchronize(to.i32(1), threads); };
-  when(below(thread, 4), [&] {
-    LLVM::StoreOp::create(b, to.loc, to.i32(0), wordOf(thread), 0, /*isVolatile=*/true);
-  });
+  when(below(thread, 4), [&] { LLVM::StoreOp::create(b, to.loc, to.i32(0), wordOf(thread), 0, /*isVolatile=*/true); });
   together();
   when(below(lane, 4), [&] {
-    LLVM::AtomicRMWOp::create(b, to.loc, LLVM::AtomicBinOp::_or, wordOf(lane), bits,
-                              LLVM::AtomicOrdering::monotonic);
+    LLVM::AtomicRMWOp::create(b, to.loc, LLVM::AtomicBinOp::_or, wordOf(lane), bits, LLVM::AtomicOrdering::monotonic);
   });
   together();
   if (op.getInterleaved()) {
@@ -467,8 +440,7 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
   }
   // One thread per row: there are at least as many threads.
   when(below(thread, rows), [&] {
-    Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(),
-                                      wordOf(to.div(to.rem(thread, 8), 2)), 0, true);
+    Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), wordOf(to.div(to.rem(thread, 8), 2)), 0, true);
     Value number = to.add(to.mul(to.div(thread, 8), 2), to.rem(thread, 2));
     Value bit = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(word, number), to.i32(1));
     when(to.equals(bit, 0), [&] {
@@ -581,8 +553,7 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
     // Word 2g + r: rows r of columns 16·g + …, whose registers are 8·g + 4·b + 2·r + e.
     for (size_t word = 0; word != from.size() / 4; ++word) {
       size_t first = word / 2 * 8 + word % 2 * 2;
-      packed.push_back(
-          to.packFour({from[first], from[first + 1], from[first + 4], from[first + 5]}));
+      packed.push_back(to.packFour({from[first], from[first + 1], from[first + 4], from[first + 5]}));
     }
     fragments[op.getResult(0)] = packed;
     return true;
@@ -595,8 +566,8 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
 
 /// Emits the body for one register. A pure op whose operands equal those in an earlier register is
 /// not emitted again.
-void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
-                                ValueRange threadParts, SmallVectorImpl<Values> &results) {
+void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place, ValueRange threadParts,
+                                SmallVectorImpl<Values> &results) {
   Block &block = op.getBody().front();
   LayoutAttr layout = op.getLayout();
   llvm::SaveAndRestore at(this->place, &place);
@@ -605,8 +576,7 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
     scalars.map(argument, fragments[input][isRow ? place.row : place.number]);
   }
   auto isIndex = [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); };
-  for (auto [axis, argument] :
-       llvm::enumerate(block.getArguments().drop_front(op.getInputs().size())))
+  for (auto [axis, argument] : llvm::enumerate(block.getArguments().drop_front(op.getInputs().size())))
     if (llvm::any_of(argument.getUsers(), isIndex))
       scalars.map(argument, to.add(threadParts[axis], place.indices[axis]));
   for (Operation &inner : block.without_terminator()) {
@@ -615,8 +585,7 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
       scalars.map(offset.getResult(), to.i64(place.indices[axis]));
       continue;
     }
-    bool isPure =
-        inner.getNumResults() == 1 && inner.getNumRegions() == 0 && isMemoryEffectFree(&inner);
+    bool isPure = inner.getNumResults() == 1 && inner.getNumRegions() == 0 && isMemoryEffectFree(&inner);
     if (!isPure) {
       emit(&inner);
       continue;
@@ -640,8 +609,7 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
 
 void KernelEmitter::emitPair(device::StoreOp store) {
   auto argument = cast<BlockArgument>(store.getValue());
-  Value input =
-      cast<device::MapOp>(argument.getOwner()->getParentOp()).getInputs()[argument.getArgNumber()];
+  Value input = cast<device::MapOp>(argument.getOwner()->getParentOp()).getInputs()[argument.getArgNumber()];
   Value pair = LLVM::PoisonOp::create(b, to.loc, VectorType::get(2, b.getF32Type()));
   for (int64_t k = 0; k < 2; ++k)
     pair = LLVM::InsertElementOp::create(b, to.loc, pair, fragments[input][place->number + k],
@@ -653,8 +621,8 @@ void KernelEmitter::emitPair(device::StoreOp store) {
 void KernelEmitter::emitMap(device::MapOp op) {
   if (emitRounding(op))
     return;
-  for (Type type : llvm::concat<const Type>(SmallVector<Type>(op.getInputs().getTypes()),
-                                            SmallVector<Type>(op.getResultTypes())))
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(op.getInputs().getTypes()), SmallVector<Type>(op.getResultTypes())))
     if (isNarrow(type))
       return fail(op, "a map of fragments of 16 or 8 bits that does more than round them");
   LayoutAttr layout = op.getLayout();

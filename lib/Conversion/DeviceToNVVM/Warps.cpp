@@ -35,8 +35,7 @@ void KernelEmitter::emitContractFragments(device::ContractFragmentsOp op) {
       ArrayRef<int64_t> numbers = plan.c.registers[m][n];
       Values tile = pick(sum, numbers, 1);
       for (size_t k = 0; k != plan.b.rowStarts.size(); ++k)
-        tile = to.multiply(*plan.instruction, left.getElementType(), tile,
-                           pick(rows, plan.a.registers[m][k], each),
+        tile = to.multiply(*plan.instruction, left.getElementType(), tile, pick(rows, plan.a.registers[m][k], each),
                            pick(columns, plan.b.registers[k][n], each));
       for (auto [number, value] : llvm::zip(numbers, tile))
         sum[number] = value;
@@ -106,9 +105,8 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
         for (const LayoutAttr::Digit &digit : from.getDigits(axis)) {
           if (digit.place != which || (axis == layout.getRank() && which == Place::register_))
             continue;
-          Value number = axis == layout.getRank()
-                             ? to.div(lane, digit.stride)
-                             : to.div(to.add(starts[axis], place.indices[axis]), digit.weight);
+          Value number = axis == layout.getRank() ? to.div(lane, digit.stride)
+                                                  : to.div(to.add(starts[axis], place.indices[axis]), digit.weight);
           sum = to.add(sum, to.mul(to.rem(number, digit.size), digit.stride));
         }
       return sum;

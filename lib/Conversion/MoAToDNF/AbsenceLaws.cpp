@@ -7,13 +7,11 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::detail;
 
-Value moa::detail::buildApply(OpBuilder &b, Location loc, dnf::LetOp let, ValueRange indices,
-                              PsiContext &context) {
-  Value value = dnf::ApplyOp::create(b, loc, let.getType(),
-                                     FlatSymbolRefAttr::get(let.getSymNameAttr()), indices);
+Value moa::detail::buildApply(OpBuilder &b, Location loc, dnf::LetOp let, ValueRange indices, PsiContext &context) {
+  Value value = dnf::ApplyOp::create(b, loc, let.getType(), FlatSymbolRefAttr::get(let.getSymNameAttr()), indices);
   if (dnf::LetOp present = context.present.lookup(let)) {
-    Value condition = dnf::ApplyOp::create(
-        b, loc, b.getI1Type(), FlatSymbolRefAttr::get(present.getSymNameAttr()), indices);
+    Value condition =
+        dnf::ApplyOp::create(b, loc, b.getI1Type(), FlatSymbolRefAttr::get(present.getSymNameAttr()), indices);
     value = dnf::WhereOp::create(b, loc, condition, value);
   }
   return value;
@@ -44,12 +42,11 @@ dnf::WhereOp getWhere(Value value) {
 
 /// A1: f(a where p, b where q) = f(a, b) where p ∧ q
 struct AbsentPointwise final : RewritePattern {
-  AbsentPointwise(MLIRContext *context, PsiContext &)
-      : RewritePattern(MatchAnyOpTypeTag(), 3, context) {}
+  AbsentPointwise(MLIRContext *context, PsiContext &) : RewritePattern(MatchAnyOpTypeTag(), 3, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
-    if (isa<dnf::WhereOp, dnf::JoinOp, dnf::OtherwiseOp>(op) || op->getNumRegions() ||
-        op->getNumResults() != 1 || op->hasTrait<OpTrait::IsTerminator>())
+    if (isa<dnf::WhereOp, dnf::JoinOp, dnf::OtherwiseOp>(op) || op->getNumRegions() || op->getNumResults() != 1 ||
+        op->hasTrait<OpTrait::IsTerminator>())
       return failure();
     Value condition;
     SmallVector<Value> operands;
@@ -123,9 +120,7 @@ struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
   }
 
 private:
-  static dnf::YieldOp yieldOf(dnf::LetOp let) {
-    return cast<dnf::YieldOp>(let.getBody().front().getTerminator());
-  }
+  static dnf::YieldOp yieldOf(dnf::LetOp let) { return cast<dnf::YieldOp>(let.getBody().front().getTerminator()); }
 
   void makePresent(dnf::LetOp let, Value condition, PatternRewriter &rewriter) const {
     SmallVector<dnf::ApplyOp> uses;
@@ -139,20 +134,17 @@ private:
     present.setSymName((let.getSymName() + ".present").str());
     present.setType(rewriter.getI1Type());
     dnf::YieldOp yield = yieldOf(present);
-    rewriter.modifyOpInPlace(yield,
-                             [&] { yield.getValueMutable().assign(mapping.lookup(condition)); });
+    rewriter.modifyOpInPlace(yield, [&] { yield.getValueMutable().assign(mapping.lookup(condition)); });
     psi.present[let] = present;
     for (dnf::ApplyOp apply : uses) {
       rewriter.setInsertionPoint(apply);
-      Value guarded =
-          buildApply(rewriter, apply.getLoc(), let, SmallVector<Value>(apply.getIndices()), psi);
+      Value guarded = buildApply(rewriter, apply.getLoc(), let, SmallVector<Value>(apply.getIndices()), psi);
       rewriter.replaceOp(apply, guarded);
     }
   }
 
   /// Restricts present(i) to present(i) ∧ condition, a value in the body of `let`.
-  void restrict(dnf::LetOp present, dnf::LetOp let, Value condition,
-                PatternRewriter &rewriter) const {
+  void restrict(dnf::LetOp present, dnf::LetOp let, Value condition, PatternRewriter &rewriter) const {
     dnf::YieldOp yield = yieldOf(present);
     rewriter.setInsertionPoint(yield);
     IRMapping mapping;
@@ -176,8 +168,7 @@ bool isFinal(Value root) {
     if (!op || isa<dnf::ReduceOp>(op))
       continue;
     auto psi = dyn_cast<dnf::PsiOp>(op);
-    if (isa<dnf::JoinOp, dnf::WhereOp, dnf::OtherwiseOp>(op) ||
-        (psi && !isa<BlockArgument>(psi.getArray())))
+    if (isa<dnf::JoinOp, dnf::WhereOp, dnf::OtherwiseOp>(op) || (psi && !isa<BlockArgument>(psi.getArray())))
       return false;
     if (auto apply = dyn_cast<dnf::ApplyOp>(op))
       if (auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, apply.getLetAttr()))
@@ -216,9 +207,8 @@ struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
     Value known = condition.present;
     if (a.present || b.present) {
       Value always = arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true));
-      Value where =
-          arith::SelectOp::create(rewriter, loc, condition.value, a.present ? a.present : always,
-                                  b.present ? b.present : always);
+      Value where = arith::SelectOp::create(rewriter, loc, condition.value, a.present ? a.present : always,
+                                            b.present ? b.present : always);
       known = conjunction(rewriter, loc, known, where);
     }
     if (known)
@@ -245,8 +235,7 @@ struct AbsentOtherwise final : OpRewritePattern<dnf::OtherwiseOp> {
   }
 };
 
-template <typename Pattern>
-void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
+template <typename Pattern> void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
   if (context.enabled(name))
     addLaw(patterns, std::make_unique<Pattern>(patterns.getContext(), context), name);
 }

@@ -31,8 +31,7 @@ public:
       unsigned depth = 0;
       for (Operation *op = arg.getOwner()->getParentOp(); op; op = op->getParentOp())
         ++depth;
-      bool isInside =
-          seenFrom && seenFrom->getParentOp()->isProperAncestor(arg.getOwner()->getParentOp());
+      bool isInside = seenFrom && seenFrom->getParentOp()->isProperAncestor(arg.getOwner()->getParentOp());
       if (!seenFrom || isInside || isa<dnf::KernelOp>(arg.getOwner()->getParentOp()))
         hash = llvm::stable_hash_combine(depth, arg.getArgNumber());
       else

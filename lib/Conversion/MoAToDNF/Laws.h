@@ -32,8 +32,7 @@ struct PsiContext {
 };
 
 /// Adds a pattern under the name of its law, a string literal.
-void addLaw(mlir::RewritePatternSet &patterns, std::unique_ptr<mlir::RewritePattern> pattern,
-            llvm::StringRef name);
+void addLaw(mlir::RewritePatternSet &patterns, std::unique_ptr<mlir::RewritePattern> pattern, llvm::StringRef name);
 /// Adds one ψ law per operator, and the law of sharing.
 void addPsiLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 /// Adds the laws that move absent elements through point-wise functions, into ranges and out of
@@ -41,8 +40,8 @@ void addPsiLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 void addAbsenceLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 
 /// Applies `let` at `indices`. The result is absent where the let is.
-mlir::Value buildApply(mlir::OpBuilder &builder, mlir::Location loc, dnf::LetOp let,
-                       mlir::ValueRange indices, PsiContext &context);
+mlir::Value buildApply(mlir::OpBuilder &builder, mlir::Location loc, dnf::LetOp let, mlir::ValueRange indices,
+                       PsiContext &context);
 
 /// Puts conditions and operations into an order that does not depend on the order of rewriting.
 /// Equal operations must have been merged.

@@ -64,8 +64,7 @@ static std::string baseName(Value array) {
   if (auto name = dyn_cast<NameLoc>(op->getLoc()))
     return name.getName().str();
   if (auto reduce = dyn_cast<ReduceOp>(op))
-    return reduce.getFunction() ? reduce.getFunction()->str()
-                                : stringifyMonoid(reduce.getMonoid()).str();
+    return reduce.getFunction() ? reduce.getFunction()->str() : stringifyMonoid(reduce.getMonoid()).str();
   if (auto map = dyn_cast<MapOp>(op))
     return stringifyScalarFn(map.getFn()).str();
   return op->getName().stripDialect().str();
@@ -88,8 +87,8 @@ static void findShared(Block &body, PsiContext &context) {
                      (use.getOperandNumber() == 0 || isa<CatOp>(user));
       count += through ? demand.lookup(user->getResult(0)) : 1;
       if (auto map = dyn_cast<MapOp>(user))
-        broadcast |= cast<DenseI64ArrayAttr>(map.getAxes()[use.getOperandNumber()]).size() <
-                     map.getResult().getType().getRank();
+        broadcast |=
+            cast<DenseI64ArrayAttr>(map.getAxes()[use.getOperandNumber()]).size() < map.getResult().getType().getRank();
     }
     demand[value] = count;
     bool reduces = isa<ReduceOp, InnerOp>(op);
@@ -140,8 +139,7 @@ static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
     order.insert(definition);
   };
   SmallVector<dnf::OutputOp> outputs(block.getOps<dnf::OutputOp>());
-  llvm::sort(outputs,
-             [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
+  llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
   for (dnf::OutputOp output : outputs)
     visit(output);
   for (dnf::LetOp let : llvm::make_early_inc_range(block.getOps<dnf::LetOp>()))
@@ -171,8 +169,7 @@ static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
     for (auto [k, rename] : llvm::enumerate(renames)) {
       auto [let, name] = rename;
       std::string target = step ? name : "moa.tmp" + std::to_string(k);
-      (void)SymbolTable::replaceAllSymbolUses(let, StringAttr::get(kernel.getContext(), target),
-                                              kernel);
+      (void)SymbolTable::replaceAllSymbolUses(let, StringAttr::get(kernel.getContext(), target), kernel);
       let.setSymName(target);
     }
 }
@@ -201,14 +198,12 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
     std::string law = context.shared.contains(found->getResult(0)) && !context.enabled("psi-share")
                           ? "share"
                           : found->getName().stripDialect().str();
-    return found->emitError("no law reduces ψ of '")
-           << found->getName() << "'; is 'psi-" << law << "' disabled?";
+    return found->emitError("no law reduces ψ of '") << found->getName() << "'; is 'psi-" << law << "' disabled?";
   }
   dnf::OtherwiseOp otherwise;
   kernel.walk([&](dnf::OtherwiseOp op) { otherwise = op->use_empty() ? otherwise : op; });
   if (otherwise)
-    return otherwise.emitError(
-        "no law makes a join of 'otherwise'; is 'absent-otherwise' disabled?");
+    return otherwise.emitError("no law makes a join of 'otherwise'; is 'absent-otherwise' disabled?");
   dnf::JoinOp join;
   kernel.walk([&](dnf::JoinOp op) { join = op->use_empty() ? join : op; });
   if (join)
@@ -222,8 +217,7 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
   });
   if (left)
     return left.emitError("no law moves an absent element out of ")
-           << "'" << left->getParentOp()->getName() << "'; is '" << absenceLawOf(left)
-           << "' disabled?";
+           << "'" << left->getParentOp()->getName() << "'; is '" << absenceLawOf(left) << "' disabled?";
   return success();
 }
 
@@ -231,18 +225,16 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
 // The pass
 //===----------------------------------------------------------------------===//
 
-void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePattern> pattern,
-                         StringRef name) {
+void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePattern> pattern, StringRef name) {
   pattern->setDebugName(name);
   patterns.add(std::move(pattern));
 }
 
 static LogicalResult tooLarge(Operation *at, const Twine &what, size_t operators) {
-  return at->emitError(what)
-         << ", made of " << operators << " operators on arrays; at most " << kMostOps
-         << " are compiled, and an array that is read at several indices is repeated for each, as "
-            "`a` in `cat(a, a)`; read it at one computed index, as `a[i % N]`, or make it a result "
-            "of another kernel";
+  return at->emitError(what) << ", made of " << operators << " operators on arrays; at most " << kMostOps
+                             << " are compiled, and an array that is read at several indices is repeated for each, as "
+                                "`a` in `cat(a, a)`; read it at one computed index, as `a[i % N]`, or make it a result "
+                                "of another kernel";
 }
 
 /// Refuses kernels whose ψ-reduction would not come to an end. An array that is not shared is
@@ -272,9 +264,7 @@ static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
     output.walk([&](Operation *) { ++ops; });
     StringRef name = cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue();
     if (ops > mostOps(operators))
-      return tooLarge(output,
-                      "an element of '" + name + "' takes " + Twine(ops) + " scalar operations",
-                      operators);
+      return tooLarge(output, "an element of '" + name + "' takes " + Twine(ops) + " scalar operations", operators);
   }
   return success();
 }
@@ -325,10 +315,9 @@ private:
 /// Makes a dnf.kernel that holds the operators on arrays and outputs i ψ result.
 dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
   OpBuilder b(kernel);
-  auto result =
-      dnf::KernelOp::create(b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
-                            kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
-                            kernel.getResultTypes(), kernel.getWithinAttr());
+  auto result = dnf::KernelOp::create(b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
+                                      kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
+                                      kernel.getResultTypes(), kernel.getWithinAttr());
   result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   result.getBody().takeBody(kernel.getBody());
   Block &block = result.getBody().front();
@@ -339,19 +328,15 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
     SmallVector<Attribute> domain(type.getShape().begin(), type.getShape().end());
     SmallVector<Attribute> names;
     for (StringAttr extent : type.getShape())
-      names.push_back(b.getStringAttr(llvm::isAlpha(extent.getValue().front())
-                                          ? extent.getValue().take_front(1).lower()
-                                          : std::string("k")));
+      names.push_back(b.getStringAttr(llvm::isAlpha(extent.getValue().front()) ? extent.getValue().take_front(1).lower()
+                                                                               : std::string("k")));
     Location place = withoutSubscripts(value.getLoc());
-    auto output =
-        dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain),
-                              b.getArrayAttr(names), TypeAttr::get(type.getElementType()));
+    auto output = dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain), b.getArrayAttr(names),
+                                        TypeAttr::get(type.getElementType()));
     OpBuilder::InsertionGuard guard(b);
-    Block *body =
-        b.createBlock(&output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),
-                      SmallVector<Location>(type.getRank(), getBarePlace(place)));
-    Value element =
-        dnf::PsiOp::create(b, place, type.getElementType(), value, body->getArguments());
+    Block *body = b.createBlock(&output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),
+                                SmallVector<Location>(type.getRank(), getBarePlace(place)));
+    Value element = dnf::PsiOp::create(b, place, type.getElementType(), value, body->getArguments());
     dnf::YieldOp::create(b, place, element, Value());
   }
   ret.erase();
@@ -406,8 +391,7 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
     return failure();
   Block &block = result.getBody().front();
   GreedyRewriteConfig folding;
-  folding.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
-      .enableConstantCSE(false);
+  folding.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableConstantCSE(false);
   if (failed(applyPatternsGreedily(result.getBody(), {}, folding)))
     return result.emitError("arithmetic could not be folded");
   if (observer)
@@ -456,8 +440,7 @@ LogicalResult ConvertMoAToDNF::convert(MonoidOp monoid) {
       CombinedOp::create(b, op.getLoc(), operands[0]);
       break;
     } else {
-      return op.emitError("a monoid is made of scalar functions, but this is '")
-             << op.getName() << "'";
+      return op.emitError("a monoid is made of scalar functions, but this is '") << op.getName() << "'";
     }
     scalars.map(op.getResult(0), value);
   }
@@ -465,10 +448,9 @@ LogicalResult ConvertMoAToDNF::convert(MonoidOp monoid) {
   return success();
 }
 
-std::unique_ptr<Pass>
-moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed,
-                               PsiObserver *observer,
-                               std::function<void(RewritePatternSet &)> moreLaws) {
+std::unique_ptr<Pass> moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed,
+                                                     PsiObserver *observer,
+                                                     std::function<void(RewritePatternSet &)> moreLaws) {
   ConvertMoAToDNFOptions options;
   options.disable.assign(disabledLaws.begin(), disabledLaws.end());
   options.seed = seed;

@@ -27,21 +27,18 @@ class PsiObserver;
 /// shuffles the order in which laws are tried, for the test of confluence. The `observer`, if any,
 /// is notified of every step. `moreLaws` adds patterns: tests of the validation replace disabled
 /// laws by wrong ones.
-std::unique_ptr<mlir::Pass>
-createConvertMoAToDNFPass(std::vector<std::string> disabledLaws = {}, unsigned seed = 0,
-                          PsiObserver *observer = nullptr,
-                          std::function<void(mlir::RewritePatternSet &)> moreLaws = {});
+std::unique_ptr<mlir::Pass> createConvertMoAToDNFPass(std::vector<std::string> disabledLaws = {}, unsigned seed = 0,
+                                                      PsiObserver *observer = nullptr,
+                                                      std::function<void(mlir::RewritePatternSet &)> moreLaws = {});
 
 /// Returns the names of all laws of ψ-reduction.
 std::vector<std::string> getPsiLawNames();
 
 namespace detail {
 /// Builds a point-wise function of scalars of one type.
-mlir::Value buildScalarFn(mlir::OpBuilder &builder, mlir::Location loc, ScalarFn fn,
-                          mlir::ValueRange operands);
+mlir::Value buildScalarFn(mlir::OpBuilder &builder, mlir::Location loc, ScalarFn fn, mlir::ValueRange operands);
 /// Builds a scalar conversion; `round` marks a rounding that the user asked for.
-mlir::Value buildCast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
-                      mlir::Type type, bool round);
+mlir::Value buildCast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type type, bool round);
 } // namespace detail
 } // namespace moa
 

@@ -21,14 +21,11 @@ SmallVector<Value> pick(ValueRange values, ArrayRef<int64_t> positions) {
   return result;
 }
 
-ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) {
-  return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef();
-}
+ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) { return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef(); }
 
 /// Base of the laws: ψ on the result of OpTy.
 template <typename OpTy> struct PsiLaw : OpRewritePattern<dnf::PsiOp> {
-  PsiLaw(MLIRContext *context, PsiContext &psi)
-      : OpRewritePattern<dnf::PsiOp>(context, 1), psi(psi) {}
+  PsiLaw(MLIRContext *context, PsiContext &psi) : OpRewritePattern<dnf::PsiOp>(context, 1), psi(psi) {}
 
   LogicalResult matchAndRewrite(dnf::PsiOp op, PatternRewriter &rewriter) const final {
     auto producer = op.getArray().getDefiningOp<OpTy>();
@@ -73,12 +70,10 @@ protected:
     return dnf::ExtentOp::create(*b, *loc, text);
   }
   /// Builds the reduction of `body(j)` over one axis.
-  Value reduce(Monoid monoid, StringAttr extent, Type type, TypeAttr rounds,
-               function_ref<Value(Value)> body,
+  Value reduce(Monoid monoid, StringAttr extent, Type type, TypeAttr rounds, function_ref<Value(Value)> body,
                FlatSymbolRefAttr function = FlatSymbolRefAttr()) const {
-    auto op =
-        dnf::ReduceOp::create(*b, *loc, type, monoid, extent,
-                              b->getStringAttr(indexName(extent.getValue())), rounds, function);
+    auto op = dnf::ReduceOp::create(*b, *loc, type, monoid, extent, b->getStringAttr(indexName(extent.getValue())),
+                                    rounds, function);
     OpBuilder::InsertionGuard guard(*b);
     Block *block = b->createBlock(&op.getBody(), {}, b->getIndexType(), getBarePlace(*loc));
     Value value = body(block->getArgument(0));
@@ -98,11 +93,11 @@ protected:
   mutable SmallVector<std::pair<Value, LocationAttr>> written;
 };
 
-#define MOA_PSI_LAW(NAME, OP)                                                                      \
-  struct NAME final : PsiLaw<OP> {                                                                 \
-    using PsiLaw::PsiLaw;                                                                          \
-    Value element(OP op, SmallVector<Value> i) const override;                                     \
-  };                                                                                               \
+#define MOA_PSI_LAW(NAME, OP)                                                                                          \
+  struct NAME final : PsiLaw<OP> {                                                                                     \
+    using PsiLaw::PsiLaw;                                                                                              \
+    Value element(OP op, SmallVector<Value> i) const override;                                                         \
+  };                                                                                                                   \
   Value NAME::element(OP op, SmallVector<Value> i) const
 
 /// <> ψ c = c
@@ -129,8 +124,7 @@ MOA_PSI_LAW(PsiMap, MapOp) {
 
 /// i ψ cast(A) = cast(i ψ A)
 MOA_PSI_LAW(PsiCast, CastOp) {
-  return buildCast(*b, *loc, at(op.getInput(), i), op.getResult().getType().getElementType(),
-                   !op.getImplicit());
+  return buildCast(*b, *loc, at(op.getInput(), i), op.getResult().getType().getElementType(), !op.getImplicit());
 }
 
 /// i ψ mask(p, A) = (i ψ A) where (i[axes p] ψ p)
@@ -169,8 +163,7 @@ MOA_PSI_LAW(PsiInner, InnerOp) {
                   left.push_back(l);
                   right.push_back(l);
                   llvm::append_range(right, index.drop_front(cut));
-                  return buildScalarFn(*b, *loc, op.getFn(),
-                                       {at(op.getLhs(), left), at(op.getRhs(), right)});
+                  return buildScalarFn(*b, *loc, op.getFn(), {at(op.getLhs(), left), at(op.getRhs(), right)});
                 });
 }
 
@@ -198,9 +191,7 @@ MOA_PSI_LAW(PsiPsi, PsiOp) {
     // An index that runs over the whole axis keeps the text of the outer index.
     bool passes = !text || (iota && iota.getResult().getType().getShape()[0] == extent);
     Value &entry = index[op.getDims()[k]] = at(indices, around);
-    written.push_back({entry, passes && from ? from
-                              : text && from ? reachedFrom(text, from)
-                                             : text});
+    written.push_back({entry, passes && from ? from : text && from ? reachedFrom(text, from) : text});
   }
   unsigned next = op.getFrame();
   for (Value &entry : index)
@@ -219,8 +210,7 @@ MOA_PSI_LAW(PsiTranspose, TransposeOp) {
 
 /// Returns the first axes after [to, from] up to which both shapes have equally many elements, as
 /// polynomials; the ends of the shapes if there are none.
-std::pair<unsigned, unsigned> nextCut(ArrayType target, ArrayType source, unsigned to,
-                                      unsigned from) {
+std::pair<unsigned, unsigned> nextCut(ArrayType target, ArrayType source, unsigned to, unsigned from) {
   SymExpr have(1);
   for (unsigned a = to; a < target.getRank(); ++a) {
     have = have * target.getExtent(a);
@@ -303,8 +293,7 @@ MOA_PSI_LAW(PsiRotate, RotateOp) {
 
 /// i ψ x = f_x(i) for a shared array x, where `let f_x(i) = i ψ x` is made once.
 struct PsiShare final : OpRewritePattern<dnf::PsiOp> {
-  PsiShare(MLIRContext *context, PsiContext &psi)
-      : OpRewritePattern<dnf::PsiOp>(context, 2), psi(psi) {}
+  PsiShare(MLIRContext *context, PsiContext &psi) : OpRewritePattern<dnf::PsiOp>(context, 2), psi(psi) {}
 
   LogicalResult matchAndRewrite(dnf::PsiOp op, PatternRewriter &rewriter) const final {
     if (!psi.shared.contains(op.getArray()) || op->hasAttr(kUnfold))
@@ -312,8 +301,7 @@ struct PsiShare final : OpRewritePattern<dnf::PsiOp> {
     dnf::LetOp &let = psi.lets[op.getArray()];
     if (!let)
       let = makeLet(op, rewriter);
-    rewriter.replaceOp(
-        op, buildApply(rewriter, op.getLoc(), let, SmallVector<Value>(op.getIndices()), psi));
+    rewriter.replaceOp(op, buildApply(rewriter, op.getLoc(), let, SmallVector<Value>(op.getIndices()), psi));
     return success();
   }
 
@@ -328,19 +316,17 @@ private:
     SmallVector<Attribute> domain(type.getShape().begin(), type.getShape().end());
     SmallVector<Attribute> names;
     for (StringAttr extent : type.getShape())
-      names.push_back(rewriter.getStringAttr(llvm::isAlpha(extent.getValue().front())
-                                                 ? extent.getValue().take_front(1).lower()
-                                                 : std::string("k")));
+      names.push_back(rewriter.getStringAttr(
+          llvm::isAlpha(extent.getValue().front()) ? extent.getValue().take_front(1).lower() : std::string("k")));
     Location loc = withoutSubscripts(op.getArray().getLoc());
     auto let = dnf::LetOp::create(rewriter, loc, rewriter.getStringAttr("v" + Twine(psi.counter++)),
                                   rewriter.getArrayAttr(domain), rewriter.getArrayAttr(names),
                                   TypeAttr::get(type.getElementType()));
     psi.letNames[let] = psi.names.lookup(op.getArray());
     SmallVector<Type> types(domain.size(), rewriter.getIndexType());
-    Block *block = rewriter.createBlock(&let.getBody(), {}, types,
-                                        SmallVector<Location>(domain.size(), getBarePlace(loc)));
-    auto unfold = dnf::PsiOp::create(rewriter, loc, type.getElementType(), op.getArray(),
-                                     block->getArguments());
+    Block *block =
+        rewriter.createBlock(&let.getBody(), {}, types, SmallVector<Location>(domain.size(), getBarePlace(loc)));
+    auto unfold = dnf::PsiOp::create(rewriter, loc, type.getElementType(), op.getArray(), block->getArguments());
     unfold->setAttr(kUnfold, rewriter.getUnitAttr());
     dnf::YieldOp::create(rewriter, loc, unfold.getResult(), Value());
     return let;
@@ -348,8 +334,7 @@ private:
   PsiContext &psi;
 };
 
-template <typename Pattern>
-void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
+template <typename Pattern> void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
   if (context.enabled(name))
     addLaw(patterns, std::make_unique<Pattern>(patterns.getContext(), context), name);
 }

@@ -206,8 +206,7 @@ static Value castFromInteger(OpBuilder &b, Location loc, Value value, Type type)
                   : arith::SIToFPOp::create(b, loc, type, value).getResult();
   }
   if (type.isInteger(1))
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value,
-                                 intConstant(b, loc, from, 0));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value, intConstant(b, loc, from, 0));
   if (from.isIndex() || type.isIndex())
     return isBool ? arith::IndexCastUIOp::create(b, loc, type, value).getResult()
                   : arith::IndexCastOp::create(b, loc, type, value).getResult();
@@ -222,10 +221,8 @@ Value moa::detail::buildCast(OpBuilder &b, Location loc, Value value, Type type,
   Type from = value.getType();
   if (from == type)
     return value;
-  Value result = isa<FloatType>(from) ? castFromFloat(b, loc, value, type)
-                                      : castFromInteger(b, loc, value, type);
-  bool rounds = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp>(
-      result.getDefiningOp());
+  Value result = isa<FloatType>(from) ? castFromFloat(b, loc, value, type) : castFromInteger(b, loc, value, type);
+  bool rounds = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp>(result.getDefiningOp());
   if (round && rounds)
     result.getDefiningOp()->setAttr("moa.round", b.getUnitAttr());
   return result;

@@ -68,8 +68,7 @@ std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
   for (auto store : body.getOps<StoreOp>()) {
     if (!isAdjacentAlong(store, column))
       return std::nullopt;
-    leastBits = std::min<int64_t>(
-        leastBits, store.getArray().getType().getElementType().getIntOrFloatBitWidth());
+    leastBits = std::min<int64_t>(leastBits, store.getArray().getType().getElementType().getIntOrFloatBitWidth());
   }
   form.width = 128 / leastBits;
   std::optional<unsigned> axis;
@@ -93,8 +92,8 @@ std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
   rows::Dependence deps;
   for (auto select : body.getOps<arith::SelectOp>()) {
     Value condition = select.getCondition();
-    if (deps.on(condition, column) && !deps.on(condition, body.getArgument(*axis)) &&
-        readsNothing(condition) && !llvm::is_contained(form.conditions, condition))
+    if (deps.on(condition, column) && !deps.on(condition, body.getArgument(*axis)) && readsNothing(condition) &&
+        !llvm::is_contained(form.conditions, condition))
       form.conditions.push_back(condition);
   }
   return form;
@@ -119,17 +118,13 @@ class ColumnKernel {
 
 public:
   ColumnKernel(const ColumnRuns &form, device::ProgramOp program, unsigned number)
-      : form(form), program(program), number(number), b(program.getContext()),
-        body(form.nest.getBody().front()), column(body.getArgument(form.columnAxis())) {}
+      : form(form), program(program), number(number), b(program.getContext()), body(form.nest.getBody().front()),
+        column(body.getArgument(form.columnAxis())) {}
   LogicalResult run();
 
 private:
-  SymExpr extent(unsigned axis) {
-    return *SymExpr::parse(cast<StringAttr>(form.nest.getExtents()[axis]).getValue());
-  }
-  StringRef nameOf(unsigned axis) {
-    return cast<StringAttr>(form.nest.getNames()[axis]).getValue();
-  }
+  SymExpr extent(unsigned axis) { return *SymExpr::parse(cast<StringAttr>(form.nest.getExtents()[axis]).getValue()); }
+  StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
   SymExpr tiles(unsigned axis) {
     SymExpr size(axis == form.rowAxis ? form.rows * kLanes : kWarps * form.width);
     return SymExpr::floorDiv(extent(axis) + size - SymExpr(1), size);
@@ -202,8 +197,7 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
     return result;
   };
   unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
-  Value rowTile = digit(tiles(rowAxis), "row_tile"),
-        columnTile = digit(tiles(columnAxis), "column_tile");
+  Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
   auto place = [&](Value high, int64_t scale, Value low) -> Value {
     Value scaled = b.createOrFold<arith::MulIOp>(code.loc, high, code.index(scale));
     return b.createOrFold<arith::AddIOp>(code.loc, scaled, low);
@@ -213,19 +207,15 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
     Value count = code.index(runs);
     row = place(arith::RemUIOp::create(b, code.loc, warp, count), kLanes / runs,
                 arith::DivUIOp::create(b, code.loc, lane, count));
-    runOfTile = place(arith::DivUIOp::create(b, code.loc, warp, count), runs,
-                      arith::RemUIOp::create(b, code.loc, lane, count));
+    runOfTile =
+        place(arith::DivUIOp::create(b, code.loc, warp, count), runs, arith::RemUIOp::create(b, code.loc, lane, count));
   }
-  Value within = pairs.empty()
-                     ? row
-                     : arith::MulIOp::create(b, code.loc, row, code.index(form.rows)).getResult();
-  firstRow = arith::AddIOp::create(
-      b, code.named(nameOf(rowAxis)),
-      arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rows * kLanes)), within);
-  Value run = arith::AddIOp::create(
-      b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), runOfTile);
-  first = arith::MulIOp::create(b, code.named("first_" + nameOf(columnAxis).str()), run,
-                                code.index(form.width));
+  Value within = pairs.empty() ? row : arith::MulIOp::create(b, code.loc, row, code.index(form.rows)).getResult();
+  firstRow = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
+                                   arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rows * kLanes)), within);
+  Value run =
+      arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), runOfTile);
+  first = arith::MulIOp::create(b, code.named("first_" + nameOf(columnAxis).str()), run, code.index(form.width));
   code.bind(body.getArgument(rowAxis), firstRow);
   for (unsigned axis = columnAxis; axis-- > 0;)
     if (axis != rowAxis)
@@ -250,18 +240,16 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
   rows::Dependence deps;
   if (auto compare = condition.getDefiningOp<arith::CmpIOp>()) {
     bool isLeft = compare.getLhs() == column, isRight = compare.getRhs() == column;
-    bool isBound =
-        isLeft != isRight && !deps.on(isLeft ? compare.getRhs() : compare.getLhs(), column);
+    bool isBound = isLeft != isRight && !deps.on(isLeft ? compare.getRhs() : compare.getLhs(), column);
     Predicate predicate = compare.getPredicate();
     bool isLess = predicate == Predicate::slt || predicate == Predicate::sle;
     if (isBound && (isLess || predicate == Predicate::sgt || predicate == Predicate::sge))
       return evalAt(isLess == isLeft ? behind(code, first, form.width - 1) : first);
   }
-  return code.loop(code.index(0), code.index(form.width), {code.constant(b.getBoolAttr(true))},
-                   {"element", "all"}, [&](Value element, ValueRange all) {
+  return code.loop(code.index(0), code.index(form.width), {code.constant(b.getBoolAttr(true))}, {"element", "all"},
+                   [&](Value element, ValueRange all) {
                      Value index = arith::AddIOp::create(b, code.loc, first, element);
-                     return Values{
-                         arith::AndIOp::create(b, code.loc, all[0], evalAt(index)).getResult()};
+                     return Values{arith::AndIOp::create(b, code.loc, all[0], evalAt(index)).getResult()};
                    })[0];
 }
 
@@ -270,8 +258,7 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
 Value ColumnKernel::isPlain(ScalarCode &code) {
   Value result;
   if (!isWhole())
-    result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle,
-                                   behind(code, first, form.width),
+    result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, behind(code, first, form.width),
                                    code.symbol(extent(form.columnAxis()).str()));
   for (Value condition : form.conditions)
     result = code.both(result, holdsForRun(code, condition));
@@ -281,8 +268,7 @@ Value ColumnKernel::isPlain(ScalarCode &code) {
 /// Returns the column at a place of a run in memory. In interleaved arrays, place p3 p2 p1 p0 has
 /// column p1 p3 p2 p0.
 Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
-  bool isTurned = llvm::any_of(body.getOps<StoreOp>(),
-                               [](StoreOp store) { return isInterleaved(store.getArray()); });
+  bool isTurned = llvm::any_of(body.getOps<StoreOp>(), [](StoreOp store) { return isInterleaved(store.getArray()); });
   if (!isTurned)
     return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, place);
   auto digit = [&](int64_t divisor, int64_t radix, int64_t weight) -> Value {
@@ -292,8 +278,7 @@ Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
   };
   Value lowest = arith::RemUIOp::create(b, code.loc, place, code.index(2));
   Value middle = digit(4, 4, 2), highest = digit(2, 2, 8);
-  Value sum = arith::AddIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, lowest, middle),
-                                    highest);
+  Value sum = arith::AddIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, lowest, middle), highest);
   return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, sum);
 }
 
@@ -314,8 +299,8 @@ void ColumnKernel::findPairs() {
     if (!isAdjacentAlong(load, row) || !deps.on(load.getResult(), column))
       continue;
     Type element = load.getArray().getType().getElementType();
-    if (element.getIntOrFloatBitWidth() != 16 || load.getResult().getType() != element ||
-        !isInTiles(load.getArray()) || !isReadWhere(form.conditions, load, body))
+    if (element.getIntOrFloatBitWidth() != 16 || load.getResult().getType() != element || !isInTiles(load.getArray()) ||
+        !isReadWhere(form.conditions, load, body))
       return pairs.clear();
     pairs.push_back(load);
   }
@@ -332,9 +317,8 @@ ColumnKernel::Buffers ColumnKernel::makeBuffers(ScalarCode &code) {
   Buffers buffers;
   for (auto store : body.getOps<StoreOp>())
     buffers.emplace_back(
-        store, memref::AllocaOp::create(
-                   b, code.named("run"),
-                   MemRefType::get({form.width}, store.getArray().getType().getElementType())));
+        store, memref::AllocaOp::create(b, code.named("run"),
+                                        MemRefType::get({form.width}, store.getArray().getType().getElementType())));
   return buffers;
 }
 
@@ -350,8 +334,7 @@ void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
       for (auto [store, buffer] : buffers)
         memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
     };
-    plain ? body()
-          : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), body);
+    plain ? body() : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), body);
   });
 }
 
@@ -366,15 +349,14 @@ void ColumnKernel::fillPairs(ScalarCode &code, ArrayRef<Buffers> rows) {
     code.open();
     code.bind(row, firstRow);
     for (LoadOp load : pairs) {
-      StringRef name = form.nest->getParentOfType<onf::KernelOp>().getArrayName(
-          cast<BlockArgument>(load.getArray()).getArgNumber());
-      Value pair = memref::AllocaOp::create(
-          b, code.named(name.str() + "_pair"),
-          MemRefType::get({2}, load.getArray().getType().getElementType()));
+      StringRef name =
+          form.nest->getParentOfType<onf::KernelOp>().getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
+      Value pair = memref::AllocaOp::create(b, code.named(name.str() + "_pair"),
+                                            MemRefType::get({2}, load.getArray().getType().getElementType()));
       unsigned term = llvm::find(load.getTerms(), row) - load.getTerms().begin();
       Value offset = code.addressOf(load), stride = code.coefficientOf(load, term);
-      device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride,
-                                code.index(2), pair, ValueRange(), IntegerAttr());
+      device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, code.index(2), pair,
+                                ValueRange(), IntegerAttr());
       loaded.push_back(pair);
     }
     code.close();
@@ -382,8 +364,7 @@ void ColumnKernel::fillPairs(ScalarCode &code, ArrayRef<Buffers> rows) {
       code.open();
       bindRow(code, code.index(k));
       for (auto [load, pair] : llvm::zip_equal(pairs, loaded))
-        code.bind(load.getResult(),
-                  memref::LoadOp::create(b, code.loc, pair, ValueRange{code.index(k)}));
+        code.bind(load.getResult(), memref::LoadOp::create(b, code.loc, pair, ValueRange{code.index(k)}));
       for (auto [store, buffer] : buffers)
         memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
       code.close();
@@ -393,18 +374,17 @@ void ColumnKernel::fillPairs(ScalarCode &code, ArrayRef<Buffers> rows) {
 
 void ColumnKernel::store(ScalarCode &code, const Buffers &buffers) {
   SymExpr columns = extent(form.columnAxis());
-  Value count =
-      isWhole() ? code.index(form.width)
-                : arith::SubIOp::create(b, code.named("count"), code.symbol(columns.str()), first)
-                      .getResult();
+  Value count = isWhole()
+                    ? code.index(form.width)
+                    : arith::SubIOp::create(b, code.named("count"), code.symbol(columns.str()), first).getResult();
   for (auto [store, buffer] : buffers) {
     code.open();
     code.bind(column, first);
     unsigned term = llvm::find(store.getTerms(), column) - store.getTerms().begin();
     Value offset = code.addressOf(store), stride = code.coefficientOf(store, term);
     code.close();
-    device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()),
-                               offset, stride, count);
+    device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset, stride,
+                               count);
   }
 }
 
@@ -451,13 +431,11 @@ LogicalResult ColumnKernel::run() {
     if (axis != form.rowAxis)
       blocks = extent(axis) * blocks;
   std::string name = program.getSymName().str() + "_" + std::to_string(number);
-  auto kernel =
-      device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), kWarps * kLanes);
+  auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), kWarps * kLanes);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = form.nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] :
-       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = form.nest.getLoc();
@@ -479,7 +457,6 @@ LogicalResult ColumnKernel::run() {
   return failure(code.failed);
 }
 
-LogicalResult moa::lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program,
-                                   unsigned number) {
+LogicalResult moa::lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program, unsigned number) {
   return ColumnKernel(form, program, number).run();
 }

@@ -32,8 +32,7 @@ struct ColumnRuns {
 std::optional<ColumnRuns> findColumnRuns(onf::ForOp nest);
 /// Returns whether a nest is bound to runs of columns.
 bool isLiftedToColumnRuns(onf::ForOp nest);
-mlir::LogicalResult lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program,
-                                    unsigned number);
+mlir::LogicalResult lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program, unsigned number);
 
 } // namespace moa
 

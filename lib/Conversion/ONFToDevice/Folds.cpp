@@ -24,13 +24,11 @@ using Values = ScalarCode::Values;
 class FoldWriter {
 public:
   FoldWriter(ScalarCode &code, FoldOp fold)
-      : code(code), b(code.b), fold(fold),
-        isShared(code.lanes && !code.lanes->getForm().isSerial(fold)), guard(rows::getGuard(fold)),
-        onDemand(fold->getParentOfType<onf::KernelOp>()),
+      : code(code), b(code.b), fold(fold), isShared(code.lanes && !code.lanes->getForm().isSerial(fold)),
+        guard(rows::getGuard(fold)), onDemand(fold->getParentOfType<onf::KernelOp>()),
         accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {
     rows::Dependence deps;
-    isAskedOnce =
-        guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
+    isAskedOnce = guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
     isAlwaysPresent = !guard || isAskedOnce || (!isShared && visitsPresent());
   }
   void run();
@@ -42,9 +40,7 @@ private:
     int rest = -1;                // compensation of a long sum
   };
   Values initialise();
-  Value identity(AccOp acc, Type type) {
-    return code.constant(getIdentityOf(acc, acc.getMonoid(), type));
-  }
+  Value identity(AccOp acc, Type type) { return code.constant(getIdentityOf(acc, acc.getMonoid(), type)); }
   void overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body);
   bool visitsPresent();
   std::pair<Value, Value> range();
@@ -65,8 +61,7 @@ private:
   Value product(AccOp acc, bool &isProduct, Value &x, Value &y);
   Value append(AccOp acc, Value state);
   Value combined(AccOp acc, Value x, Value y);
-  void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args,
-                      const Change &change);
+  void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, const Change &change);
   Value roundedOperand(AccOp acc, Value operand, bool isElement);
 
   ScalarCode &code;
@@ -101,8 +96,8 @@ Value yielded(Region &region) { return cast<YieldOp>(region.front().back()).getV
 void FoldWriter::overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body) {
   if (code.lanes) {
     StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
-    code.lanes->overColumns(acc.getValue().front(), cast<StringAttr>(acc.getNames()[0]).getValue(),
-                            extent, std::nullopt, {}, {}, [&](Value, ValueRange) {
+    code.lanes->overColumns(acc.getValue().front(), cast<StringAttr>(acc.getNames()[0]).getValue(), extent,
+                            std::nullopt, {}, {}, [&](Value, ValueRange) {
                               body(code.lanes->getPlace());
                               return Values();
                             });
@@ -134,19 +129,16 @@ Values FoldWriter::initialise() {
         auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
         auto extent = expr ? expr->getConstant() : std::nullopt;
         if (!extent) {
-          acc.emitError("the state '")
-              << acc.getName() << "' carries an axis of extent "
-              << cast<StringAttr>(text).getValue()
-              << "; code for a GPU keeps states in registers and needs a constant";
+          acc.emitError("the state '") << acc.getName() << "' carries an axis of extent "
+                                       << cast<StringAttr>(text).getValue()
+                                       << "; code for a GPU keeps states in registers and needs a constant";
           code.failed = true;
         }
         shape.push_back(extent.value_or(1));
       }
       auto type = MemRefType::get(shape, array.getElementType());
       Value zero = identity(acc, array.getElementType());
-      auto clear = [&](ValueRange at) {
-        memref::StoreOp::create(b, code.loc, zero, state.memory, at);
-      };
+      auto clear = [&](ValueRange at) { memref::StoreOp::create(b, code.loc, zero, state.memory, at); };
       if (code.lanes) {
         StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
         type = code.lanes->stateType(extent, array.getElementType());
@@ -206,8 +198,7 @@ bool FoldWriter::visitsPresent() {
     return false;
   auto piece = cast<PieceAttr>((*fold.getPieces())[0]);
   auto ofRow = [&](AffineMap map) { // its first and last row are the same
-    return map.replace(b.getAffineDimExpr(1), b.getAffineDimExpr(0), map.getNumDims(),
-                       map.getNumSymbols());
+    return map.replace(b.getAffineDimExpr(1), b.getAffineDimExpr(0), map.getNumDims(), map.getNumSymbols());
   };
   return piece.getFull() && ofRow(piece.getFullLower()) == ofRow(piece.getVisitLower()) &&
          ofRow(piece.getFullUpper()) == ofRow(piece.getVisitUpper());
@@ -246,8 +237,7 @@ Values FoldWriter::repairValues(AccOp acc, ValueRange olds, ValueRange news) {
 Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
   auto narrow = dyn_cast<FloatType>(*acc.getOperandType());
   Type type = operand.getType();
-  if (isElement || !narrow || !isa<FloatType>(type) ||
-      narrow.getWidth() >= type.getIntOrFloatBitWidth())
+  if (isElement || !narrow || !isa<FloatType>(type) || narrow.getWidth() >= type.getIntOrFloatBitWidth())
     return operand;
   return code.convert(code.convert(operand, narrow), type);
 }
@@ -299,8 +289,7 @@ Value FoldWriter::combined(AccOp acc, Value x, Value y) {
 Value FoldWriter::append(AccOp acc, Value state) {
   Value term = yielded(acc.getValue());
   bool isSum = acc.getMonoid() == Monoid::add;
-  bool rounds =
-      acc.getOperandType() && isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term.getDefiningOp());
+  bool rounds = acc.getOperandType() && isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term.getDefiningOp());
   if (lookupMonoid(acc) || (!rounds && !(isSum && term.getDefiningOp<arith::MulFOp>())))
     return combined(acc, state, code.eval(term));
   bool isProduct;
@@ -317,8 +306,7 @@ Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
   if (!change.factor)
     return old;
   if (acc.getCombine() == ScalarFn::select) {
-    Value kept =
-        arith::SelectOp::create(b, code.loc, change.factor, old, identity(acc, old.getType()));
+    Value kept = arith::SelectOp::create(b, code.loc, change.factor, old, identity(acc, old.getType()));
     return arith::SelectOp::create(b, code.loc, change.apply, kept, old);
   }
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
@@ -338,13 +326,11 @@ Value FoldWriter::advance(AccOp acc, Value old, const Change &change) {
 }
 
 /// Does the same for a long sum, with compensation: rounding errors are summed separately.
-void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, ValueRange args,
-                                const Change &change) {
+void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, const Change &change) {
   auto select = [&](Value x, Value y) -> Value {
     return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, x, y).getResult() : x;
   };
-  Value old = repaired(acc, args[state.value], change),
-        rest = repaired(acc, args[state.rest], change);
+  Value old = repaired(acc, args[state.value], change), rest = repaired(acc, args[state.rest], change);
   bool isProduct;
   Value x, y, term = product(acc, isProduct, x, y);
   if (isProduct)
@@ -375,12 +361,10 @@ FoldWriter::Change FoldWriter::findChange(unsigned k, ValueRange next, ValueRang
   change.apply = code.both(code.both(args[states[k].started], changed), change.ok);
   Values values = repairValues(acc, olds, news);
   change.factor = values.front();
-  for (auto [other, coefficient] :
-       llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
+  for (auto [other, coefficient] : llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
     unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
     Value term = arith::MulFOp::create(b, code.loc, coefficient, args[states[number].value]);
-    change.added =
-        change.added ? arith::AddFOp::create(b, code.loc, change.added, term).getResult() : term;
+    change.added = change.added ? arith::AddFOp::create(b, code.loc, change.added, term).getResult() : term;
   }
   return change;
 }
@@ -390,9 +374,8 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
   const State &state = states[k];
   Change change = findChange(k, next, args);
   if (change.factor)
-    next[state.started] =
-        change.ok ? b.createOrFold<arith::OrIOp>(code.loc, args[state.started], change.ok)
-                  : code.constant(b.getBoolAttr(true));
+    next[state.started] = change.ok ? b.createOrFold<arith::OrIOp>(code.loc, args[state.started], change.ok)
+                                    : code.constant(b.getBoolAttr(true));
   if (state.rest >= 0)
     return addCompensated(acc, state, next, args, change);
   if (!state.memory) {
@@ -406,8 +389,7 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
     for (OpOperand &operand : term->getOpOperands()) {
       Value value = operand.get();
       bool isProtected = isOnDemand(term, operand.getOperandNumber()) && onDemand.mayFault(value);
-      if (value.getParentRegion() != &acc.getValue() && !isa<ArrayType>(value.getType()) &&
-          !isProtected)
+      if (value.getParentRegion() != &acc.getValue() && !isa<ArrayType>(value.getType()) && !isProtected)
         code.eval(value);
     }
   change.added = Value();
@@ -450,16 +432,14 @@ Values FoldWriter::joined(ValueRange left, ValueRange right) {
       auto [one, other] = sides(state.rest);
       auto [sum, lost] = sumAndRest(code, first, second);
       next[state.value] = sum;
-      next[state.rest] =
-          arith::AddFOp::create(b, code.loc, arith::AddFOp::create(b, code.loc, one, other), lost);
+      next[state.rest] = arith::AddFOp::create(b, code.loc, arith::AddFOp::create(b, code.loc, one, other), lost);
     } else {
       next[state.value] = combined(accs[k], first, second);
     }
   }
   for (const State &state : states)
     if (state.started >= 0)
-      next[state.started] =
-          b.createOrFold<arith::OrIOp>(code.loc, left[state.started], right[state.started]);
+      next[state.started] = b.createOrFold<arith::OrIOp>(code.loc, left[state.started], right[state.started]);
   return next;
 }
 
@@ -495,8 +475,7 @@ Values FoldWriter::iterate(ValueRange args) {
   };
   if (isAlwaysPresent)
     return steps();
-  return code.branch(code.eval(guard.getCondition()), args.getTypes(), steps,
-                     [&] { return Values(args); });
+  return code.branch(code.eval(guard.getCondition()), args.getTypes(), steps, [&] { return Values(args); });
 }
 
 void FoldWriter::run() {
@@ -504,10 +483,10 @@ void FoldWriter::run() {
   Values inits = initialise();
   Values finals;
   if (isShared) {
-    finals = joinLanes(code.lanes->overColumns(
-        fold.getBody().front(), fold.getName(), fold.getExtent(),
-        fold.getPieces() ? std::optional(range()) : std::nullopt, inits,
-        ArrayRef(names).drop_front(), [&](Value, ValueRange args) { return iterate(args); }));
+    finals = joinLanes(code.lanes->overColumns(fold.getBody().front(), fold.getName(), fold.getExtent(),
+                                               fold.getPieces() ? std::optional(range()) : std::nullopt, inits,
+                                               ArrayRef(names).drop_front(),
+                                               [&](Value, ValueRange args) { return iterate(args); }));
   } else {
     if (code.lanes)
       code.lanes->enter(fold);
@@ -518,8 +497,8 @@ void FoldWriter::run() {
         return iterate(args);
       });
     };
-    finals = isAskedOnce ? code.branch(code.eval(guard.getCondition()),
-                                       ValueRange(inits).getTypes(), all, [&] { return inits; })
+    finals = isAskedOnce ? code.branch(code.eval(guard.getCondition()), ValueRange(inits).getTypes(), all,
+                                       [&] { return inits; })
                          : all();
     if (code.lanes)
       code.lanes->leave();
@@ -537,9 +516,7 @@ void FoldWriter::run() {
 std::pair<Value, Value> moa::sumAndRest(ScalarCode &code, Value x, Value y) {
   OpBuilder &b = code.b;
   auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, code.loc, u, v); };
-  auto subtract = [&](Value u, Value v) -> Value {
-    return arith::SubFOp::create(b, code.loc, u, v);
-  };
+  auto subtract = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, code.loc, u, v); };
   Value sum = add(x, y), added = subtract(sum, x);
   Value lost = add(subtract(x, subtract(sum, added)), subtract(y, added));
   Value zero = code.constant(cast<TypedAttr>(b.getZeroAttr(lost.getType())));

@@ -26,8 +26,7 @@ namespace {
 /// Moves the folds of the nest that stores a temporary into the nest with its only load.
 class Fusion {
 public:
-  Fusion(onf::KernelOp kernel, unsigned array)
-      : kernel(kernel), array(array), b(kernel.getContext()) {}
+  Fusion(onf::KernelOp kernel, unsigned array) : kernel(kernel), array(array), b(kernel.getContext()) {}
   /// Returns the fused nest, or null if nothing has changed.
   ForOp run();
 
@@ -64,8 +63,7 @@ void moa::eraseTemporary(onf::KernelOp kernel, unsigned array) {
     rest.erase(rest.begin() + (array - first));
     return rest.empty() ? ArrayAttr() : ArrayAttr::get(list.getContext(), rest);
   };
-  ArrayAttr names = without(*kernel.getTemporaryNames()),
-            types = without(*kernel.getTemporaryTypes());
+  ArrayAttr names = without(*kernel.getTemporaryNames()), types = without(*kernel.getTemporaryTypes());
   names ? kernel.setTemporaryNamesAttr(names) : (void)kernel.removeTemporaryNamesAttr();
   types ? kernel.setTemporaryTypesAttr(types) : (void)kernel.removeTemporaryTypesAttr();
   kernel.getBody().front().eraseArgument(array);
@@ -88,9 +86,8 @@ bool Fusion::findPlaces() {
   auto loop = dyn_cast<ForOp>(load->getParentOp());
   auto folds = llvm::to_vector(to.getBody().getOps<FoldOp>());
   auto loops = llvm::to_vector(from.getBody().getOps<ForOp>());
-  if (from == to || !stores || !loop || stores == from || loop == to || loops.size() != 1 ||
-      folds.empty() || from.getChoices() || to.getChoices() ||
-      !from.getBody().getOps<StoreOp>().empty() ||
+  if (from == to || !stores || !loop || stores == from || loop == to || loops.size() != 1 || folds.empty() ||
+      from.getChoices() || to.getChoices() || !from.getBody().getOps<StoreOp>().empty() ||
       load.getResult().getType() != store.getValue().getType() || stores.getExtents().size() != 1 ||
       llvm::range_size(stores.getBody().getOps<StoreOp>()) != 1 || loop.getExtents().size() != 1)
     return false;
@@ -106,13 +103,11 @@ bool Fusion::findIndices() {
     return false;
   subscripts = std::move(*found);
   StringRef name = kernel.getArrayName(array);
-  for (auto [term, text] :
-       llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
     for (unsigned axis = 0; axis < subscripts.size(); ++axis)
       if (text == (name + ".s" + Twine(axis)).str())
         axes[term] = axis;
-  Value inner = stores.getBody().getArgument(0),
-        loaded = cast<ForOp>(load->getParentOp()).getBody().getArgument(0);
+  Value inner = stores.getBody().getArgument(0), loaded = cast<ForOp>(load->getParentOp()).getBody().getArgument(0);
   auto isKnown = [&](const Subscript &subscript) {
     return llvm::all_of(subscript.terms, [&](const auto &term) {
       Operation *op = term.first.getDefiningOp();
@@ -138,9 +133,7 @@ Value Fusion::build(const Subscript &subscript, Location loc) {
     return onf::ExtentOp::create(b, loc, b.getIndexType(), expr.str());
   };
   for (auto &[term, factor] : subscript.terms) {
-    Value part = factor == SymExpr(1)
-                     ? term
-                     : arith::MulIOp::create(b, loc, term, extent(factor)).getResult();
+    Value part = factor == SymExpr(1) ? term : arith::MulIOp::create(b, loc, term, extent(factor)).getResult();
     sum = sum ? arith::AddIOp::create(b, loc, sum, part).getResult() : part;
   }
   if (!sum || !subscript.constant.isZero()) {

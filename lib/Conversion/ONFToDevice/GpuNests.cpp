@@ -129,8 +129,7 @@ bool canLag(const TilePlan &plan) {
            rows::getYielded(acc.getRepair()).getType().isF32();
     for (Value ref : acc.getRefs()) {
       AccOp extreme = ref.getDefiningOp<AccOp>();
-      can &= extreme.getRefs().empty() &&
-             (extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min);
+      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min);
     }
   };
   for (const rows::Scalar &scalar : plan.folded.scalars)
@@ -152,8 +151,8 @@ bool isAtMostZero(Value value) {
       return false;
     Value term = rows::getYielded(acc.getValue());
     Operation *op = term.getDefiningOp();
-    bool isOfSeveral = monoid == Monoid::max ? isa_and_nonnull<arith::MaximumFOp>(op)
-                                             : isa_and_nonnull<arith::MinimumFOp>(op);
+    bool isOfSeveral =
+        monoid == Monoid::max ? isa_and_nonnull<arith::MaximumFOp>(op) : isa_and_nonnull<arith::MinimumFOp>(op);
     return term == x || (isOfSeveral && llvm::is_contained(op->getOperands(), x));
   };
   return isExtremeOf(difference.getRhs(), difference.getLhs(), Monoid::max) ||
@@ -179,8 +178,7 @@ int64_t countTerms(const TilePlan &plan) {
     options.inclusive = true;
     options.omitBlockArguments = true;
     (void)getBackwardSlice(term, &slice, options);
-    bool isExtreme =
-        (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) && acc.getRefs().empty();
+    bool isExtreme = (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) && acc.getRefs().empty();
     bool ofScores = false, keepsScore = false;
     for (const rows::Score &score : plan.folded.scores) {
       Value value = score.value;
@@ -208,10 +206,8 @@ double getExponent(Value weight) {
     return std::min(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64.0);
   if (auto piecewise = weight.getDefiningOp<PiecewiseExp2Op>()) {
     // It must not grow faster than the correction factors, e^x.
-    double times = piecewise.getTimes().convertToDouble(),
-           plus = piecewise.getPlus().convertToDouble();
-    bool isShare =
-        times >= 0 && times < 1.4427 && plus < 15 && isAtMostZero(piecewise.getOperand());
+    double times = piecewise.getTimes().convertToDouble(), plus = piecewise.getPlus().convertToDouble();
+    bool isShare = times >= 0 && times < 1.4427 && plus < 15 && isAtMostZero(piecewise.getOperand());
     return isShare ? std::max(std::log2(PiecewiseExp2Op::evaluate(plus)), 0.0) : 64;
   }
   auto constant = weight.getDefiningOp<arith::ConstantOp>();
@@ -239,9 +235,8 @@ double getExponent(const rows::Factors &weights) {
 /// symbols; nullopt if they may be many. It affects shapes, not results.
 std::optional<int64_t> countVisited(const TilePlan &plan) {
   auto pieces = onf::FoldOp(plan.fold).getPieces();
-  bool isPlain = llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
-    return acc.getMonoid() == Monoid::add && acc.getRefs().empty();
-  });
+  bool isPlain = llvm::all_of(rows::getAccs(plan.fold),
+                              [](AccOp acc) { return acc.getMonoid() == Monoid::add && acc.getRefs().empty(); });
   if (!pieces || pieces->size() != 1 || !isPlain)
     return std::nullopt;
   constexpr int64_t few = 512, rows = 64;
@@ -252,14 +247,12 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
     int64_t symbol, off = 0;
     unsigned which = 0;
   };
-  auto extreme = [&](AffineMap map, int64_t row, const Sample &at,
-                     bool isLower) -> std::optional<int64_t> {
+  auto extreme = [&](AffineMap map, int64_t row, const Sample &at, bool isLower) -> std::optional<int64_t> {
     SmallVector<Attribute> operands, values;
     for (unsigned k = 0; k < map.getNumInputs(); ++k) {
       bool isSymbol = k >= map.getNumDims();
       int64_t symbol = at.symbol + (isSymbol && k - map.getNumDims() == at.which ? at.off : 0);
-      operands.push_back(
-          IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (rows - 1)));
+      operands.push_back(IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (rows - 1)));
     }
     if (failed(map.constantFold(operands, values)) || values.empty())
       return std::nullopt;
@@ -274,8 +267,7 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   constexpr int64_t large = int64_t(1) << 20, apart = 16 * few;
   SmallVector<Sample> samples{{large}, {large + 37}};
   for (unsigned which = 0; which < piece.getVisitLower().getNumSymbols(); ++which)
-    llvm::append_range(
-        samples, std::initializer_list<Sample>{{large, apart, which}, {large, -apart, which}});
+    llvm::append_range(samples, std::initializer_list<Sample>{{large, apart, which}, {large, -apart, which}});
   for (const Sample &sample : samples)
     for (int64_t row = 0; row < 128 * rows; row += rows) {
       auto low = extreme(piece.getVisitLower(), row, sample, true),
@@ -289,8 +281,7 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
 
 /// Returns whether a block can hand over a fold to another one (TileShares.cpp).
 bool canShare(const TilePlan &plan) {
-  bool isAlike =
-      !plan.product && plan.priors.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
+  bool isAlike = !plan.product && plan.priors.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
   return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
            Type type = rows::getYielded(acc.getValue()).getType();
            return type.isF32() || type.isInteger(1);
@@ -306,10 +297,8 @@ TileFold describe(TilePlan &plan) {
       different.insert(term.*operand);
     return static_cast<int64_t>(different.size());
   };
-  auto addColumns = [&](SmallVectorImpl<TileColumns> &list, ArrayRef<ProductTerm> terms,
-                        const TileOperand &operand) {
-    TileColumns &columns =
-        list.emplace_back(operand.columns, operand.getBytes(), operand.isTransposed);
+  auto addColumns = [&](SmallVectorImpl<TileColumns> &list, ArrayRef<ProductTerm> terms, const TileOperand &operand) {
+    TileColumns &columns = list.emplace_back(operand.columns, operand.getBytes(), operand.isTransposed);
     columns.products = terms.size();
     columns.rowOperands = countOperands(terms, &ProductTerm::row);
     columns.keyOperands = countOperands(terms, &ProductTerm::key);
@@ -409,8 +398,7 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     if (auto turned = findColumnRuns(nest))
       result.columns = {turned->rowAxis, turned->width, turned->rows};
     else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
-      result.lanes = {
-          form->lanes, form->width, form->columnsInNest ? form->runs : 0, form->turns, {}};
+      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0, form->turns, {}};
       for (FoldOp fold : form->serial)
         result.lanes->serial.push_back(fold.getName().str());
     }

@@ -31,8 +31,7 @@ std::string moa::whyNoTiles(const GpuNest &nest, const GpuMachine &machine) {
   return rankTileShapes(nest, machine).empty() ? whyNoShape(nest, machine) : std::string();
 }
 
-llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &machine,
-                                        const Schedule *given) {
+llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &machine, const Schedule *given) {
   std::vector<GpuNest> nests = gpuNests(kernel);
   if (given)
     if (llvm::Error error = checkGpuSchedule(kernel.getSymName(), nests, *given, machine))
@@ -49,14 +48,12 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
     // Users of the default schedule expect tensor cores here.
     std::string how = isShared ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
     if (!given && contractsNarrow(op))
-      op.emitWarning("runs with ")
-          << how << " per row, without tensor cores, which is slow: " << why;
+      op.emitWarning("runs with ") << how << " per row, without tensor cores, which is slow: " << why;
     else
       op.emitRemark("runs with ") << how << " per row, without tensor cores: " << why;
   }
   if (failed(lift(kernel, schedule)))
-    return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                   "schedule: it does not fit the kernel");
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "schedule: it does not fit the kernel");
   return schedule;
 }
 
@@ -93,13 +90,11 @@ struct LiftGpu final : moa::impl::LiftGpuBase<LiftGpu> {
         llvm::outs() << printSchedule(*result);
       if (rank)
         for (const auto &[k, nest] : llvm::enumerate(gpuNests(kernel)))
-          llvm::outs() << kernel.getSymName() << ", nest " << k << "\n"
-                       << printRanking(nest, *target);
+          llvm::outs() << kernel.getSymName() << ", nest " << k << "\n" << printRanking(nest, *target);
     }
     if (given && !used)
-      refuse(getOperation(),
-             llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                     "schedule: no kernel is named '" + given->kernel + "'"));
+      refuse(getOperation(), llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                                     "schedule: no kernel is named '" + given->kernel + "'"));
   }
 };
 } // namespace

@@ -97,11 +97,9 @@ void RowKernel::bindIndices(ScalarCode &code) {
   code.bind(body.getArgument(rank - 1), code.row);
   for (int64_t axis = rank - 2; axis >= 0; --axis)
     if (!running || axis != running->axis)
-      code.bind(
-          body.getArgument(axis),
-          digit(code.symbol(extent(axis)), axis - (running && running->axis < axis), nameOf(axis)));
-  inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.row,
-                                 code.symbol(extent(rank - 1)));
+      code.bind(body.getArgument(axis),
+                digit(code.symbol(extent(axis)), axis - (running && running->axis < axis), nameOf(axis)));
+  inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.row, code.symbol(extent(rank - 1)));
 }
 
 /// Emits stores and loops in order. Everything else is emitted where it is needed.
@@ -130,8 +128,7 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
 }
 
 /// Adds a term to a state of a running fold. A sum has two values, the second for compensation.
-static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArrayRef<Value> state,
-                    Value term) {
+static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArrayRef<Value> state, Value term) {
   if (!rows::isPureSum(acc)) {
     state[0] = buildMonoid(b, code.loc, acc.getMonoid(), state[0], term);
     return;
@@ -172,80 +169,67 @@ void RowKernel::runFold(ScalarCode &code) {
     for (Value weight : weights)
       factors.push_back(code.eval(weight));
   code.close();
-  SymExpr count =
-      SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
-  code.loop(
-      code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
-        Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
-        SmallVector<ScalarCode::Values> terms(together);
-        ScalarCode::Values counts, places; // steps so far, and the index of the axis there
-        for (int64_t k = 0; k < together; ++k) {
-          counts.push_back(
-              arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
-          places.push_back(
-              running->descends
-                  ? arith::SubIOp::create(b, code.named(fold.getName()), end, counts[k]).getResult()
-                  : counts[k]);
-          Value exists =
-              arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, counts[k], end);
-          SmallVector<Type> types;
-          for (onf::AccOp acc : accs)
-            types.push_back(acc.getResult().getType());
-          terms[k] = code.branch(
-              exists, types,
-              [&] {
-                code.bind(
-                    j,
-                    running->descends
-                        ? arith::SubIOp::create(b, code.loc, places[k], code.index(1)).getResult()
-                        : places[k]);
-                for (auto &weights : running->weights) // of the newest term
-                  for (Value weight : weights)
-                    code.bind(weight, code.constant(b.getFloatAttr(weight.getType(), 1)));
-                ScalarCode::Values values;
-                for (onf::AccOp acc : accs)
-                  values.push_back(code.eval(rows::getYielded(acc.getValue())));
-                return values;
-              },
-              [&] {
-                ScalarCode::Values none;
-                for (onf::AccOp acc : accs)
-                  none.push_back(identityOf(acc));
-                return none;
-              });
-        }
-        ScalarCode::Values states(olds);
-        for (int64_t k = 0; k < together; ++k) {
-          Value isStored =
-              arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, counts[k], end);
-          code.when(isStored, [&] {
-            code.bind(axis, places[k]);
-            for (auto [acc, at, result] : llvm::zip_equal(accs, firsts, fold.getResults()))
-              code.bind(
-                  result,
-                  rows::isPureSum(acc)
-                      ? arith::AddFOp::create(b, code.loc, states[at], states[at + 1]).getResult()
-                      : states[at]);
-            statements(code, nest.getBody().front());
+  SymExpr count = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
+  code.loop(code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
+    Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
+    SmallVector<ScalarCode::Values> terms(together);
+    ScalarCode::Values counts, places; // steps so far, and the index of the axis there
+    for (int64_t k = 0; k < together; ++k) {
+      counts.push_back(arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
+      places.push_back(running->descends
+                           ? arith::SubIOp::create(b, code.named(fold.getName()), end, counts[k]).getResult()
+                           : counts[k]);
+      Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, counts[k], end);
+      SmallVector<Type> types;
+      for (onf::AccOp acc : accs)
+        types.push_back(acc.getResult().getType());
+      terms[k] = code.branch(
+          exists, types,
+          [&] {
+            code.bind(j, running->descends ? arith::SubIOp::create(b, code.loc, places[k], code.index(1)).getResult()
+                                           : places[k]);
+            for (auto &weights : running->weights) // of the newest term
+              for (Value weight : weights)
+                code.bind(weight, code.constant(b.getFloatAttr(weight.getType(), 1)));
+            ScalarCode::Values values;
+            for (onf::AccOp acc : accs)
+              values.push_back(code.eval(rows::getYielded(acc.getValue())));
+            return values;
+          },
+          [&] {
+            ScalarCode::Values none;
+            for (onf::AccOp acc : accs)
+              none.push_back(identityOf(acc));
+            return none;
           });
-          for (auto [acc, at, factors, term] : llvm::zip_equal(accs, firsts, steps, terms[k])) {
-            MutableArrayRef<Value> state =
-                MutableArrayRef(states).slice(at, rows::isPureSum(acc) ? 2 : 1);
-            for (Value factor : factors) {
-              if (k == 0) { // before the first term, whatever the factor is
-                Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step,
-                                                      code.index(0));
-                Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
-                factor = arith::SelectOp::create(b, code.loc, isFirst, one, factor);
-              }
-              for (Value &part : state)
-                part = arith::MulFOp::create(b, code.loc, part, factor);
-            }
-            addTerm(code, b, acc, state, term);
-          }
-        }
-        return states;
+    }
+    ScalarCode::Values states(olds);
+    for (int64_t k = 0; k < together; ++k) {
+      Value isStored = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, counts[k], end);
+      code.when(isStored, [&] {
+        code.bind(axis, places[k]);
+        for (auto [acc, at, result] : llvm::zip_equal(accs, firsts, fold.getResults()))
+          code.bind(result, rows::isPureSum(acc)
+                                ? arith::AddFOp::create(b, code.loc, states[at], states[at + 1]).getResult()
+                                : states[at]);
+        statements(code, nest.getBody().front());
       });
+      for (auto [acc, at, factors, term] : llvm::zip_equal(accs, firsts, steps, terms[k])) {
+        MutableArrayRef<Value> state = MutableArrayRef(states).slice(at, rows::isPureSum(acc) ? 2 : 1);
+        for (Value factor : factors) {
+          if (k == 0) { // before the first term, whatever the factor is
+            Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step, code.index(0));
+            Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
+            factor = arith::SelectOp::create(b, code.loc, isFirst, one, factor);
+          }
+          for (Value &part : state)
+            part = arith::MulFOp::create(b, code.loc, part, factor);
+        }
+        addTerm(code, b, acc, state, term);
+      }
+    }
+    return states;
+  });
 }
 
 LogicalResult RowKernel::run() {
@@ -255,8 +239,7 @@ LogicalResult RowKernel::run() {
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] :
-       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = nest.getLoc();
@@ -268,8 +251,7 @@ LogicalResult RowKernel::run() {
   return failure(code.failed);
 }
 
-LogicalResult moa::lowerRows(onf::ForOp nest, device::ProgramOp program, unsigned number,
-                             int64_t threads) {
+LogicalResult moa::lowerRows(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads) {
   return RowKernel(nest, program, number, threads).run();
 }
 
@@ -280,9 +262,8 @@ LogicalResult moa::lowerRows(onf::ForOp nest, device::ProgramOp program, unsigne
 /// Returns whether every axis is bound to blocks, as is true for a nest without axes.
 static bool isLiftedToGpu(onf::ForOp nest) {
   auto lift = nest.getLift();
-  return lift && llvm::all_of(lift->getAsRange<onf::AxisAttr>(), [](onf::AxisAttr axis) {
-           return axis.getResource(0) == onf::Resource::block;
-         });
+  return lift && llvm::all_of(lift->getAsRange<onf::AxisAttr>(),
+                              [](onf::AxisAttr axis) { return axis.getResource(0) == onf::Resource::block; });
 }
 
 static int64_t getThreads(onf::ForOp nest) {
@@ -300,24 +281,21 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     if (isLiftedToLanes(nest)) {
       auto form = findRowLanes(nest);
       if (!form)
-        return nest.emitOpError(
-            "is bound to lanes along its rows, but does not run along the last axis of "
-            "the arrays it reads or stores");
+        return nest.emitOpError("is bound to lanes along its rows, but does not run along the last axis of "
+                                "the arrays it reads or stores");
       return lowerRowLanes(*form, program, number);
     }
     if (isLiftedToColumnRuns(nest)) {
       auto form = findColumnRuns(nest);
       if (!form)
-        return nest.emitOpError(
-            "is bound to runs of columns, but does not store along its last axis the elements that "
-            "it reads along another");
+        return nest.emitOpError("is bound to runs of columns, but does not store along its last axis the elements that "
+                                "it reads along another");
       return lowerColumnRuns(*form, program, number);
     }
     if (isLiftedToWarps(nest)) {
       auto product = findWarpProduct(nest);
       if (!product)
-        return nest.emitOpError(
-            "is bound to warps, but its fold is no sum of products of 16-bit operands");
+        return nest.emitOpError("is bound to warps, but its fold is no sum of products of 16-bit operands");
       return lowerWarpProduct(*product, program, number);
     }
     if (!isLiftedToTiles(nest))
@@ -343,17 +321,15 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     onf::StoreOp decision = kernel.getStore(cast<BlockArgument>(nest.getChoices()).getArgNumber());
     auto refinement = decision ? onf::getRefinement(decision) : std::nullopt;
     if (refinement && refinement->outside != value)
-      choice.push_back(b.getNamedAttr(
-          "where", b.getDictionaryAttr(describe(refinement->of, refinement->value))));
+      choice.push_back(b.getNamedAttr("where", b.getDictionaryAttr(describe(refinement->of, refinement->value))));
     return b.getDictionaryAttr(choice);
   }
   LogicalResult convert(onf::KernelOp kernel) {
     OpBuilder b(kernel);
-    auto program = device::ProgramOp::create(
-        b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
-        kernel.getRequiresAttr(), kernel.getArgNamesAttr(), kernel.getResultNamesAttr(),
-        kernel.getResultTypesAttr(), kernel.getTemporaryNamesAttr(),
-        kernel.getTemporaryTypesAttr());
+    auto program = device::ProgramOp::create(b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
+                                             kernel.getRequiresAttr(), kernel.getArgNamesAttr(),
+                                             kernel.getResultNamesAttr(), kernel.getResultTypesAttr(),
+                                             kernel.getTemporaryNamesAttr(), kernel.getTemporaryTypesAttr());
     for (StringRef name : {StringRef(onf::kShownAttr), StringRef(kUnsignedAttr)})
       if (Attribute attribute = kernel->getAttr(name))
         program->setAttr(name, attribute);
@@ -398,6 +374,4 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
 };
 } // namespace
 
-std::unique_ptr<Pass> moa::createConvertONFToDevicePass() {
-  return std::make_unique<ConvertONFToDevice>();
-}
+std::unique_ptr<Pass> moa::createConvertONFToDevicePass() { return std::make_unique<ConvertONFToDevice>(); }

@@ -14,8 +14,7 @@ struct Schedule;
 
 /// Binds a kernel's nests to a GPU and returns the schedule used: `given`, which is checked, or the
 /// cost model's choice if that is null. Emits a remark or warning for each nest without tiles.
-llvm::Expected<Schedule> liftToGpu(onf::KernelOp kernel, const GpuMachine &machine,
-                                   const Schedule *given);
+llvm::Expected<Schedule> liftToGpu(onf::KernelOp kernel, const GpuMachine &machine, const Schedule *given);
 
 /// `onf-separate-columns`, `onf-separate-folds`, `onf-fuse-nests`, `onf-read-through-copies`,
 /// `onf-order-products`, `onf-lift-gpu` and `convert-onf-to-device`, as described in
@@ -31,8 +30,7 @@ std::unique_ptr<mlir::Pass> createConvertONFToDevicePass();
 /// Lowers a nest to a kernel with one thread per row. The last axis is cut into tiles of `threads`
 /// rows. A block takes one tile and one index of every other axis. Fails with a diagnostic at the
 /// op that cannot be lowered.
-mlir::LogicalResult lowerRows(onf::ForOp nest, device::ProgramOp program, unsigned number,
-                              int64_t threads);
+mlir::LogicalResult lowerRows(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads);
 
 } // namespace moa
 

@@ -71,8 +71,7 @@ bool CopiedArray::findPlaces() {
   llvm::DenseMap<Value, unsigned> axes; // of the copy, by the store's indices
   ArrayType to = store.getArray().getType(), from = copied.getArray().getType();
   StringRef name = kernel.getArrayName(array);
-  for (auto [term, text] :
-       llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
     for (unsigned axis = 0; axis < to.getRank(); ++axis)
       if (text == (name + ".s" + Twine(axis)).str())
         axes[term] = axis;
@@ -129,8 +128,8 @@ void CopiedArray::replace(LoadOp load) {
     }
     constant = constant + subscripts[place.axis].constant * step;
   }
-  Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), from, terms,
-                             b.getArrayAttr(coefficients), constant.str());
+  Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), from, terms, b.getArrayAttr(coefficients),
+                             constant.str());
   load.getResult().replaceAllUsesWith(now);
   load.erase();
 }
@@ -171,9 +170,8 @@ struct ReadThroughCopies final : moa::impl::ReadThroughCopiesBase<ReadThroughCop
     (void)after.find();
     auto nests = after.findReaders();
     after.remove();
-    bool isAsFast = llvm::all_of(llvm::zip_equal(before.findReaders(), nests), [](auto pair) {
-      return !isTiled(std::get<0>(pair)) || isTiled(std::get<1>(pair));
-    });
+    bool isAsFast = llvm::all_of(llvm::zip_equal(before.findReaders(), nests),
+                                 [](auto pair) { return !isTiled(std::get<0>(pair)) || isTiled(std::get<1>(pair)); });
     (isAsFast ? kernel : changed).erase();
     return isAsFast ? changed : kernel;
   }
@@ -185,6 +183,4 @@ struct ReadThroughCopies final : moa::impl::ReadThroughCopiesBase<ReadThroughCop
 };
 } // namespace
 
-std::unique_ptr<Pass> moa::createReadThroughCopiesPass() {
-  return std::make_unique<ReadThroughCopies>();
-}
+std::unique_ptr<Pass> moa::createReadThroughCopiesPass() { return std::make_unique<ReadThroughCopies>(); }

@@ -25,20 +25,16 @@ static constexpr int64_t kTurns = 2, kFewRows = 1024;
 // The form
 //===----------------------------------------------------------------------===//
 
-static bool canRun(Type element) {
-  return element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 8;
-}
+static bool canRun(Type element) { return element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 8; }
 
 static StringRef arrayName(Value array) {
   auto argument = cast<BlockArgument>(array);
-  return cast<onf::KernelOp>(argument.getOwner()->getParentOp())
-      .getArrayName(argument.getArgNumber());
+  return cast<onf::KernelOp>(argument.getOwner()->getParentOp()).getArrayName(argument.getArgNumber());
 }
 
 /// Returns the number of the term that is `index` itself on the array's last axis; nullopt if the
 /// address depends on the index in another way.
-template <typename OpT>
-static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
+template <typename OpT> static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
   ArrayType type = op.getArray().getType();
   if (type.getRank() == 0 || !canRun(type.getElementType()))
     return std::nullopt;
@@ -66,8 +62,8 @@ static bool isAlwaysThere(LoadOp load) {
     auto index = dyn_cast<BlockArgument>(term);
     StringRef text = cast<StringAttr>(coefficient).getValue();
     unsigned axis;
-    if (!index || !text.consume_front((name + ".s").str()) || text.getAsInteger(10, axis) ||
-        axis >= type.getRank() || !axes.insert(axis).second)
+    if (!index || !text.consume_front((name + ".s").str()) || text.getAsInteger(10, axis) || axis >= type.getRank() ||
+        !axes.insert(axis).second)
       return false;
     StringRef extent;
     if (auto loop = dyn_cast<ForOp>(index.getOwner()->getParentOp()))
@@ -138,16 +134,15 @@ static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
     auto [value, isNeeded] = open.pop_back_val();
     Operation *op = value.getDefiningOp();
     auto [entry, isNew] = seen.try_emplace(value, isNeeded);
-    if (!op || (!isNew && (entry->second || !isNeeded)) || isa<FoldOp, AccOp>(op) ||
-        !deps.on(value, index))
+    if (!op || (!isNew && (entry->second || !isNeeded)) || isa<FoldOp, AccOp>(op) || !deps.on(value, index))
       continue;
     entry->second = isNeeded;
     auto load = dyn_cast<LoadOp>(op);
     if (load && !llvm::is_contained(runs, load) && findColumn(load, index, deps) &&
         ((isNeeded && (!ofRow || isComputed(load))) || isAlwaysThere(load)))
       runs.push_back(load);
-    bool chooses = isa<arith::SelectOp>(op) || (isa<arith::AndIOp, arith::OrIOp>(op) &&
-                                                op->getResult(0).getType().isInteger(1));
+    bool chooses =
+        isa<arith::SelectOp>(op) || (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
     for (OpOperand &operand : op->getOpOperands())
       open.emplace_back(operand.get(), isNeeded && (!chooses || operand.getOperandNumber() == 0));
   }
@@ -177,16 +172,14 @@ static bool isContraction(FoldOp fold) {
       loads.push_back(load);
   });
   auto isOn = [&](LoadOp load, Value axis) {
-    return llvm::any_of(load.getTerms(),
-                        [&](Value term) { return term == axis || deps.on(term, axis); });
+    return llvm::any_of(load.getTerms(), [&](Value term) { return term == axis || deps.on(term, axis); });
   };
   auto hasOther = [&](LoadOp load, LoadOp other) {
     return llvm::any_of(axes, [&](Value axis) { return isOn(load, axis) && !isOn(other, axis); });
   };
   return llvm::any_of(loads, [&](LoadOp load) {
-    return !findColumn(load, index, deps) || llvm::any_of(loads, [&](LoadOp other) {
-      return hasOther(load, other) && hasOther(other, load);
-    });
+    return !findColumn(load, index, deps) ||
+           llvm::any_of(loads, [&](LoadOp other) { return hasOther(load, other) && hasOther(other, load); });
   });
 }
 
@@ -219,8 +212,8 @@ static bool isNeeded(FoldOp fold, FoldOp inner) {
       pushTerms(other);
     if (!op || op->getNumRegions() != 0)
       continue;
-    bool chooses = isa<arith::SelectOp>(op) || (isa<arith::AndIOp, arith::OrIOp>(op) &&
-                                                op->getResult(0).getType().isInteger(1));
+    bool chooses =
+        isa<arith::SelectOp>(op) || (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
     for (Value operand : chooses ? op->getOperands().take_front() : op->getOperands())
       if (seen.insert(operand).second)
         open.push_back(operand);
@@ -260,9 +253,7 @@ static bool areInFront(FoldOp fold) {
     bool isInside = false;
     forScopes(fold, [&](Block &scope, StringRef) {
       Operation *owner = scope.getParentOp();
-      Operation *term = isa<AccOp>(owner)
-                            ? rows::getYielded(cast<AccOp>(owner).getValue()).getDefiningOp()
-                            : nullptr;
+      Operation *term = isa<AccOp>(owner) ? rows::getYielded(cast<AccOp>(owner).getValue()).getDefiningOp() : nullptr;
       if (owner == inner)
         return;
       scope.walk([&](Operation *op) {
@@ -335,13 +326,9 @@ bool Finder::addSerial(FoldOp fold) {
     if (auto inner = dyn_cast<FoldOp>(op)) {
       Block &scope = inner.getBody().front();
       Value index = scope.getArgument(0);
-      auto isAcross = [&](LoadOp load) {
-        return deps.on(load.getResult(), index) && !findColumn(load, index, deps);
-      };
-      bool hasAxes =
-          llvm::any_of(rows::getAccs(inner), [](AccOp acc) { return !acc.getExtents().empty(); });
-      if (hasAxes || llvm::any_of(scope.getOps<LoadOp>(), isAcross) ||
-          !add(scope, index, inner.getExtent()))
+      auto isAcross = [&](LoadOp load) { return deps.on(load.getResult(), index) && !findColumn(load, index, deps); };
+      bool hasAxes = llvm::any_of(rows::getAccs(inner), [](AccOp acc) { return !acc.getExtents().empty(); });
+      if (hasAxes || llvm::any_of(scope.getOps<LoadOp>(), isAcross) || !add(scope, index, inner.getExtent()))
         return false;
       found = true;
     }
@@ -366,8 +353,7 @@ bool Finder::hasColumns(FoldOp fold) {
     SymExpr extent = *SymExpr::parse(cast<StringAttr>(acc.getExtents()[0]).getValue());
     for (Operation *user : result.getUsers()) {
       auto at = dyn_cast<AtOp>(user);
-      auto index = at && at.getIndices().size() == 1 ? dyn_cast<BlockArgument>(at.getIndices()[0])
-                                                     : BlockArgument();
+      auto index = at && at.getIndices().size() == 1 ? dyn_cast<BlockArgument>(at.getIndices()[0]) : BlockArgument();
       Operation *scope = index ? index.getOwner()->getParentOp() : nullptr;
       StringRef other;
       if (auto loop = dyn_cast_or_null<ForOp>(scope); loop && loop != form.nest)
@@ -402,9 +388,7 @@ void Finder::choose() {
       !body.getOps<ForOp>().empty())
     form.turns = kTurns;
   if (form.columnsInNest)
-    form.runs = isKnown
-                    ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step())))
-                    : kMostRuns;
+    form.runs = isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
 }
 
 std::optional<RowLanes> Finder::run() {
@@ -420,26 +404,22 @@ std::optional<RowLanes> Finder::run() {
   }
   for (Operation &op : body) {
     if (auto fold = dyn_cast<FoldOp>(op)) {
-      bool hasAxes =
-          llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
+      bool hasAxes = llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
       if (hasAxes || !isFlat(fold.getBody().front())) {
         if (!addSerial(fold))
           return std::nullopt;
-      } else if (isContraction(fold) ||
-                 !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent())) {
+      } else if (isContraction(fold) || !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent())) {
         return std::nullopt;
       }
     } else if (auto loop = dyn_cast<ForOp>(op)) {
-      if (loop.getExtents().size() != 1 ||
-          !add(loop.getBody().front(), loop.getBody().getArgument(0),
-               cast<StringAttr>(loop.getExtents()[0]).getValue()))
+      if (loop.getExtents().size() != 1 || !add(loop.getBody().front(), loop.getBody().getArgument(0),
+                                                cast<StringAttr>(loop.getExtents()[0]).getValue()))
         return std::nullopt;
     }
   }
   if (!any || (isKnown && most < kLeastColumns))
     return std::nullopt;
-  if (!form.serial.empty() &&
-      (!isKnown || !llvm::all_of(form.serial, [&](FoldOp fold) { return hasColumns(fold); })))
+  if (!form.serial.empty() && (!isKnown || !llvm::all_of(form.serial, [&](FoldOp fold) { return hasColumns(fold); })))
     return std::nullopt;
   choose();
   if (!form.serial.empty() && llvm::divideCeil(most, form.step()) * form.width > 2 * kMostKept)
@@ -487,11 +467,9 @@ static std::string keyOf(LoadOp load, Value index, StringRef extent) {
   return key;
 }
 
-LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane)
-    : code(code), b(code.b), form(form), lane(lane) {
+LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane) : code(code), b(code.b), form(form), lane(lane) {
   if (form.width > 1)
-    firstColumn =
-        arith::MulIOp::create(b, code.named("first_column"), lane, code.index(form.width));
+    firstColumn = arith::MulIOp::create(b, code.named("first_column"), lane, code.index(form.width));
   std::map<std::string, unsigned> uses;
   auto visit = [&](Block &scope, StringRef extent) {
     auto columns = constantOf(extent);
@@ -544,8 +522,8 @@ Value LaneCode::countFrom(const Columns &columns, Value first, int64_t runs) {
   return arith::SubIOp::create(b, code.named("count"), code.symbol(columns.extent), first);
 }
 
-Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value buffer,
-                     ValueRange at, IntegerAttr step) {
+Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value buffer, ValueRange at,
+                     IntegerAttr step) {
   rows::Dependence deps;
   unsigned column = *findColumn(load, index, deps);
   code.open();
@@ -553,11 +531,9 @@ Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value b
   Value offset = code.addressOf(load);
   Value stride = code.coefficientOf(load, column);
   if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index))
-    count =
-        arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
+    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
   code.close();
-  device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count,
-                            buffer, at, step);
+  device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at, step);
   return buffer;
 }
 
@@ -576,8 +552,8 @@ bool LaneCode::keep(const Columns &columns) {
       continue;
     runs = llvm::divideCeil(*constantOf(columns.extent), form.step());
     StringRef array = arrayName(load.getArray());
-    kept[key] = memref::AllocaOp::create(b, code.named((array + "_row").str()),
-                                         bufferType(load.getResult().getType(), runs));
+    kept[key] =
+        memref::AllocaOp::create(b, code.named((array + "_row").str()), bufferType(load.getResult().getType(), runs));
     missing.emplace_back(load, kept[key]);
   }
   if (missing.empty())
@@ -590,9 +566,8 @@ bool LaneCode::keep(const Columns &columns) {
   return true;
 }
 
-LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange states,
-                               ArrayRef<std::string> names, Body body,
-                               llvm::function_ref<void(Value, Value)> behind) {
+LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange states, ArrayRef<std::string> names,
+                               Body body, llvm::function_ref<void(Value, Value)> behind) {
   Value first = firstOf(number), count = countFrom(columns, first);
   SmallVector<Run> runs;
   std::map<std::string, Value> known;
@@ -606,8 +581,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
     Value &buffer = known[key];
     if (!buffer) {
       StringRef array = arrayName(load.getArray());
-      buffer = memref::AllocaOp::create(b, code.named((array + "_run").str()),
-                                        bufferType(load.getResult().getType()));
+      buffer = memref::AllocaOp::create(b, code.named((array + "_run").str()), bufferType(load.getResult().getType()));
       read(load, columns.index, first, count, buffer, {});
     }
     runs.push_back({load, buffer, false});
@@ -616,44 +590,40 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
   bool isFull = extent && *extent % form.step() == 0, isWhole = extent && *extent % form.width == 0;
   std::vector<std::string> all{"element"};
   llvm::append_range(all, names);
-  Values next =
-      code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
-        Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
-        code.bind(columns.index, column);
-        llvm::SaveAndRestore restored(place, Values{number, e});
-        auto step = [&] {
-          for (Run &run : runs) {
-            Values at = run.isKept ? Values{number, e} : Values{e};
-            code.bind(run.load.getResult(), memref::LoadOp::create(b, code.loc, run.buffer, at));
-          }
-          return body(e, olds);
-        };
-        // Nothing has been loaded where a guard is false.
-        GuardOp guard = findRowGuard(columns.scope, columns.index);
-        if (isFull && !guard)
-          return step();
-        Value exists = guard ? code.eval(guard.getCondition()) : Value();
-        if (!isFull)
-          exists = code.both(exists, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
-                                                           isWhole ? first : column,
-                                                           code.symbol(columns.extent)));
-        if (!olds.empty())
-          return code.branch(exists, olds.getTypes(), step, [&] { return Values(olds); });
-        code.when(exists, [&] { step(); });
-        return Values();
-      });
+  Values next = code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
+    Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
+    code.bind(columns.index, column);
+    llvm::SaveAndRestore restored(place, Values{number, e});
+    auto step = [&] {
+      for (Run &run : runs) {
+        Values at = run.isKept ? Values{number, e} : Values{e};
+        code.bind(run.load.getResult(), memref::LoadOp::create(b, code.loc, run.buffer, at));
+      }
+      return body(e, olds);
+    };
+    // Nothing has been loaded where a guard is false.
+    GuardOp guard = findRowGuard(columns.scope, columns.index);
+    if (isFull && !guard)
+      return step();
+    Value exists = guard ? code.eval(guard.getCondition()) : Value();
+    if (!isFull)
+      exists = code.both(exists, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, isWhole ? first : column,
+                                                       code.symbol(columns.extent)));
+    if (!olds.empty())
+      return code.branch(exists, olds.getTypes(), step, [&] { return Values(olds); });
+    code.when(exists, [&] { step(); });
+    return Values();
+  });
   if (behind)
     behind(first, count);
   return next;
 }
 
-LaneCode::Values LaneCode::overRuns(const Columns &columns,
-                                    std::optional<std::pair<Value, Value>> range, ValueRange inits,
-                                    ArrayRef<std::string> names, Body body,
+LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::pair<Value, Value>> range,
+                                    ValueRange inits, ArrayRef<std::string> names, Body body,
                                     llvm::function_ref<void(Value, Value)> behind) {
   bool hasKept = keep(columns);
-  SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1),
-                                   SymExpr(form.step()));
+  SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1), SymExpr(form.step()));
   Value first = code.index(0), end = code.symbol(runs.str());
   // Kept runs are in registers, which have no addresses: they need a constant range.
   if (range && !hasKept) {
@@ -663,9 +633,8 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns,
   }
   std::vector<std::string> all{"run"};
   llvm::append_range(all, names);
-  return code.loop(first, end, inits, all, [&](Value number, ValueRange olds) {
-    return run(columns, number, olds, names, body, behind);
-  });
+  return code.loop(first, end, inits, all,
+                   [&](Value number, ValueRange olds) { return run(columns, number, olds, names, body, behind); });
 }
 
 /// Loads the runs of a scope that are in bounds in every step: those that depend on the fold's
@@ -680,33 +649,27 @@ void LaneCode::keepOf(FoldOp fold, Block &scope, StringRef extent, bool isOfStep
     return;
   for (LoadOp load : findRuns(scope, column)) {
     std::string key = keyOf(load, column, extent);
-    if (kept.count(key) || deps.on(load.getResult(), index) != isOfStep ||
-        !(isAlwaysThere(load) || needed) || !isComputed(load))
+    if (kept.count(key) || deps.on(load.getResult(), index) != isOfStep || !(isAlwaysThere(load) || needed) ||
+        !isComputed(load))
       continue;
-    Value buffer =
-        memref::AllocaOp::create(b, code.named((arrayName(load.getArray()) + "_row").str()),
-                                 bufferType(load.getResult().getType(), runs));
+    Value buffer = memref::AllocaOp::create(b, code.named((arrayName(load.getArray()) + "_row").str()),
+                                            bufferType(load.getResult().getType(), runs));
     kept[key] = buffer;
     if (isOfStep)
       ofStep.push_back(key);
     Columns columns{scope, column, "k", extent};
     Value first = firstOf(code.index(0));
-    read(load, column, first, countFrom(columns, first, runs), buffer, {},
-         b.getI64IntegerAttr(form.step()));
+    read(load, column, first, countFrom(columns, first, runs), buffer, {}, b.getI64IntegerAttr(form.step()));
   }
 }
 
 void LaneCode::enter(FoldOp fold) {
-  forScopes(fold, [&](Block &scope, StringRef extent) {
-    keepOf(fold, scope, extent, /*isOfStep=*/false);
-  });
+  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/false); });
   isInSerial = true;
 }
 
 void LaneCode::beginStep(FoldOp fold) {
-  forScopes(fold, [&](Block &scope, StringRef extent) {
-    keepOf(fold, scope, extent, /*isOfStep=*/true);
-  });
+  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/true); });
   // Lanes must be together to exchange partial folds, which they are not in column loops.
   for (auto inner : fold.getBody().getOps<FoldOp>())
     if (isNeeded(fold, inner))
@@ -723,8 +686,7 @@ MemRefType LaneCode::stateType(StringRef extent, Type element) {
   return bufferType(element, llvm::divideCeil(*constantOf(extent), form.step()));
 }
 
-void LaneCode::overState(StringRef extent, StringRef name,
-                         llvm::function_ref<void(ValueRange)> body) {
+void LaneCode::overState(StringRef extent, StringRef name, llvm::function_ref<void(ValueRange)> body) {
   Value runs = code.index(llvm::divideCeil(*constantOf(extent), form.step()));
   code.loop(code.index(0), runs, "run", [&](Value number) {
     code.loop(code.index(0), code.index(form.width), name, [&](Value e) { body({number, e}); });
@@ -732,8 +694,8 @@ void LaneCode::overState(StringRef extent, StringRef name,
 }
 
 LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef extent,
-                                       std::optional<std::pair<Value, Value>> range,
-                                       ValueRange inits, ArrayRef<std::string> names, Body body) {
+                                       std::optional<std::pair<Value, Value>> range, ValueRange inits,
+                                       ArrayRef<std::string> names, Body body) {
   return overRuns({scope, scope.getArgument(0), name, extent}, range, inits, names, body, nullptr);
 }
 
@@ -747,9 +709,9 @@ static bool isContinuedPlainly(Value value) {
       Operation *user = use.getOwner();
       bool isDivisor = isa<arith::DivFOp>(user) && use.getOperandNumber() == 1;
       bool isCondition = isa<arith::SelectOp>(user) && use.getOperandNumber() == 0;
-      bool isPlain = isa<StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-                         arith::NegFOp, math::AbsFOp, arith::ExtFOp, arith::TruncFOp,
-                         arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp>(user);
+      bool isPlain =
+          isa<StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, math::AbsFOp,
+              arith::ExtFOp, arith::TruncFOp, arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp>(user);
       if (!isPlain || isDivisor || isCondition)
         return false;
       if (seen.insert(user).second)
@@ -774,8 +736,8 @@ static llvm::DenseSet<Operation *> findQuotients(Block &scope, Value index) {
   return found;
 }
 
-void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent, Value firstRun,
-                     int64_t numRuns, Value isStored) {
+void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent, Value firstRun, int64_t numRuns,
+                     Value isStored) {
   Columns columns{scope, index, name, extent};
   rows::Dependence deps;
   // Values that all elements share are computed before the loop.
@@ -792,9 +754,8 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
       continue;
     }
     StringRef array = arrayName(store.getArray());
-    runs.emplace_back(
-        store, memref::AllocaOp::create(b, code.named((array + "_run").str()),
-                                        bufferType(store.getArray().getType().getElementType())));
+    runs.emplace_back(store, memref::AllocaOp::create(b, code.named((array + "_run").str()),
+                                                      bufferType(store.getArray().getType().getElementType())));
   }
   llvm::DenseSet<Operation *> quotients = findQuotients(scope, index);
   llvm::SaveAndRestore takes(code.takesReciprocal);
@@ -825,8 +786,8 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
       Value offset = code.addressOf(store);
       Value stride = code.coefficientOf(store, *findColumn(store, index, deps));
       code.close();
-      device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()),
-                                 offset, stride, count);
+      device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset, stride,
+                                 count);
     }
   };
   if (!firstRun) {
@@ -849,12 +810,10 @@ Value LaneCode::exchange(Value value, int64_t mask) {
   if (!type.isIndex() && type.getIntOrFloatBitWidth() < 32)
     passed = isa<FloatType>(type) ? Type(b.getF32Type()) : Type(b.getI32Type());
   bool isApart = !form.serial.empty() && form.lanes < 32;
-  Value result = device::ExchangeOp::create(
-      b, code.loc, passed, code.convert(value, passed), b.getI64IntegerAttr(mask),
-      isApart ? b.getI64IntegerAttr(form.lanes) : IntegerAttr());
+  Value result = device::ExchangeOp::create(b, code.loc, passed, code.convert(value, passed), b.getI64IntegerAttr(mask),
+                                            isApart ? b.getI64IntegerAttr(form.lanes) : IntegerAttr());
   if (type.isInteger(1))
-    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, result,
-                                 code.constant(b.getI32IntegerAttr(0)));
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, result, code.constant(b.getI32IntegerAttr(0)));
   return code.convert(result, type);
 }
 
@@ -875,12 +834,8 @@ public:
   LogicalResult run();
 
 private:
-  StringRef extent(unsigned axis) {
-    return cast<StringAttr>(form.nest.getExtents()[axis]).getValue();
-  }
-  StringRef nameOf(unsigned axis) {
-    return cast<StringAttr>(form.nest.getNames()[axis]).getValue();
-  }
+  StringRef extent(unsigned axis) { return cast<StringAttr>(form.nest.getExtents()[axis]).getValue(); }
+  StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
   SymExpr tiles(unsigned axis, int64_t size) {
     return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size));
   }
@@ -923,8 +878,7 @@ void LaneKernel::bindIndices(ScalarCode &code) {
   }
   int64_t rows = form.turns * form.rows();
   Value tile = digit(code.symbol(tiles(rowAxis, rows).str()), rowAxis == 0, "tile");
-  firstRow = arith::AddIOp::create(
-      b, code.loc, arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
+  firstRow = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
   if (form.turns == 1)
     bindRow(code, Value());
   Block &body = form.nest.getBody().front();
@@ -938,8 +892,7 @@ void LaneKernel::bindRow(ScalarCode &code, Value turn) {
   unsigned rowAxis = form.rowAxis();
   Value row = firstRow;
   if (turn)
-    row = arith::AddIOp::create(b, code.loc, row,
-                                arith::MulIOp::create(b, code.loc, turn, code.index(form.rows())));
+    row = arith::AddIOp::create(b, code.loc, row, arith::MulIOp::create(b, code.loc, turn, code.index(form.rows())));
   auto size = constantOf(extent(rowAxis));
   if (!size || *size % (form.turns * form.rows()) != 0) {
     Value rows = code.symbol(extent(rowAxis));
@@ -955,8 +908,7 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
   Block &body = form.nest.getBody().front();
   if (form.columnsInNest) {
     unsigned axis = form.rowAxis() + 1;
-    return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun,
-                       form.runs, isRow);
+    return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun, form.runs, isRow);
   }
   for (Operation &op : body) {
     code.loc = op.getLoc();
@@ -966,13 +918,12 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
       // All lanes compute a value of the row, and one stores it.
       if (!code.isCostly(store.getValue()))
         code.eval(store.getValue());
-      Value isFirst =
-          arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, lane, code.index(0));
+      Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, lane, code.index(0));
       code.when(code.both(isFirst, isRow), [&] { code.store(store); });
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       lanes.store(loop.getBody().front(), loop.getBody().getArgument(0),
-                  cast<StringAttr>(loop.getNames()[0]).getValue(),
-                  cast<StringAttr>(loop.getExtents()[0]).getValue(), Value(), 0, isRow);
+                  cast<StringAttr>(loop.getNames()[0]).getValue(), cast<StringAttr>(loop.getExtents()[0]).getValue(),
+                  Value(), 0, isRow);
     }
   }
 }
@@ -990,8 +941,7 @@ LogicalResult LaneKernel::run() {
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = form.nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] :
-       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = form.nest.getLoc();

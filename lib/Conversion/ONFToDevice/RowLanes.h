@@ -63,12 +63,12 @@ public:
   /// Emits a loop over this lane's columns in order. `body` takes the previous states; the index is
   /// bound to the column. Columns outside of `range`, if given, may be skipped.
   Values overColumns(mlir::Block &scope, llvm::StringRef name, llvm::StringRef extent,
-                     std::optional<std::pair<mlir::Value, mlir::Value>> range,
-                     mlir::ValueRange inits, llvm::ArrayRef<std::string> names, Body body);
+                     std::optional<std::pair<mlir::Value, mlir::Value>> range, mlir::ValueRange inits,
+                     llvm::ArrayRef<std::string> names, Body body);
   /// Emits the stores of a loop over columns, from run `firstRun` on. Stores nothing if `isStored`
   /// is given and false.
-  void store(mlir::Block &scope, mlir::Value index, llvm::StringRef name, llvm::StringRef extent,
-             mlir::Value firstRun, int64_t numRuns, mlir::Value isStored);
+  void store(mlir::Block &scope, mlir::Value index, llvm::StringRef name, llvm::StringRef extent, mlir::Value firstRun,
+             int64_t numRuns, mlir::Value isStored);
   /// Returns the value of the lane whose number differs by `mask`.
   mlir::Value exchange(mlir::Value value, int64_t mask);
   /// Returns whether this lane is the lower one of the pair.
@@ -83,8 +83,7 @@ public:
   /// Returns the type of a lane's elements of a state of a serial fold with an axis of columns.
   mlir::MemRefType stateType(llvm::StringRef extent, mlir::Type element);
   /// Emits `body` at the places of all elements of such a state.
-  void overState(llvm::StringRef extent, llvm::StringRef name,
-                 llvm::function_ref<void(mlir::ValueRange)> body);
+  void overState(llvm::StringRef extent, llvm::StringRef name, llvm::function_ref<void(mlir::ValueRange)> body);
   /// Returns the place of the bound column in states with an axis of columns.
   Values getPlace() const { return place; }
   /// Returns the number of terms that one lane adds, if known.
@@ -101,14 +100,13 @@ private:
     mlir::Value index;
     llvm::StringRef name, extent;
   };
-  Values run(const Columns &columns, mlir::Value number, mlir::ValueRange states,
-             llvm::ArrayRef<std::string> names, Body body,
-             llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
+  Values run(const Columns &columns, mlir::Value number, mlir::ValueRange states, llvm::ArrayRef<std::string> names,
+             Body body, llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
   Values overRuns(const Columns &columns, std::optional<std::pair<mlir::Value, mlir::Value>> range,
                   mlir::ValueRange inits, llvm::ArrayRef<std::string> names, Body body,
                   llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
-  mlir::Value read(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count,
-                   mlir::Value buffer, mlir::ValueRange at, mlir::IntegerAttr step = {});
+  mlir::Value read(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count, mlir::Value buffer,
+                   mlir::ValueRange at, mlir::IntegerAttr step = {});
   bool keep(const Columns &columns);
   void keepOf(onf::FoldOp fold, mlir::Block &scope, llvm::StringRef extent, bool isOfStep);
   mlir::Value firstOf(mlir::Value number);
@@ -122,8 +120,8 @@ private:
   std::set<std::string> shared;            // runs that several scopes load
   std::map<std::string, mlir::Value> kept; // buffers of runs that are loaded once
   Values place;                            // run and element of the bound column
-  bool isInSerial = false;         // in a serial loop, whose loads do not dominate later code
-  std::vector<std::string> ofStep; // buffers for the current step only
+  bool isInSerial = false;                 // in a serial loop, whose loads do not dominate later code
+  std::vector<std::string> ofStep;         // buffers for the current step only
 };
 
 } // namespace moa

@@ -29,32 +29,30 @@ Value ScalarCode::symbol(StringRef expr) {
 
 Location ScalarCode::named(StringRef name) { return NameLoc::get(b.getStringAttr(name), loc); }
 
-ScalarCode::Values ScalarCode::loop(Value lower, Value upper, ValueRange inits,
-                                    ArrayRef<std::string> names, LoopBody body) {
-  auto loop = scf::ForOp::create(b, loc, lower, upper, index(1), inits,
-                                 [&](OpBuilder &, Location, Value iv, ValueRange args) {
-                                   OpBuilder::InsertionGuard guard(b);
-                                   b.setInsertionPointToEnd(iv.getParentBlock());
-                                   scopes.emplace_back();
-                                   Values next = body(iv, args);
-                                   scf::YieldOp::create(b, loc, next);
-                                   scopes.pop_back();
-                                 });
+ScalarCode::Values ScalarCode::loop(Value lower, Value upper, ValueRange inits, ArrayRef<std::string> names,
+                                    LoopBody body) {
+  auto loop =
+      scf::ForOp::create(b, loc, lower, upper, index(1), inits, [&](OpBuilder &, Location, Value iv, ValueRange args) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(iv.getParentBlock());
+        scopes.emplace_back();
+        Values next = body(iv, args);
+        scf::YieldOp::create(b, loc, next);
+        scopes.pop_back();
+      });
   for (auto [arg, name] : llvm::zip(loop.getBody()->getArguments(), names))
     arg.setLoc(named(name));
   return Values(loop.getResults());
 }
 
-void ScalarCode::loop(Value lower, Value upper, StringRef name,
-                      llvm::function_ref<void(Value)> body) {
+void ScalarCode::loop(Value lower, Value upper, StringRef name, llvm::function_ref<void(Value)> body) {
   loop(lower, upper, {}, {name.str()}, [&](Value iv, ValueRange) {
     body(iv);
     return Values();
   });
 }
 
-ScalarCode::Values ScalarCode::branch(Value condition, TypeRange types,
-                                      llvm::function_ref<Values()> yes,
+ScalarCode::Values ScalarCode::branch(Value condition, TypeRange types, llvm::function_ref<Values()> yes,
                                       llvm::function_ref<Values()> no) {
   auto op = scf::IfOp::create(b, loc, types, condition, /*withElse=*/bool(no));
   auto fill = [&](Block *block, llvm::function_ref<Values()> body) {
@@ -103,9 +101,7 @@ Value ScalarCode::narrow(Value number) {
   return arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
 }
 
-Value ScalarCode::combine(Monoid monoid, Value x, Value y) {
-  return buildMonoid(b, loc, monoid, x, y);
-}
+Value ScalarCode::combine(Monoid monoid, Value x, Value y) { return buildMonoid(b, loc, monoid, x, y); }
 
 Value ScalarCode::convert(Value value, Type type) {
   Type from = value.getType();
@@ -197,8 +193,7 @@ Value ScalarCode::choose(Value condition, Value yes, Value no) {
     Value x = eval(yes), y = eval(no);
     return arith::SelectOp::create(b, loc, c, x, y);
   }
-  return branch(
-      c, {yes.getType()}, [&] { return Values{eval(yes)}; }, [&] { return Values{eval(no)}; })[0];
+  return branch(c, {yes.getType()}, [&] { return Values{eval(yes)}; }, [&] { return Values{eval(no)}; })[0];
 }
 
 static bool isSquare(Operation *op) {
@@ -211,9 +206,7 @@ static bool isSquare(Operation *op) {
 static bool isNarrow(Operation *op) {
   if (isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::BitcastOp>(op))
     return false;
-  auto narrow = [](Type type) {
-    return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16;
-  };
+  auto narrow = [](Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16; };
   return llvm::any_of(op->getOperandTypes(), narrow) || llvm::any_of(op->getResultTypes(), narrow);
 }
 
@@ -233,16 +226,14 @@ std::optional<bool> ScalarCode::isFused(arith::SubFOp difference) {
 
 /// Emits (x − m)·times + plus as x·times − (m·times − plus), and (m − x)·times + plus likewise. A
 /// product x = y·z is not multiplied out, but becomes y·(z·times).
-Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float times,
-                                  float plus) {
+Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float times, float plus) {
   Value element = difference->getOperand(!isSecond);
   Value factor = constant(b.getF32FloatAttr(isSecond ? times : -times));
   auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, factor); };
   // m·(±times), with the sign that the element's factor has.
   Value rest = scaled(eval(difference->getOperand(isSecond)));
-  rest = plus != 0
-             ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), rest).getResult()
-             : arith::NegFOp::create(b, loc, rest).getResult();
+  rest = plus != 0 ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), rest).getResult()
+                   : arith::NegFOp::create(b, loc, rest).getResult();
   if (auto bound = lookupProduct(element)) {
     auto [x, y] = *bound;
     return math::FmaOp::create(b, loc, x, scaled(y), rest);
@@ -263,10 +254,8 @@ Value ScalarCode::scaledBy(Value argument, float times, float plus) {
     if (std::optional<bool> isSecond = isFused(difference))
       return fusedDifference(difference, *isSecond, times, plus);
   Value factor = constant(b.getF32FloatAttr(times)), exponent = eval(argument);
-  return plus != 0
-             ? math::FmaOp::create(b, loc, exponent, factor, constant(b.getF32FloatAttr(plus)))
-                   .getResult()
-             : arith::MulFOp::create(b, loc, exponent, factor).getResult();
+  return plus != 0 ? math::FmaOp::create(b, loc, exponent, factor, constant(b.getF32FloatAttr(plus))).getResult()
+                   : arith::MulFOp::create(b, loc, exponent, factor).getResult();
 }
 
 /// Emits e^a · 2^shift as 2^(a · log2 e + shift).
@@ -287,18 +276,15 @@ Value ScalarCode::bitsOf(onf::PiecewiseExp2Op op) {
 Value ScalarCode::approximateTanh(Value argument) {
   auto number = [&](float value) { return constant(b.getF32FloatAttr(value)); };
   Value x = eval(argument), size = math::AbsFOp::create(b, loc, x), one = number(1.0f);
-  Value e = device::Exp2Op::create(
-      b, loc, arith::MulFOp::create(b, loc, size, number(-2.88539008177792681f)));
-  Value quotient = arith::MulFOp::create(
-      b, loc, arith::SubFOp::create(b, loc, one, e),
-      device::ReciprocalOp::create(b, loc, arith::AddFOp::create(b, loc, one, e)));
+  Value e = device::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, size, number(-2.88539008177792681f)));
+  Value quotient = arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, one, e),
+                                         device::ReciprocalOp::create(b, loc, arith::AddFOp::create(b, loc, one, e)));
   Value square = arith::MulFOp::create(b, loc, x, x);
   Value series = math::FmaOp::create(b, loc, square, number(2.0f / 15), number(-1.0f / 3));
   series = math::FmaOp::create(b, loc, square, series, one);
   series = arith::MulFOp::create(b, loc, x, series);
   Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, size, number(0.125f));
-  return arith::SelectOp::create(b, loc, isSmall, series,
-                                 math::CopySignOp::create(b, loc, quotient, x));
+  return arith::SelectOp::create(b, loc, isSmall, series, math::CopySignOp::create(b, loc, quotient, x));
 }
 
 /// Emits b^n = ±2^(n · log2 |b|) for a whole number n. The relative error is 2⁻²²·|n · log2 |b||,
@@ -310,15 +296,12 @@ Value ScalarCode::approximatePower(math::PowFOp op) {
   Value base = eval(op.getLhs()), exponent = eval(op.getRhs());
   Value log = math::Log2Op::create(b, loc, math::AbsFOp::create(b, loc, base));
   // b^0 is 1 also for b = 0 and ∞.
-  log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)),
-                                  number(-1e30f));
+  log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)), number(-1e30f));
   Value power = device::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, exponent, log));
   Value isNegative = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, base, number(0));
   Value one = constant(b.getIntegerAttr(whole.getType(), 1));
-  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                      arith::AndIOp::create(b, loc, whole, one), one);
-  return arith::SelectOp::create(b, loc, both(isNegative, isOdd),
-                                 arith::NegFOp::create(b, loc, power), power);
+  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::AndIOp::create(b, loc, whole, one), one);
+  return arith::SelectOp::create(b, loc, both(isNegative, isOdd), arith::NegFOp::create(b, loc, power), power);
 }
 
 /// Returns whether the exponent is a variable whole number.
@@ -337,11 +320,9 @@ Value ScalarCode::evalOp(Operation *op) {
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
   if (auto piecewise = dyn_cast<onf::PiecewiseExp2Op>(op))
-    return convert(device::HalfFromBitsOp::create(b, loc, b.getF16Type(), bitsOf(piecewise)),
-                   b.getF32Type());
+    return convert(device::HalfFromBitsOp::create(b, loc, b.getF16Type(), bitsOf(piecewise)), b.getF32Type());
   // 2^k·exp(x) is one power of 2.
-  if (auto product = dyn_cast<arith::MulFOp>(op);
-      product && approximate && product.getType().isF32()) {
+  if (auto product = dyn_cast<arith::MulFOp>(op); product && approximate && product.getType().isF32()) {
     auto exp = product.getLhs().getDefiningOp<math::ExpOp>();
     auto factor = product.getRhs().getDefiningOp<arith::ConstantOp>();
     auto number = factor ? dyn_cast<FloatAttr>(factor.getValue()) : FloatAttr();
@@ -365,9 +346,8 @@ Value ScalarCode::evalOp(Operation *op) {
       y = arith::MulFOp::create(b, loc, y, scale);
       x = arith::MulFOp::create(b, loc, x, scale);
     }
-    Value reciprocal =
-        reciprocals ? device::ReciprocalOp::create(b, loc, y, /*subnormals=*/true).getResult()
-                    : arith::DivFOp::create(b, loc, one, y).getResult();
+    Value reciprocal = reciprocals ? device::ReciprocalOp::create(b, loc, y, /*subnormals=*/true).getResult()
+                                   : arith::DivFOp::create(b, loc, one, y).getResult();
     return arith::MulFOp::create(b, loc, x, reciprocal);
   }
   if (auto load = dyn_cast<onf::LoadOp>(op))
@@ -384,8 +364,7 @@ Value ScalarCode::evalOp(Operation *op) {
     Value left = eval(op->getOperand(0));
     auto right = [&] { return Values{eval(op->getOperand(1))}; };
     auto known = [&] { return Values{constant(b.getBoolAttr(!isAnd))}; };
-    return isAnd ? branch(left, {b.getI1Type()}, right, known)[0]
-                 : branch(left, {b.getI1Type()}, known, right)[0];
+    return isAnd ? branch(left, {b.getI1Type()}, right, known)[0] : branch(left, {b.getI1Type()}, known, right)[0];
   }
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0 || op->getNumResults() != 1) {
     op->emitError("cannot be lowered to code for a GPU");
@@ -396,8 +375,7 @@ Value ScalarCode::evalOp(Operation *op) {
   Values operands;
   for (Value operand : op->getOperands()) {
     Value value = eval(operand);
-    bool widen =
-        narrow && isa<FloatType>(value.getType()) && value.getType().getIntOrFloatBitWidth() == 16;
+    bool widen = narrow && isa<FloatType>(value.getType()) && value.getType().getIntOrFloatBitWidth() == 16;
     operands.push_back(widen ? convert(value, b.getF32Type()) : value);
   }
   if (isa<arith::TruncFOp, arith::ExtFOp, arith::IndexCastOp>(op))
@@ -420,9 +398,7 @@ Value ScalarCode::evalOp(Operation *op) {
 /// Returns the place of an index on an interleaved axis: its last four bits b₃ b₂ b₁ b₀ become b₂
 /// b₁ b₃ b₀.
 Value ScalarCode::interleave(Value place) {
-  auto bits = [&](int64_t mask) {
-    return arith::AndIOp::create(b, loc, place, index(mask)).getResult();
-  };
+  auto bits = [&](int64_t mask) { return arith::AndIOp::create(b, loc, place, index(mask)).getResult(); };
   Value middle = arith::MulIOp::create(b, loc, bits(6), index(2));
   Value high = arith::DivUIOp::create(b, loc, bits(8), index(4));
   Value rest = arith::SubIOp::create(b, loc, place, bits(14));
@@ -433,8 +409,7 @@ Value ScalarCode::interleave(Value place) {
 /// are the caller's.
 static std::string withoutStrides(Operation *op, StringRef text) {
   auto kernel = op->getParentOfType<onf::KernelOp>();
-  return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str()
-                                    : text.str();
+  return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str() : text.str();
 }
 
 template <typename OpT> Value ScalarCode::offset(OpT op) {
@@ -443,22 +418,18 @@ template <typename OpT> Value ScalarCode::offset(OpT op) {
   Value sum, last;
   auto add = [&](Value term) { sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term; };
   unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
-  std::string along =
-      (kernel.getArrayName(number) + ".s" + Twine(op.getArray().getType().getRank() - 1)).str();
+  std::string along = (kernel.getArrayName(number) + ".s" + Twine(op.getArray().getType().getRank() - 1)).str();
   for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), op.getCoefficients())) {
     Value index = eval(term);
     SymExpr factor = *SymExpr::parse(cast<StringAttr>(coefficient).getValue());
     std::set<std::string> symbols;
     factor.collectSymbols(symbols);
-    if (isInterleaved(op.getArray()) &&
-        symbols.count(along)) { // index of the last axis, of stride 1
-      index = b.createOrFold<arith::MulIOp>(loc, index,
-                                            symbol(kernel.withoutTemporaryStrides(factor).str()));
+    if (isInterleaved(op.getArray()) && symbols.count(along)) { // index of the last axis, of stride 1
+      index = b.createOrFold<arith::MulIOp>(loc, index, symbol(kernel.withoutTemporaryStrides(factor).str()));
       last = last ? b.createOrFold<arith::AddIOp>(loc, last, index) : index;
       continue;
     }
-    add(b.createOrFold<arith::MulIOp>(loc, index,
-                                      stride(cast<StringAttr>(coefficient).getValue())));
+    add(b.createOrFold<arith::MulIOp>(loc, index, stride(cast<StringAttr>(coefficient).getValue())));
   }
   if (last)
     add(interleave(last));
@@ -488,8 +459,7 @@ Value ScalarCode::evalLoad(onf::LoadOp load) {
   Value array = arrays.lookup(load.getArray());
   Type type = load.getResult().getType();
   auto kernel = load->getParentOfType<onf::KernelOp>();
-  if (load.getArray().getType().getRank() == 0 &&
-      kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber()))
+  if (load.getArray().getType().getRank() == 0 && kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber()))
     return device::ScalarOp::create(b, loc, type, array);
   if (clampsLoads)
     return evalNearest(load);
@@ -517,30 +487,24 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
     }
     SymExpr extent = shape.getExtent(axis);
     bool isIndex = subscript.constant.isZero() && subscript.terms.size() == 1 &&
-                   subscript.terms[0].second == SymExpr(1) &&
-                   indices.lookup(subscript.terms[0].first) == extent;
+                   subscript.terms[0].second == SymExpr(1) && indices.lookup(subscript.terms[0].first) == extent;
     if (!place)
       place = index(0);
     else if (!isIndex)
       place = b.createOrFold<arith::MaxSIOp>(
-          loc, b.createOrFold<arith::MinSIOp>(loc, place, symbol((extent - SymExpr(1)).str())),
-          index(0));
-    SymExpr stride =
-        kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
+          loc, b.createOrFold<arith::MinSIOp>(loc, place, symbol((extent - SymExpr(1)).str())), index(0));
+    SymExpr stride = kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
     place = b.createOrFold<arith::MulIOp>(loc, place, symbol(stride.str()));
     offset = offset ? b.createOrFold<arith::AddIOp>(loc, offset, place) : place;
-    bool isPositive =
-        isNonNegative(extent - SymExpr(1)) ||
-        llvm::any_of(indices, [&](const auto &index) { return index.second == extent; });
+    bool isPositive = isNonNegative(extent - SymExpr(1)) ||
+                      llvm::any_of(indices, [&](const auto &index) { return index.second == extent; });
     if (!isPositive)
-      isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
-                                                    symbol(extent.str()), index(0)));
+      isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, symbol(extent.str()), index(0)));
   }
   if (!offset) // of an array without axes
     offset = index(0);
   auto read = [&]() -> Value {
-    return device::LoadOp::create(b, placeOf(load, loc), type, arrays.lookup(load.getArray()),
-                                  offset);
+    return device::LoadOp::create(b, placeOf(load, loc), type, arrays.lookup(load.getArray()), offset);
   };
   if (!isThere)
     return read();
@@ -576,11 +540,10 @@ Value ScalarCode::stored(onf::StoreOp op) {
   loc = op.getLoc();
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
   if (written > kMostWritten && !failed) {
-    mlir::emitError(loc)
-        << "an element of this result takes more than " << kMostWritten
-        << " operations on a GPU: nested selections repeat shared operands on every side and "
-           "level; compute an inner definition in a kernel of its own, and pass its result as a "
-           "parameter";
+    mlir::emitError(loc) << "an element of this result takes more than " << kMostWritten
+                         << " operations on a GPU: nested selections repeat shared operands on every side and "
+                            "level; compute an inner definition in a kernel of its own, and pass its result as a "
+                            "parameter";
     failed = true;
   }
   loc = outer;

@@ -23,8 +23,7 @@ public:
   using Values = llvm::SmallVector<mlir::Value>;
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
-  ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays)
-      : b(builder), arrays(std::move(arrays)), scopes(1) {}
+  ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays) : b(builder), arrays(std::move(arrays)), scopes(1) {}
 
   /// Returns the value of an onf scalar, emitting it here if it is not yet available.
   mlir::Value eval(mlir::Value value);
@@ -47,10 +46,9 @@ public:
   mlir::Value index(int64_t value);
   mlir::Value symbol(llvm::StringRef expr);
   /// Emits a loop. `names` are those of the index and of the carried values, for readers.
-  Values loop(mlir::Value lower, mlir::Value upper, mlir::ValueRange inits,
-              llvm::ArrayRef<std::string> names, LoopBody body);
-  void loop(mlir::Value lower, mlir::Value upper, llvm::StringRef name,
-            llvm::function_ref<void(mlir::Value)> body);
+  Values loop(mlir::Value lower, mlir::Value upper, mlir::ValueRange inits, llvm::ArrayRef<std::string> names,
+              LoopBody body);
+  void loop(mlir::Value lower, mlir::Value upper, llvm::StringRef name, llvm::function_ref<void(mlir::Value)> body);
   mlir::Location named(llvm::StringRef name);
   Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);
@@ -117,8 +115,7 @@ private:
   mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
   std::optional<bool> isFused(mlir::arith::SubFOp difference);
-  mlir::Value fusedDifference(mlir::arith::SubFOp difference, bool isSecond, float times,
-                              float plus);
+  mlir::Value fusedDifference(mlir::arith::SubFOp difference, bool isSecond, float times, float plus);
   mlir::Value scaledBy(mlir::Value argument, float times, float plus);
   mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);

@@ -28,8 +28,7 @@ using namespace onf;
 class ColumnLoop {
 public:
   ColumnLoop(ForOp nest, ForOp loop)
-      : nest(nest), loop(loop), kernel(nest->getParentOfType<onf::KernelOp>()),
-        b(nest.getContext()) {}
+      : nest(nest), loop(loop), kernel(nest->getParentOfType<onf::KernelOp>()), b(nest.getContext()) {}
   /// Makes a nest of the loop. Returns whether that is a product of warps; otherwise the kernel
   /// must be discarded.
   bool move();
@@ -56,8 +55,8 @@ bool ColumnLoop::isOfFold(Value value) {
   auto found = known.find(value);
   if (found != known.end())
     return found->second;
-  bool is = op->getNumRegions() != 0 ||
-            llvm::any_of(op->getOperands(), [&](Value operand) { return isOfFold(operand); });
+  bool is =
+      op->getNumRegions() != 0 || llvm::any_of(op->getOperands(), [&](Value operand) { return isOfFold(operand); });
   return known[value] = is;
 }
 
@@ -71,10 +70,9 @@ bool ColumnLoop::comparesSums() {
                    });
     bool divides = isa<arith::DivFOp>(op) && op.getOperand(1).getDefiningOp() &&
                    follows.contains(op.getOperand(1).getDefiningOp());
-    bool isSmooth = isa<FoldOp, StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-                        arith::NegFOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp,
-                        arith::MaximumFOp, arith::MinimumFOp, math::AbsFOp, math::ExpOp,
-                        math::Exp2Op, math::TanhOp, math::ErfOp, onf::AtOp>(op) &&
+    bool isSmooth = isa<FoldOp, StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
+                        arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp,
+                        math::AbsFOp, math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp, onf::AtOp>(op) &&
                     !divides;
     if (isOfSum && !isSmooth)
       return true;
@@ -101,8 +99,7 @@ Value ColumnLoop::store(Value value) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&nest.getBody().front());
-    storeValue(b, value.getLoc(), kernel, value, array,
-               SmallVector<Value>(nest.getBody().getArguments()));
+    storeValue(b, value.getLoc(), kernel, value, array, SmallVector<Value>(nest.getBody().getArguments()));
   }
   SmallVector<Value> at;
   for (Value index : nest.getBody().getArguments())

@@ -35,24 +35,22 @@ public:
   /// Returns whether the element's indices are those of loops or folds over the whole state.
   bool isOfLoops(AccOp acc) {
     llvm::SmallDenseSet<Value> seen;
-    return llvm::all_of(
-        llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()),
-        [&](auto pair) {
-          auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
-          Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
-          StringRef extent;
-          if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
-            extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
-          else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
-            extent = fold.getExtent();
-          return extent == std::get<1>(pair) && seen.insert(index).second;
-        });
+    return llvm::all_of(llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()),
+                        [&](auto pair) {
+                          auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
+                          Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
+                          StringRef extent;
+                          if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
+                            extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+                          else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
+                            extent = fold.getExtent();
+                          return extent == std::get<1>(pair) && seen.insert(index).second;
+                        });
   }
   /// Returns whether no guard restricts the rows or the elements at which `user` runs.
   bool isUnguarded(Operation *user) {
     for (Operation *op = user->getParentOp(); op != nest; op = op->getParentOp())
-      if (auto fold = dyn_cast<FoldOp>(op);
-          !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
+      if (auto fold = dyn_cast<FoldOp>(op); !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
         return false;
     return true;
   }
@@ -60,13 +58,10 @@ public:
   /// or are elements of arrays at the same indices; else null.
   Operation *findUser() {
     Operation *user = value.hasOneUse() ? *value.getUsers().begin() : nullptr;
-    bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 &&
-                  isMemoryEffectFree(user) &&
+    bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 && isMemoryEffectFree(user) &&
                   user->getResult(0).getType() == at.getResult().getType();
-    return isPure && llvm::all_of(user->getOperands(),
-                                  [&](Value v) { return v == value || isKnown(v); })
-               ? user
-               : nullptr;
+    return isPure && llvm::all_of(user->getOperands(), [&](Value v) { return v == value || isKnown(v); }) ? user
+                                                                                                          : nullptr;
   }
   /// Returns whether `user` reads elements of arrays along the state's axis.
   bool readsBeside(Operation *user) {
@@ -81,18 +76,15 @@ public:
 
 private:
   bool isKnown(Value v) {
-    if (llvm::is_contained(at.getIndices(), v) ||
-        !nest->isAncestor(v.getParentBlock()->getParentOp()))
+    if (llvm::is_contained(at.getIndices(), v) || !nest->isAncestor(v.getParentBlock()->getParentOp()))
       return true;
     Operation *op = v.getDefiningOp();
     if (!op)
       return cast<BlockArgument>(v).getOwner()->getParentOp() == nest;
     if (auto found = known.find(v); found != known.end())
       return found->second;
-    bool mayStand =
-        op->getNumRegions() == 0 && !isa<AtOp>(op) && (isa<LoadOp>(op) || isMemoryEffectFree(op));
-    return known[v] = mayStand && llvm::all_of(op->getOperands(),
-                                               [&](Value operand) { return isKnown(operand); });
+    bool mayStand = op->getNumRegions() == 0 && !isa<AtOp>(op) && (isa<LoadOp>(op) || isMemoryEffectFree(op));
+    return known[v] = mayStand && llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); });
   }
   bool readsAlong(Value v) {
     Operation *op = v.getDefiningOp();
@@ -100,9 +92,8 @@ private:
       return false;
     if (auto found = along.find(v); found != along.end())
       return found->second;
-    bool result = isa<LoadOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
-                    return readsAlong(operand);
-                  });
+    bool result =
+        isa<LoadOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) { return readsAlong(operand); });
     return along[v] = result;
   }
 
@@ -128,9 +119,8 @@ public:
       return false;
     if (!seen.insert({x, y}).second)
       return true; // or another pair differs
-    return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() &&
-           a->getNumRegions() == 0 && b->getNumRegions() == 0 &&
-           a->getResultTypes() == b->getResultTypes() &&
+    return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() && a->getNumRegions() == 0 &&
+           b->getNumRegions() == 0 && a->getResultTypes() == b->getResultTypes() &&
            a->getNumOperands() == b->getNumOperands() &&
            llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()),
                         [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
@@ -146,8 +136,8 @@ class Separation {
 public:
   /// With `takesSums` the fold of contractions moves too, if all others depend on it.
   Separation(ForOp nest, bool takesSums)
-      : takesSums(takesSums), nest(nest), body(nest.getBody().front()),
-        kernel(nest->getParentOfType<onf::KernelOp>()), b(nest) {}
+      : takesSums(takesSums), nest(nest), body(nest.getBody().front()), kernel(nest->getParentOfType<onf::KernelOp>()),
+        b(nest) {}
   /// Moves some of the folds to a new nest before this one. Returns the new nest, or null if all
   /// stay.
   ForOp run();
@@ -168,8 +158,7 @@ private:
   };
   bool joinReaders(AccOp acc, MutableArrayRef<Reader> readers);
   std::vector<Moved> findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone);
-  void storeMoved(Moved &moved, Block *block, IRMapping &map,
-                  llvm::function_ref<bool(Operation *)> isGone);
+  void storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone);
   ForOp move(const Ops &folds);
 
   bool takesSums;
@@ -192,8 +181,7 @@ static FoldOp findScored(ForOp nest) {
   rows::Dependence deps;
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   for (auto fold : body.getOps<FoldOp>()) {
-    auto plan = rows::planFold(fold, body.getArguments().back(), deps, onDemand, nullptr,
-                               rows::kTensorSums);
+    auto plan = rows::planFold(fold, body.getArguments().back(), deps, onDemand, nullptr, rows::kTensorSums);
     if (plan && !plan->scores.empty())
       return fold;
   }
@@ -232,8 +220,7 @@ bool Separation::canMove(const Ops &folds) {
     for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
       bool hasAxes = isa<ArrayType>(state.getType());
       if (!storedType(elementOf(acc)) ||
-          (hasAxes &&
-           !llvm::all_of(state.getUsers(), [](Operation *user) { return isa<AtOp>(user); })))
+          (hasAxes && !llvm::all_of(state.getUsers(), [](Operation *user) { return isa<AtOp>(user); })))
         return false;
     }
     return true;
@@ -265,8 +252,7 @@ Separation::Ops Separation::findSources(const Ops &folds) {
 /// elements of arrays. For example, a[i, d] + o[d]. That value, if there is one, is stored in place
 /// of the state: the nest of the state may hold a[i, d], too.
 bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
-  if (readers.empty() ||
-      !llvm::all_of(readers, [&](Reader &reader) { return reader.isOfLoops(acc); }))
+  if (readers.empty() || !llvm::all_of(readers, [&](Reader &reader) { return reader.isOfLoops(acc); }))
     return false;
   OnDemand onDemand(kernel);
   bool found = false;
@@ -297,8 +283,7 @@ static void eraseUnread(Operation *first) {
   open.insert(first);
   while (!open.empty()) {
     Operation *op = open.pop_back_val();
-    if (!op->use_empty() || op->getNumRegions() != 0 ||
-        !(isa<LoadOp>(op) || isMemoryEffectFree(op)))
+    if (!op->use_empty() || op->getNumRegions() != 0 || !(isa<LoadOp>(op) || isMemoryEffectFree(op)))
       continue;
     SmallVector<Value> operands(op->getOperands());
     op->erase();
@@ -323,8 +308,7 @@ static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map
 
 /// Finds the states that move and are still read, and the values to store. All readers are examined
 /// before any of them loads a temporary, because the nest that stores it may not load it.
-std::vector<Separation::Moved> Separation::findMoved(const Ops &folds,
-                                                     llvm::function_ref<bool(Operation *)> isGone) {
+std::vector<Separation::Moved> Separation::findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone) {
   std::vector<Moved> moved;
   for (Operation *op : folds)
     for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
@@ -347,24 +331,22 @@ std::vector<Separation::Moved> Separation::findMoved(const Ops &folds,
 
 /// Stores a state, or the value that its readers share, at the end of the new nest, and loads it
 /// where it is read.
-void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map,
-                            llvm::function_ref<bool(Operation *)> isGone) {
+void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone) {
   AccOp acc = moved.acc;
   Location loc = acc.getLoc();
   SmallVector<SymExpr> shape;
   for (ArrayAttr list : {nest.getExtents(), acc.getExtents()})
     for (StringRef extent : list.getAsValueRange<StringAttr>())
       shape.push_back(*SymExpr::parse(extent));
-  BlockArgument array =
-      addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
+  BlockArgument array = addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
   b.setInsertionPointToEnd(block);
   SmallVector<Value> indices(block->getArguments());
   Value value = map.lookup(moved.state);
   if (!acc.getExtents().empty()) {
     auto loop = ForOp::create(b, loc, acc.getNames(), acc.getExtents());
     size_t axes = acc.getExtents().size();
-    Block *inside = b.createBlock(&loop.getBody(), {}, SmallVector<Type>(axes, b.getIndexType()),
-                                  SmallVector<Location>(axes, loc));
+    Block *inside =
+        b.createBlock(&loop.getBody(), {}, SmallVector<Type>(axes, b.getIndexType()), SmallVector<Location>(axes, loc));
     value = AtOp::create(b, loc, elementOf(acc), value, inside->getArguments());
     llvm::append_range(indices, inside->getArguments());
     if (moved.isJoined) {
@@ -386,8 +368,7 @@ void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map,
   };
   if (acc.getExtents().empty()) {
     Value loaded = load(moved.state.getDefiningOp(), {});
-    moved.state.replaceUsesWithIf(
-        loaded, [&](OpOperand &use) { return !isGone(getOpOfBody(use.getOwner())); });
+    moved.state.replaceUsesWithIf(loaded, [&](OpOperand &use) { return !isGone(getOpOfBody(use.getOwner())); });
     return;
   }
   for (Reader &reader : moved.readers) {
@@ -413,8 +394,7 @@ ForOp Separation::move(const Ops &folds) {
   llvm::SmallPtrSet<Operation *, 16> gone(folds.begin(), folds.end());
   auto isGone = [&](Operation *op) { return gone.contains(op); };
   for (Operation *op : llvm::reverse(sources)) {
-    bool isUnused =
-        llvm::all_of(op->getUsers(), [&](Operation *user) { return isGone(getOpOfBody(user)); });
+    bool isUnused = llvm::all_of(op->getUsers(), [&](Operation *user) { return isGone(getOpOfBody(user)); });
     if (isUnused && (isa<FoldOp>(op) || isMemoryEffectFree(op) || isa<LoadOp>(op)))
       gone.insert(op);
   }
@@ -453,12 +433,9 @@ ForOp Separation::run() {
 /// Stores operands in arrays of their own, on a copy of the kernel. The copy replaces the kernel if
 /// the nest of this number then runs by tiles.
 static onf::KernelOp tryOperands(onf::KernelOp kernel, unsigned number) {
-  auto nestOf = [&](onf::KernelOp each) {
-    return *std::next(each.getBody().getOps<ForOp>().begin(), number);
-  };
+  auto nestOf = [&](onf::KernelOp each) { return *std::next(each.getBody().getOps<ForOp>().begin(), number); };
   ForOp nest = nestOf(kernel);
-  if (!llvm::hasSingleElement(nest.getBody().getOps<FoldOp>()) || !isOpen(nest) ||
-      !findScored(nest))
+  if (!llvm::hasSingleElement(nest.getBody().getOps<FoldOp>()) || !isOpen(nest) || !findScored(nest))
     return kernel;
   OpBuilder b(kernel);
   auto copy = cast<onf::KernelOp>(b.clone(*kernel));
@@ -491,15 +468,13 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
       auto copy = cast<onf::KernelOp>(b.clone(*kernel));
       separate(copy, /*takesSums=*/true);
       std::string ignored;
-      bool areTiles = llvm::all_of(copy.getBody().getOps<ForOp>(), [&](ForOp nest) {
-        return countSums(nest) == 0 || findTiles(nest, ignored);
-      });
+      bool areTiles = llvm::all_of(copy.getBody().getOps<ForOp>(),
+                                   [&](ForOp nest) { return countSums(nest) == 0 || findTiles(nest, ignored); });
       (areTiles ? kernel : copy).erase();
       if (areTiles)
         return copy;
     }
-    if (llvm::none_of(kernel.getBody().getOps<ForOp>(),
-                      [](ForOp nest) { return countSums(nest) > 1; }))
+    if (llvm::none_of(kernel.getBody().getOps<ForOp>(), [](ForOp nest) { return countSums(nest) > 1; }))
       separate(kernel, /*takesSums=*/false);
     return kernel;
   }
@@ -515,8 +490,7 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
           continue;
         std::string ignored;
         bool maySpend = forPlans && kernel.getWithin();
-        FoldOp fold =
-            forTiles && (maySpend || findTiles(nest, ignored)) ? findScored(nest) : FoldOp();
+        FoldOp fold = forTiles && (maySpend || findTiles(nest, ignored)) ? findScored(nest) : FoldOp();
         if (!fold)
           continue;
         takeReciprocals(nest, fold);

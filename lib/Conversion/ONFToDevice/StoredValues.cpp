@@ -17,8 +17,7 @@ namespace {
 /// A value of the row or of the key alone in a fold over keys, with its sources and indices.
 class StoredValue {
 public:
-  StoredValue(FoldOp fold, Value value)
-      : fold(fold), value(value), nest(cast<ForOp>(fold->getParentOp())), b(nest) {}
+  StoredValue(FoldOp fold, Value value) : fold(fold), value(value), nest(cast<ForOp>(fold->getParentOp())), b(nest) {}
   /// Returns whether it is a rounded operand of a contraction.
   bool isOperand();
   /// Returns whether it is a number per key, or per row.
@@ -40,9 +39,8 @@ private:
   OpBuilder b;
   llvm::SetVector<Operation *> sources; // operands first
   llvm::SmallPtrSet<Value, 8> indices;
-  llvm::MapVector<Value, StringAttr>
-      quotients; // of outer indices, with extents; for example heads of keys
-  Value inner;   // the last axis of the stored array
+  llvm::MapVector<Value, StringAttr> quotients; // of outer indices, with extents; for example heads of keys
+  Value inner;                                  // the last axis of the stored array
   bool takesQuotients = true;
 };
 } // namespace
@@ -54,9 +52,8 @@ static StringAttr findExtent(LoadOp load, unsigned number) {
   ArrayType type = load.getArray().getType();
   for (unsigned axis = 0; axis < type.getRank(); ++axis) {
     std::string stride = (rows::getArrayName(load) + ".s" + Twine(axis)).str();
-    bool isAlone =
-        llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
-        !load.getConstant().contains(stride);
+    bool isAlone = llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
+                   !load.getConstant().contains(stride);
     if (text == stride && isAlone)
       return StringAttr::get(load.getContext(), type.getExtent(axis).str());
   }
@@ -100,15 +97,13 @@ bool StoredValue::isWithinBounds(LoadOp load) {
     Operation *op = x.getDefiningOp();
     if (!op)
       return !rangeOf(x).second && isNumber(rangeOf(x).first);
-    return isa<arith::ArithDialect>(op->getDialect()) &&
-           llvm::all_of(op->getOperands(), isOfNumbers);
+    return isa<arith::ArithDialect>(op->getDialect()) && llvm::all_of(op->getOperands(), isOfNumbers);
   };
   ArrayType type = load.getArray().getType();
   SmallVector<std::string> strides;
   for (unsigned axis = 0; axis < type.getRank(); ++axis)
     strides.push_back((rows::getArrayName(load) + ".s" + Twine(axis)).str());
-  auto offsets =
-      splitBySymbols(*SymExpr::parse(load.getConstant()), {strides.begin(), strides.end()});
+  auto offsets = splitBySymbols(*SymExpr::parse(load.getConstant()), {strides.begin(), strides.end()});
   if (!offsets)
     return false;
   for (auto [axis, stride] : llvm::enumerate(strides)) {
@@ -121,11 +116,9 @@ bool StoredValue::isWithinBounds(LoadOp load) {
       if (!text.contains(stride))
         continue;
       auto factors = splitBySymbols(*SymExpr::parse(text), {stride});
-      bool isInside =
-          hasNumbers && factors && factors->at(stride).getConstant() && isOfNumbers(term);
+      bool isInside = hasNumbers && factors && factors->at(stride).getConstant() && isOfNumbers(term);
       StringAttr extent = findExtent(load, number);
-      bool isWhole = extent && isa<BlockArgument>(term) &&
-                     rangeOf(term) == std::pair<Attribute, bool>(extent, true);
+      bool isWhole = extent && isa<BlockArgument>(term) && rangeOf(term) == std::pair<Attribute, bool>(extent, true);
       if (!isInside && !isWhole && !quotients.contains(term))
         return false;
     }
@@ -151,8 +144,7 @@ bool StoredValue::collect(Value from) {
     for (OpOperand &operand : inside->getOpOperands().drop_front(first)) {
       Operation *source = operand.get().getParentBlock()->getParentOp();
       if (isKnown && !op->isAncestor(source))
-        isKnown =
-            load ? collectTerm(load, operand.getOperandNumber() - first) : collect(operand.get());
+        isKnown = load ? collectTerm(load, operand.getOperandNumber() - first) : collect(operand.get());
     }
   });
   sources.insert(op);
@@ -167,8 +159,7 @@ bool StoredValue::find() {
   // If the value also depends on an index directly, quotients of that index are not separate.
   rows::Dependence deps;
   auto isKnown = [&](const auto &quotient) {
-    return llvm::any_of(deps.of(quotient.first),
-                        [&](Value index) { return indices.contains(index); });
+    return llvm::any_of(deps.of(quotient.first), [&](Value index) { return indices.contains(index); });
   };
   if (llvm::any_of(quotients, isKnown)) {
     takesQuotients = false;
@@ -216,9 +207,7 @@ std::pair<StringAttr, StringAttr> StoredValue::findInner() {
 
 /// Returns a name after the state of a fold, or the first array that the value depends on.
 std::string StoredValue::makeName() {
-  std::string behind = inner                                             ? "_rounded"
-                       : indices.contains(fold.getBody().getArgument(0)) ? "_of_key"
-                                                                         : "_of_row";
+  std::string behind = inner ? "_rounded" : indices.contains(fold.getBody().getArgument(0)) ? "_of_key" : "_of_row";
   for (Operation *op : sources)
     if (auto sum = dyn_cast<FoldOp>(op); sum && !inner)
       return nameOf(rows::getAccs(sum).front()).str() + behind;
@@ -297,8 +286,7 @@ void moa::storeOperands(FoldOp fold) {
 
 void moa::storeFoldsOfKeys(FoldOp fold) {
   for (FoldOp inner : llvm::to_vector(fold.getBody().getOps<FoldOp>()))
-    if (StoredValue value(fold, inner.getResult(0));
-        inner->getNumResults() == 1 && value.isNumber())
+    if (StoredValue value(fold, inner.getResult(0)); inner->getNumResults() == 1 && value.isNumber())
       value.store();
 }
 
@@ -330,8 +318,7 @@ void moa::takeReciprocals(ForOp nest, FoldOp fold) {
     Value one = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(1.0f));
     Value reciprocal = arith::DivFOp::create(b, loc, one, y);
     b.setInsertionPoint(quotient);
-    quotient.replaceAllUsesWith(
-        arith::MulFOp::create(b, loc, quotient.getLhs(), reciprocal).getResult());
+    quotient.replaceAllUsesWith(arith::MulFOp::create(b, loc, quotient.getLhs(), reciprocal).getResult());
     quotient.erase();
     if (StoredValue value(fold, reciprocal); value.isNumber())
       value.store();

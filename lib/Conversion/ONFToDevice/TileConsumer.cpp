@@ -26,21 +26,19 @@ void TileKernel::awaitTurn(ScalarCode &code, Value n) {
   if (!turns)
     return;
   Value two = code.index(2), one = code.index(1);
-  Value isFirst =
-      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, warpgroup, code.index(0));
-  Value after = arith::AddIOp::create(
-      b, code.loc, n, arith::SelectOp::create(b, code.loc, isFirst, one, code.index(0)));
-  device::WaitOp::create(b, code.loc, turns, warpgroup,
-                         arith::RemUIOp::create(b, code.named("turn"), after, two));
+  Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, warpgroup, code.index(0));
+  Value after =
+      arith::AddIOp::create(b, code.loc, n, arith::SelectOp::create(b, code.loc, isFirst, one, code.index(0)));
+  device::WaitOp::create(b, code.loc, turns, warpgroup, arith::RemUIOp::create(b, code.named("turn"), after, two));
 }
 
 void TileKernel::passTurn(ScalarCode &code) {
   if (!turns)
     return;
   Value next = arith::AddIOp::create(b, code.loc, warpgroup, code.index(1));
-  device::ArriveOp::create(b, code.loc, turns,
-                           arith::RemUIOp::create(b, code.named("next_warpgroup"), next,
-                                                  code.index(plan.shape.warpgroups)));
+  device::ArriveOp::create(
+      b, code.loc, turns,
+      arith::RemUIOp::create(b, code.named("next_warpgroup"), next, code.index(plan.shape.warpgroups)));
 }
 
 /// Emits an iteration of `plan.product`. The weights are loaded before the previous tile is
@@ -56,20 +54,17 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
   if (isMasked) { // both operands lose the same rows
     device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
-    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
-                                        tileAt(code, n, known), code.index(plan.shape.keys));
+    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tileAt(code, n, known),
+                                        code.index(plan.shape.keys));
     Presence presence = findPresence(code, first);
-    clearUnseen(code, presence, first, stage,
-                {{weightRing.tiles, false}, {carriedRings[0].tiles, false}});
+    clearUnseen(code, presence, first, stage, {{weightRing.tiles, false}, {carriedRings[0].tiles, false}});
   }
   auto ring = cast<RingType>(weightRing.tiles.getType());
-  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)),
-        zero = code.index(0);
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
   bool isTransposed = plan.product->left.isTransposed;
   Value weights = device::LoadFragmentOp::create(
-      b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()),
-      weightRing.tiles, stage, isTransposed ? zero : offset, isTransposed ? offset : zero,
-      isTransposed);
+      b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()), weightRing.tiles, stage,
+      isTransposed ? zero : offset, isTransposed ? offset : zero, isTransposed);
   if (!isFirst) {
     startCarriers(code, last, next);
     finishCarriers(code, last, next);
@@ -82,23 +77,20 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
 
 /// Emits the prologue contractions, each of which is one contraction of the rows.
 void TileKernel::contractPriors(ScalarCode &code) {
-  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)),
-        zero = code.index(0);
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
   for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings)) {
     auto isOfRows = [&](unsigned k) {
       const TileOperand &rows = plan.rowOperands[k];
       return prior.length == rows.columns &&
-             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
-                        LoadOp(rows.load).getTerms().back());
+             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0), LoadOp(rows.load).getTerms().back());
     };
     unsigned k = 0;
     while (!isOfRows(k))
       ++k;
     device::WaitOp::create(b, code.loc, ring.full, zero, zero);
     Value sum = device::ContractOp::create(
-        b, code.named(prior.acc.getName()),
-        typeOver(Over::tile(padded(prior.right.columns)), b.getF32Type()), rowRings[k].tiles,
-        offset, ring.tiles, zero, Value(), /*transposed=*/false, IntegerAttr());
+        b, code.named(prior.acc.getName()), typeOver(Over::tile(padded(prior.right.columns)), b.getF32Type()),
+        rowRings[k].tiles, offset, ring.tiles, zero, Value(), /*transposed=*/false, IntegerAttr());
     sum = device::AwaitOp::create(b, code.loc, sum.getType(), sum, 0);
     if (prior.condition) {
       code.open(); // the same for all rows of the block
@@ -120,15 +112,15 @@ void TileKernel::contractPriors(ScalarCode &code) {
 /// are computed. Schedules without overlap multiply each tile's weights at its own end, so that
 /// scores and weights never occupy registers together or across tiles. `known` tells whether the
 /// tile is masked; without it, the tile is the first one, which may be.
-TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds,
-                                        std::optional<bool> known, bool overlapped) {
+TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds, std::optional<bool> known,
+                                        bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
   if (plan.product)
     return iterateProduct(code, n, olds, known);
   int64_t carriers = countProducts(plan.carrierTerms, 0);
   auto [stage, parity] = stageOf(code, n);
-  Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
-                                      tileAt(code, n, known), code.index(plan.shape.keys));
+  Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tileAt(code, n, known),
+                                      code.index(plan.shape.keys));
   Values scores;
   SmallVector<unsigned> lastReader(keyRings.size()); // score after which a ring's stage is free
   llvm::BitVector awaited(keyRings.size());
@@ -146,10 +138,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
       if (!isHeld)
         rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
       sum = device::ContractOp::create(
-          b, code.named("S"),
-          typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
-          isHeld ? heldRows[term.row] : rowRings[term.row].tiles, rowOffset,
-          keyRings[term.key].tiles, stage, sum,
+          b, code.named("S"), typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
+          isHeld ? heldRows[term.row] : rowRings[term.row].tiles, rowOffset, keyRings[term.key].tiles, stage, sum,
           /*transposed=*/true, depthOf(plan.rowOperands[term.row]));
     }
     scores.push_back(sum);
@@ -215,14 +205,12 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
     for (auto [k, weights] : llvm::enumerate(sum.weights)) {
       const rows::Factors &factor = factors[k];
       if (!weights)
-        weights =
-            map(code, "rest", whole, over, {elementOf(whole)}, [&](ValueRange in, ValueRange) {
-              code.bind(factors[0].values[0], in[0]);
-              return Values{code.eval(factor.values[0])};
-            })[0];
-      weights = map(code, "packed", weights, over, {factor.narrow}, [&](ValueRange in, ValueRange) {
-        return Values{code.convert(in[0], factor.narrow)};
-      })[0];
+        weights = map(code, "rest", whole, over, {elementOf(whole)}, [&](ValueRange in, ValueRange) {
+          code.bind(factors[0].values[0], in[0]);
+          return Values{code.eval(factor.values[0])};
+        })[0];
+      weights = map(code, "packed", weights, over, {factor.narrow},
+                    [&](ValueRange in, ValueRange) { return Values{code.convert(in[0], factor.narrow)}; })[0];
     }
   }
 }
@@ -239,8 +227,8 @@ void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
     to = isApart ? Value() : to;
     for (const ProductTerm &term : terms)
       to = device::ContractOp::create(b, isApart ? code.named("part") : code.loc, sum.sum.getType(),
-                                      sum.weights[term.row], Value(), carriedRings[term.key].tiles,
-                                      stage, to, plan.carried[term.key].isTransposed,
+                                      sum.weights[term.row], Value(), carriedRings[term.key].tiles, stage, to,
+                                      plan.carried[term.key].isTransposed,
                                       /*depth=*/IntegerAttr());
     sum.weights.assign(sum.weights.size(), Value());
   }
@@ -250,8 +238,7 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
     Value &to = sum.part ? sum.part : sum.sum;
-    to = device::AwaitOp::create(b, code.loc, to.getType(), to,
-                                 countProducts(plan.carrierTerms, k + 1));
+    to = device::AwaitOp::create(b, code.loc, to.getType(), to, countProducts(plan.carrierTerms, k + 1));
     llvm::SmallSetVector<unsigned, 2> rings;
     for (const ProductTerm &term : plan.carrierTerms[k])
       rings.insert(term.key);
@@ -262,9 +249,7 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
     auto type = cast<FragmentType>(sum.sum.getType());
     sum.sum = map(code, AccOp(plan.folded.carriers[k].acc).getName(), {sum.sum, sum.part},
                   Over::tile(type.getShape()[1]), {type.getElementType()},
-                  [&](ValueRange in, ValueRange) {
-                    return Values{code.combine(Monoid::add, in[0], in[1])};
-                  })[0];
+                  [&](ValueRange in, ValueRange) { return Values{code.combine(Monoid::add, in[0], in[1])}; })[0];
     sum.part = Value();
   }
   // An arrival alone does not wait until a fragment is in its registers; products that have read
@@ -297,12 +282,10 @@ static bool readsInFront(const TilePlan &plan) {
   Value choices = onf::ForOp(plan.nest).getChoices();
   return plan.nest.getBody()
       .walk([&](LoadOp load) {
-        bool inFold = plan.fold->isProperAncestor(load) || load.getArray() == choices ||
-                      llvm::any_of(plan.priors, [&](const TileProduct &prior) {
-                        return prior.fold->isProperAncestor(load);
-                      });
-        return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
-                                                                   : WalkResult::advance();
+        bool inFold =
+            plan.fold->isProperAncestor(load) || load.getArray() == choices ||
+            llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold->isProperAncestor(load); });
+        return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -314,11 +297,9 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, 
   unsigned rank = store.getArray().getType().getRank();
   Value row = plan.nest.getBody().getArguments().back();
   Value ring = ringFor(element);
-  if (!ring || rank < 2 || rank > 5 ||
-      cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(carrier)) ||
-      columnsOf(carrier) % 8 != 0 || store.getTerms().size() != rank ||
-      store.getConstant() != "0" || store.getTerms().back() != loopIndex ||
-      !store.getValue().getType().isF32())
+  if (!ring || rank < 2 || rank > 5 || cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(carrier)) ||
+      columnsOf(carrier) % 8 != 0 || store.getTerms().size() != rank || store.getConstant() != "0" ||
+      store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
     return std::nullopt;
   auto kernel = store->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
@@ -329,8 +310,7 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, 
   rows::Dependence deps;
   for (unsigned axis = 0; axis < rank; ++axis) {
     Value term = store.getTerms()[axis];
-    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() !=
-        (name + ".s" + Twine(axis)).str())
+    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() != (name + ".s" + Twine(axis)).str())
       return std::nullopt;
     if (term == row && axis + 1 != rank)
       rowAxis = axis;
@@ -346,8 +326,7 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, 
 
 /// Binds the row and the fold's results: the states without axes to the first of `in`.
 void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
-  code.bind(plan.nest.getBody().getArguments().back(),
-            arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+  code.bind(plan.nest.getBody().getArguments().back(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
   for (auto [scalar, value] : llvm::zip(plan.folded.scalars, in))
     code.bind(resultOf(scalar.acc), value);
 }
@@ -373,40 +352,38 @@ Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
 /// Returns the values of a store in a loop over a tile's columns. Elements outside of the output
 /// may compute anything, but must not read memory. Quotients are products with the reciprocal,
 /// which is computed once per row if the divisor is the row's.
-Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store,
-                            ArrayRef<unsigned> carriers, Value loopIndex) {
+Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, ArrayRef<unsigned> carriers,
+                            Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
   int64_t extent = columnsOf(carriers[0]), columns = padded(extent);
   bool reads = readsOutside(plan, store.getValue()), isEager = reads && canClamp(store.getValue());
   bool clamped = code.clampsLoads;
   code.reciprocals = true;
   code.scalesDivisors = store.getArray().getType().getElementType().isF32();
-  Value values =
-      map(code, "result", inputsOf(finals, carriers), Over::tile(columns), {b.getF32Type()},
-          [&](ValueRange in, ValueRange at) {
-            bindFinals(code, in, at);
-            code.bind(loopIndex, at[1]);
-            for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
-              bindSum(code, number, value);
-            auto result = [&] { return Values{code.eval(store.getValue())}; };
-            // Without branches, so that all elements' loads are in flight at once.
-            if (isEager) {
-              BlockArgument row = plan.nest.getBody().getArguments().back();
-              Value last = arith::SubIOp::create(
-                  b, code.loc, code.symbol(this->extent(row.getArgNumber())), code.index(1));
-              code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
-              if (columns != extent)
-                code.bind(loopIndex,
-                          arith::MinSIOp::create(b, code.loc, at[1], code.index(extent - 1)));
-              clampLoads(code);
-              code.indices[loopIndex] = SymExpr(extent);
-              code.eager = true;
-            }
-            if (!reads || isEager)
-              return result();
-            return code.branch(isInside(code, at, extent), {b.getF32Type()}, result,
-                               [&] { return Values{code.constant(b.getF32FloatAttr(0))}; });
-          })[0];
+  Value values = map(code, "result", inputsOf(finals, carriers), Over::tile(columns), {b.getF32Type()},
+                     [&](ValueRange in, ValueRange at) {
+                       bindFinals(code, in, at);
+                       code.bind(loopIndex, at[1]);
+                       for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
+                         bindSum(code, number, value);
+                       auto result = [&] { return Values{code.eval(store.getValue())}; };
+                       // Without branches, so that all elements' loads are in flight at once.
+                       if (isEager) {
+                         BlockArgument row = plan.nest.getBody().getArguments().back();
+                         Value last = arith::SubIOp::create(b, code.loc, code.symbol(this->extent(row.getArgNumber())),
+                                                            code.index(1));
+                         code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
+                         if (columns != extent)
+                           code.bind(loopIndex, arith::MinSIOp::create(b, code.loc, at[1], code.index(extent - 1)));
+                         clampLoads(code);
+                         code.indices[loopIndex] = SymExpr(extent);
+                         code.eager = true;
+                       }
+                       if (!reads || isEager)
+                         return result();
+                       return code.branch(isInside(code, at, extent), {b.getF32Type()}, result,
+                                          [&] { return Values{code.constant(b.getF32FloatAttr(0))}; });
+                     })[0];
   code.reciprocals = code.scalesDivisors = code.eager = false;
   code.clampsLoads = clamped;
   return values;
@@ -418,8 +395,8 @@ Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
   Value inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(row),
                                        code.symbol(this->extent(row.getArgNumber())));
   if (at.size() > 1 && padded(extent) != extent)
-    inside = code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1],
-                                                     code.index(extent)));
+    inside =
+        code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1], code.index(extent)));
   return inside;
 }
 
@@ -427,13 +404,11 @@ Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
 /// next column is adjacent. This holds for temporaries with an even number of columns.
 bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
   auto kernel = store->getParentOfType<onf::KernelOp>();
-  unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(),
-           rank = store.getArray().getType().getRank();
+  unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(), rank = store.getArray().getType().getRank();
   int64_t extent = columnsOf(carrier);
-  if (!kernel.isTemporary(number) || !store.getArray().getType().getElementType().isF32() ||
-      rank == 0 || store.getTerms().size() != rank || store.getConstant() != "0" ||
-      store.getTerms().back() != loopIndex || padded(extent) != extent ||
-      store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
+  if (!kernel.isTemporary(number) || !store.getArray().getType().getElementType().isF32() || rank == 0 ||
+      store.getTerms().size() != rank || store.getConstant() != "0" || store.getTerms().back() != loopIndex ||
+      padded(extent) != extent || store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
     return false;
   rows::Dependence deps;
   for (unsigned axis = 0; axis < rank; ++axis)
@@ -445,8 +420,8 @@ bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
 }
 
 /// Emits the stores of a block for each row, or for each element of an accumulator.
-void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block,
-                               ArrayRef<unsigned> carriers, Value loopIndex) {
+void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block, ArrayRef<unsigned> carriers,
+                               Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
   int64_t extent = carriers.empty() ? 0 : columnsOf(carriers[0]);
   Over over = carriers.empty() ? Over::rows() : Over::tile(padded(extent));
@@ -456,8 +431,7 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
     // elements could overlap.
     Value value = store.getValue();
     bool isSum = isa_and_nonnull<AtOp>(value.getDefiningOp());
-    if (carriers.empty() || isSum || !value.getType().isF32() ||
-        (readsOutside(plan, value) && !canClamp(value))) {
+    if (carriers.empty() || isSum || !value.getType().isF32() || (readsOutside(plan, value) && !canClamp(value))) {
       rest.push_back(store);
       continue;
     }
@@ -466,8 +440,7 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
       bindFinals(code, {}, at);
       code.bind(loopIndex, at[1]);
       code.bind(store.getValue(), in[0]);
-      code.when(isInside(code, at, extent),
-                [&] { code.store(store, storesPairs(store, loopIndex, carriers[0])); });
+      code.when(isInside(code, at, extent), [&] { code.store(store, storesPairs(store, loopIndex, carriers[0])); });
       return Values();
     });
   }
@@ -498,8 +471,7 @@ Value TileKernel::ringFor(Type element) {
   for (const Ring &ring : rowRings)
     if (cast<RingType>(ring.tiles.getType()).getElementType() == element)
       return ring.tiles;
-  return resultRing && cast<RingType>(resultRing.getType()).getElementType() == element ? resultRing
-                                                                                        : Value();
+  return resultRing && cast<RingType>(resultRing.getType()).getElementType() == element ? resultRing : Value();
 }
 
 /// Returns the accumulators and prologue contractions that a loop reads, or else an accumulator
@@ -529,17 +501,15 @@ void TileKernel::planResults(ScalarCode &code) {
   for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
     SmallVector<unsigned> carriers = carriersOf(loop);
     auto stores = llvm::to_vector(loop.getBody().front().getOps<StoreOp>());
-    auto rowAxis = stores.size() == 1
-                       ? findRowAxis(stores[0], loop.getBody().getArgument(0), carriers[0])
-                       : std::nullopt;
+    auto rowAxis =
+        stores.size() == 1 ? findRowAxis(stores[0], loop.getBody().getArgument(0), carriers[0]) : std::nullopt;
     if (!rowAxis)
       continue;
     Type element = stores[0].getArray().getType().getElementType();
     Value ring = ringFor(element);
     auto isStaged = [&](const TileResult &other) { return other.ring == ring; };
     bool isReused = llvm::any_of(tileResults, isStaged);
-    auto own = RingType::get(b.getContext(), 1, {plan.shape.rows(), padded(columnsOf(carriers[0]))},
-                             element);
+    auto own = RingType::get(b.getContext(), 1, {plan.shape.rows(), padded(columnsOf(carriers[0]))}, element);
     if (isReused && int64_t(llvm::alignTo(own.getStageBytes(), 1024)) <= findFreeBytes()) {
       ring = device::SharedOp::create(b, code.named("result_ring"), own);
       isReused = false;
@@ -555,11 +525,9 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, const TileResult
   int64_t columns = padded(columnsOf(result.carriers[0]));
   StoreOp store = result.store;
   Type element = store.getArray().getType().getElementType();
-  Value values =
-      mapResult(code, finals, store, result.carriers, result.loop.getBody().getArgument(0));
-  Value rounded =
-      map(code, "packed", values, Over::tile(columns), {element},
-          [&](ValueRange in, ValueRange) { return Values{code.convert(in[0], element)}; })[0];
+  Value values = mapResult(code, finals, store, result.carriers, result.loop.getBody().getArgument(0));
+  Value rounded = map(code, "packed", values, Over::tile(columns), {element},
+                      [&](ValueRange in, ValueRange) { return Values{code.convert(in[0], element)}; })[0];
   Values coordinates;
   for (auto [axis, term] : llvm::enumerate(store.getTerms().drop_back()))
     coordinates.push_back(axis == result.rowAxis ? rowBase : code.eval(term));
@@ -582,13 +550,11 @@ void TileKernel::finish(ScalarCode &code, ValueRange finals) {
   if (!body.getOps<StoreOp>().empty())
     writeElements(code, finals, body, {}, Value());
   for (auto loop : body.getOps<ForOp>()) {
-    auto tile =
-        llvm::find_if(tileResults, [&](const TileResult &result) { return result.loop == loop; });
+    auto tile = llvm::find_if(tileResults, [&](const TileResult &result) { return result.loop == loop; });
     if (tile != tileResults.end())
       writeTile(code, finals, *tile);
     else
-      writeElements(code, finals, loop.getBody().front(), carriersOf(loop),
-                    loop.getBody().getArgument(0));
+      writeElements(code, finals, loop.getBody().front(), carriersOf(loop), loop.getBody().getArgument(0));
   }
   for (device::KeptOp number : recalled)
     if (number->use_empty())
@@ -604,12 +570,11 @@ void TileKernel::consume(ScalarCode &code) {
     device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
   for (LoadOp load : readOnce)
     code.eval(load);
-  for (const Ring &ring :
-       ArrayRef(rowRings).take_front(plan.shape.holdsRows ? rowRings.size() : 0)) {
+  for (const Ring &ring : ArrayRef(rowRings).take_front(plan.shape.holdsRows ? rowRings.size() : 0)) {
     auto type = cast<RingType>(ring.tiles.getType());
     heldRows.push_back(device::LoadFragmentOp::create(
-        b, code.named("rows"), typeOver(Over::tile(type.getColumns()), type.getElementType()),
-        ring.tiles, code.index(0), offset, code.index(0), /*transposed=*/false));
+        b, code.named("rows"), typeOver(Over::tile(type.getColumns()), type.getElementType()), ring.tiles,
+        code.index(0), offset, code.index(0), /*transposed=*/false));
   }
   contractPriors(code);
   findBounds(code);
@@ -645,10 +610,9 @@ void TileKernel::consume(ScalarCode &code) {
         auto run = [&](Value from, Value to, std::optional<bool> masked) {
           // Divergent code must not overlap with products in flight.
           bool overlapped = masked && plan.shape.overlap && !(*masked && readsMemory);
-          Values results = code.loop(
-              from, to, running.values(), namesOf(running), [&](Value n, ValueRange args) {
-                return iterate(code, n, running.with(args), masked, overlapped).values();
-              });
+          Values results = code.loop(from, to, running.values(), namesOf(running), [&](Value n, ValueRange args) {
+            return iterate(code, n, running.with(args), masked, overlapped).values();
+          });
           running = running.with(results);
         };
         // The first tile is a loop, too, so that emitters may merge the three loops.
@@ -673,9 +637,8 @@ void TileKernel::consume(ScalarCode &code) {
   };
   if (!share.states)
     return (void)end();
-  Value leaves = arith::CmpIOp::create(
-      b, code.loc, arith::CmpIPredicate::ne,
-      device::KeptOp::create(b, code.named("leaves"), share.leaves), code.index(0));
+  Value leaves = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne,
+                                       device::KeptOp::create(b, code.named("leaves"), share.leaves), code.index(0));
   code.branch(leaves, {}, [&] { return leaveOff(code, inits.with(finals)), Values(); }, end);
 }
 

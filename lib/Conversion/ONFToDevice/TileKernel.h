@@ -64,22 +64,20 @@ private:
   llvm::StringRef extent(unsigned axis) {
     return llvm::cast<mlir::StringAttr>(plan.nest.getExtents()[axis]).getValue();
   }
-  Ring makeRing(ScalarCode &code, llvm::StringRef name, int64_t stages, int64_t rows,
-                int64_t columns, mlir::Type element, bool withEmpty, bool isOdd = false);
+  Ring makeRing(ScalarCode &code, llvm::StringRef name, int64_t stages, int64_t rows, int64_t columns,
+                mlir::Type element, bool withEmpty, bool isOdd = false);
   void bindBlock(ScalarCode &code);
   mlir::Value narrow(ScalarCode &code, mlir::Value number);
   void recallBlock(ScalarCode &code);
   mlir::Value fromLast(ScalarCode &code, mlir::Value number);
-  std::pair<mlir::Value, mlir::Value> interval(ScalarCode &code, mlir::AffineMap lower,
-                                               mlir::AffineMap upper);
+  std::pair<mlir::Value, mlir::Value> interval(ScalarCode &code, mlir::AffineMap lower, mlir::AffineMap upper);
   void findRange(ScalarCode &code);
   void findFullRange(ScalarCode &code);
   mlir::Value tileAt(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
   mlir::Value hasAllRows(ScalarCode &code);
-  void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first, const Ring &ring,
-            mlir::Value stage);
-  void copyAt(ScalarCode &code, const TileOperand &operand, mlir::Value first, mlir::Value column,
-              const Ring &ring, mlir::Value stage);
+  void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage);
+  void copyAt(ScalarCode &code, const TileOperand &operand, mlir::Value first, mlir::Value column, const Ring &ring,
+              mlir::Value stage);
   std::pair<mlir::Value, mlir::Value> stageOf(ScalarCode &code, mlir::Value n);
   void makeProductRings(ScalarCode &code);
   void produce(ScalarCode &code);
@@ -239,18 +237,16 @@ private:
   void consume(ScalarCode &code);
   int64_t columnsOfShare(Over over);
   llvm::SmallVector<Over> oversOf(const Running &running);
-  mlir::Value placeInShare(ScalarCode &code, mlir::Value slot, mlir::Value row, int64_t before,
-                           Over over, mlir::ValueRange at);
+  mlir::Value placeInShare(ScalarCode &code, mlir::Value slot, mlir::Value row, int64_t before, Over over,
+                           mlir::ValueRange at);
   Running takeUp(ScalarCode &code, const Running &inits, mlir::Value begin);
   void leaveOff(ScalarCode &code, const Running &running);
   void contractPriors(ScalarCode &code);
-  Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds,
-                         std::optional<bool> known);
+  Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> known);
   void planRepairs();
   llvm::SmallVector<std::string> namesOf(const Running &running);
   Running initialise(ScalarCode &code);
-  Running iterate(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> masked,
-                  bool overlapped);
+  Running iterate(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> masked, bool overlapped);
   void awaitTurn(ScalarCode &code, mlir::Value n);
   void passTurn(ScalarCode &code);
   /// Returns whether a tile's weights are multiplied right after its own states. Otherwise their
@@ -272,8 +268,7 @@ private:
   bool isOfExponents(mlir::Value value);
   bool isOfRowAlone(mlir::Value value);
   mlir::Value pivotOf(const Element &element);
-  llvm::SmallVector<Pivot> findPivots(const Tile &tile,
-                                      llvm::function_ref<bool(mlir::Value)> isKnown);
+  llvm::SmallVector<Pivot> findPivots(const Tile &tile, llvm::function_ref<bool(mlir::Value)> isKnown);
   llvm::SmallVector<Pivot> findReferences(const Tile &tile, unsigned pass);
   mlir::Value isLarge(ScalarCode &code, mlir::Value value, bool finite);
   mlir::Value nearestMultiple(ScalarCode &code, mlir::Value reference, mlir::Value inverse);
@@ -281,8 +276,7 @@ private:
   mlir::Value shiftReference(ScalarCode &code, const Element &element, mlir::Value reference);
   Values valuesOf(llvm::ArrayRef<Pivot> pivots, const Tile &tile);
   Values shiftLarge(ScalarCode &code, const Tile &tile, llvm::ArrayRef<Pivot> pivots);
-  void takeShifted(ScalarCode &code, Tile &tile, llvm::ArrayRef<Pivot> pivots,
-                   mlir::ValueRange values);
+  void takeShifted(ScalarCode &code, Tile &tile, llvm::ArrayRef<Pivot> pivots, mlir::ValueRange values);
   void shiftByRows(ScalarCode &code, Tile &tile);
   mlir::Value keepsOrder(ScalarCode &code, mlir::Value u);
   mlir::Value asFloat(ScalarCode &code, mlir::Value element);
@@ -290,34 +284,27 @@ private:
   Values fragmentsOf(const Tile &tile);
   void bindTile(ScalarCode &code, const Tile &tile, mlir::ValueRange in, mlir::ValueRange at);
   bool isNoneWhereAbsent(const Tile &tile, onf::AccOp acc, mlir::ValueRange values, double none);
-  mlir::Value valuesOf(ScalarCode &code, onf::AccOp acc, mlir::ValueRange factors,
-                       mlir::ValueRange divisors, mlir::TypedAttr none, const Tile &tile,
-                       const Running &news);
+  mlir::Value valuesOf(ScalarCode &code, onf::AccOp acc, mlir::ValueRange factors, mlir::ValueRange divisors,
+                       mlir::TypedAttr none, const Tile &tile, const Running &news);
   void maskElement(ScalarCode &code, Element &element, mlir::FloatAttr none, const Tile &tile);
-  mlir::Value reduceTerms(ScalarCode &code, onf::AccOp acc, mlir::Value term, Tile &tile,
-                          Running &news, unsigned k);
+  mlir::Value reduceTerms(ScalarCode &code, onf::AccOp acc, mlir::Value term, Tile &tile, Running &news, unsigned k);
   mlir::Value reduceTile(ScalarCode &code, onf::AccOp acc, Tile &tile, Running &news, unsigned k);
-  std::optional<unsigned> findTerms(onf::AccOp acc, const rows::Factors &factors,
-                                    const Running &news);
-  mlir::Value weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors,
-                      const Tile &tile, const Running &news);
+  std::optional<unsigned> findTerms(onf::AccOp acc, const rows::Factors &factors, const Running &news);
+  mlir::Value weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors, const Tile &tile,
+                      const Running &news);
   bool isNoneWhereNone(mlir::Value value, mlir::Value of);
-  mlir::Value bindRepair(ScalarCode &code, const Repair &repair, mlir::ValueRange before,
-                         mlir::ValueRange after);
+  mlir::Value bindRepair(ScalarCode &code, const Repair &repair, mlir::ValueRange before, mlir::ValueRange after);
   Values factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news);
-  void addOthers(ScalarCode &code, onf::AccOp acc, mlir::ValueRange coefficients,
-                 const Running &olds, mlir::Value &partial);
+  void addOthers(ScalarCode &code, onf::AccOp acc, mlir::ValueRange coefficients, const Running &olds,
+                 mlir::Value &partial);
   mlir::Value isNearOne(ScalarCode &code, onf::AccOp acc);
   bool isFarFromSingular(const Repair &repair);
-  mlir::Value mustRepair(ScalarCode &code, const Running &olds, const Running &news,
-                         llvm::ArrayRef<Pivot> pivots);
+  mlir::Value mustRepair(ScalarCode &code, const Running &olds, const Running &news, llvm::ArrayRef<Pivot> pivots);
   void updateReferences(ScalarCode &code, unsigned pass, Running &news);
   void moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile);
   mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial);
-  mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor,
-                       Over over);
-  mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor,
-                     mlir::Value part);
+  mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor, Over over);
+  mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor, mlir::Value part);
   void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile);
   mlir::Value withStates(ScalarCode &code, const Step &step);
   void repairSums(ScalarCode &code, Step &step);
@@ -338,8 +325,8 @@ private:
   mlir::Value ringFor(mlir::Type element);
   std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex, unsigned carrier);
   void bindFinals(ScalarCode &code, mlir::ValueRange in, mlir::ValueRange at);
-  void writeElements(ScalarCode &code, mlir::ValueRange finals, mlir::Block &block,
-                     llvm::ArrayRef<unsigned> carriers, mlir::Value loopIndex);
+  void writeElements(ScalarCode &code, mlir::ValueRange finals, mlir::Block &block, llvm::ArrayRef<unsigned> carriers,
+                     mlir::Value loopIndex);
   Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> carriers);
   mlir::Value mapResult(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
                         llvm::ArrayRef<unsigned> carriers, mlir::Value loopIndex);
@@ -349,8 +336,7 @@ private:
   /// Returns the columns of an accumulator or, for higher numbers, of a prologue contraction.
   int64_t columnsOf(unsigned number) {
     size_t carriers = plan.folded.carriers.size();
-    return number < carriers ? plan.folded.carriers[number].extents[0]
-                             : plan.priors[number - carriers].right.columns;
+    return number < carriers ? plan.folded.carriers[number].extents[0] : plan.priors[number - carriers].right.columns;
   }
   void bindSum(ScalarCode &code, unsigned number, mlir::Value value);
   mlir::Value sumOf(unsigned number) {
@@ -364,9 +350,7 @@ private:
   }
 
   //===--- Maps -----------------------------------------------------------===//
-  mlir::Type elementOf(mlir::Value fragment) {
-    return llvm::cast<FragmentType>(fragment.getType()).getElementType();
-  }
+  mlir::Type elementOf(mlir::Value fragment) { return llvm::cast<FragmentType>(fragment.getType()).getElementType(); }
   FragmentType typeOver(Over over, mlir::Type element) {
     int64_t columns = over.kind == Over::Tile ? over.columns : 64;
     LayoutAttr tile = LayoutAttr::getAccumulator(b.getContext(), columns);
@@ -380,14 +364,12 @@ private:
   /// Emits a map with a name for readers. The body gets the inputs' elements and the element's
   /// indices.
   Values map(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
-             llvm::ArrayRef<mlir::Type> elements,
-             llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
+             llvm::ArrayRef<mlir::Type> elements, llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
   void hideStrides(ScalarCode &code, device::MapOp op);
   void hideConditions(ScalarCode &code, device::MapOp op);
   void splitBranches(device::MapOp op);
   void moveToRows(ScalarCode &code, device::MapOp op);
-  Values ifAny(ScalarCode &code, mlir::Value condition, mlir::ValueRange otherwise,
-               llvm::function_ref<Values()> body);
+  Values ifAny(ScalarCode &code, mlir::Value condition, mlir::ValueRange otherwise, llvm::function_ref<Values()> body);
   void bindElement(ScalarCode &code, mlir::ValueRange at, mlir::Value first);
   /// The mask of a tile. A row sees the positions from the second of `bounds`, if there is one, to
   /// before the first, where `rest` holds; positions count from the thread's first element. If
@@ -404,14 +386,13 @@ private:
   llvm::DenseMap<mlir::Operation *, bool> clampable; // results of `canClamp`
   int64_t columnsAtOnce(const Presence &presence);
   void bindNearest(ScalarCode &code, mlir::ValueRange at, mlir::Value first, mlir::Value start);
-  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first,
-                        mlir::ValueRange scores);
+  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::ValueRange scores);
   mlir::Value numberInThread(ScalarCode &code, mlir::Value column);
   int64_t laneStride();
-  mlir::Value isPresent(ScalarCode &code, const Presence &presence, mlir::ValueRange bounds,
-                        mlir::Value column, mlir::Value start = mlir::Value());
-  mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep, mlir::Value none,
-                      mlir::ValueRange reads, llvm::function_ref<mlir::Value()> value);
+  mlir::Value isPresent(ScalarCode &code, const Presence &presence, mlir::ValueRange bounds, mlir::Value column,
+                        mlir::Value start = mlir::Value());
+  mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep, mlir::Value none, mlir::ValueRange reads,
+                      llvm::function_ref<mlir::Value()> value);
   bool hasRowsBehind();
   llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfCarried();
   void clearUnseen(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::Value stage,
@@ -439,10 +420,10 @@ private:
   Values priorSums;
   mlir::Value resultRing; // for outputs of a type that no row ring has
   llvm::SmallVector<TileResult> tileResults;
-  mlir::Value choice; // onf predicate of a versioned nest; null: it always runs
-  mlir::Value chosen; // the predicate's value in the block
-  mlir::Value turns;  // ping-pong: one barrier per warpgroup, to start the next scores
-  Values heldRows;    // row operands in registers, if the schedule keeps them there
+  mlir::Value choice;                  // onf predicate of a versioned nest; null: it always runs
+  mlir::Value chosen;                  // the predicate's value in the block
+  mlir::Value turns;                   // ping-pong: one barrier per warpgroup, to start the next scores
+  Values heldRows;                     // row operands in registers, if the schedule keeps them there
   llvm::SmallVector<Product> products; // per score; null: none
   // Per state with a bound: its start, which is the bound for rows that see a key; null: the
   // identity.
@@ -453,10 +434,10 @@ private:
   llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
   llvm::SmallVector<bool> isReference;                    // per scalar
   bool lazy = false;                                      // rescaling is conditional
-  bool readsMemory = false;                   // the states or the guard load more than the operands
-  bool statesRead = false;                    // the states do
-  llvm::SmallVector<device::KeptOp> recalled; // by the epilogue
-  llvm::SmallVector<onf::LoadOp> readOnce;    // loads with one address per block
+  bool readsMemory = false;                               // the states or the guard load more than the operands
+  bool statesRead = false;                                // the states do
+  llvm::SmallVector<device::KeptOp> recalled;             // by the epilogue
+  llvm::SmallVector<onf::LoadOp> readOnce;                // loads with one address per block
   mlir::Value firstRow, lastRow,
       rowBase;                                        // of the block, clamped; of the warpgroup
   mlir::Value firstTile, endTile, firstFull, endFull; // tiles of keys

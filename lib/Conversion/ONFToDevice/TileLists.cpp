@@ -58,8 +58,7 @@ static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
   auto pieces = plan.fold.getPieces();
   if (predicate.needsPairs())
     return predicate;
-  if (!predicate.tells() || (predicate.getTerms().empty() && pieces && pieces->size() == 1) ||
-      isOneInterval(plan))
+  if (!predicate.tells() || (predicate.getTerms().empty() && pieces && pieces->size() == 1) || isOneInterval(plan))
     return std::nullopt;
   return predicate;
 }
@@ -68,8 +67,7 @@ SmallVector<unsigned> axesOf(ArrayRef<Value> values, ForOp nest) {
   rows::Dependence deps;
   SmallVector<unsigned> axes;
   for (unsigned axis = 0; axis + 1 < nest.getExtents().size(); ++axis)
-    if (llvm::any_of(values,
-                     [&](Value value) { return deps.on(value, nest.getBody().getArgument(axis)); }))
+    if (llvm::any_of(values, [&](Value value) { return deps.on(value, nest.getBody().getArgument(axis)); }))
       axes.push_back(axis);
   return axes;
 }
@@ -92,8 +90,7 @@ void TileKernel::makeRanges() {
   for (const TileTerm &term : predicate->getTerms()) {
     Range range;
     range.axes = axesOf(llvm::to_vector(llvm::make_first_range(term.values)), plan.nest);
-    SymExpr size = *SymExpr::parse(term.ofRow ? extent(plan.nest.getExtents().size() - 1)
-                                              : plan.fold.getExtent());
+    SymExpr size = *SymExpr::parse(term.ofRow ? extent(plan.nest.getExtents().size() - 1) : plan.fold.getExtent());
     range.tiles = tilesOf(size, term.ofRow ? plan.shape.rows() : plan.shape.keys);
     SmallVector<SymExpr> extents;
     for (unsigned axis : range.axes)
@@ -101,9 +98,8 @@ void TileKernel::makeRanges() {
     extents.push_back(range.tiles);
     extents.push_back(SymExpr(2));
     auto type = ArrayType::get(b.getContext(), extents, b.getI64Type());
-    StringRef side = term.ofRow
-                         ? cast<StringAttr>(plan.nest.getNames().getValue().back()).getValue()
-                         : plan.fold.getName();
+    StringRef side =
+        term.ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).getValue() : plan.fold.getName();
     range.array = program.addWorkspace(freshName((side + "_range").str()), type);
     ranges.push_back(std::move(range));
   }
@@ -114,16 +110,13 @@ Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
   Value flat;
   for (unsigned axis : range.axes) {
     Value index = code.eval(plan.nest.getBody().getArgument(axis));
-    flat =
-        flat ? b.createOrFold<arith::AddIOp>(
-                   code.loc,
-                   b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(extent(axis))), index)
-             : index;
+    flat = flat ? b.createOrFold<arith::AddIOp>(
+                      code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(extent(axis))), index)
+                : index;
   }
   if (flat)
     flat = b.createOrFold<arith::AddIOp>(
-        code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles.str())),
-        tile);
+        code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles.str())), tile);
   return flat ? flat : tile;
 }
 
@@ -174,17 +167,14 @@ static Value evaluateTerm(ScalarCode &code, const TileTerm &term) {
 void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   unsigned last = plan.nest.getExtents().size() - 1;
   int64_t size = ofRow ? plan.shape.rows() : plan.shape.keys;
-  Value index = ofRow ? Value(plan.nest.getBody().getArguments().back())
-                      : Value(plan.fold.getBody().getArgument(0));
+  Value index = ofRow ? Value(plan.nest.getBody().getArguments().back()) : Value(plan.fold.getBody().getArgument(0));
   Value first = arith::MulIOp::create(b, code.named("first"), tile, code.index(size));
   Value end = arith::AddIOp::create(b, code.loc, first, code.index(size));
-  end = arith::MinSIOp::create(b, code.named("end"), end,
-                               code.symbol(ofRow ? extent(last) : plan.fold.getExtent()));
+  end = arith::MinSIOp::create(b, code.named("end"), end, code.symbol(ofRow ? extent(last) : plan.fold.getExtent()));
   SmallVector<unsigned> numbers;
   Values inits;
-  std::vector<std::string> names{
-      ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).str()
-            : plan.fold.getName().str()};
+  std::vector<std::string> names{ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).str()
+                                       : plan.fold.getName().str()};
   for (auto [k, term] : llvm::enumerate(predicate->getTerms())) {
     if (term.ofRow != ofRow)
       continue;
@@ -210,10 +200,9 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
     Value writes;
     for (unsigned axis : rangeAxes)
       if (!llvm::is_contained(range.axes, axis))
-        writes = code.both(writes,
-                           arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq,
-                                                 code.eval(plan.nest.getBody().getArgument(axis)),
-                                                 code.index(0)));
+        writes =
+            code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq,
+                                                    code.eval(plan.nest.getBody().getArgument(axis)), code.index(0)));
     auto write = [&] {
       Value place = rangePlace(code, range, tile);
       for (Value bound : {limited.low, limited.high}) {
@@ -232,9 +221,8 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
 /// Emits `body` where the condition holds and, if the nest's predicate is over axes of terms, where
 /// that holds too: the nest's loads may be in bounds only if it is selected.
 void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
-  bool isKnown = choice && llvm::all_of(*plan.nest.getChoiceAxes(), [&](int64_t axis) {
-                   return llvm::is_contained(rangeAxes, unsigned(axis));
-                 });
+  bool isKnown = choice && llvm::all_of(*plan.nest.getChoiceAxes(),
+                                        [&](int64_t axis) { return llvm::is_contained(rangeAxes, unsigned(axis)); });
   bool clamps = std::exchange(code.clampsLoads, false); // one element, which is in bounds
   Value both = isKnown ? code.both(code.eval(choice), condition) : condition;
   code.clampsLoads = clamps;
@@ -281,12 +269,10 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
               k == 0 ? rest : digit(code.symbol(extent(rangeAxes[k])), axis));
   }
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
-  Value position = arith::AddIOp::create(
-      b, code.named("tile"), arith::MulIOp::create(b, code.loc, group, code.index(kRangeThreads)),
-      thread);
+  Value position = arith::AddIOp::create(b, code.named("tile"),
+                                         arith::MulIOp::create(b, code.loc, group, code.index(kRangeThreads)), thread);
   auto isBelow = [&](const SymExpr &bound) -> Value {
-    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position,
-                                 code.symbol(bound.str()));
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, code.symbol(bound.str()));
   };
   whenTried(code, isBelow(positions), [&] {
     if (!ofRows || !ofKeys)
@@ -294,8 +280,7 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
     code.branch(
         isBelow(rowTiles), {}, [&] { return writeRanges(code, true, position), Values(); },
         [&] {
-          Value tile =
-              arith::SubIOp::create(b, code.named("tile"), position, code.symbol(rowTiles.str()));
+          Value tile = arith::SubIOp::create(b, code.named("tile"), position, code.symbol(rowTiles.str()));
           return writeRanges(code, false, tile), Values();
         });
   });
@@ -305,8 +290,8 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
 /// can only widen a range.
 void TileKernel::clampLoads(ScalarCode &code) {
   code.clampsLoads = true;
-  for (auto [index, size] : llvm::zip(plan.nest.getBody().getArguments(),
-                                      plan.nest.getExtents().getAsValueRange<StringAttr>()))
+  for (auto [index, size] :
+       llvm::zip(plan.nest.getBody().getArguments(), plan.nest.getExtents().getAsValueRange<StringAttr>()))
     code.indices[index] = *SymExpr::parse(size);
   code.indices[plan.fold.getBody().getArgument(0)] = *SymExpr::parse(plan.fold.getExtent());
 }
@@ -347,9 +332,7 @@ void TileKernel::collectTiles(ScalarCode &code) {
   listRoom = extent && *extent <= kRoom * plan.shape.keys ? kRoom : findListRoom();
   bool isShort = extent && *extent <= listRoom * plan.shape.keys;
   Value end = arith::AddIOp::create(b, code.loc, firstTile, code.index(listRoom));
-  listedEnd = isShort
-                  ? endTile
-                  : arith::MinSIOp::create(b, code.named("listed_end"), endTile, end).getResult();
+  listedEnd = isShort ? endTile : arith::MinSIOp::create(b, code.named("listed_end"), endTile, end).getResult();
   Value all = statesRead ? hasAllRows(code) : Value();
   SmallVector<TileRange> found(ranges.size());
   if (!table.array) {
@@ -359,8 +342,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
         found[k] = loadRange(code, ranges[k], rowTile);
   }
   Type list = device::MembersType::get(b.getContext(), listRoom), index = b.getIndexType();
-  auto collect = device::CollectOp::create(b, code.loc, TypeRange{list, list},
-                                           TypeRange{index, index}, firstTile, listedEnd);
+  auto collect =
+      device::CollectOp::create(b, code.loc, TypeRange{list, list}, TypeRange{index, index}, firstTile, listedEnd);
   collect->setAttr("names", b.getStrArrayAttr({"partial_tiles", "full_tiles"}));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -372,8 +355,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
     clampLoads(code);
     Value first = arith::MulIOp::create(b, code.named("first"), tile, size);
     Value end = arith::AddIOp::create(b, code.named("end"), first, size);
-    Value last = arith::SubIOp::create(
-        b, code.named("last"), arith::MinSIOp::create(b, code.loc, end, keys), code.index(1));
+    Value last =
+        arith::SubIOp::create(b, code.named("last"), arith::MinSIOp::create(b, code.loc, end, keys), code.index(1));
     TileTruth truth;
     if (table.array) {
       truth = readTable(code, tile);
@@ -381,12 +364,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
       for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
         if (!term.ofRow)
           found[k] = loadRange(code, ranges[k], tile);
-      truth = predicate->emit({b,
-                               code.loc,
-                               [&](Value value) { return code.eval(value); },
-                               {firstRow, lastRow},
-                               {first, last},
-                               found});
+      truth = predicate->emit(
+          {b, code.loc, [&](Value value) { return code.eval(value); }, {firstRow, lastRow}, {first, last}, found});
     }
     auto inverse = [&](Value x) {
       return b.createOrFold<arith::XOrIOp>(code.loc, x, code.constant(b.getBoolAttr(true)));
@@ -403,11 +382,9 @@ void TileKernel::collectTiles(ScalarCode &code) {
   numListed = collect.getCounts()[0];
   Value masked = numListed;
   if (!isShort)
-    masked = arith::AddIOp::create(b, code.loc, masked,
-                                   arith::SubIOp::create(b, code.loc, endTile, listedEnd));
+    masked = arith::AddIOp::create(b, code.loc, masked, arith::SubIOp::create(b, code.loc, endTile, listedEnd));
   numMasked = narrow(code, masked);
-  numTiles =
-      narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
+  numTiles = narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
 }
 
 Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<bool> masked) {
@@ -418,8 +395,8 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
   };
   Value full, partial;
   if (!masked || !*masked) {
-    Value place = arith::SubIOp::create(b, code.loc, position,
-                                        device::KeptOp::create(b, numMasked.getLoc(), numMasked));
+    Value place =
+        arith::SubIOp::create(b, code.loc, position, device::KeptOp::create(b, numMasked.getLoc(), numMasked));
     if (!masked)
       place = arith::MaxSIOp::create(b, code.loc, place, code.index(0));
     full = member(fullTiles, place);
@@ -430,17 +407,14 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
       // Rarely needed, so that both stay out of the registers.
       Value count = device::KeptOp::create(b, numListed.getLoc(), numListed);
       Value rest = arith::SubIOp::create(b, code.loc, position, count);
-      Value behind = arith::AddIOp::create(
-          b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
-      Value isListed =
-          arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, count);
+      Value behind = arith::AddIOp::create(b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
+      Value isListed = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, count);
       partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, behind);
     }
   }
   if (masked)
     return *masked ? partial : full;
-  Value isMasked =
-      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
+  Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
   return arith::SelectOp::create(b, code.named("tile"), isMasked, partial, full);
 }
 

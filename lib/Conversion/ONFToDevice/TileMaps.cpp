@@ -21,15 +21,13 @@ static void eraseUnused(device::MapOp op) {
     }
 }
 
-Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over over,
-                       ArrayRef<Type> elements,
+Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over over, ArrayRef<Type> elements,
                        llvm::function_ref<Values(ValueRange, ValueRange)> body) {
   FragmentType whole = typeOver(over, b.getF32Type());
   SmallVector<Type> results;
   for (Type element : elements)
     results.push_back(typeOver(over, element));
-  auto op = device::MapOp::create(b, name.empty() ? code.loc : code.named(name), results, inputs,
-                                  whole.getLayout());
+  auto op = device::MapOp::create(b, name.empty() ? code.loc : code.named(name), results, inputs, whole.getLayout());
   OpBuilder::InsertionGuard guard(b);
   Block &block = op.getBody().emplaceBlock();
   for (Value input : inputs)
@@ -63,9 +61,7 @@ static SetVector<Operation *> stepsInside(device::MapOp op, Value value) {
 
 /// Returns whether a value of a map's body depends on the element.
 static bool isOfElement(device::MapOp op, Value value) {
-  auto isArgument = [&](Value operand) {
-    return is_contained(op.getBody().getArguments(), operand);
-  };
+  auto isArgument = [&](Value operand) { return is_contained(op.getBody().getArguments(), operand); };
   return isArgument(value) || llvm::any_of(stepsInside(op, value), [&](Operation *step) {
            return llvm::any_of(step->getOperands(), isArgument);
          });
@@ -80,9 +76,8 @@ void TileKernel::hideStrides(ScalarCode &code, device::MapOp op) {
   b.setInsertionPoint(op);
   llvm::StringMap<Value> hidden;
   op.walk([&](device::SymbolOp symbol) {
-    if (llvm::none_of(symbol->getUsers(), [&](Operation *user) {
-          return isa<arith::MulIOp>(user) && isOfElement(op, user->getResult(0));
-        }))
+    if (llvm::none_of(symbol->getUsers(),
+                      [&](Operation *user) { return isa<arith::MulIOp>(user) && isOfElement(op, user->getResult(0)); }))
       return;
     Value &value = hidden[symbol.getExpr()];
     if (!value)
@@ -106,17 +101,15 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
   // A condition may follow from another one: all are computed before any is replaced.
   Values ofRows;
   for (auto &[condition, operands] : uses)
-    ofRows.push_back(map(code, "", {}, Over::rows(), {b.getI1Type()},
-                         [&, condition = condition](ValueRange, ValueRange) {
-                           IRMapping copies;
-                           for (Operation *step : stepsInside(op, condition))
-                             b.clone(*step, copies);
-                           Value word = arith::ExtUIOp::create(b, code.loc, b.getI32Type(),
-                                                               copies.lookupOrDefault(condition));
-                           Value zero = code.constant(b.getI32IntegerAttr(0));
-                           return Values{
-                               code.differs(device::OpaqueOp::create(b, code.loc, word), zero)};
-                         })[0]);
+    ofRows.push_back(
+        map(code, "", {}, Over::rows(), {b.getI1Type()}, [&, condition = condition](ValueRange, ValueRange) {
+          IRMapping copies;
+          for (Operation *step : stepsInside(op, condition))
+            b.clone(*step, copies);
+          Value word = arith::ExtUIOp::create(b, code.loc, b.getI32Type(), copies.lookupOrDefault(condition));
+          Value zero = code.constant(b.getI32IntegerAttr(0));
+          return Values{code.differs(device::OpaqueOp::create(b, code.loc, word), zero)};
+        })[0]);
   for (auto [use, value] : llvm::zip_equal(uses, ofRows)) {
     unsigned number = op.getInputs().size();
     op.getInputsMutable().append(value);
@@ -137,17 +130,14 @@ public:
 
   bool isOfRow(BlockArgument argument) {
     unsigned number = argument.getArgNumber(), count = op.getInputs().size();
-    return number < count
-               ? cast<FragmentType>(op.getInputs()[number].getType()).getShape().size() == 1
-               : number == count;
+    return number < count ? cast<FragmentType>(op.getInputs()[number].getType()).getShape().size() == 1
+                          : number == count;
   }
 
   Kind of(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (argument)
-      return argument.getOwner() != &op.getBody().front() ? Uniform
-             : isOfRow(argument)                          ? Row
-                                                          : Element;
+      return argument.getOwner() != &op.getBody().front() ? Uniform : isOfRow(argument) ? Row : Element;
     Operation *def = value.getDefiningOp();
     return op->isProperAncestor(def) ? of(def) : Uniform;
   }
@@ -203,15 +193,13 @@ void TileKernel::splitBranches(device::MapOp op) {
     Values roots;
     for (Operation *step : moved)
       for (Value result : step->getResults())
-        if (dependence.of(step) == RowDependence::Row && isNumber(result) &&
-            llvm::any_of(result.getUsers(), stays))
+        if (dependence.of(step) == RowDependence::Row && isNumber(result) && llvm::any_of(result.getUsers(), stays))
           roots.push_back(result);
     if (roots.empty())
       continue;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(branch);
-    auto front = scf::IfOp::create(b, branch.getLoc(), ValueRange(roots).getTypes(),
-                                   branch.getCondition(), true, true);
+    auto front = scf::IfOp::create(b, branch.getLoc(), ValueRange(roots).getTypes(), branch.getCondition(), true, true);
     for (auto [from, to] : llvm::zip(branch->getRegions(), front->getRegions())) {
       b.setInsertionPointToEnd(&to.front());
       IRMapping copies;
@@ -283,16 +271,13 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
 }
 
 void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
-  code.bind(plan.nest.getBody().getArguments().back(),
-            arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+  code.bind(plan.nest.getBody().getArguments().back(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
   if (at.size() > 1)
     code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, at[1]));
 }
 
-Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise,
-                         llvm::function_ref<Values()> body) {
-  auto op =
-      device::IfAnyOp::create(b, code.loc, ValueRange(otherwise).getTypes(), condition, otherwise);
+Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise, llvm::function_ref<Values()> body) {
+  auto op = device::IfAnyOp::create(b, code.loc, ValueRange(otherwise).getTypes(), condition, otherwise);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(&op.getBody().emplaceBlock());
   code.open();

@@ -35,8 +35,7 @@ public:
       guard.rest.push_back(condition);
     } else if (!deps.on(condition, key)) {
       guard.ofRow.push_back(condition);
-    } else if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op);
-               !compare || !readBound(compare, guard)) {
+    } else if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op); !compare || !readBound(compare, guard)) {
       guard.rest.push_back(condition);
     }
   }
@@ -159,8 +158,7 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
 Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
   unsigned last = plan.nest.getExtents().size() - 1;
   Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
-                                     code.eval(plan.nest.getBody().getArguments().back()),
-                                     code.symbol(extent(last)));
+                                     code.eval(plan.nest.getBody().getArguments().back()), code.symbol(extent(last)));
   for (Value condition : conditions)
     sees = code.both(sees, code.eval(condition));
   return sees;
@@ -173,8 +171,7 @@ Value TileKernel::seesSome(ScalarCode &code) {
     return Value();
   code.bind(plan.fold.getBody().getArgument(0), code.index(0));
   Interval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
-  Value some =
-      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
+  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
   return code.both(seesAtAll(code, guard.ofRow), some);
 }
 
@@ -184,8 +181,7 @@ Value TileKernel::seesSome(ScalarCode &code) {
 TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, ValueRange scores) {
   Guard guard = readGuards(plan, code);
   bool hasLower = llvm::any_of(guard.bounds, [](const Guard::Bound &bound) {
-    return bound.predicate != arith::CmpIPredicate::slt &&
-           bound.predicate != arith::CmpIPredicate::sle;
+    return bound.predicate != arith::CmpIPredicate::slt && bound.predicate != arith::CmpIPredicate::sle;
   });
   SmallVector<Type> types(hasLower ? 2 : 1, b.getI32Type());
   Values bounds = map(code, "visible", {}, Over::parts(), types, [&](ValueRange, ValueRange at) {
@@ -194,11 +190,9 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
     auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
     auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
     Value keys = code.index(plan.shape.keys), zero = code.index(0);
-    auto [lower, upper] =
-        findInterval(b, code, guard, least(keys, sub(code.symbol(plan.fold.getExtent()), first)));
+    auto [lower, upper] = findInterval(b, code, guard, least(keys, sub(code.symbol(plan.fold.getExtent()), first)));
     Value sees = seesAtAll(code, guard.ofRow);
-    upper = arith::SelectOp::create(b, code.loc, sees,
-                                    b.createOrFold<arith::MaxSIOp>(code.loc, upper, zero), zero);
+    upper = arith::SelectOp::create(b, code.loc, sees, b.createOrFold<arith::MaxSIOp>(code.loc, upper, zero), zero);
     Value start = arith::MulIOp::create(b, code.loc, at[1], code.index(laneStride()));
     auto fromStart = [&](Value x) -> Value {
       return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), sub(x, start));
@@ -218,10 +212,8 @@ bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
   bool isOfTiles =
       op == plan.fold.getOperation() ||
-      llvm::any_of(plan.priors,
-                   [&](const TileProduct &prior) { return prior.fold.getOperation() == op; }) ||
-      llvm::any_of(plan.folded.scores,
-                   [&](const Score &score) { return score.value == condition; });
+      llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; }) ||
+      llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == condition; });
   if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
     return true;
   if (auto known = clampable.find(op); known != clampable.end())
@@ -242,14 +234,11 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
   auto last = [&](StringRef extent) -> Value {
     return arith::SubIOp::create(b, code.loc, code.symbol(extent), code.index(1));
   };
-  code.bind(
-      plan.nest.getBody().getArguments().back(),
-      arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
+  code.bind(plan.nest.getBody().getArguments().back(),
+            arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
   Value left = arith::SubIOp::create(b, code.loc, last(plan.fold.getExtent()), first);
   Value size = arith::MinSIOp::create(b, code.loc, left, code.index(plan.shape.keys - 1));
-  auto narrow = [&](Value x) -> Value {
-    return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x);
-  };
+  auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x); };
   Value place = arith::MinSIOp::create(b, code.loc, narrow(at[1]), narrow(size));
   place = arith::IndexCastOp::create(b, code.loc, b.getIndexType(), place);
   code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, place));
@@ -261,8 +250,7 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
 int64_t TileKernel::columnsAtOnce(const Presence &presence) {
   if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))
     return 0;
-  int64_t left =
-      plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
+  int64_t left = plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
   for (const Carrier &carrier : plan.folded.carriers)
     left -= padded(carrier.extents[0]) / 2;
   return left >= 104 ? plan.shape.keys : left >= 88 ? std::gcd(plan.shape.keys, int64_t(32)) : 0;
@@ -275,8 +263,7 @@ SmallVector<unsigned> TileKernel::findScoresRead(ArrayRef<Value> conditions) {
   while (!open.empty()) {
     Value value = open.pop_back_val();
     Operation *op = value.getDefiningOp();
-    bool isScore =
-        llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == value; });
+    bool isScore = llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == value; });
     if (seen.insert(value).second && op && !isScore)
       open.append(op->operand_begin(), op->operand_end());
   }
@@ -290,8 +277,8 @@ SmallVector<unsigned> TileKernel::findScoresRead(ArrayRef<Value> conditions) {
 /// Evaluates the rest of the guard once per element and returns the mask as words of bits, so that
 /// no result occupies a register of its own. If no load needs the protection of other conditions,
 /// as many columns are evaluated at once as registers allow.
-TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence,
-                                              Value first, ValueRange scores) {
+TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence, Value first,
+                                              ValueRange scores) {
   SmallVector<unsigned> read = findScoresRead(presence.rest);
   Values inputs(presence.bounds);
   for (unsigned k : read)
@@ -301,18 +288,16 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
   Type word = plan.shape.keys / lanes <= 32 ? b.getI32Type() : b.getI64Type();
   assert(plan.shape.keys / lanes <= 64 && "a tile has at most 256 keys");
   auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
-  auto bitsOf = [&](int64_t columns, Value start,
-                    llvm::function_ref<void(ValueRange)> bind) -> Value {
-    Value bits =
-        map(code, "bit", inputs, Over::tile(columns), {word}, [&](ValueRange in, ValueRange at) {
-          bind(at);
-          for (auto [k, value] : llvm::zip(read, in.drop_front(bounds)))
-            code.bind(plan.folded.scores[k].value, asFloat(code, value));
-          Value present = isPresent(code, presence, in.take_front(bounds), at[1], start);
-          Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
-          Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
-          return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
-        })[0];
+  auto bitsOf = [&](int64_t columns, Value start, llvm::function_ref<void(ValueRange)> bind) -> Value {
+    Value bits = map(code, "bit", inputs, Over::tile(columns), {word}, [&](ValueRange in, ValueRange at) {
+      bind(at);
+      for (auto [k, value] : llvm::zip(read, in.drop_front(bounds)))
+        code.bind(plan.folded.scores[k].value, asFloat(code, value));
+      Value present = isPresent(code, presence, in.take_front(bounds), at[1], start);
+      Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
+      Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
+      return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
+    })[0];
     return device::ReduceOp::create(b, code.named("bits"), typeOver(Over::parts(), word),
                                     MonoidAttr::get(b.getContext(), Monoid::add), bits);
   };
@@ -334,27 +319,24 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
   if (columns == plan.shape.keys) {
     words = bitsAtOnce(Value());
   } else if (columns > 0) {
-    Value none =
-        device::FillOp::create(b, code.named("words"), typeOver(Over::parts(), word), number(0));
-    words = code.loop(
-        code.index(0), code.index(plan.shape.keys / columns), none, {"step", "words"},
-        [&](Value step, ValueRange olds) {
-          Value start = arith::MulIOp::create(b, code.named("start"), step, code.index(columns));
-          return map(
-              code, "words", {olds[0], bitsAtOnce(start)}, Over::parts(), {word},
-              [&](ValueRange in, ValueRange) {
-                Value place = arith::MulIOp::create(b, code.loc, step, code.index(columns / lanes));
-                Value moved = arith::ShLIOp::create(
-                    b, code.loc, in[1], arith::IndexCastOp::create(b, code.loc, word, place));
-                return Values{arith::OrIOp::create(b, code.loc, in[0], moved)};
-              });
-        })[0];
+    Value none = device::FillOp::create(b, code.named("words"), typeOver(Over::parts(), word), number(0));
+    words = code.loop(code.index(0), code.index(plan.shape.keys / columns), none, {"step", "words"},
+                      [&](Value step, ValueRange olds) {
+                        Value start = arith::MulIOp::create(b, code.named("start"), step, code.index(columns));
+                        return map(code, "words", {olds[0], bitsAtOnce(start)}, Over::parts(), {word},
+                                   [&](ValueRange in, ValueRange) {
+                                     Value place =
+                                         arith::MulIOp::create(b, code.loc, step, code.index(columns / lanes));
+                                     Value moved = arith::ShLIOp::create(
+                                         b, code.loc, in[1], arith::IndexCastOp::create(b, code.loc, word, place));
+                                     return Values{arith::OrIOp::create(b, code.loc, in[0], moved)};
+                                   });
+                      })[0];
   } else {
     words = bitsOf(plan.shape.keys, Value(), [&](ValueRange at) { bindElement(code, at, first); });
   }
-  words = map(code, "visible", words, Over::parts(), {word}, [&](ValueRange in, ValueRange) {
-    return Values{device::OpaqueOp::create(b, code.loc, in[0])};
-  })[0];
+  words = map(code, "visible", words, Over::parts(), {word},
+              [&](ValueRange in, ValueRange) { return Values{device::OpaqueOp::create(b, code.loc, in[0])}; })[0];
   return {{words}, {}, /*isWord=*/true};
 }
 
@@ -378,8 +360,7 @@ Value TileKernel::numberInThread(ScalarCode &code, Value column) {
 
 /// Returns the distance in columns between the first elements of neighbouring lanes.
 int64_t TileKernel::laneStride() {
-  for (const LayoutAttr::Digit &digit :
-       typeOver(Over::tile(plan.shape.keys), b.getF32Type()).getLayout().getDigits(1))
+  for (const LayoutAttr::Digit &digit : typeOver(Over::tile(plan.shape.keys), b.getF32Type()).getLayout().getDigits(1))
     if (digit.place == device::Place::lane)
       return digit.weight;
   return 0;
@@ -387,21 +368,19 @@ int64_t TileKernel::laneStride() {
 
 /// Returns whether the row sees the key, by the bounds from `findPresence`. Columns count from
 /// `start`, if given.
-Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRange bounds,
-                            Value column, Value start) {
+Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRange bounds, Value column, Value start) {
   if (presence.isWord) {
     Type word = bounds[0].getType();
     auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
     Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, column));
-    Value bit = arith::AndIOp::create(
-        b, code.loc, arith::ShRSIOp::create(b, code.loc, bounds[0], place), number(1));
+    Value bit = arith::AndIOp::create(b, code.loc, arith::ShRSIOp::create(b, code.loc, bounds[0], place), number(1));
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, bit, number(0));
   }
-  Value position = arith::IndexCastOp::create(b, code.loc, b.getI32Type(),
-                                              device::ThreadOffsetOp::create(b, code.loc, column));
+  Value position =
+      arith::IndexCastOp::create(b, code.loc, b.getI32Type(), device::ThreadOffsetOp::create(b, code.loc, column));
   if (start)
-    position = arith::AddIOp::create(
-        b, code.loc, position, arith::IndexCastOp::create(b, code.loc, b.getI32Type(), start));
+    position =
+        arith::AddIOp::create(b, code.loc, position, arith::IndexCastOp::create(b, code.loc, b.getI32Type(), start));
   auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
     return arith::CmpIOp::create(b, code.loc, predicate, position, bound);
   };
@@ -427,8 +406,7 @@ Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value non
   bool reading = present && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
   keep = code.both(present, keep);
   if (reading)
-    return code.branch(
-        keep, {none.getType()}, [&] { return Values{value()}; }, [&] { return Values{none}; })[0];
+    return code.branch(keep, {none.getType()}, [&] { return Values{value()}; }, [&] { return Values{none}; })[0];
   Value result = value();
   if (!keep)
     return result;
@@ -442,8 +420,7 @@ bool TileKernel::hasRowsBehind() {
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
          llvm::any_of(plan.carried, [&](const TileOperand &operand) {
            SymExpr size = LoadOp(operand.load).getArray().getType().getExtent(operand.rowAxis);
-           return !operand.isTransposed &&
-                  SymExpr::floorDiv(size + operand.step - SymExpr(1), operand.step) != range;
+           return !operand.isTransposed && SymExpr::floorDiv(size + operand.step - SymExpr(1), operand.step) != range;
          });
 }
 

@@ -24,15 +24,14 @@ static constexpr float kLargeReference = 1024;
 /// Returns whether all uses of a difference are exponentials of it.
 static bool isExponent(Value difference) {
   return difference.getType().isF32() && !difference.use_empty() &&
-         llvm::all_of(difference.getUsers(),
-                      [](Operation *user) { return isa<math::ExpOp, PiecewiseExp2Op>(user); });
+         llvm::all_of(difference.getUsers(), [](Operation *user) { return isa<math::ExpOp, PiecewiseExp2Op>(user); });
 }
 
 /// Returns whether only guards need an operation. Guards are evaluated before a tile's elements are
 /// shifted.
 static bool isOfGuard(Operation *op) {
-  return isa<GuardOp>(op) || (op->getNumRegions() == 0 && !isa<YieldOp>(op) && !op->use_empty() &&
-                              llvm::all_of(op->getUsers(), isOfGuard));
+  return isa<GuardOp>(op) ||
+         (op->getNumRegions() == 0 && !isa<YieldOp>(op) && !op->use_empty() && llvm::all_of(op->getUsers(), isOfGuard));
 }
 
 /// Returns whether `user` reduces a value into states without references, directly or after a
@@ -43,15 +42,13 @@ static bool isReducedBefore(Operation *user) {
     return acc && acc.getRefs().empty();
   }
   return isa<arith::MaximumFOp, arith::MinimumFOp>(user) &&
-         llvm::all_of(user->getUsers(),
-                      [](Operation *next) { return isa<YieldOp>(next) && isReducedBefore(next); });
+         llvm::all_of(user->getUsers(), [](Operation *next) { return isa<YieldOp>(next) && isReducedBefore(next); });
 }
 
 /// Returns whether all uses of a value are differences that are exponents.
 bool TileKernel::isOfExponents(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isa<arith::SubFOp>(user) && isExponent(user->getResult(0));
-  });
+  return llvm::all_of(value.getUsers(),
+                      [](Operation *user) { return isa<arith::SubFOp>(user) && isExponent(user->getResult(0)); });
 }
 
 /// Returns whether a value depends on the row alone, and can be evaluated with clamped loads.
@@ -69,8 +66,7 @@ bool TileKernel::isOfRowAlone(Value value) {
       if (seen.insert(operand).second)
         open.push_back(operand);
   }
-  return value.getType().isF32() && !deps.on(value, plan.fold.getBody().getArgument(0)) &&
-         canClamp(value);
+  return value.getType().isF32() && !deps.on(value, plan.fold.getBody().getArgument(0)) && canClamp(value);
 }
 
 /// Returns the other operand of the exponents in which an element occurs. Null if there are
@@ -93,8 +89,7 @@ Value TileKernel::pivotOf(const Element &element) {
 
 /// Returns the pivots of a tile's elements among the values that `isKnown` accepts. All uses of a
 /// pivot in the fold are exponents of its elements, so that it can be replaced there.
-SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile,
-                                                      llvm::function_ref<bool(Value)> isKnown) {
+SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile, llvm::function_ref<bool(Value)> isKnown) {
   SmallVector<Pivot> pivots;
   for (auto [k, element] : llvm::enumerate(tile.elements)) {
     Value value = pivotOf(element);
@@ -108,18 +103,14 @@ SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile,
   }
   llvm::erase_if(pivots, [&](const Pivot &pivot) {
     auto isOfElement = [&](Value value) {
-      return llvm::any_of(pivot.elements,
-                          [&](unsigned k) { return tile.elements[k].value == value; });
+      return llvm::any_of(pivot.elements, [&](unsigned k) { return tile.elements[k].value == value; });
     };
-    bool hasIntegers = llvm::any_of(pivot.elements, [&](unsigned k) {
-      return elementOf(tile.elements[k].fragment).isInteger(32);
-    });
-    return (hasIntegers && pivot.elements.size() != 1) ||
-           llvm::any_of(pivot.value.getUsers(), [&](Operation *user) {
+    bool hasIntegers =
+        llvm::any_of(pivot.elements, [&](unsigned k) { return elementOf(tile.elements[k].fragment).isInteger(32); });
+    return (hasIntegers && pivot.elements.size() != 1) || llvm::any_of(pivot.value.getUsers(), [&](Operation *user) {
              bool isInside = plan.fold->isProperAncestor(user);
-             bool isExponentOf =
-                 isa<arith::SubFOp>(user) && isExponent(user->getResult(0)) &&
-                 (isOfElement(user->getOperand(0)) || isOfElement(user->getOperand(1)));
+             bool isExponentOf = isa<arith::SubFOp>(user) && isExponent(user->getResult(0)) &&
+                                 (isOfElement(user->getOperand(0)) || isOfElement(user->getOperand(1)));
              bool isState = isa<AccOp>(user) || user == plan.fold.getBody().front().getTerminator();
              return isInside && !isState && !isExponentOf;
            });
@@ -144,27 +135,21 @@ Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value r
   Type type = elementOf(element.fragment);
   Value inverse;
   if (element.rest)
-    inverse =
-        device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
+    inverse = device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
   if (type.isInteger(32)) {
-    Value whole =
-        map(code, "shift", reference, Over::rows(), {type}, [&](ValueRange in, ValueRange) {
-          return Values{
-              arith::FPToSIOp::create(b, code.loc, type, nearestMultiple(code, in[0], inverse))};
-        })[0];
-    return map(code, "S", {element.fragment, whole}, over, {type}, [&](ValueRange in, ValueRange) {
-      return Values{arith::SubIOp::create(b, code.loc, in[0], in[1])};
+    Value whole = map(code, "shift", reference, Over::rows(), {type}, [&](ValueRange in, ValueRange) {
+      return Values{arith::FPToSIOp::create(b, code.loc, type, nearestMultiple(code, in[0], inverse))};
     })[0];
+    return map(code, "S", {element.fragment, whole}, over, {type},
+               [&](ValueRange in, ValueRange) { return Values{arith::SubIOp::create(b, code.loc, in[0], in[1])}; })[0];
   }
-  return map(code, "S", {element.fragment, reference}, over, {type},
-             [&](ValueRange in, ValueRange) {
-               Value x = element.rest ? code.combine(Monoid::mul, in[0], element.rest) : in[0];
-               Value shifted = arith::SubFOp::create(b, code.loc, x, in[1]);
-               if (inverse)
-                 shifted = code.combine(Monoid::mul, shifted, inverse);
-               return Values{arith::SelectOp::create(b, code.loc, isLarge(code, in[1], true),
-                                                     shifted, in[0])};
-             })[0];
+  return map(code, "S", {element.fragment, reference}, over, {type}, [&](ValueRange in, ValueRange) {
+    Value x = element.rest ? code.combine(Monoid::mul, in[0], element.rest) : in[0];
+    Value shifted = arith::SubFOp::create(b, code.loc, x, in[1]);
+    if (inverse)
+      shifted = code.combine(Monoid::mul, shifted, inverse);
+    return Values{arith::SelectOp::create(b, code.loc, isLarge(code, in[1], true), shifted, in[0])};
+  })[0];
 }
 
 /// Returns the integer next to m/rest for a large reference m, as a float, and 0 for others. It is
@@ -184,20 +169,17 @@ Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value
   bool isInteger = elementOf(element.fragment).isInteger(32);
   Value inverse;
   if (isInteger && element.rest)
-    inverse =
-        device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
-  return map(code, "pivot", reference, Over::rows(), {b.getF32Type()},
-             [&](ValueRange in, ValueRange) {
-               Value rest = code.constant(b.getF32FloatAttr(0));
-               if (isInteger) {
-                 Value whole = nearestMultiple(code, in[0], inverse);
-                 if (element.rest)
-                   whole = code.combine(Monoid::mul, whole, element.rest);
-                 rest = arith::SubFOp::create(b, code.loc, in[0], whole);
-               }
-               return Values{
-                   arith::SelectOp::create(b, code.loc, isLarge(code, in[0], true), rest, in[0])};
-             })[0];
+    inverse = device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
+  return map(code, "pivot", reference, Over::rows(), {b.getF32Type()}, [&](ValueRange in, ValueRange) {
+    Value rest = code.constant(b.getF32FloatAttr(0));
+    if (isInteger) {
+      Value whole = nearestMultiple(code, in[0], inverse);
+      if (element.rest)
+        whole = code.combine(Monoid::mul, whole, element.rest);
+      rest = arith::SubFOp::create(b, code.loc, in[0], whole);
+    }
+    return Values{arith::SelectOp::create(b, code.loc, isLarge(code, in[0], true), rest, in[0])};
+  })[0];
 }
 
 /// Returns the references of pivots, then the fragments of their elements.
@@ -217,15 +199,14 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
   Values references;
   for (const Pivot &pivot : pivots)
     references.push_back(pivot.reference);
-  Value large =
-      map(code, "large", references, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
-        Value any;
-        for (Value reference : in) {
-          Value next = isLarge(code, reference, true);
-          any = any ? b.createOrFold<arith::OrIOp>(code.loc, any, next) : next;
-        }
-        return Values{any};
-      })[0];
+  Value large = map(code, "large", references, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+    Value any;
+    for (Value reference : in) {
+      Value next = isLarge(code, reference, true);
+      any = any ? b.createOrFold<arith::OrIOp>(code.loc, any, next) : next;
+    }
+    return Values{any};
+  })[0];
   Value any = device::AnyOp::create(b, code.named("any_large"), large);
   return ifAny(code, any, valuesOf(pivots, tile), [&] {
     Values results, shifted;
@@ -240,8 +221,7 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
 }
 
 /// Replaces the pivots and elements of a tile with the results of `shiftLarge`.
-void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivots,
-                             ValueRange values) {
+void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivots, ValueRange values) {
   for (auto [k, pivot] : llvm::enumerate(pivots)) {
     tile.pivots[pivot.value] = values[k];
     for (Operation *user : pivot.value.getUsers())
@@ -259,23 +239,20 @@ void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivot
 /// Shifts elements whose exponents subtract a value of the row that no tile changes. For example, a
 /// log-sum-exp that a backward pass loads.
 void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
-  SmallVector<Pivot> pivots = findPivots(tile, [&](Value value) {
-    return isOfRowAlone(value) && !value.getDefiningOp<arith::ConstantOp>();
-  });
+  SmallVector<Pivot> pivots =
+      findPivots(tile, [&](Value value) { return isOfRowAlone(value) && !value.getDefiningOp<arith::ConstantOp>(); });
   llvm::erase_if(pivots, [&](const Pivot &pivot) {
-    return llvm::any_of(pivot.elements, [&](unsigned k) {
-      return llvm::any_of(tile.elements[k].value.getUsers(), isReducedBefore);
-    });
+    return llvm::any_of(pivot.elements,
+                        [&](unsigned k) { return llvm::any_of(tile.elements[k].value.getUsers(), isReducedBefore); });
   });
   if (pivots.empty())
     return;
   bool clamped = code.clampsLoads, eager = code.eager;
   for (Pivot &pivot : pivots)
-    pivot.reference =
-        map(code, "pivot", {}, Over::rows(), {b.getF32Type()}, [&](ValueRange, ValueRange at) {
-          bindNearestRow(code, at[0]);
-          return Values{code.eval(pivot.value)};
-        })[0];
+    pivot.reference = map(code, "pivot", {}, Over::rows(), {b.getF32Type()}, [&](ValueRange, ValueRange at) {
+      bindNearestRow(code, at[0]);
+      return Values{code.eval(pivot.value)};
+    })[0];
   code.clampsLoads = clamped;
   code.eager = eager;
   takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));
@@ -285,8 +262,8 @@ void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
 SmallVector<TileKernel::Pivot> TileKernel::findReferences(const Tile &tile, unsigned pass) {
   return findPivots(tile, [&](Value value) {
     auto acc = value.getDefiningOp<AccOp>();
-    return acc && value.getType().isF32() && acc->getParentOp() == plan.fold &&
-           isReference[numberOf(value)] && plan.folded.scalars[numberOf(value)].pass == pass;
+    return acc && value.getType().isF32() && acc->getParentOp() == plan.fold && isReference[numberOf(value)] &&
+           plan.folded.scalars[numberOf(value)].pass == pass;
   });
 }
 

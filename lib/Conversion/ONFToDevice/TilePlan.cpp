@@ -23,8 +23,7 @@ namespace {
 
 class Planner {
 public:
-  Planner(ForOp nest, std::string &why)
-      : onDemand(nest->getParentOfType<onf::KernelOp>()), why(why) {
+  Planner(ForOp nest, std::string &why) : onDemand(nest->getParentOfType<onf::KernelOp>()), why(why) {
     plan.nest = nest;
   }
   std::optional<TilePlan> run();
@@ -45,8 +44,8 @@ private:
   bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                    SmallVectorImpl<TileOperand> &operands);
   bool findTransposed(const rows::Factors &factors, Value inner, int64_t columns);
-  static std::optional<unsigned> findKnown(const rows::Factors &factors,
-                                           ArrayRef<TileOperand> operands, unsigned first);
+  static std::optional<unsigned> findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands,
+                                           unsigned first);
   bool findScore(const rows::Score &score);
   bool findCarrier(const rows::Carrier &carrier);
   void orderWeights();
@@ -78,9 +77,7 @@ static std::string describe(ArrayRef<FoldOp> folds) {
       continue;
     auto named = dyn_cast<NameLoc>(accs.front()->getLoc());
     StringRef written = getText(accs.front()->getLoc());
-    StringRef name = named             ? named.getName().getValue()
-                     : written.empty() ? accs.front().getName()
-                                       : written;
+    StringRef name = named ? named.getName().getValue() : written.empty() ? accs.front().getName() : written;
     text += (", of '" + shorten(name, 60) + "' over '" + fold.getName() + "'").str();
   }
   return folds.size() > kShown ? text + " …" : text;
@@ -104,11 +101,9 @@ bool Planner::checkPriors() {
   return llvm::all_of(plan.priors, [&](const TileProduct &prior) {
     bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &rows) {
       return prior.length == rows.columns &&
-             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
-                        LoadOp(rows.load).getTerms().back());
+             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0), LoadOp(rows.load).getTerms().back());
     });
-    return isOfRows ||
-           refuse("a fold before the one over tiles contracts other rows than that one");
+    return isOfRows || refuse("a fold before the one over tiles contracts other rows than that one");
   });
 }
 
@@ -122,8 +117,7 @@ void Planner::joinPriors() {
       continue;
     Value part = at.getResult(), condition;
     if (auto select = dyn_cast<arith::SelectOp>(*part.getUsers().begin())) {
-      if (select.getTrueValue() != part ||
-          !matchPattern(select.getFalseValue(), m_AnyZeroFloat()) ||
+      if (select.getTrueValue() != part || !matchPattern(select.getFalseValue(), m_AnyZeroFloat()) ||
           deps.on(select.getCondition(), at.getIndices()[0]) || !select->hasOneUse() ||
           !isSameForRows(select.getCondition(), plan.nest.getBody().getArguments().back()))
         continue;
@@ -131,19 +125,16 @@ void Planner::joinPriors() {
       part = select.getResult();
     }
     auto added = dyn_cast<arith::AddFOp>(*part.getUsers().begin());
-    auto other =
-        added ? (added.getLhs() == part ? added.getRhs() : added.getLhs()).getDefiningOp<AtOp>()
-              : AtOp();
+    auto other = added ? (added.getLhs() == part ? added.getRhs() : added.getLhs()).getDefiningOp<AtOp>() : AtOp();
     if (!other || other.getIndices() != at.getIndices() || !other->hasOneUse())
       continue;
     for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
-      bool isTaken = llvm::any_of(
-          plan.priors, [&, k = k](const TileProduct &p) { return p.joined && p.carrier == k; });
+      bool isTaken = llvm::any_of(plan.priors, [&, k = k](const TileProduct &p) { return p.joined && p.carrier == k; });
       AccOp acc = carrier.acc;
       auto accs = rows::getAccs(plan.fold);
       Value result = plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
-      if (other.getState() == result && acc.getRefs().empty() &&
-          carrier.extents[0] == prior.right.columns && !isTaken) {
+      if (other.getState() == result && acc.getRefs().empty() && carrier.extents[0] == prior.right.columns &&
+          !isTaken) {
         prior.joined = added.getResult();
         prior.condition = condition;
         prior.carrier = k;
@@ -158,13 +149,11 @@ std::optional<TilePlan> Planner::findProduct() {
   Block &body = plan.nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
   std::string ignored;
-  auto product = folds.size() == 1 && !plan.nest.getChoices() ? findTileProduct(folds[0], ignored)
-                                                              : std::nullopt;
+  auto product = folds.size() == 1 && !plan.nest.getChoices() ? findTileProduct(folds[0], ignored) : std::nullopt;
   if (!product)
     return std::nullopt;
   plan.fold = product->fold;
-  rows::Carrier carrier{product->acc, 0,  Float32Type::get(body.getParentOp()->getContext()),
-                        {},           {}, {}};
+  rows::Carrier carrier{product->acc, 0, Float32Type::get(body.getParentOp()->getContext()), {}, {}, {}};
   carrier.extents.push_back(product->right.columns);
   carrier.row.narrow = onf::LoadOp(product->left.load).getResult().getType();
   plan.folded.carriers.push_back(carrier);
@@ -184,12 +173,10 @@ bool Planner::findFold() {
     return refuse("the nest has no axes");
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
   if (folds.empty() || !findPriors(ArrayRef(folds).drop_back()))
-    return refuse("the nest has " + Twine(folds.size()) + " folds" + describe(folds) +
-                  ", where tiles take one");
+    return refuse("the nest has " + Twine(folds.size()) + " folds" + describe(folds) + ", where tiles take one");
   plan.fold = folds.back();
   std::string found, over = "the fold over '" + plan.fold.getName().str() + "' ";
-  auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found,
-                               rows::kTensorSums);
+  auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found, rows::kTensorSums);
   bool isChain = folded && !folded->scores.empty() && !folded->carriers.empty();
   if (!isChain && !found.empty() && !(folded && !folded->scores.empty()))
     return refuseChain(found);
@@ -199,8 +186,7 @@ bool Planner::findFold() {
     if (acc.getMonoid() == Monoid::user)
       return refuse("the state '" + acc.getName() + "' has a user-defined monoid");
     if (!acc.getRefs().empty() && acc.getCombine() == ScalarFn::select)
-      return refuse("the state '" + acc.getName() +
-                    "' restarts when a state that it refers to changes");
+      return refuse("the state '" + acc.getName() + "' restarts when a state that it refers to changes");
   }
   plan.folded = std::move(*folded);
   return true;
@@ -228,8 +214,7 @@ static std::string describeArray(LoadOp load) {
     return name;
   StringRef text;
   kernel.walk([&](StoreOp store) {
-    for (Operation *op = store; store.getArray() == argument && text.empty() && op != kernel;
-         op = op->getParentOp())
+    for (Operation *op = store; store.getArray() == argument && text.empty() && op != kernel; op = op->getParentOp())
       text = getText(op->getLoc());
   });
   return text.empty() ? name : name + ", which stores '" + text.str() + "',";
@@ -245,29 +230,26 @@ bool Planner::checkType(const rows::Factors &factors, Type &element) {
                   "keys, so that its tiles cannot be stored; gather these arrays along its rows "
                   "first, or make it a parameter");
   if (!load)
-    return refuse(
-        "an operand of a contraction is computed, but tiles are copied from arrays; if it "
-        "depends on rows or keys alone and its arrays have their axes, round it by a cast");
+    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; if it "
+                  "depends on rows or keys alone and its arrays have their axes, round it by a cast");
   Type type = load.getResult().getType();
   std::string name = describeArray(load);
   if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))
-    return refuse("an operand of a contraction does not have 16 or 8 bits: " + name +
-                  " has elements of " + getTypeText(type));
+    return refuse("an operand of a contraction does not have 16 or 8 bits: " + name + " has elements of " +
+                  getTypeText(type));
   if (element && element != type)
-    return refuse("the operands of a contraction have different types: " + name +
-                  " has elements of " + getTypeText(type) + ", the other " + getTypeText(element));
+    return refuse("the operands of a contraction have different types: " + name + " has elements of " +
+                  getTypeText(type) + ", the other " + getTypeText(element));
   element = type;
   return true;
 }
 
 /// Checks that tiles can have this many columns. `what` begins the message.
 bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef what) {
-  std::string has =
-      ": '" + rows::getIndexName(inner).str() + "' has " + std::to_string(length) + " indices";
+  std::string has = ": '" + rows::getIndexName(inner).str() + "' has " + std::to_string(length) + " indices";
   int64_t unit = 128 / element.getIntOrFloatBitWidth();
   if (length % unit != 0)
-    return refuse(what + " is no multiple of " + Twine(unit) + ", which the copy engine needs" +
-                  has);
+    return refuse(what + " is no multiple of " + Twine(unit) + ", which the copy engine needs" + has);
   return true;
 }
 
@@ -282,8 +264,7 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   SymExpr step(1);
   auto isOfAxis = [&](unsigned axis) {
     std::string stride = (name + ".s" + Twine(axis)).str();
-    auto parts = splitBySymbols(
-        *SymExpr::parse(cast<StringAttr>(load.getCoefficients()[axis]).getValue()), {stride});
+    auto parts = splitBySymbols(*SymExpr::parse(cast<StringAttr>(load.getCoefficients()[axis]).getValue()), {stride});
     if (!parts || parts->size() != 1)
       return false;
     auto [base, times] = takeApart(load.getTerms()[axis]);
@@ -291,8 +272,7 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
       step = times * parts->at(stride);
     return base == index || parts->at(stride) == SymExpr(1);
   };
-  if (load.getTerms().size() != rank || load.getConstant() != "0" ||
-      !llvm::all_of(llvm::seq(rank), isOfAxis))
+  if (load.getTerms().size() != rank || load.getConstant() != "0" || !llvm::all_of(llvm::seq(rank), isOfAxis))
     return refuse("an operand is not addressed axis by axis: subscripts of " + shown +
                   " must be indices or quotients, along rows multiples of one, without offset, "
                   "reversal or remainder");
@@ -300,8 +280,8 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
     return refuse("an operand has too few axes or too many: " + shown + " has " + Twine(rank) +
                   ", the copy engine takes 2 to 5");
   if (load.getTerms().back() != inner)
-    return refuse("an operand's last axis is not the contraction's: " + shown +
-                  " is not read along '" + rows::getIndexName(inner) + "' on its last axis");
+    return refuse("an operand's last axis is not the contraction's: " + shown + " is not read along '" +
+                  rows::getIndexName(inner) + "' on its last axis");
   TileOperand operand;
   operand.load = load;
   operand.columns = columns;
@@ -315,24 +295,23 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
     } else if (deps.on(term, index) || deps.on(term, inner) ||
                deps.on(term, plan.nest.getBody().getArguments().back()) ||
                deps.on(term, plan.fold.getBody().getArgument(0))) {
-      return refuse("an operand's address depends on more than its row: the subscript of " + shown +
-                    " on axis " + Twine(axis) + " varies within a tile");
+      return refuse("an operand's address depends on more than its row: the subscript of " + shown + " on axis " +
+                    Twine(axis) + " varies within a tile");
     }
   }
   if (found != 1)
-    return refuse("an operand has no axis of rows: " + shown + " is not read along '" +
-                  rows::getIndexName(index) + "' on one axis");
+    return refuse("an operand has no axis of rows: " + shown + " is not read along '" + rows::getIndexName(index) +
+                  "' on one axis");
   if (!isPositive(step, plan.nest))
-    return refuse("rows of an operand may coincide: " + shown + " is read along '" +
-                  rows::getIndexName(index) + "' at distances of " + step.str() +
-                  "; require that these are at least 1");
+    return refuse("rows of an operand may coincide: " + shown + " is read along '" + rows::getIndexName(index) +
+                  "' at distances of " + step.str() + "; require that these are at least 1");
   operands.push_back(operand);
   return true;
 }
 
 /// Returns the number of an equal operand of the same sum, whose operands start at `first`.
-std::optional<unsigned> Planner::findKnown(const rows::Factors &factors,
-                                           ArrayRef<TileOperand> operands, unsigned first) {
+std::optional<unsigned> Planner::findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands,
+                                           unsigned first) {
   LoadOp load = getElement(factors);
   for (unsigned number = first; number != operands.size(); ++number)
     if (isSameElement(load, operands[number].load))
@@ -345,27 +324,23 @@ bool Planner::findScore(const rows::Score &score) {
   if (!score.type.isF32() && !score.type.isIndex())
     return refuse("a contraction is not summed in f32");
   if (score.extent > kLongest)
-    return refuse("a contraction is longer than " + Twine(kLongest) + ": '" +
-                  rows::getIndexName(inner) + "' has " + Twine(score.extent) + " indices");
+    return refuse("a contraction is longer than " + Twine(kLongest) + ": '" + rows::getIndexName(inner) + "' has " +
+                  Twine(score.extent) + " indices");
   Type element;
   auto &terms = plan.scoreTerms.emplace_back();
   unsigned firstRow = plan.rowOperands.size(), firstKey = plan.keyOperands.size();
-  Value rowIndex = plan.nest.getBody().getArguments().back(),
-        keyIndex = plan.fold.getBody().getArgument(0);
+  Value rowIndex = plan.nest.getBody().getArguments().back(), keyIndex = plan.fold.getBody().getArgument(0);
   auto add = [&](const rows::Factors &row, const rows::Factors &key) {
     if (!checkType(row, element) || !checkType(key, element) ||
         !checkLength(inner, score.extent, element, "a contraction's length"))
       return false;
-    auto knownRow = findKnown(row, plan.rowOperands, firstRow),
-         knownKey = findKnown(key, plan.keyOperands, firstKey);
-    terms.push_back(
-        {knownRow.value_or(plan.rowOperands.size()), knownKey.value_or(plan.keyOperands.size())});
+    auto knownRow = findKnown(row, plan.rowOperands, firstRow), knownKey = findKnown(key, plan.keyOperands, firstKey);
+    terms.push_back({knownRow.value_or(plan.rowOperands.size()), knownKey.value_or(plan.keyOperands.size())});
     return (knownRow || findOperand(row, rowIndex, inner, score.extent, plan.rowOperands)) &&
            (knownKey || findOperand(key, keyIndex, inner, score.extent, plan.keyOperands));
   };
   return add(score.row, score.key) &&
-         llvm::all_of(score.further,
-                      [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); });
+         llvm::all_of(score.further, [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); });
 }
 
 /// Finds an 8-bit operand of an accumulator, X[…, d, …, j], which instructions read along the keys.
@@ -390,11 +365,10 @@ bool Planner::findCarrier(const rows::Carrier &carrier) {
     return refuse("a state with an axis is not summed in f32");
   Value inner = carrier.acc.getValue().getArgument(0);
   if (carrier.extents.size() != 1 || carrier.extents[0] > kLongest)
-    return refuse("a state carries more than one axis of " + Twine(kLongest) + ": '" +
-                  rows::getIndexName(inner) + "' has " + Twine(carrier.extents[0]) + " indices");
+    return refuse("a state carries more than one axis of " + Twine(kLongest) + ": '" + rows::getIndexName(inner) +
+                  "' has " + Twine(carrier.extents[0]) + " indices");
   Type element;
-  if (!checkType(carrier.key, element) ||
-      !checkLength(inner, carrier.extents[0], element, "an axis of a state"))
+  if (!checkType(carrier.key, element) || !checkLength(inner, carrier.extents[0], element, "an axis of a state"))
     return false;
   bool isByte = element.getIntOrFloatBitWidth() == 8;
   auto &terms = plan.carrierTerms.emplace_back();
@@ -407,14 +381,12 @@ bool Planner::findCarrier(const rows::Carrier &carrier) {
     auto known = findKnown(key, plan.carried, first);
     ProductTerm &term = terms.emplace_back();
     term.key = known.value_or(plan.carried.size());
-    bool isFound =
-        known || (isByte ? findTransposed(key, inner, carrier.extents[0])
-                         : findOperand(key, keyIndex, inner, carrier.extents[0], plan.carried));
+    bool isFound = known || (isByte ? findTransposed(key, inner, carrier.extents[0])
+                                    : findOperand(key, keyIndex, inner, carrier.extents[0], plan.carried));
     return isFound && findWeights(row, element, term.row);
   };
   if (!add(carrier.row, carrier.key) ||
-      !llvm::all_of(carrier.further,
-                    [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); }))
+      !llvm::all_of(carrier.further, [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); }))
     return false;
   orderWeights();
   return true;
@@ -431,8 +403,7 @@ void Planner::orderWeights() {
     return slice.contains(whole.values[0].getDefiningOp());
   };
   for (unsigned k = 1; k < weights.size(); ++k)
-    if (llvm::all_of(weights,
-                     [&](const rows::Factors &other) { return isOf(weights[k], other); })) {
+    if (llvm::all_of(weights, [&](const rows::Factors &other) { return isOf(weights[k], other); })) {
       std::swap(weights[0], weights[k]);
       for (ProductTerm &term : plan.carrierTerms.back())
         term.row = term.row == 0 ? k : term.row == k ? 0 : term.row;
@@ -453,10 +424,8 @@ bool Planner::findWeights(const rows::Factors &factors, Type element, unsigned &
 }
 
 bool Planner::findOperands() {
-  return llvm::all_of(plan.folded.scores,
-                      [&](const rows::Score &score) { return findScore(score); }) &&
-         llvm::all_of(plan.folded.carriers,
-                      [&](const rows::Carrier &carrier) { return findCarrier(carrier); });
+  return llvm::all_of(plan.folded.scores, [&](const rows::Score &score) { return findScore(score); }) &&
+         llvm::all_of(plan.folded.carriers, [&](const rows::Carrier &carrier) { return findCarrier(carrier); });
 }
 
 /// Checks that loops after the fold run over the axis of one accumulator.
@@ -468,14 +437,12 @@ bool Planner::checkEpilogue() {
     if (loop.getExtents().size() != 1)
       return refuse("an output loop has several axes");
     StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
-    bool known = llvm::any_of(plan.folded.carriers,
-                              [&](const rows::Carrier &carrier) {
-                                return extent == std::to_string(carrier.extents[0]);
-                              }) &&
-                 llvm::all_of(plan.priors, isColumns(extent));
-    WalkResult inner = loop.getBody().walk([](Operation *op) {
-      return isa<ForOp, FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-    });
+    bool known =
+        llvm::any_of(plan.folded.carriers,
+                     [&](const rows::Carrier &carrier) { return extent == std::to_string(carrier.extents[0]); }) &&
+        llvm::all_of(plan.priors, isColumns(extent));
+    WalkResult inner = loop.getBody().walk(
+        [](Operation *op) { return isa<ForOp, FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance(); });
     if (!known || inner.wasInterrupted())
       return refuse("an output loop is not over the axis of a state, but over '" +
                     rows::getIndexName(loop.getBody().getArgument(0)) + "'");
@@ -535,9 +502,7 @@ bool moa::isSameElement(LoadOp x, LoadOp y) {
          x.getCoefficients() == y.getCoefficients() && x.getConstant() == y.getConstant();
 }
 
-std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) {
-  return Planner(nest, why).run();
-}
+std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) { return Planner(nest, why).run(); }
 
 bool moa::isLiftedToTiles(ForOp nest) {
   auto lift = nest.getLift();
@@ -562,8 +527,7 @@ SmallVector<int64_t> moa::findInterleaved(onf::KernelOp kernel) {
 
 bool moa::isInterleaved(Value array) {
   auto argument = cast<BlockArgument>(array);
-  auto arrays =
-      argument.getOwner()->getParentOp()->getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
+  auto arrays = argument.getOwner()->getParentOp()->getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
   return arrays && llvm::is_contained(arrays.asArrayRef(), argument.getArgNumber());
 }
 
@@ -602,9 +566,8 @@ Type moa::getResultElement(const TilePlan &plan) {
   for (auto loop : plan.nest.getBody().getOps<ForOp>())
     for (auto store : loop.getBody().getOps<StoreOp>()) {
       Type element = store.getArray().getType().getElementType();
-      bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &operand) {
-        return operand.load.getResult().getType() == element;
-      });
+      bool isOfRows = llvm::any_of(
+          plan.rowOperands, [&](const TileOperand &operand) { return operand.load.getResult().getType() == element; });
       if ((element.isBF16() || element.isF16()) && !isOfRows)
         return element;
     }

@@ -102,9 +102,7 @@ bool moa::isSameForRows(Value value, Value row) { return rowsTogether(value, row
 namespace {
 class ProductFinder {
 public:
-  ProductFinder(FoldOp fold, std::string &why) : nest(fold->getParentOfType<ForOp>()), why(why) {
-    product.fold = fold;
-  }
+  ProductFinder(FoldOp fold, std::string &why) : nest(fold->getParentOfType<ForOp>()), why(why) { product.fold = fold; }
   std::optional<TileProduct> run();
 
 private:
@@ -115,8 +113,8 @@ private:
   bool findState();
   bool findFactors();
   bool isIndex(const LinearIndex &index, Value value) {
-    return index.constant.isZero() && index.terms.size() == 1 &&
-           index.terms.begin()->first == value && index.terms.begin()->second == SymExpr(1);
+    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == value &&
+           index.terms.begin()->second == SymExpr(1);
   }
   bool place(TileOperand &operand, Value along, Value columns);
   bool placeLeft();
@@ -135,8 +133,7 @@ private:
 bool ProductFinder::findState() {
   auto accs = rows::getAccs(product.fold);
   auto length = constantOf(product.fold.getExtent());
-  if (nest.getBody().getNumArguments() == 0 || accs.size() != 1 || !length || *length < 1 ||
-      *length > kMostTerms)
+  if (nest.getBody().getNumArguments() == 0 || accs.size() != 1 || !length || *length < 1 || *length > kMostTerms)
     return refuse("it has no axes, several states or a range that is not known or long");
   AccOp acc = product.acc = accs[0];
   if (acc.getMonoid() != Monoid::add || !acc.getRefs().empty() || acc.getExtents().size() != 1)
@@ -208,8 +205,7 @@ bool ProductFinder::placeLeft() {
 }
 
 /// Returns whether the array ends where `index` does, on an axis with that subscript.
-bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex &index,
-                                  const SymExpr &end) {
+bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end) {
   ArrayType type = onf::LoadOp(operand.load).getArray().getType();
   for (auto [axis, subscript] : llvm::enumerate(operand.subscripts))
     if (subscript == index && type.getExtent(axis) == end)
@@ -229,8 +225,7 @@ bool ProductFinder::isEnd(Value condition) {
   auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();
   if (end && isIndex(index, row) && *SymExpr::parse(extent) == *end)
     return true;
-  return end && isZeroOutside(product.left, index, *end) &&
-         isZeroOutside(product.right, index, *end);
+  return end && isZeroOutside(product.left, index, *end) && isZeroOutside(product.right, index, *end);
 }
 
 /// Returns whether a condition depends on the fold's index, not on the row, and neither loads
@@ -280,18 +275,16 @@ bool ProductFinder::checkGuard() {
 }
 
 std::optional<TileProduct> ProductFinder::run() {
-  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) ||
-      !checkGuard())
+  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) || !checkGuard())
     return std::nullopt;
   // Tiles that reach beyond the range must find zeros there.
   LinearIndex index;
   add(index, key, SymExpr(1));
   SymExpr end(product.length);
-  bool isWhole = product.length % kRows == 0 || (isZeroOutside(product.left, index, end) &&
-                                                 isZeroOutside(product.right, index, end));
+  bool isWhole = product.length % kRows == 0 ||
+                 (isZeroOutside(product.left, index, end) && isZeroOutside(product.right, index, end));
   if (!isWhole) {
-    refuse("its range is no multiple of " + Twine(kRows) +
-           " and not the whole of its operands' axes");
+    refuse("its range is no multiple of " + Twine(kRows) + " and not the whole of its operands' axes");
     return std::nullopt;
   }
   return product;
@@ -299,15 +292,14 @@ std::optional<TileProduct> ProductFinder::run() {
 
 bool moa::isSameTile(const TileOperand &x, const TileOperand &y, Value xInner, Value yInner) {
   auto of = linearSubscripts(y.load);
-  if (!of || LoadOp(x.load).getArray() != LoadOp(y.load).getArray() ||
-      of->size() != x.subscripts.size())
+  if (!of || LoadOp(x.load).getArray() != LoadOp(y.load).getArray() || of->size() != x.subscripts.size())
     return false;
   auto isLast = [](const LinearIndex &index, Value inner) {
-    return index.constant.isZero() && index.terms.size() == 1 &&
-           index.terms.begin()->first == inner && index.terms.begin()->second == SymExpr(1);
+    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == inner &&
+           index.terms.begin()->second == SymExpr(1);
   };
-  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() &&
-         isLast(x.subscripts.back(), xInner) && isLast(of->back(), yInner);
+  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() && isLast(x.subscripts.back(), xInner) &&
+         isLast(of->back(), yInner);
 }
 
 std::optional<TileProduct> moa::findTileProduct(FoldOp fold, std::string &why) {

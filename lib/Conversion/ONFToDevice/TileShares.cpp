@@ -75,18 +75,14 @@ std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
 /// Completes all phases of the rings after the last tile of a block, by stages without a tile.
 void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
   Value unit = code.index(2 * plan.shape.stages), more = code.index(2 * plan.shape.stages - 1);
-  Value units = arith::DivUIOp::create(b, code.loc,
-                                       arith::AddIOp::create(b, code.loc, share.end, more), unit);
+  Value units = arith::DivUIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, share.end, more), unit);
   Value whole = arith::MulIOp::create(b, code.named("whole"), units, unit);
   if (isProducer) // consumers call this only if there is a tile
     whole = arith::SelectOp::create(
-        b, code.loc,
-        arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start), whole,
-        share.end);
+        b, code.loc, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start), whole, share.end);
   code.loop(share.end, whole, "n", [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
-    Value free =
-        isProducer ? arith::SubIOp::create(b, code.loc, code.index(1), parity).getResult() : parity;
+    Value free = isProducer ? arith::SubIOp::create(b, code.loc, code.index(1), parity).getResult() : parity;
     for (const auto *rings : {&keyRings, &carriedRings})
       for (const Ring &ring : *rings) {
         device::WaitOp::create(b, code.loc, isProducer ? ring.empty : ring.full, stage, free);
@@ -132,13 +128,12 @@ void TileKernel::makeShares() {
     columns += padded(carrier.extents[0]);
   SymExpr slots(plan.shape.shares);
   share.elements = plan.shape.rows() * columns;
-  share.states = program.addWorkspace(
-      freshName("left_off"),
-      ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
+  share.states = program.addWorkspace(freshName("left_off"),
+                                      ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
   // The last counter is the tile scheduler's.
   SymExpr counters(plan.shape.shares + (goesOn() ? 1 : 0));
-  share.done = program.addWorkspace(freshName("left_off_by"),
-                                    ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
+  share.done =
+      program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
 }
 
 /// Returns the number of blocks to split, or 0, as an expression for hosts. `findBlock` computes
@@ -151,8 +146,7 @@ SymExpr TileKernel::countSharedBlocks() {
   SymExpr keys = extent * (SymExpr::floorDiv(extent, SymExpr(int64_t(1) << 48)) + one);
   // Not 0 if there are a full wave, enough keys and enough to gain. ⌊2x/(x + 1)⌋ is then 1.
   SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSharedTiles * plan.shape.keys)) *
-                 SymExpr::floorDiv(SymExpr(kMostParts) * (slots - rest),
-                                   (rounds + one) * (slots + slots - one - rest));
+                 SymExpr::floorDiv(SymExpr(kMostParts) * (slots - rest), (rounds + one) * (slots + slots - one - rest));
   return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
 }
 
@@ -160,24 +154,19 @@ SymExpr TileKernel::countSharedBlocks() {
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
   std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
-  int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0),
-          blocks = llvm::divideCeil(counters, kClearThreads);
-  auto kernel =
-      device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
+  int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
+  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);
   code.loc = plan.nest.getLoc();
   Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
-  Value slot = arith::AddIOp::create(
-      b, code.named("slot"), arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)),
-      thread);
-  Value exists =
-      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(counters));
-  code.when(exists, [&] {
-    device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), share.done, slot);
-  });
+  Value slot = arith::AddIOp::create(b, code.named("slot"),
+                                     arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)), thread);
+  Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(counters));
+  code.when(exists,
+            [&] { device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), share.done, slot); });
 }
 
 /// Returns the number of this block's tile of rows among all blocks without splits. Must agree with
@@ -198,32 +187,28 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value all = narrow(code, code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
-  Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)),
-        one = code.index(1);
+  Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
   share.others = narrow(code, minus(slots, rest, "others"));
   Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
   Value sum = arith::AddIOp::create(b, code.loc, share.others, code.index(plan.shape.shares - 1));
-  Value gain =
-      arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
+  Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
   Value most = arith::MulIOp::create(b, code.loc, share.others, code.index(kMostParts));
   Value isFew =
-      either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))),
-             less(most, gain));
-  Value shared = narrow(
-      code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
+      either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))), less(most, gain));
+  Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   if (goesOn()) {
     Value blocks = arith::AddIOp::create(b, code.named("blocks"), all, shared);
-    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), share.done, slots,
-                                        blocks, plan.shape.shares);
+    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), share.done, slots, blocks,
+                                        plan.shape.shares);
   }
   share.isFormer = less(block, shared);
   share.isLatter = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
-  share.slot = narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block,
-                                                    minus(block, all, "")));
+  share.slot =
+      narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block, minus(block, all, "")));
   Value front = minus(all, shared, "");
-  return narrow(code, arith::SelectOp::create(b, code.named("number"), share.isFormer,
-                                              arith::AddIOp::create(b, code.loc, front, block),
-                                              minus(block, shared, "")));
+  return narrow(code,
+                arith::SelectOp::create(b, code.named("number"), share.isFormer,
+                                        arith::AddIOp::create(b, code.loc, front, block), minus(block, shared, "")));
 }
 
 /// Finds where this block begins and ends. Rings and ping-pong barriers count tiles from the first
@@ -234,9 +219,7 @@ void TileKernel::findShare(ScalarCode &code) {
   if (!share.states)
     return;
   Value unit = code.index(2 * plan.shape.stages), one = code.index(1), zero = code.index(0);
-  auto divide = [&](Value x, Value y) -> Value {
-    return arith::DivUIOp::create(b, code.loc, x, y);
-  };
+  auto divide = [&](Value x, Value y) -> Value { return arith::DivUIOp::create(b, code.loc, x, y); };
   auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
   // Rounded up, because a longer second part costs n times as much of a multiprocessor. Only few
   // blocks are split, hence the branch.
@@ -245,48 +228,38 @@ void TileKernel::findShare(ScalarCode &code) {
       isPart, {b.getIndexType()},
       [&] {
         // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
-        Value parts = arith::DivUIOp::create(b, code.named("parts"),
-                                             code.index(plan.shape.shares - 1), share.others);
-        Value whole =
-            divide(times(numTiles, parts), arith::AddIOp::create(b, code.loc, parts, one));
-        Value more =
-            arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
-        return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit),
-                                             numTiles)};
+        Value parts = arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), share.others);
+        Value whole = divide(times(numTiles, parts), arith::AddIOp::create(b, code.loc, parts, one));
+        Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
+        return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
       },
       [&] { return Values{numTiles}; })[0];
   cut = narrow(code, cut);
   Value signals = code.branch(
       share.isLatter, {b.getIndexType()},
       [&] {
-        return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(),
-                                                share.done, share.slot)};
+        return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), share.done, share.slot)};
       },
       [&] { return Values{zero}; })[0];
-  Value isThere = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals,
-                                        code.index(4 * plan.shape.warpgroups));
+  Value isThere =
+      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals, code.index(4 * plan.shape.warpgroups));
   share.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
   if (goesOn())
     share.begin = narrow(code, share.begin);
-  share.end =
-      narrow(code, arith::SelectOp::create(b, code.named("end"), share.isFormer, cut, numTiles));
+  share.end = narrow(code, arith::SelectOp::create(b, code.named("end"), share.isFormer, cut, numTiles));
   share.leaves = arith::SelectOp::create(b, code.named("leaves"), share.isFormer, one, zero);
 }
 
 /// Returns the first tile of this block, as one thread has read it, so that all threads agree.
 Value TileKernel::firstOfShare(ScalarCode &code) {
-  return share.states ? device::KeptOp::create(b, code.named("begin"), share.begin).getResult()
-                      : share.begin;
+  return share.states ? device::KeptOp::create(b, code.named("begin"), share.begin).getResult() : share.begin;
 }
 
 /// Returns the place of an element of a carried value among the states of a part.
-Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t before, Over over,
-                               ValueRange at) {
+Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t before, Over over, ValueRange at) {
   int64_t columns = columnsOfShare(over);
   auto plus = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
-  auto times = [&](Value x, int64_t y) {
-    return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y));
-  };
+  auto times = [&](Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y)); };
   Value place = plus(times(slot, share.elements), code.index(plan.shape.rows() * before));
   place = plus(place, times(plus(row, at[0]), columns));
   return at.size() > 1 ? plus(place, at[1]) : place;
@@ -300,8 +273,7 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
   Running running = inits;
   for (Value init : running.values())
     types.push_back(init.getType());
-  Value isLater =
-      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, begin, code.index(0));
+  Value isLater = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, begin, code.index(0));
   Values values = code.branch(
       isLater, types,
       [&] {
@@ -309,10 +281,8 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
         Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
         Values found;
         int64_t before = 0;
-        SmallVector<std::string> names =
-            namesOf(running); // the first name is that of the loop index
-        for (auto [type, over, name] :
-             llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
+        SmallVector<std::string> names = namesOf(running); // the first name is that of the loop index
+        for (auto [type, over, name] : llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
           Type element = cast<FragmentType>(type).getElementType();
           found.push_back(map(code, name, {}, over, {element}, [&](ValueRange, ValueRange at) {
             Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), share.states,
@@ -333,8 +303,7 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
 /// Hands over the states to the second part.
 void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
   Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
-  Value number =
-      device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(), /*again=*/true);
+  Value number = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(), /*again=*/true);
   Value row = arith::MulIOp::create(b, code.named("offset"), number, code.index(64));
   int64_t before = 0;
   Running states = running;
@@ -346,8 +315,7 @@ void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
       if (stored.getType().isInteger(1))
         stored = arith::SelectOp::create(b, code.loc, stored, code.constant(b.getF32FloatAttr(1)),
                                          code.constant(b.getF32FloatAttr(0)));
-      device::StoreOp::create(b, code.loc, stored, share.states,
-                              placeInShare(code, slot, row, before, each, at));
+      device::StoreOp::create(b, code.loc, stored, share.states, placeInShare(code, slot, row, before, each, at));
       return Values();
     });
     before += columnsOfShare(over);

@@ -26,8 +26,7 @@ Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
 /// nothing. Null if the identity is finite.
 Value TileKernel::hasSeen(ScalarCode &code, AccOp reference, Value value) {
   auto start = dyn_cast<FloatAttr>(getIdentity(reference.getMonoid(), value.getType()));
-  return start && start.getValue().isInfinity() ? code.differs(value, code.constant(start))
-                                                : Value();
+  return start && start.getValue().isInfinity() ? code.differs(value, code.constant(start)) : Value();
 }
 
 /// Returns the value of an expression in which some leaves are known; nullopt if it depends on
@@ -49,19 +48,17 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
       return std::nullopt;
     llvm::APFloat rounded(*number);
     bool isExact;
-    rounded.convert(cast<FloatType>(op->getResult(0).getType()).getFloatSemantics(),
-                    llvm::APFloat::rmNearestTiesToEven, &isExact);
+    rounded.convert(cast<FloatType>(op->getResult(0).getType()).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
+                    &isExact);
     return rounded.convertToDouble();
   }
   if (auto piecewise = dyn_cast<PiecewiseExp2Op>(op)) {
     auto number = valueWhere(piecewise.getOperand(), known);
-    double times = piecewise.getTimes().convertToDouble(),
-           plus = piecewise.getPlus().convertToDouble();
+    double times = piecewise.getTimes().convertToDouble(), plus = piecewise.getPlus().convertToDouble();
     return number ? std::optional(PiecewiseExp2Op::evaluate(times * *number + plus)) : std::nullopt;
   }
   SmallVector<double, 2> operands(2, 0.0);
-  if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(
-          op))
+  if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(op))
     return std::nullopt;
   for (auto [k, operand] : llvm::enumerate(op->getOperands())) {
     auto number = valueWhere(operand, known);
@@ -84,8 +81,7 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
 /// maximum that is still −∞ has seen only terms x = −∞. If the term is the identity for x = −∞ and
 /// any finite reference, 0 replaces the maximum, and no term must be left out. For example, exp(x −
 /// m) becomes exp(−∞ − 0) = 0. The same holds for minima and +∞, and for terms with a bound.
-Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> refs,
-                                 ArrayRef<Value> factors) {
+Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> refs, ArrayRef<Value> factors) {
   Value keep = regular(code, acc, refs);
   for (auto [ref, value] : llvm::zip_equal(acc.getRefs(), refs))
     code.bind(ref, value);
@@ -158,8 +154,7 @@ void TileKernel::planRepairs() {
       isReference[ref] = true;
       AccOp acc = plan.folded.scalars[ref].acc;
       // Merging a partial twice must change nothing.
-      lazy &= acc.getRefs().empty() &&
-              (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min);
+      lazy &= acc.getRefs().empty() && (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min);
     }
   }
 }
@@ -198,23 +193,21 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
     Running::Scalar state;
     if (isReference[k])
       state.reference = fill(start, typeOver(Over::rows(), type), "last_" + acc.getName());
-    state.partial =
-        starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), acc.getName());
+    state.partial = starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), acc.getName());
     running.scalars.push_back(state);
   }
   for (const Repair &repair : repairs) {
     Value none;
     if (repair.needsStarted)
-      none = fill(code.constant(b.getBoolAttr(false)), typeOver(Over::rows(), b.getI1Type()),
-                  "started");
+      none = fill(code.constant(b.getBoolAttr(false)), typeOver(Over::rows(), b.getI1Type()), "started");
     running.started.push_back(none);
   }
   for (const Carrier &carrier : plan.folded.carriers)
-    running.sums.push_back({fill(identity(code, Monoid::add, carrier.type),
-                                 typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
-                                 AccOp(carrier.acc).getName()),
-                            {},
-                            Value()});
+    running.sums.push_back(
+        {fill(identity(code, Monoid::add, carrier.type), typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
+              AccOp(carrier.acc).getName()),
+         {},
+         Value()});
   return running;
 }
 
@@ -227,8 +220,7 @@ bool TileKernel::isReadOnce(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<LoadOp>(op))
     return load.getArray().getType().getRank() == 0 || llvm::is_contained(readOnce, load);
-  return op && !isa<FoldOp>(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isReadOnce(operand); });
+  return op && !isa<FoldOp>(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return isReadOnce(operand); });
 }
 
 /// Returns the terms of a state as tiles reduce them. A bound is separate if it can be evaluated
@@ -243,10 +235,8 @@ rows::Terms TileKernel::termsOf(AccOp acc) {
 /// Binds a row, clamped to the last one. Loads that follow read the nearest elements.
 void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
   BlockArgument row = plan.nest.getBody().getArguments().back();
-  Value last =
-      arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
-  code.bind(row, arith::MinSIOp::create(b, code.loc,
-                                        arith::AddIOp::create(b, code.loc, rowBase, number), last));
+  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
+  code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, number), last));
   clampLoads(code);
   code.eager = true;
 }
@@ -261,23 +251,19 @@ void TileKernel::findBounds(ScalarCode &code) {
     Value bound = termsOf(scalar.acc).bound;
     if (!bound)
       continue;
-    Value ofRows =
-        map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
-          bindNearestRow(code, at[0]);
-          return Values{code.eval(bound)};
-        })[0];
+    Value ofRows = map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
+      bindNearestRow(code, at[0]);
+      return Values{code.eval(bound)};
+    })[0];
     code.clampsLoads = clamped;
     code.eager = false;
     bool isKnown = true;
     Value start = map(
-        code, AccOp(scalar.acc).getName(), ofRows, Over::parts(), {bound.getType()},
-        [&](ValueRange in, ValueRange at) {
+        code, AccOp(scalar.acc).getName(), ofRows, Over::parts(), {bound.getType()}, [&](ValueRange in, ValueRange at) {
           bindElement(code, at[0], Value());
-          Value sees = seesSome(code),
-                none = identity(code, AccOp(scalar.acc).getMonoid(), bound.getType());
+          Value sees = seesSome(code), none = identity(code, AccOp(scalar.acc).getMonoid(), bound.getType());
           isKnown = sees != nullptr;
-          return Values{
-              isKnown ? arith::SelectOp::create(b, code.loc, sees, in[0], none).getResult() : none};
+          return Values{isKnown ? arith::SelectOp::create(b, code.loc, sees, in[0], none).getResult() : none};
         })[0];
     (isKnown ? starts : bounds)[k] = isKnown ? start : ofRows;
     if (!isKnown)
@@ -291,8 +277,7 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
   llvm::DenseMap<Operation *, Value> boundOf;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
     Value bound = termsOf(scalar.acc).bound;
-    Operation *terms =
-        bound ? rows::getYielded(AccOp(scalar.acc).getValue()).getDefiningOp() : nullptr;
+    Operation *terms = bound ? rows::getYielded(AccOp(scalar.acc).getValue()).getDefiningOp() : nullptr;
     if (terms && llvm::all_of(terms->getUsers(), [&](Operation *user) {
           auto acc = isa<YieldOp>(user) ? dyn_cast<AccOp>(user->getParentOp()) : AccOp();
           return acc && termsOf(acc).bound == bound;
@@ -328,8 +313,7 @@ void TileKernel::findProducts(ScalarCode &code) {
   for (const rows::Score &score : plan.folded.scores) {
     Product product = {};
     Value value = score.value;
-    auto op =
-        value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin()) : arith::MulFOp();
+    auto op = value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin()) : arith::MulFOp();
     bool reduced = op && llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
                      AccOp acc = scalar.acc;
                      return (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
@@ -347,8 +331,7 @@ void TileKernel::findProducts(ScalarCode &code) {
 
 /// Returns whether 0 < u < 2¹²⁷, so that u·log₂e is finite.
 Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
-  Value zero = code.constant(b.getF32FloatAttr(0)),
-        limit = code.constant(b.getF32FloatAttr(0x1p127f));
+  Value zero = code.constant(b.getF32FloatAttr(0)), limit = code.constant(b.getF32FloatAttr(0x1p127f));
   auto less = [&](Value x, Value y) -> Value {
     return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
   };
@@ -357,9 +340,8 @@ Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
 
 /// Returns an element of a score as a float. This is exact for sums of integers.
 Value TileKernel::asFloat(ScalarCode &code, Value element) {
-  return element.getType().isInteger(32)
-             ? arith::SIToFPOp::create(b, code.loc, b.getF32Type(), element).getResult()
-             : element;
+  return element.getType().isInteger(32) ? arith::SIToFPOp::create(b, code.loc, b.getF32Type(), element).getResult()
+                                         : element;
 }
 
 /// Adds the scores to a tile, with their factors u kept apart. For 0 < u < ∞ rounding keeps the
@@ -373,8 +355,7 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
     bool isInteger = planned.type.isIndex();
     if (isInteger && !tile.presence && !predicate) {
       tile.elements.push_back({product.value ? product.value : planned.value,
-                               product.value ? code.eval(product.factor) : Value(), sums,
-                               std::nullopt});
+                               product.value ? code.eval(product.factor) : Value(), sums, std::nullopt});
       continue;
     }
     if (isInteger)
@@ -395,9 +376,7 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
         positive, {fragment.getType()}, [&] { return Values{fragment}; },
         [&] {
           return map(code, "S", fragment, Over::tile(plan.shape.keys), {elementOf(fragment)},
-                     [&](ValueRange in, ValueRange) {
-                       return Values{code.combine(Monoid::mul, in[0], u)};
-                     });
+                     [&](ValueRange in, ValueRange) { return Values{code.combine(Monoid::mul, in[0], u)}; });
         })[0];
     tile.elements.push_back({product.value, rest, scaled, std::nullopt});
   }
@@ -432,8 +411,8 @@ bool TileKernel::isNoneWhereAbsent(const Tile &tile, AccOp acc, ValueRange value
 }
 
 /// Returns the product of factors over divisors for each row and key, and `none` where masked out.
-Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, ValueRange divisors,
-                           TypedAttr none, const Tile &tile, const Running &news) {
+Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, ValueRange divisors, TypedAttr none,
+                           const Tile &tile, const Running &news) {
   Values inputs = fragmentsOf(tile);
   unsigned fragments = inputs.size();
   for (Value ref : acc.getRefs()) {
@@ -452,42 +431,40 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
     llvm::append_range(inputs, tile.presence->bounds);
   auto number = dyn_cast<FloatAttr>(none);
   // Piecewise linear powers of 2 stay f16, two per register. The bits of 0 are 0.
-  auto piecewise = factors.size() == 1 && divisors.empty()
-                       ? factors[0].getDefiningOp<PiecewiseExp2Op>()
-                       : PiecewiseExp2Op();
+  auto piecewise =
+      factors.size() == 1 && divisors.empty() ? factors[0].getDefiningOp<PiecewiseExp2Op>() : PiecewiseExp2Op();
   if (!number || !number.getValue().isZero())
     piecewise = nullptr;
   Over over = Over::tile(plan.shape.keys);
   Value terms =
-      map(code, piecewise ? "exponents" : "terms", inputs, over, {none.getType()},
-          [&](ValueRange in, ValueRange at) {
-            bindTile(code, tile, in, at);
-            for (auto [k, pivot] : llvm::enumerate(ofRows))
-              code.bind(pivot.first, in[count + k]);
-            Values reads(factors);
-            Value keep = bindReferences(code, acc, Values(in.slice(fragments, count - fragments)),
-                                        divisors.empty() ? reads : Values());
-            llvm::append_range(reads, divisors);
-            bool isNone = !keep && divisors.empty() && factors.size() == 1 && number &&
-                          isNoneWhereAbsent(tile, acc, factors, number.getValueAsDouble());
-            Value present;
-            if (tile.presence && !isNone)
-              present = isPresent(code, *tile.presence, in.drop_front(known), at[1]);
-            return Values{guarded(code, present, keep, code.constant(none), reads, [&] {
-              if (piecewise)
-                return code.bitsOf(piecewise);
-              Value product;
-              for (Value factor : factors) {
-                Value value = code.eval(factor);
-                product = product ? code.combine(Monoid::mul, product, value) : value;
-              }
-              if (!product)
-                product = code.constant(cast<TypedAttr>(FloatAttr::get(none.getType(), 1.0)));
-              for (Value divisor : divisors)
-                product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
-              return product;
-            })};
-          })[0];
+      map(code, piecewise ? "exponents" : "terms", inputs, over, {none.getType()}, [&](ValueRange in, ValueRange at) {
+        bindTile(code, tile, in, at);
+        for (auto [k, pivot] : llvm::enumerate(ofRows))
+          code.bind(pivot.first, in[count + k]);
+        Values reads(factors);
+        Value keep = bindReferences(code, acc, Values(in.slice(fragments, count - fragments)),
+                                    divisors.empty() ? reads : Values());
+        llvm::append_range(reads, divisors);
+        bool isNone = !keep && divisors.empty() && factors.size() == 1 && number &&
+                      isNoneWhereAbsent(tile, acc, factors, number.getValueAsDouble());
+        Value present;
+        if (tile.presence && !isNone)
+          present = isPresent(code, *tile.presence, in.drop_front(known), at[1]);
+        return Values{guarded(code, present, keep, code.constant(none), reads, [&] {
+          if (piecewise)
+            return code.bitsOf(piecewise);
+          Value product;
+          for (Value factor : factors) {
+            Value value = code.eval(factor);
+            product = product ? code.combine(Monoid::mul, product, value) : value;
+          }
+          if (!product)
+            product = code.constant(cast<TypedAttr>(FloatAttr::get(none.getType(), 1.0)));
+          for (Value divisor : divisors)
+            product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
+          return product;
+        })};
+      })[0];
   if (!piecewise)
     return terms;
   return map(code, "terms", terms, over, {b.getF16Type()}, [&](ValueRange in, ValueRange) {
@@ -499,20 +476,18 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
 void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none, const Tile &tile) {
   Values inputs{element.fragment};
   llvm::append_range(inputs, tile.presence->bounds);
-  element.fragment = map(code, "masked", inputs, Over::tile(plan.shape.keys), {none.getType()},
-                         [&](ValueRange in, ValueRange at) {
-                           bindElement(code, at, tile.first);
-                           Value present = isPresent(code, *tile.presence, in.drop_front(), at[1]);
-                           return Values{guarded(code, present, Value(), code.constant(none), {},
-                                                 [&] { return in[0]; })};
-                         })[0];
+  element.fragment =
+      map(code, "masked", inputs, Over::tile(plan.shape.keys), {none.getType()}, [&](ValueRange in, ValueRange at) {
+        bindElement(code, at, tile.first);
+        Value present = isPresent(code, *tile.presence, in.drop_front(), at[1]);
+        return Values{guarded(code, present, Value(), code.constant(none), {}, [&] { return in[0]; })};
+      })[0];
   element.absent = none.getValueAsDouble();
 }
 
 /// Reduces the terms of a tile over each thread's keys. For later states, the operand of a maximum
 /// or minimum replaces the values that it was computed from.
-Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &tile, Running &news,
-                              unsigned k) {
+Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &tile, Running &news, unsigned k) {
   Type type = acc.getResult().getType();
   auto reduce = [&](Value terms) -> Value {
     Type element = elementOf(terms);
@@ -543,8 +518,7 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
   news.scalars[k].terms = terms;
   if (keeps && !term.hasOneUse())
     tile.elements.push_back(
-        {term, Value(), terms,
-         tile.presence ? std::optional(number.getValueAsDouble()) : std::nullopt});
+        {term, Value(), terms, tile.presence ? std::optional(number.getValueAsDouble()) : std::nullopt});
   return reduce(terms);
 }
 
@@ -555,29 +529,23 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
     return reduced;
   Values inputs{reduced, bounds[k]};
   if (tile.presence) {
-    Value present = map(code, "present", tile.presence->bounds, Over::tile(plan.shape.keys),
-                        {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
+    Value present = map(code, "present", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
+                        [&](ValueRange in, ValueRange at) {
                           bindElement(code, at, tile.first);
                           return Values{isPresent(code, *tile.presence, in, at[1])};
                         })[0];
-    inputs.push_back(device::ReduceOp::create(
-        b, code.named("any_present"), typeOver(Over::parts(), b.getI1Type()),
-        MonoidAttr::get(b.getContext(), Monoid::or_), present));
+    inputs.push_back(device::ReduceOp::create(b, code.named("any_present"), typeOver(Over::parts(), b.getI1Type()),
+                                              MonoidAttr::get(b.getContext(), Monoid::or_), present));
   }
-  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(reduced)},
-             [&](ValueRange in, ValueRange) {
-               Value all = code.combine(acc.getMonoid(), in[0], in[1]);
-               return Values{
-                   in.size() == 2
-                       ? all
-                       : arith::SelectOp::create(b, code.loc, in[2], all, in[0]).getResult()};
-             })[0];
+  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(reduced)}, [&](ValueRange in, ValueRange) {
+    Value all = code.combine(acc.getMonoid(), in[0], in[1]);
+    return Values{in.size() == 2 ? all : arith::SelectOp::create(b, code.loc, in[2], all, in[0]).getResult()};
+  })[0];
 }
 
 /// Binds the arguments of a rescaling to the references before and after. Returns whether one has
 /// changed.
-Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange before,
-                             ValueRange after) {
+Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange before, ValueRange after) {
   Value changed;
   AccOp acc = repair.acc;
   for (unsigned k = 0; k != repair.refs.size(); ++k) {
@@ -591,8 +559,7 @@ Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange 
 
 /// Returns the correction factor c(d, d′) if the state has started and a reference has changed,
 /// else the identity of ⊗. The coefficients of the `others` follow, likewise or 0.
-Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
-                          const Running &news) {
+Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news) {
   const Repair &repair = repairs[number];
   AccOp acc = repair.acc;
   Values inputs;
@@ -605,24 +572,21 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
   SmallVector<Type> types(yielded.getTypes());
   unsigned count = repair.refs.size();
   bool clamped = code.clampsLoads, eager = code.eager;
-  Values factors =
-      map(code, "factor", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
-        bindNearestRow(code, at[0]);
-        ValueRange before = in.take_front(count), after = in.slice(count, count);
-        Value apply = bindRepair(code, repair, before, after);
-        apply =
-            code.both(apply, olds.started[number] ? in.back() : regular(code, acc, Values(before)));
-        if (olds.started[number])
-          apply = code.both(apply, regular(code, acc, Values(after)));
-        Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-        Values values;
-        for (auto [k, value] : llvm::enumerate(yielded)) {
-          Value otherwise = identity(code, k ? Monoid::add : combine, value.getType());
-          values.push_back(
-              arith::SelectOp::create(b, code.loc, apply, code.eval(value), otherwise));
-        }
-        return values;
-      });
+  Values factors = map(code, "factor", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
+    bindNearestRow(code, at[0]);
+    ValueRange before = in.take_front(count), after = in.slice(count, count);
+    Value apply = bindRepair(code, repair, before, after);
+    apply = code.both(apply, olds.started[number] ? in.back() : regular(code, acc, Values(before)));
+    if (olds.started[number])
+      apply = code.both(apply, regular(code, acc, Values(after)));
+    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+    Values values;
+    for (auto [k, value] : llvm::enumerate(yielded)) {
+      Value otherwise = identity(code, k ? Monoid::add : combine, value.getType());
+      values.push_back(arith::SelectOp::create(b, code.loc, apply, code.eval(value), otherwise));
+    }
+    return values;
+  });
   code.clampsLoads = clamped;
   code.eager = eager;
   return factors;
@@ -640,8 +604,7 @@ Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
   double bound = plan.shape.repairBound;
   if (isa_and_nonnull<math::ExpOp, math::Exp2Op>(op)) {
     Value exponent = math::AbsFOp::create(b, code.loc, code.eval(op->getOperand(0)));
-    return compare(arith::CmpFPredicate::OLE, exponent,
-                   isa<math::ExpOp>(op) ? bound * std::log(2.0) : bound);
+    return compare(arith::CmpFPredicate::OLE, exponent, isa<math::ExpOp>(op) ? bound * std::log(2.0) : bound);
   }
   Value value = code.eval(factor);
   return code.both(compare(arith::CmpFPredicate::OGE, value, std::exp2(-bound)),
@@ -660,8 +623,7 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
     known[acc.getRepair().getArgument(2 * k)] = value.getValueAsDouble();
     known[acc.getRepair().getArgument(2 * k + 1)] = 0;
   }
-  auto factor =
-      repair.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known) : std::nullopt;
+  auto factor = repair.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known) : std::nullopt;
   return factor && (*factor == 0 || !std::isfinite(*factor));
 }
 
@@ -669,8 +631,7 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
 /// by more than the bound. Within it, no terms are lost or overflow. Rescaling is exact in the
 /// fold's meaning, whenever it happens. Piecewise linear powers of 2 have an error of their own,
 /// which depends on the reference.
-Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news,
-                             ArrayRef<Pivot> pivots) {
+Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
   Value must;
   for (const Repair &repair : repairs) {
     Values inputs;
@@ -681,39 +642,34 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
     if (must)
       inputs.push_back(must);
     bool clamped = code.clampsLoads, eager = code.eager;
-    must = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()},
-               [&](ValueRange in, ValueRange at) {
-                 bindNearestRow(code, at[0]);
-                 unsigned count = repair.refs.size();
-                 Values before(in.take_front(count)), after;
-                 for (auto [k, ref] : llvm::enumerate(repair.refs)) {
-                   Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
-                   // A row with a large reference moves in every tile, like one that has seen
-                   // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
-                   if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) {
-                         return numberOf(pivot.value) == ref;
-                       }))
-                     before[k] = arith::SelectOp::create(
-                         b, code.loc, isLarge(code, before[k], false),
-                         identity(code, monoid, before[k].getType()), before[k]);
-                   after.push_back(code.combine(monoid, before[k], in[count + k]));
-                 }
-                 Value changed = bindRepair(code, repair, before, after);
-                 Value near = isNearOne(code, repair.acc);
-                 if (!isFarFromSingular(repair)) {
-                   near = code.both(near, regular(code, repair.acc, before));
-                   // A row that has seen nothing has not started: no terms may be added to its
-                   // states.
-                   for (auto [ref, value] : llvm::zip(repair.refs, before))
-                     near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
-                 }
-                 Value far =
-                     arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
-                 Value result = code.both(changed, far);
-                 if (in.size() > 2 * count)
-                   result = arith::OrIOp::create(b, code.loc, result, in.back());
-                 return Values{result};
-               })[0];
+    must = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
+      bindNearestRow(code, at[0]);
+      unsigned count = repair.refs.size();
+      Values before(in.take_front(count)), after;
+      for (auto [k, ref] : llvm::enumerate(repair.refs)) {
+        Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
+        // A row with a large reference moves in every tile, like one that has seen
+        // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
+        if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; }))
+          before[k] = arith::SelectOp::create(b, code.loc, isLarge(code, before[k], false),
+                                              identity(code, monoid, before[k].getType()), before[k]);
+        after.push_back(code.combine(monoid, before[k], in[count + k]));
+      }
+      Value changed = bindRepair(code, repair, before, after);
+      Value near = isNearOne(code, repair.acc);
+      if (!isFarFromSingular(repair)) {
+        near = code.both(near, regular(code, repair.acc, before));
+        // A row that has seen nothing has not started: no terms may be added to its
+        // states.
+        for (auto [ref, value] : llvm::zip(repair.refs, before))
+          near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
+      }
+      Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
+      Value result = code.both(changed, far);
+      if (in.size() > 2 * count)
+        result = arith::OrIOp::create(b, code.loc, result, in.back());
+      return Values{result};
+    })[0];
     code.clampsLoads = clamped;
     code.eager = eager;
   }
@@ -736,9 +692,8 @@ Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial) {
 /// Returns a state rescaled by a factor.
 Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-  return map(
-      code, acc.getName(), {state, factor}, over, {elementOf(state)},
-      [&](ValueRange in, ValueRange) { return Values{code.combine(combine, in[0], in[1])}; })[0];
+  return map(code, acc.getName(), {state, factor}, over, {elementOf(state)},
+             [&](ValueRange in, ValueRange) { return Values{code.combine(combine, in[0], in[1])}; })[0];
 }
 
 /// Returns (state ⊗ factor) ⊕ part, with one rounding if ⊗ and ⊕ are those of floats.
@@ -750,45 +705,41 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
   Values inputs{state, part};
   if (fuses)
     inputs.push_back(factor);
-  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(state)},
-             [&](ValueRange in, ValueRange) {
-               if (fuses)
-                 return Values{math::FmaOp::create(b, code.loc, in[0], in[2], in[1])};
-               return Values{code.combine(acc.getMonoid(), in[0], in[1])};
-             })[0];
+  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(state)}, [&](ValueRange in, ValueRange) {
+    if (fuses)
+      return Values{math::FmaOp::create(b, code.loc, in[0], in[2], in[1])};
+    return Values{code.combine(acc.getMonoid(), in[0], in[1])};
+  })[0];
 }
 
 /// Adds Σ cₖ·uₖ, which moves a sum of powers of differences to another center, as for a variance.
 /// The update is linear, so that each lane adds its own partials of the uₖ.
-void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients,
-                           const Running &olds, Value &partial) {
+void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients, const Running &olds, Value &partial) {
   for (auto [other, coefficient] : llvm::zip(acc.getOthers(), coefficients))
-    partial =
-        map(code, acc.getName(), {partial, coefficient, olds.scalars[numberOf(other)].partial},
-            Over::parts(), {elementOf(partial)}, [&](ValueRange in, ValueRange) {
-              return Values{math::FmaOp::create(b, code.loc, in[1], in[2], in[0])};
-            })[0];
+    partial = map(code, acc.getName(), {partial, coefficient, olds.scalars[numberOf(other)].partial}, Over::parts(),
+                  {elementOf(partial)}, [&](ValueRange in, ValueRange) {
+                    return Values{math::FmaOp::create(b, code.loc, in[1], in[2], in[0])};
+                  })[0];
 }
 
 /// Returns the state without axes that sums the weights of this accumulator, whose terms can be
 /// reused; nullopt if there is none. For example, the row sum of softmax.
-std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &factors,
-                                              const Running &news) {
+std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &factors, const Running &news) {
   if (factors.values.size() != 1 || !factors.divisors.empty())
     return std::nullopt;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     AccOp other = scalar.acc;
     if (news.scalars[k].terms && other.getMonoid() == Monoid::add &&
-        rows::getYielded(other.getValue()) == factors.values[0] &&
-        llvm::equal(other.getRefs(), acc.getRefs()) && other.getSingular() == acc.getSingular())
+        rows::getYielded(other.getValue()) == factors.values[0] && llvm::equal(other.getRefs(), acc.getRefs()) &&
+        other.getSingular() == acc.getSingular())
       return k;
   }
   return std::nullopt;
 }
 
 /// Returns a row operand P of an accumulator before rounding; 0 where masked out.
-Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors,
-                          const Tile &tile, const Running &news) {
+Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors, const Tile &tile,
+                          const Running &news) {
   if (auto k = findTerms(carrier.acc, factors, news))
     return news.scalars[*k].terms;
   return valuesOf(code, carrier.acc, factors.values, factors.divisors,
@@ -825,8 +776,7 @@ SmallVector<unsigned> TileKernel::statesOf(unsigned pass, const Tile &tile) {
 static bool isAbsorbing(AccOp acc) {
   auto constant = rows::getYielded(acc.getValue()).getDefiningOp<arith::ConstantOp>();
   auto truth = constant ? dyn_cast<BoolAttr>(constant.getValue()) : BoolAttr();
-  return truth && acc.getRefs().empty() &&
-         acc.getMonoid() == (truth.getValue() ? Monoid::or_ : Monoid::and_);
+  return truth && acc.getRefs().empty() && acc.getMonoid() == (truth.getValue() ? Monoid::or_ : Monoid::and_);
 }
 
 /// Computes the states after a tile and the weights of the accumulators. The sums of the
@@ -847,8 +797,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       }
       Value ofTile = reduceTile(code, acc, tile, news, k);
       int repair = repairOfScalar[k];
-      news.scalars[k].partial = merged(code, acc, olds.scalars[k].partial,
-                                       repair < 0 ? Value() : step.factors[repair], ofTile);
+      news.scalars[k].partial =
+          merged(code, acc, olds.scalars[k].partial, repair < 0 ? Value() : step.factors[repair], ofTile);
       if (repair >= 0)
         addOthers(code, acc, step.coefficients[repair], olds, news.scalars[k].partial);
     }
@@ -868,14 +818,12 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
         Values inputs{olds.started[k]};
         for (unsigned ref : repair.refs)
           inputs.push_back(news.scalars[ref].reference);
-        news.started[k] = map(
-            code, "started", inputs, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
-              Value ok = regular(code, repair.acc, Values(in.drop_front()));
-              for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
-                ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
-              return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
-                               : code.constant(b.getBoolAttr(true))};
-            })[0];
+        news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+          Value ok = regular(code, repair.acc, Values(in.drop_front()));
+          for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
+            ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
+          return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok) : code.constant(b.getBoolAttr(true))};
+        })[0];
       }
     }
   }
@@ -898,16 +846,15 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
 /// the identity of ⊗ for the others. Elements of rows with large references are shifted.
 void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
   SmallVector<Pivot> pivots = findReferences(tile, 0);
-  step.must =
-      device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next, pivots));
+  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next, pivots));
   Values otherwise;
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
       otherwise.push_back(scalar.reference);
   for (const Repair &repair : repairs) {
     Type type = rows::getYielded(AccOp(repair.acc).getRepair()).getType();
-    otherwise.push_back(device::FillOp::create(
-        b, code.named("factor"), typeOver(Over::rows(), type), identity(code, Monoid::mul, type)));
+    otherwise.push_back(device::FillOp::create(b, code.named("factor"), typeOver(Over::rows(), type),
+                                               identity(code, Monoid::mul, type)));
   }
   auto refer = [&](const Running &running) {
     for (Pivot &pivot : pivots)
@@ -948,15 +895,13 @@ Value TileKernel::withStates(ScalarCode &code, const Step &step) {
       inputs.push_back(scalar.partial);
   if (inputs.size() == 1)
     return step.must;
-  Value either = map(
-      code, "must_repair", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
-        Value any = in[0];
-        for (Value state : in.drop_front())
-          any = arith::OrIOp::create(
-              b, code.loc, any,
-              arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNO, state, state));
-        return Values{any};
-      })[0];
+  Value either = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+    Value any = in[0];
+    for (Value state : in.drop_front())
+      any = arith::OrIOp::create(b, code.loc, any,
+                                 arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNO, state, state));
+    return Values{any};
+  })[0];
   return device::AnyOp::create(b, code.named("any"), either);
 }
 
@@ -972,8 +917,7 @@ void TileKernel::repairSums(ScalarCode &code, Step &step) {
   auto move = [&] {
     Values moved;
     for (auto [sum, k] : llvm::zip(sums, which))
-      moved.push_back(repaired(code, plan.folded.carriers[k].acc, sum,
-                               step.factors[repairOfCarrier[k]],
+      moved.push_back(repaired(code, plan.folded.carriers[k].acc, sum, step.factors[repairOfCarrier[k]],
                                Over::tile(padded(plan.folded.carriers[k].extents[0]))));
     return moved;
   };
@@ -996,8 +940,7 @@ Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
     Value partial = step.next.scalars[k].partial;
     if (int repair = repairOfScalar[k]; lazy && repair >= 0)
       partial = repaired(code, scalar.acc, partial, step.factors[repair], Over::parts());
-    results.push_back(isReference[k] ? step.next.scalars[k].reference
-                                     : joinLanes(code, scalar.acc, partial));
+    results.push_back(isReference[k] ? step.next.scalars[k].reference : joinLanes(code, scalar.acc, partial));
   }
   for (const Running::Sum &sum : step.next.sums)
     results.push_back(sum.sum);

@@ -48,31 +48,26 @@ void TileKernel::makeTable() {
 
 /// Returns the place of a strip's first column.
 Value TileKernel::tablePlace(ScalarCode &code, Value strip) {
-  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, table, strip),
-                                       code.index(kColumns));
+  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, table, strip), code.index(kColumns));
 }
 
 /// Returns whether the guard holds nowhere, and whether it holds everywhere, in the block's rows
 /// and a tile.
 TileTruth TileKernel::readTable(ScalarCode &code, Value tile) {
-  Value column =
-      arith::DivUIOp::create(b, code.named("column"), tile, code.symbol(tilesPerColumn().str()));
+  Value column = arith::DivUIOp::create(b, code.named("column"), tile, code.symbol(tilesPerColumn().str()));
   Value strip = arith::DivUIOp::create(b, code.named("strip"), firstRow, code.index(kStrip));
   Value last = arith::DivUIOp::create(b, code.loc, lastRow, code.index(kStrip));
   Value bits;
   for (int64_t k = 0; k != plan.shape.rows() / kStrip; ++k) {
-    Value next = arith::MinSIOp::create(
-        b, code.loc, b.createOrFold<arith::AddIOp>(code.loc, strip, code.index(k)), last);
+    Value next =
+        arith::MinSIOp::create(b, code.loc, b.createOrFold<arith::AddIOp>(code.loc, strip, code.index(k)), last);
     Value place = b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, next), column);
-    Value number = code.convert(
-        device::LoadOp::create(b, code.loc, b.getI8Type(), table.array, place), b.getI32Type());
+    Value number = code.convert(device::LoadOp::create(b, code.loc, b.getI8Type(), table.array, place), b.getI32Type());
     bits = bits ? arith::OrIOp::create(b, code.named("seen"), bits, number).getResult() : number;
   }
   auto lacks = [&](int64_t bit) -> Value {
-    Value masked =
-        arith::AndIOp::create(b, code.loc, bits, code.constant(b.getI32IntegerAttr(bit)));
-    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, masked,
-                                 code.constant(b.getI32IntegerAttr(0)));
+    Value masked = arith::AndIOp::create(b, code.loc, bits, code.constant(b.getI32IntegerAttr(bit)));
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, masked, code.constant(b.getI32IntegerAttr(0)));
   };
   return {lacks(kHolds), lacks(kFails)};
 }
@@ -81,20 +76,16 @@ TileTruth TileKernel::readTable(ScalarCode &code, Value tile) {
 /// `first` on. Rows and keys are clamped to the last ones.
 Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
   Type truth = b.getI1Type();
-  Values seen =
-      map(code, "seen", {}, Over::tile(kStep), {truth, truth}, [&](ValueRange, ValueRange at) {
-        Value row = b.createOrFold<arith::AddIOp>(code.loc, firstRow, at[0]);
-        Value key = b.createOrFold<arith::AddIOp>(code.loc, first, at[1]);
-        Value lastKey =
-            arith::SubIOp::create(b, code.loc, code.symbol(plan.fold.getExtent()), code.index(1));
-        code.bind(plan.nest.getBody().getArguments().back(),
-                  arith::MinSIOp::create(b, code.named("row"), row, lastRow));
-        code.bind(plan.fold.getBody().getArgument(0),
-                  arith::MinSIOp::create(b, code.named("key"), key, lastKey));
-        Value holds = code.eval(predicate->getGuard());
-        Value fails = arith::XOrIOp::create(b, code.loc, holds, code.constant(b.getBoolAttr(true)));
-        return Values{holds, fails};
-      });
+  Values seen = map(code, "seen", {}, Over::tile(kStep), {truth, truth}, [&](ValueRange, ValueRange at) {
+    Value row = b.createOrFold<arith::AddIOp>(code.loc, firstRow, at[0]);
+    Value key = b.createOrFold<arith::AddIOp>(code.loc, first, at[1]);
+    Value lastKey = arith::SubIOp::create(b, code.loc, code.symbol(plan.fold.getExtent()), code.index(1));
+    code.bind(plan.nest.getBody().getArguments().back(), arith::MinSIOp::create(b, code.named("row"), row, lastRow));
+    code.bind(plan.fold.getBody().getArgument(0), arith::MinSIOp::create(b, code.named("key"), key, lastKey));
+    Value holds = code.eval(predicate->getGuard());
+    Value fails = arith::XOrIOp::create(b, code.loc, holds, code.constant(b.getBoolAttr(true)));
+    return Values{holds, fails};
+  });
   for (Value &side : seen)
     side = device::ReduceOp::create(b, code.named("seen"), typeOver(Over::parts(), truth),
                                     MonoidAttr::get(b.getContext(), Monoid::or_), side);
@@ -104,37 +95,30 @@ Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
 Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
   Values inputs(x);
   llvm::append_range(inputs, y);
-  return map(code, "seen", inputs, Over::parts(), {b.getI1Type(), b.getI1Type()},
-             [&](ValueRange in, ValueRange) {
-               auto either = [&](Value p, Value q) -> Value {
-                 return arith::OrIOp::create(b, code.loc, p, q);
-               };
-               return Values{either(in[0], in[2]), either(in[1], in[3])};
-             });
+  return map(code, "seen", inputs, Over::parts(), {b.getI1Type(), b.getI1Type()}, [&](ValueRange in, ValueRange) {
+    auto either = [&](Value p, Value q) -> Value { return arith::OrIOp::create(b, code.loc, p, q); };
+    return Values{either(in[0], in[2]), either(in[1], in[3])};
+  });
 }
 
 /// Adds the pairs of a tile, a few columns at a time. A warp that has seen the guard both hold and
 /// fail skips the rest.
 Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
   Value steps = code.index(plan.shape.keys / kStep);
-  return code.loop(
-      code.index(0), steps, olds, {"step", "holds", "fails"}, [&](Value step, ValueRange seen) {
-        Values known;
-        for (Value side : seen)
-          known.push_back(device::AnyOp::create(b, code.named("any"), side));
-        Value open = map(code, "open", known, Over::parts(), {b.getI1Type()},
-                         [&](ValueRange in, ValueRange) {
-                           Value both = arith::AndIOp::create(b, code.loc, in[0], in[1]);
-                           return Values{arith::XOrIOp::create(b, code.loc, both,
-                                                               code.constant(b.getBoolAttr(true)))};
-                         })[0];
-        return ifAny(code, open, seen, [&] {
-          Value start =
-              arith::AddIOp::create(b, code.named("start"), first,
-                                    arith::MulIOp::create(b, code.loc, step, code.index(kStep)));
-          return joinSeen(code, seen, evaluatePairs(code, start));
-        });
-      });
+  return code.loop(code.index(0), steps, olds, {"step", "holds", "fails"}, [&](Value step, ValueRange seen) {
+    Values known;
+    for (Value side : seen)
+      known.push_back(device::AnyOp::create(b, code.named("any"), side));
+    Value open = map(code, "open", known, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+      Value both = arith::AndIOp::create(b, code.loc, in[0], in[1]);
+      return Values{arith::XOrIOp::create(b, code.loc, both, code.constant(b.getBoolAttr(true)))};
+    })[0];
+    return ifAny(code, open, seen, [&] {
+      Value start = arith::AddIOp::create(b, code.named("start"), first,
+                                          arith::MulIOp::create(b, code.loc, step, code.index(kStep)));
+      return joinSeen(code, seen, evaluatePairs(code, start));
+    });
+  });
 }
 
 /// Adds one tile to the flags of the tiles before it.
@@ -145,19 +129,15 @@ Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
     return addPairs(code, first, olds);
   // If ranges decide the tile, none of its pairs is needed.
   clampLoads(code);
-  Value end = arith::MinSIOp::create(
-      b, code.loc, arith::AddIOp::create(b, code.loc, first, code.index(plan.shape.keys)), keys);
+  Value end =
+      arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, first, code.index(plan.shape.keys)), keys);
   Value lastKey = arith::SubIOp::create(b, code.named("last"), end, code.index(1));
   SmallVector<TileRange> found;
   Value rowTile = arith::DivUIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
   for (auto [term, range] : llvm::zip_equal(predicate->getTerms(), ranges))
     found.push_back(loadRange(code, range, term.ofRow ? rowTile : tile));
-  TileTruth truth = predicate->emit({b,
-                                     code.loc,
-                                     [&](Value value) { return code.eval(value); },
-                                     {firstRow, lastRow},
-                                     {first, lastKey},
-                                     found});
+  TileTruth truth = predicate->emit(
+      {b, code.loc, [&](Value value) { return code.eval(value); }, {firstRow, lastRow}, {first, lastKey}, found});
   code.clampsLoads = false;
   Value isKnown = b.createOrFold<arith::OrIOp>(code.named("is_known"), truth.never, truth.always);
   Values types(olds);
@@ -165,8 +145,7 @@ Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
       isKnown, ValueRange(types).getTypes(),
       [&] {
         auto fill = [&](Value value) -> Value {
-          return device::FillOp::create(b, code.named("seen"),
-                                        typeOver(Over::parts(), b.getI1Type()), value);
+          return device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()), value);
         };
         return joinSeen(code, olds, {fill(truth.always), fill(truth.never)});
       },
@@ -184,21 +163,17 @@ void TileKernel::storeSeen(ScalarCode &code, Values seen, Value column) {
     auto isZero = [&](Value x) -> Value {
       return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, x, code.index(0));
     };
-    Value writes = code.both(
-        isZero(at[1]), isZero(arith::RemUIOp::create(b, code.loc, at[0], code.index(kStrip))));
-    writes = code.both(writes,
-                       arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rowsEnd));
+    Value writes = code.both(isZero(at[1]), isZero(arith::RemUIOp::create(b, code.loc, at[0], code.index(kStrip))));
+    writes = code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rowsEnd));
     code.when(writes, [&] {
       auto bit = [&](Value condition, int64_t number) -> Value {
-        return arith::SelectOp::create(b, code.loc, condition,
-                                       code.constant(b.getI8IntegerAttr(number)),
+        return arith::SelectOp::create(b, code.loc, condition, code.constant(b.getI8IntegerAttr(number)),
                                        code.constant(b.getI8IntegerAttr(0)));
       };
       Value bits = arith::OrIOp::create(b, code.loc, bit(in[0], kHolds), bit(in[1], kFails));
       Value strip = arith::DivUIOp::create(b, code.loc, row, code.index(kStrip));
-      device::StoreOp::create(
-          b, code.loc, bits, table.array,
-          b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, strip), column));
+      device::StoreOp::create(b, code.loc, bits, table.array,
+                              b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, strip), column));
     });
     return Values();
   });
@@ -236,18 +211,15 @@ void TileKernel::emitTable(const IRMapping &arrays) {
               k == 0 ? rest : digit(code.symbol(extent(table.axes[k])), axis));
   }
   firstRow = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
-  lastRow = arith::MinSIOp::create(
-      b, code.named("last_row"),
-      arith::AddIOp::create(b, code.loc, firstRow, code.index(kRows - 1)),
-      arith::SubIOp::create(b, code.loc, code.symbol(extent(last)), code.index(1)));
+  lastRow = arith::MinSIOp::create(b, code.named("last_row"),
+                                   arith::AddIOp::create(b, code.loc, firstRow, code.index(kRows - 1)),
+                                   arith::SubIOp::create(b, code.loc, code.symbol(extent(last)), code.index(1)));
   Value count = code.symbol(perColumn.str());
   Value from = arith::MulIOp::create(b, code.named("from"), column, count);
-  Value to =
-      arith::MinSIOp::create(b, code.named("to"), arith::AddIOp::create(b, code.loc, from, count),
-                             code.symbol(keyTiles.str()));
-  Value nothing =
-      device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
-                             code.constant(b.getBoolAttr(false)));
+  Value to = arith::MinSIOp::create(b, code.named("to"), arith::AddIOp::create(b, code.loc, from, count),
+                                    code.symbol(keyTiles.str()));
+  Value nothing = device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
+                                         code.constant(b.getBoolAttr(false)));
   whenTried(code, Value(), [&] {
     Values seen = code.loop(from, to, {nothing, nothing}, {"tile", "holds", "fails"},
                             [&](Value tile, ValueRange olds) { return addTile(code, tile, olds); });

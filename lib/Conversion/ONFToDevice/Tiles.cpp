@@ -19,29 +19,26 @@ std::string TileKernel::tiles() {
   return SymExpr::floorDiv(rows + SymExpr(tile - 1), SymExpr(tile)).str();
 }
 
-Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int64_t rows,
-                          int64_t columns, Type element, bool withEmpty, bool isOdd) {
+Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int64_t rows, int64_t columns, Type element,
+                          bool withEmpty, bool isOdd) {
   MLIRContext *context = b.getContext();
   Ring ring;
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   auto type = RingType::get(context, stages, {rows, padded(columns, bytes)}, element);
   auto named = [&](const char *what) { return code.named(name.str() + what); };
   ring.tiles = device::SharedOp::create(b, named("_ring"), type);
-  ring.full =
-      device::BarriersOp::create(b, named("_full"), BarriersType::get(context, stages, 1), isOdd);
+  ring.full = device::BarriersOp::create(b, named("_full"), BarriersType::get(context, stages, 1), isOdd);
   // One arrival per consumer warp.
   if (withEmpty)
-    ring.empty = device::BarriersOp::create(
-        b, named("_empty"), BarriersType::get(context, stages, 4 * plan.shape.warpgroups));
+    ring.empty =
+        device::BarriersOp::create(b, named("_empty"), BarriersType::get(context, stages, 4 * plan.shape.warpgroups));
   return ring;
 }
 
 void TileKernel::bindBlock(ScalarCode &code) {
   int64_t rank = plan.nest.getExtents().size();
   Block &body = plan.nest.getBody().front();
-  auto nameOf = [&](unsigned axis) {
-    return cast<StringAttr>(plan.nest.getNames()[axis]).getValue();
-  };
+  auto nameOf = [&](unsigned axis) { return cast<StringAttr>(plan.nest.getNames()[axis]).getValue(); };
   Value block = findBlock(code);
   // At most the number of blocks, so that divisions have 32 bits.
   Value count = narrow(code, code.symbol(tiles())), tile, rest;
@@ -70,19 +67,18 @@ void TileKernel::bindBlock(ScalarCode &code) {
     Value keys = b.createOrFold<arith::MaxSIOp>(code.loc, code.symbol(plan.fold.getExtent()), one);
     Value bytes = arith::MulIOp::create(b, code.loc, keys, code.index(bytesPerKey));
     Value fitting = divide(code.index(plan.shape.groupBytes), bytes, "");
-    Value size = b.createOrFold<arith::MinSIOp>(
-        code.loc, b.createOrFold<arith::MaxSIOp>(code.loc, fitting, one), all);
+    Value size = b.createOrFold<arith::MinSIOp>(code.loc, b.createOrFold<arith::MaxSIOp>(code.loc, fitting, one), all);
     Value perGroup = arith::MulIOp::create(b, code.loc, size, count);
     Value start = arith::MulIOp::create(b, code.named("group"), divide(block, perGroup, ""), size);
     Value left = arith::SubIOp::create(b, code.loc, all, start);
     Value members = arith::MinSIOp::create(b, code.named("group_size"), size, left);
     Value within = remainder(block, perGroup, "");
     tile = place(divide(within, members, descending ? "" : "tile"));
-    rest = arith::AddIOp::create(b, rank == 2 ? code.named(nameOf(0)) : code.loc, start,
-                                 remainder(within, members, ""));
+    rest =
+        arith::AddIOp::create(b, rank == 2 ? code.named(nameOf(0)) : code.loc, start, remainder(within, members, ""));
   }
-  firstRow = arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile,
-                                   code.index(plan.shape.rows()));
+  firstRow =
+      arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile, code.index(plan.shape.rows()));
   firstRow = narrow(code, firstRow);
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
   Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(rank - 1)), code.index(1));
@@ -172,11 +168,10 @@ void TileKernel::findRange(ScalarCode &code) {
   }
   // If there are no keys, the range of tiles must be empty, wherever its ends are.
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, low, high);
-  firstTile = arith::DivUIOp::create(b, code.named("first_tile"),
-                                     arith::SelectOp::create(b, code.loc, some, low, zero), size);
+  firstTile =
+      arith::DivUIOp::create(b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
   Value up = arith::AddIOp::create(b, code.loc, high, more);
-  Value end = arith::DivUIOp::create(b, code.loc,
-                                     arith::SelectOp::create(b, code.loc, some, up, zero), size);
+  Value end = arith::DivUIOp::create(b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
   firstTile = narrow(code, firstTile);
   endTile = narrow(code, arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
 }
@@ -216,9 +211,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
   firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
   // Scores of integers have no full tiles unless their factor keeps the order.
-  auto isRead = [&](auto pair) {
-    return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value;
-  };
+  auto isRead = [&](auto pair) { return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value; };
   auto integers = llvm::make_filter_range(llvm::zip(plan.folded.scores, products), isRead);
   if (!integers.empty()) {
     auto all = [&] {
@@ -242,8 +235,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
   endFull = narrow(code, endFull);
   numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);
   Value full = b.createOrFold<arith::SubIOp>(code.loc, endFull, firstFull);
-  numMasked =
-      narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
+  numMasked = narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
 }
 
 /// Returns the tile at a position: first the masked tiles, before and after the full ones, then the
@@ -252,8 +244,7 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
   if (predicate)
     return listedTile(code, position, masked);
   if (!masked) {
-    Value isMasked =
-        arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
+    Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
     return arith::SelectOp::create(b, code.named("tile"), isMasked, tileAt(code, position, true),
                                    tileAt(code, position, false));
   }
@@ -287,17 +278,15 @@ std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
 }
 
 /// Copies a tile of a product's operand, from `first` along its rows and from `column`, if given.
-void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value first, Value column,
-                        const Ring &ring, Value stage) {
+void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value first, Value column, const Ring &ring,
+                        Value stage) {
   // Terms of the row are the same for all rows of the block.
   code.open();
   code.bind(plan.nest.getBody().getArguments().back(), firstRow);
   Values coordinates;
   for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back())) {
     Value sum = axis == operand.rowAxis ? first : Value();
-    auto plus = [&](Value part) {
-      sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part;
-    };
+    auto plus = [&](Value part) { sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part; };
     for (auto &[term, factor] : subscript.terms)
       if (term != operand.moving)
         plus(b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), code.symbol(factor.str())));
@@ -306,48 +295,40 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
     coordinates.push_back(sum);
   }
   code.close();
-  Value array = program.getBody().getArgument(
-      cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
-  device::CopyOp::create(b, code.loc, array, coordinates, column,
-                         b.getI64IntegerAttr(operand.rowAxis), StringAttr(), ring.tiles, stage,
-                         ring.full, stage);
+  Value array = program.getBody().getArgument(cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
+  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis), StringAttr(),
+                         ring.tiles, stage, ring.full, stage);
 }
 
-void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first, const Ring &ring,
-                      Value stage) {
+void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first, const Ring &ring, Value stage) {
   if (operand.moving)
     return copyAt(code, operand, first, Value(), ring, stage);
   Values coordinates;
   Value rows = operand.isTransposed ? code.index(0) : first;
   for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
     coordinates.push_back(axis == operand.rowAxis ? rows : code.eval(term));
-  Value array =
-      program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
+  Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
   device::CopyOp::create(b, code.loc, array, coordinates, operand.isTransposed ? first : Value(),
                          b.getI64IntegerAttr(operand.rowAxis),
-                         operand.step == SymExpr(1) ? StringAttr()
-                                                    : b.getStringAttr(operand.step.str()),
-                         ring.tiles, stage, ring.full, stage);
+                         operand.step == SymExpr(1) ? StringAttr() : b.getStringAttr(operand.step.str()), ring.tiles,
+                         stage, ring.full, stage);
 }
 
 /// Creates the rings of prologue contractions, and that of the weights of `plan.product`.
 void TileKernel::makeProductRings(ScalarCode &code) {
-  auto nameOf = [&](LoadOp load) {
-    return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()];
-  };
+  auto nameOf = [&](LoadOp load) { return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()]; };
   auto typeOf = [](LoadOp load) { return load.getResult().getType(); };
   for (const TileProduct &prior : plan.priors)
-    priorRings.push_back(makeRing(code, nameOf(prior.right.load), 1, padded(prior.length),
-                                  prior.right.columns, typeOf(prior.right.load),
+    priorRings.push_back(makeRing(code, nameOf(prior.right.load), 1, padded(prior.length), prior.right.columns,
+                                  typeOf(prior.right.load),
                                   /*withEmpty=*/false));
   if (!plan.product)
     return;
   const TileOperand &left = plan.product->left;
-  auto [across, along] = left.isTransposed ? std::pair(plan.shape.keys, plan.shape.rows())
-                                           : std::pair(plan.shape.rows(), plan.shape.keys);
-  weightRing =
-      makeRing(code, nameOf(left.load), plan.shape.stages, across, along, typeOf(left.load),
-               /*withEmpty=*/true);
+  auto [across, along] =
+      left.isTransposed ? std::pair(plan.shape.keys, plan.shape.rows()) : std::pair(plan.shape.rows(), plan.shape.keys);
+  weightRing = makeRing(code, nameOf(left.load), plan.shape.stages, across, along, typeOf(left.load),
+                        /*withEmpty=*/true);
 }
 
 void TileKernel::produce(ScalarCode &code) {
@@ -358,8 +339,8 @@ void TileKernel::produce(ScalarCode &code) {
     auto [stage, parity] = stageOf(code, n);
     Value tile = tileAt(code, n, std::nullopt);
     Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
-    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tile,
-                                        code.index(plan.shape.keys));
+    Value first =
+        arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tile, code.index(plan.shape.keys));
     return Numbers{stage, free, first};
   };
   auto fill = [&](const Numbers &at, ArrayRef<TileOperand> operands, ArrayRef<Ring> rings) {
@@ -388,8 +369,8 @@ void TileKernel::produce(ScalarCode &code) {
     if (plan.product) {
       const TileOperand &left = plan.product->left;
       device::WaitOp::create(b, code.loc, weightRing.empty, at.stage, at.free);
-      copyAt(code, left, left.isTransposed ? at.first : firstRow,
-             left.isTransposed ? firstRow : at.first, weightRing, at.stage);
+      copyAt(code, left, left.isTransposed ? at.first : firstRow, left.isTransposed ? firstRow : at.first, weightRing,
+             at.stage);
     }
     auto fillKeys = [&] { fill(at, plan.keyOperands, keyRings); };
     if (goesOn())
@@ -419,8 +400,7 @@ bool TileKernel::isSameForBlock(LoadOp load) {
   for (unsigned axis = 0; axis < type.getRank(); ++axis) {
     auto found = llvm::find(outer, load.getTerms()[axis]);
     if (found == outer.end() || extent(found - outer.begin()) != type.getExtent(axis).str() ||
-        cast<StringAttr>(load.getCoefficients()[axis]).getValue() !=
-            (name + ".s" + Twine(axis)).str())
+        cast<StringAttr>(load.getCoefficients()[axis]).getValue() != (name + ".s" + Twine(axis)).str())
       return false;
   }
   return true;
@@ -429,8 +409,7 @@ bool TileKernel::isSameForBlock(LoadOp load) {
 LogicalResult TileKernel::run() {
   auto source = plan.nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] :
-       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   b.setInsertionPointToEnd(&program.getBody().front());
   choice = onf::ForOp(plan.nest).buildChoice();
@@ -487,21 +466,20 @@ LogicalResult TileKernel::run() {
       return; // before all tiles, at its original address
     else {
       readsMemory = true;
-      statesRead |=
-          ofStates.contains(load) || load->getParentOfType<AccOp>() ||
-          llvm::any_of(ofStates, [&](Operation *op) { return op->isProperAncestor(load); });
+      statesRead |= ofStates.contains(load) || load->getParentOfType<AccOp>() ||
+                    llvm::any_of(ofStates, [&](Operation *op) { return op->isProperAncestor(load); });
     }
   });
   auto nameOf = [&](Value array) {
     unsigned argument = cast<BlockArgument>(array).getArgNumber();
     return program.getAllNames()[argument];
   };
-  auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list, int64_t stages,
-                   int64_t rows, bool withEmpty) {
+  auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list, int64_t stages, int64_t rows,
+                   bool withEmpty) {
     bool isOdd = goesOn() && !withEmpty; // one phase per block
     for (const TileOperand &operand : operands) {
-      auto [across, along] = operand.isTransposed ? std::pair(padded(operand.columns), rows)
-                                                  : std::pair(rows, operand.columns);
+      auto [across, along] =
+          operand.isTransposed ? std::pair(padded(operand.columns), rows) : std::pair(rows, operand.columns);
       list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, across, along,
                               operand.load.getResult().getType(), withEmpty, isOdd));
     }
@@ -511,13 +489,12 @@ LogicalResult TileKernel::run() {
   rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true);
   makeProductRings(code);
   if (Type element = getResultElement(plan)) {
-    auto type =
-        RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
+    auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
     resultRing = device::SharedOp::create(b, code.named("result_ring"), type);
   }
   if (plan.shape.takesTurns)
-    turns = device::BarriersOp::create(b, code.named("turns"),
-                                       BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
+    turns =
+        device::BarriersOp::create(b, code.named("turns"), BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
   planResults(code);
   findProducts(code);
   bindBlock(code);
@@ -532,10 +509,9 @@ LogicalResult TileKernel::run() {
   // exception: ptxas would order the code between two barriers in another way, which is slower.
   bool ends = chosen && !plan.shape.takesTurns;
   auto [consumer, producer] =
-      goesOn() ? registersOfRoles()
-               : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
-  auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer,
-                                            ends ? chosen : Value());
+      goesOn() ? registersOfRoles() : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
+  auto roles =
+      device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer, ends ? chosen : Value());
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&region.emplaceBlock());

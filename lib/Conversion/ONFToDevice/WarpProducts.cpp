@@ -42,8 +42,7 @@ static bool findFold(WarpProduct &product) {
   product.length = constantOf(product.fold.getExtent());
   bool hasInner = product.fold
                       ->walk([&](Operation *op) {
-                        return op != product.fold && isa<FoldOp>(op) ? WalkResult::interrupt()
-                                                                     : WalkResult::advance();
+                        return op != product.fold && isa<FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
                       })
                       .wasInterrupted();
   return !hasInner && acc.getMonoid() == Monoid::add && acc.getRefs().empty() &&
@@ -70,13 +69,11 @@ static bool findCarried(WarpProduct &product) {
 static bool findColumns(WarpProduct &product) {
   auto indices = product.nest.getBody().getArguments();
   bool isShort = product.length && *product.length < kDepth;
-  if (indices.size() < 2 || !product.acc.getExtents().empty() || isShort ||
-      product.nest.getChoices())
+  if (indices.size() < 2 || !product.acc.getExtents().empty() || isShort || product.nest.getChoices())
     return false;
   // With few rows or columns, most of a block would be padding.
   constexpr int64_t fewest = 8;
-  for (StringRef extent : llvm::drop_begin(product.nest.getExtents().getAsValueRange<StringAttr>(),
-                                           indices.size() - 2))
+  for (StringRef extent : llvm::drop_begin(product.nest.getExtents().getAsValueRange<StringAttr>(), indices.size() - 2))
     if (auto size = SymExpr::parse(extent)->getConstant(); size && *size < fewest)
       return false;
   product.column = *(indices.end() - 2);
@@ -122,9 +119,7 @@ static bool findOperands(WarpProduct &product, rows::Dependence &deps) {
   if (!isHalf(right))
     right = rounds;
   // Integers of i8 are exact in 16 bits, and sums of 1024 of their products are exact in f32.
-  auto isInteger = [](ArrayRef<Value> factors) {
-    return factors.size() == 1 && rows::getIntegerOf(factors[0]);
-  };
+  auto isInteger = [](ArrayRef<Value> factors) { return factors.size() == 1 && rows::getIntegerOf(factors[0]); };
   if (isInteger(product.rowFactors) && isInteger(product.keyFactors))
     left = right = BFloat16Type::get(product.nest.getContext());
   product.element = left;
@@ -135,8 +130,7 @@ static bool findConditions(WarpProduct &product, rows::Dependence &deps) {
   GuardOp guard = rows::getGuard(product.fold);
   if (!guard)
     return true;
-  Value row = product.nest.getBody().getArguments().back(),
-        key = product.fold.getBody().getArgument(0);
+  Value row = product.nest.getBody().getArguments().back(), key = product.fold.getBody().getArgument(0);
   SmallVector<Value> open{guard.getCondition()};
   while (!open.empty()) {
     Value part = open.pop_back_val();
@@ -184,23 +178,18 @@ public:
 
 private:
   using Values = ScalarCode::Values;
-  StringRef extent(unsigned axis) {
-    return cast<StringAttr>(product.nest.getExtents()[axis]).getValue();
-  }
+  StringRef extent(unsigned axis) { return cast<StringAttr>(product.nest.getExtents()[axis]).getValue(); }
   bool hasColumns() const { return !product.stores; }
   std::string blocks(unsigned axis) {
-    int64_t size = axis + 1 == rank()                   ? kRows
-                   : hasColumns() && axis + 2 == rank() ? product.columns
-                                                        : 1;
+    int64_t size = axis + 1 == rank() ? kRows : hasColumns() && axis + 2 == rank() ? product.columns : 1;
     if (size == 1)
       return extent(axis).str();
-    return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size))
-        .str();
+    return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size)).str();
   }
   unsigned rank() { return product.nest.getExtents().size(); }
   void bindIndices(ScalarCode &code);
-  Value map(ScalarCode &code, StringRef name, ValueRange inputs, device::LayoutAttr layout,
-            Type element, llvm::function_ref<Value(ValueRange, ValueRange)> body);
+  Value map(ScalarCode &code, StringRef name, ValueRange inputs, device::LayoutAttr layout, Type element,
+            llvm::function_ref<Value(ValueRange, ValueRange)> body);
   Value operand(ScalarCode &code, StringRef name, ArrayRef<Value> factors, Value inside);
   Value rounded(ScalarCode &code, Value fragment);
   Value rows(ScalarCode &code, Value first);
@@ -227,8 +216,7 @@ private:
 /// Returns the layout of operand b of mma.sync, with all columns in every warp.
 device::LayoutAttr ProductKernel::keyLayout() {
   auto place = [](device::Place p) { return static_cast<int64_t>(p); };
-  int64_t warp = place(device::Place::warp), lane = place(device::Place::lane),
-          reg = place(device::Place::register_);
+  int64_t warp = place(device::Place::warp), lane = place(device::Place::lane), reg = place(device::Place::register_);
   return device::LayoutAttr::get(b.getContext(), {3, 2, 1}, {reg, lane, reg, reg, lane, warp},
                                  {2, 4, 2, product.columns / 8, 8, 4}, {2, 1, 1, 4, 4, 1});
 }
@@ -249,20 +237,18 @@ void ProductKernel::bindIndices(ScalarCode &code) {
     if (isRow)
       firstRow = arith::MulIOp::create(b, code.named("first_row"), digit, code.index(kRows));
     else if (isColumn)
-      firstColumn =
-          arith::MulIOp::create(b, code.named("first_column"), digit, code.index(product.columns));
+      firstColumn = arith::MulIOp::create(b, code.named("first_column"), digit, code.index(product.columns));
     else
       code.bind(product.nest.getBody().getArgument(axis), digit);
   }
 }
 
-Value ProductKernel::map(ScalarCode &code, StringRef name, ValueRange inputs,
-                         device::LayoutAttr layout, Type element,
+Value ProductKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, device::LayoutAttr layout, Type element,
                          llvm::function_ref<Value(ValueRange, ValueRange)> body) {
   SmallVector<Type> results;
   if (element)
-    results.push_back(device::FragmentType::get(
-        b.getContext(), {layout.getExtent(0), layout.getExtent(1)}, element, layout));
+    results.push_back(
+        device::FragmentType::get(b.getContext(), {layout.getExtent(0), layout.getExtent(1)}, element, layout));
   auto op = device::MapOp::create(b, code.named(name), results, inputs, layout);
   OpBuilder::InsertionGuard guard(b);
   Block &block = op.getBody().emplaceBlock();
@@ -284,8 +270,7 @@ Value ProductKernel::isBelow(ScalarCode &code, Value index, unsigned axis, int64
   auto size = constantOf(extent(axis));
   if (size && *size % block == 0)
     return {};
-  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index,
-                               code.symbol(extent(axis)));
+  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index, code.symbol(extent(axis)));
 }
 
 /// Binds the column of a block with this number. Returns whether it exists; null: always.
@@ -302,8 +287,7 @@ Value ProductKernel::bindColumn(ScalarCode &code, Value number) {
 Value ProductKernel::inRange(ScalarCode &code, Value index) {
   if (product.length && *product.length % kDepth == 0)
     return {};
-  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index,
-                               code.symbol(product.fold.getExtent()));
+  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index, code.symbol(product.fold.getExtent()));
 }
 
 /// Returns the conjunction of `inside` and the conditions, each evaluated only where those before
@@ -318,8 +302,7 @@ Value ProductKernel::all(ScalarCode &code, ArrayRef<Value> conditions, Value ins
 }
 
 /// Returns the product of factors, or 0 outside.
-Value ProductKernel::operand(ScalarCode &code, StringRef name, ArrayRef<Value> factors,
-                             Value inside) {
+Value ProductKernel::operand(ScalarCode &code, StringRef name, ArrayRef<Value> factors, Value inside) {
   Type type = b.getF32Type();
   auto value = [&]() -> Value {
     Value result;
@@ -345,52 +328,45 @@ Value ProductKernel::rounded(ScalarCode &code, Value fragment) {
 
 Value ProductKernel::rows(ScalarCode &code, Value first) {
   auto layout = device::LayoutAttr::getAccumulator(b.getContext(), kDepth);
-  return rounded(
-      code, map(code, "left", {}, layout, b.getF32Type(), [&](ValueRange, ValueRange at) {
-        Value row = arith::AddIOp::create(b, code.named("row"), firstRow, at[0]);
-        Value key = arith::AddIOp::create(b, code.named(product.fold.getName()), first, at[1]);
-        code.bind(product.nest.getBody().getArguments().back(), row);
-        code.bind(product.fold.getBody().getArgument(0), key);
-        Value inside = code.both(hasRow(code, row), inRange(code, key));
-        inside = all(code, product.rowConditions, inside);
-        return operand(code, "left", product.rowFactors, all(code, product.keyConditions, inside));
-      }));
+  return rounded(code, map(code, "left", {}, layout, b.getF32Type(), [&](ValueRange, ValueRange at) {
+                   Value row = arith::AddIOp::create(b, code.named("row"), firstRow, at[0]);
+                   Value key = arith::AddIOp::create(b, code.named(product.fold.getName()), first, at[1]);
+                   code.bind(product.nest.getBody().getArguments().back(), row);
+                   code.bind(product.fold.getBody().getArgument(0), key);
+                   Value inside = code.both(hasRow(code, row), inRange(code, key));
+                   inside = all(code, product.rowConditions, inside);
+                   return operand(code, "left", product.rowFactors, all(code, product.keyConditions, inside));
+                 }));
 }
 
 Value ProductKernel::keys(ScalarCode &code, Value first) {
-  return rounded(
-      code, map(code, "right", {}, keyLayout(), b.getF32Type(), [&](ValueRange, ValueRange at) {
-        Value key = arith::AddIOp::create(b, code.named(product.fold.getName()), first, at[0]);
-        code.bind(product.fold.getBody().getArgument(0), key);
-        Value inside = code.both(bindColumn(code, at[1]), inRange(code, key));
-        return operand(code, "right", product.keyFactors, all(code, product.keyConditions, inside));
-      }));
+  return rounded(code, map(code, "right", {}, keyLayout(), b.getF32Type(), [&](ValueRange, ValueRange at) {
+                   Value key = arith::AddIOp::create(b, code.named(product.fold.getName()), first, at[0]);
+                   code.bind(product.fold.getBody().getArgument(0), key);
+                   Value inside = code.both(bindColumn(code, at[1]), inRange(code, key));
+                   return operand(code, "right", product.keyFactors, all(code, product.keyConditions, inside));
+                 }));
 }
 
 /// Adds the products of the steps of 16 terms from `from` to `to` to `sum`.
 Value ProductKernel::steps(ScalarCode &code, Value sum, Value from, Value to) {
-  return code.loop(
-      from, to, {sum}, {"step", product.acc.getName().str()}, [&](Value step, ValueRange olds) {
-        Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(kDepth));
-        Value left = rows(code, first), right = keys(code, first);
-        return Values{device::ContractFragmentsOp::create(b, code.named(product.acc.getName()),
-                                                          sum.getType(), left, right, olds[0])};
-      })[0];
+  return code.loop(from, to, {sum}, {"step", product.acc.getName().str()}, [&](Value step, ValueRange olds) {
+    Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(kDepth));
+    Value left = rows(code, first), right = keys(code, first);
+    return Values{
+        device::ContractFragmentsOp::create(b, code.named(product.acc.getName()), sum.getType(), left, right, olds[0])};
+  })[0];
 }
 
 /// Returns sum + part as rounded, and `rest` plus the rounding error.
-std::pair<Value, Value> ProductKernel::addPart(ScalarCode &code, Value sum, Value rest,
-                                               Value part) {
+std::pair<Value, Value> ProductKernel::addPart(ScalarCode &code, Value sum, Value rest, Value part) {
   auto layout = cast<device::FragmentType>(sum.getType()).getLayout();
-  Value lost = map(code, "rest", {sum, rest, part}, layout, b.getF32Type(),
-                   [&](ValueRange in, ValueRange) -> Value {
-                     return arith::AddFOp::create(b, code.named("rest"), in[1],
-                                                  sumAndRest(code, in[0], in[2]).second);
-                   });
-  Value total = map(code, "total", {sum, part}, layout, b.getF32Type(),
-                    [&](ValueRange in, ValueRange) -> Value {
-                      return arith::AddFOp::create(b, code.named("total"), in[0], in[1]);
-                    });
+  Value lost = map(code, "rest", {sum, rest, part}, layout, b.getF32Type(), [&](ValueRange in, ValueRange) -> Value {
+    return arith::AddFOp::create(b, code.named("rest"), in[1], sumAndRest(code, in[0], in[2]).second);
+  });
+  Value total = map(code, "total", {sum, part}, layout, b.getF32Type(), [&](ValueRange in, ValueRange) -> Value {
+    return arith::AddFOp::create(b, code.named("total"), in[0], in[1]);
+  });
   return {total, lost};
 }
 
@@ -403,28 +379,25 @@ Value ProductKernel::addUp(ScalarCode &code, Type sums, Value zero) {
   };
   Value all = count(kDepth), parts = count(kMostTerms), most = code.index(kMostTerms / kDepth);
   auto both =
-      code.loop(code.index(0), parts, {zero, zero}, {"part", "total", "rest"},
-                [&](Value part, ValueRange olds) {
-                  Value from = arith::MulIOp::create(b, code.named("from"), part, most);
-                  Value to = arith::AddIOp::create(b, code.loc, from, most);
-                  to = arith::MinSIOp::create(b, code.named("to"), to, all);
-                  Value none = device::FillOp::create(b, code.named(product.acc.getName()), sums,
-                                                      code.constant(b.getF32FloatAttr(0)));
-                  auto [total, rest] = addPart(code, olds[0], olds[1], steps(code, none, from, to));
-                  return Values{total, rest};
-                });
+      code.loop(code.index(0), parts, {zero, zero}, {"part", "total", "rest"}, [&](Value part, ValueRange olds) {
+        Value from = arith::MulIOp::create(b, code.named("from"), part, most);
+        Value to = arith::AddIOp::create(b, code.loc, from, most);
+        to = arith::MinSIOp::create(b, code.named("to"), to, all);
+        Value none =
+            device::FillOp::create(b, code.named(product.acc.getName()), sums, code.constant(b.getF32FloatAttr(0)));
+        auto [total, rest] = addPart(code, olds[0], olds[1], steps(code, none, from, to));
+        return Values{total, rest};
+      });
   auto layout = cast<device::FragmentType>(sums).getLayout();
-  return map(code, product.acc.getName(), both, layout, b.getF32Type(),
-             [&](ValueRange in, ValueRange) -> Value {
-               return arith::AddFOp::create(b, code.named(product.acc.getName()), in[0], in[1]);
-             });
+  return map(code, product.acc.getName(), both, layout, b.getF32Type(), [&](ValueRange in, ValueRange) -> Value {
+    return arith::AddFOp::create(b, code.named(product.acc.getName()), in[0], in[1]);
+  });
 }
 
 void ProductKernel::storeResults(ScalarCode &code, Value sum) {
   auto layout = cast<device::FragmentType>(sum.getType()).getLayout();
   map(code, "", sum, layout, Type(), [&](ValueRange in, ValueRange at) -> Value {
-    Value row = arith::AddIOp::create(b, code.named("row"), firstRow, at[0]),
-          inside = hasRow(code, row);
+    Value row = arith::AddIOp::create(b, code.named("row"), firstRow, at[0]), inside = hasRow(code, row);
     code.bind(product.nest.getBody().getArguments().back(), row);
     code.bind(product.fold.getResult(0), in[0]);
     if (hasColumns())
@@ -432,8 +405,7 @@ void ProductKernel::storeResults(ScalarCode &code, Value sum) {
     else
       code.bind(product.stores.getBody().getArgument(0), at[1]);
     auto store = [&] {
-      for (auto op :
-           (hasColumns() ? product.nest.getBody() : product.stores.getBody()).getOps<StoreOp>())
+      for (auto op : (hasColumns() ? product.nest.getBody() : product.stores.getBody()).getOps<StoreOp>())
         code.store(op);
     };
     if (inside)
@@ -454,22 +426,18 @@ LogicalResult ProductKernel::run() {
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = product.nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  for (auto [from, to] :
-       llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = product.nest.getLoc();
   bindIndices(code);
   auto layout = device::LayoutAttr::getAccumulator(b.getContext(), product.columns);
-  auto sums =
-      device::FragmentType::get(b.getContext(), {kRows, product.columns}, b.getF32Type(), layout);
-  Value zero = device::FillOp::create(b, code.named(product.acc.getName()), sums,
-                                      code.constant(b.getF32FloatAttr(0)));
+  auto sums = device::FragmentType::get(b.getContext(), {kRows, product.columns}, b.getF32Type(), layout);
+  Value zero = device::FillOp::create(b, code.named(product.acc.getName()), sums, code.constant(b.getF32FloatAttr(0)));
   storeResults(code, addUp(code, sums, zero));
   return failure(code.failed);
 }
 
-LogicalResult moa::lowerWarpProduct(const WarpProduct &product, device::ProgramOp program,
-                                    unsigned number) {
+LogicalResult moa::lowerWarpProduct(const WarpProduct &product, device::ProgramOp program, unsigned number) {
   return ProductKernel(product, program, number).run();
 }

@@ -40,8 +40,7 @@ struct WarpProduct {
 std::optional<WarpProduct> findWarpProduct(onf::ForOp nest);
 /// Returns whether a nest is bound to warps without warpgroups.
 bool isLiftedToWarps(onf::ForOp nest);
-mlir::LogicalResult lowerWarpProduct(const WarpProduct &product, device::ProgramOp program,
-                                     unsigned number);
+mlir::LogicalResult lowerWarpProduct(const WarpProduct &product, device::ProgramOp program, unsigned number);
 
 } // namespace moa
 

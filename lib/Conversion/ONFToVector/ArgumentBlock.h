@@ -54,16 +54,13 @@ public:
     if (axisText.getAsInteger(10, axis))
       return std::nullopt;
     for (unsigned arg = 0, e = firstSlots.size(); arg != e; ++arg)
-      if (getName(arg) == array && !isScalar(arg) &&
-          axis < getArray(kernel.getBody().getArgument(arg)).getRank())
+      if (getName(arg) == array && !isScalar(arg) && axis < getArray(kernel.getBody().getArgument(arg)).getRank())
         return getStrideSlot(arg, axis);
     return std::nullopt;
   }
 
 private:
-  static ArrayType getArray(mlir::BlockArgument arg) {
-    return llvm::cast<ArrayType>(arg.getType());
-  }
+  static ArrayType getArray(mlir::BlockArgument arg) { return llvm::cast<ArrayType>(arg.getType()); }
   mutable onf::KernelOp kernel; // a handle; its accessors are not const
   llvm::SmallVector<unsigned> firstSlots;
   unsigned numSlots = 0, firstSymbol = 0;

@@ -36,9 +36,7 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors &key) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
-    LoadOp load = factors.values.size() == 1 && factors.divisors.empty()
-                      ? getReadElement(factors.values[0])
-                      : LoadOp();
+    LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
     bool isRead = load && load.getResult().getType().isBF16();
     read += isRead;
     return factors.narrow ? factors.narrow.isBF16() : isRead;
@@ -57,9 +55,7 @@ bool BlockedFold::isHalf(const Carrier &carrier) const {
 }
 
 bool BlockedFold::usesTiles() const {
-  auto isAny = [&](const auto &sums) {
-    return llvm::any_of(sums, [&](const auto &sum) { return isHalf(sum); });
-  };
+  auto isAny = [&](const auto &sums) { return llvm::any_of(sums, [&](const auto &sum) { return isHalf(sum); }); };
   return options.bf16Dots == Bf16Dots::tiles && (isAny(plan.scores) || isAny(plan.carriers));
 }
 
@@ -75,14 +71,12 @@ BlockedFold::Terms BlockedFold::halfTerms() {
 /// Rounds both vectors to bf16 and interleaves them: each word has one element of each.
 Value BlockedFold::interleaved(Build b, Value low, Value high) {
   Type half = b.b.getBF16Type(), words = e.rowType(b.b.getI32Type());
-  Value both =
-      vector::InterleaveOp::create(b.b, e.loc, e.convert(b, low, half), e.convert(b, high, half));
+  Value both = vector::InterleaveOp::create(b.b, e.loc, e.convert(b, low, half), e.convert(b, high, half));
   return vector::BitCastOp::create(b.b, e.loc, words, both);
 }
 
 /// Packs one vector of rows of a score.
-void BlockedFold::stageRowHalves(unsigned score, Value base,
-                                 llvm::function_ref<Value(Value)> element) {
+void BlockedFold::stageRowHalves(unsigned score, Value base, llvm::function_ref<Value(Value)> element) {
   const ScoreBuffers &buffers = scores[score];
   int64_t extent = plan.scores[score].extent;
   Type type = plan.scores[score].type;
@@ -91,8 +85,7 @@ void BlockedFold::stageRowHalves(unsigned score, Value base,
     for (int64_t k = 0; k != 1 + isPair; ++k)
       e.scoped([&](Scope &) { both[k] = element(e.here().add(e.here().mul(word, 2), k)); });
     Build b = e.here();
-    store(interleaved(b, both[0], both[1]), buffers.rows,
-          b.add(base, b.mul(word, shape.panelWidth())));
+    store(interleaved(b, both[0], both[1]), buffers.rows, b.add(base, b.mul(word, shape.panelWidth())));
   };
   Value whole = e.here().index(extent / 2);
   e.loop(e.here().index(0), whole, 1, [&](Value word) { put(word, true); });
@@ -100,9 +93,7 @@ void BlockedFold::stageRowHalves(unsigned score, Value base,
     e.scoped([&](Scope &) { put(whole, false); });
   Value none = e.here().constant(e.rowType(buffers.operand), e.here().b.getI32IntegerAttr(0));
   e.loop(e.here().index(llvm::divideCeil(extent, 2)), e.here().index(buffers.depth), 1,
-         [&](Value word) {
-           store(none, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth())));
-         });
+         [&](Value word) { store(none, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth()))); });
 }
 
 /// Packs the row operands of this pass, with zeros after the last key.
@@ -114,22 +105,19 @@ void BlockedFold::packOperands(unsigned pass, Panel &panel) {
     const RowOperands &rows = operands[carrier.operand];
     Build b = e.here();
     Type type = carrier.type;
-    Value end = b.mul(b.ceilDiv(count, shape.unit), shape.unit),
-          zero = b.identity(Monoid::add, e.rowType(type));
+    Value end = b.mul(b.ceilDiv(count, shape.unit), shape.unit), zero = b.identity(Monoid::add, e.rowType(type));
     if (!whole)
       e.loop(b.mul(count, shape.panelWidth()), b.mul(end, shape.panelWidth()), shape.lanes,
              [&](Value offset) { store(zero, rows.elements, offset); });
-    e.loop(b.index(0), e.here().mul(b.ceilDiv(count, shape.unit), shape.unit / 2), 1,
-           [&](Value word) {
-             for (int64_t u = 0; u != shape.RI; ++u) {
-               Build b = e.here();
-               Value offset = b.add(b.mul(word, 2 * shape.panelWidth()), u * shape.lanes);
-               Value low = load(type, rows.elements, offset);
-               Value high = load(type, rows.elements, b.add(offset, shape.panelWidth()));
-               store(interleaved(b, low, high), rows.packed,
-                     b.add(b.mul(word, shape.panelWidth()), u * shape.lanes));
-             }
-           });
+    e.loop(b.index(0), e.here().mul(b.ceilDiv(count, shape.unit), shape.unit / 2), 1, [&](Value word) {
+      for (int64_t u = 0; u != shape.RI; ++u) {
+        Build b = e.here();
+        Value offset = b.add(b.mul(word, 2 * shape.panelWidth()), u * shape.lanes);
+        Value low = load(type, rows.elements, offset);
+        Value high = load(type, rows.elements, b.add(offset, shape.panelWidth()));
+        store(interleaved(b, low, high), rows.packed, b.add(b.mul(word, shape.panelWidth()), u * shape.lanes));
+      }
+    });
   }
 }
 
@@ -149,8 +137,7 @@ void BlockedFold::packPairs(unsigned carrier, Value from, Value stride) {
   const CarrierBuffers &buffers = carriers[carrier];
   e.loop(e.here().index(0), e.here().ceilDiv(count, 2), 1, [&](Value word) {
     e.loop(e.here().index(0), e.here().index(buffers.padded), shape.lanes, [&](Value d) {
-      storePanels(keyWords(from, stride, word, d), buffers.packed, e.here().b.getI32Type(), d, word,
-                  shape.BN / 2);
+      storePanels(keyWords(from, stride, word, d), buffers.packed, e.here().b.getI32Type(), d, word, shape.BN / 2);
     });
   });
 }
@@ -197,8 +184,7 @@ void BlockedFold::configureTiles() {
     bytes[48 + k] = kTile;
   }
   auto type = VectorType::get({64}, b.b.getI8Type());
-  Value words =
-      arith::ConstantOp::create(b.b, e.loc, DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes)));
+  Value words = arith::ConstantOp::create(b.b, e.loc, DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes)));
   Value memory = e.scratch(64);
   b.store(words, memory, 1);
   call(b, "ldtilecfg", {}, memory);
@@ -213,8 +199,7 @@ void BlockedFold::releaseTiles() {
 
 /// Emits to[r][row] = Σ_k keys[r][k] · rows[k][row] for 16·keyTiles indices r, the rows of the
 /// panel, and 32·steps indices k.
-void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value rows, Value steps,
-                           Value to) {
+void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value rows, Value steps, Value to) {
   int64_t width = shape.panelWidth();
   Build b = e.here();
   Type half = b.b.getBF16Type(), word = b.b.getI32Type(), sum = b.b.getF32Type();
@@ -237,8 +222,7 @@ void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value 
       call(b, "tileloadd64", number, {b.address(word, rows, first), b.i64(b.index(4 * width))});
     }
     overSums([&](int number, int64_t r, int64_t u) {
-      call(b, "tdpbf16ps",
-           {number, static_cast<int>(kKeyTiles + r), static_cast<int>(kRowTiles + u)});
+      call(b, "tdpbf16ps", {number, static_cast<int>(kKeyTiles + r), static_cast<int>(kRowTiles + u)});
     });
   });
   overSums([&](int number, int64_t r, int64_t u) {
@@ -272,19 +256,17 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
     e.loop(e.here().index(0), end, most, [&](Value base) {
       Build b = e.here();
       Value steps = b.ceilDiv(b.min(b.sub(end, base), b.index(most)), kTile);
-      Value from = b.address(half, keys, b.mul(base, 2)),
-            of = b.address(word, rows, b.mul(base, width));
+      Value from = b.address(half, keys, b.mul(base, 2)), of = b.address(word, rows, b.mul(base, width));
       tileSums(from, source.stride, 2, of, steps, tileSum);
       overVectors([&](Value offset) {
-        auto [total, rest] = e.here().addCompensated(
-            load(sum, to, offset), load(sum, tileRest, offset), load(sum, tileSum, offset));
+        auto [total, rest] =
+            e.here().addCompensated(load(sum, to, offset), load(sum, tileRest, offset), load(sum, tileSum, offset));
         store(total, to, offset);
         store(rest, tileRest, offset);
       });
     });
     overVectors([&](Value offset) {
-      Value total =
-          e.here().combine(Monoid::add, load(sum, to, offset), load(sum, tileRest, offset));
+      Value total = e.here().combine(Monoid::add, load(sum, to, offset), load(sum, tileRest, offset));
       store(total, to, offset);
     });
   });

@@ -27,11 +27,10 @@ bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex, int64_t vec
   return true;
 }
 
-BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex, int64_t vectors,
-                         FoldPlan plan, const ONFToVectorOptions &options)
-    : e(emitter), fold(fold), laneIndex(laneIndex), key(fold.getBody().getArgument(0)),
-      guard(getGuard(fold)), plan(std::move(plan)), options(options),
-      repeated(fold->getParentOfType<onf::KernelOp>()) {
+BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex, int64_t vectors, FoldPlan plan,
+                         const ONFToVectorOptions &options)
+    : e(emitter), fold(fold), laneIndex(laneIndex), key(fold.getBody().getArgument(0)), guard(getGuard(fold)),
+      plan(std::move(plan)), options(options), repeated(fold->getParentOfType<onf::KernelOp>()) {
   shape.lanes = e.lanes;
   shape.vectors = vectors;
   chooseShape();
@@ -98,13 +97,10 @@ void BlockedFold::allocateScore(const Score &score) {
   buffers.depth = buffers.bytes    ? llvm::divideCeil(score.extent, 4)
                   : buffers.halves ? llvm::alignTo(score.extent, shape.unit) / 2
                                    : score.extent;
-  buffers.keyStride =
-      llvm::alignTo(score.extent, buffers.halves ? std::max(shape.lanes, shape.unit) : shape.lanes);
+  buffers.keyStride = llvm::alignTo(score.extent, buffers.halves ? std::max(shape.lanes, shape.unit) : shape.lanes);
   int64_t rows = shape.vectors * shape.lanes;
   buffers.rows = e.scratchFor(buffers.operand, rows * buffers.depth);
-  Type key = buffers.bytes    ? Type(b.getI8Type())
-             : buffers.halves ? Type(b.getBF16Type())
-                              : buffers.operand;
+  Type key = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
   buffers.keys = e.scratchFor(key, shape.BN * buffers.keyStride);
   buffers.scores = e.scratchFor(buffers.sum, shape.BN * width);
   if (buffers.bytes)
@@ -121,8 +117,7 @@ void BlockedFold::allocateCarrier(const Carrier &carrier) {
   buffers.lastPadded = llvm::alignTo(carrier.extents.back(), unit);
   buffers.padded = outer * buffers.lastPadded;
   Builder b(fold.getContext());
-  buffers.keys = e.scratchFor(buffers.halves ? Type(b.getBF16Type()) : carrier.type,
-                              shape.BN * buffers.padded);
+  buffers.keys = e.scratchFor(buffers.halves ? Type(b.getBF16Type()) : carrier.type, shape.BN * buffers.padded);
   if (buffers.halves)
     buffers.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * buffers.padded);
   buffers.state = e.scratchFor(carrier.type, shape.vectors * shape.lanes * buffers.padded);
@@ -191,8 +186,7 @@ void BlockedFold::initialise() {
     if (buffers.rest)
       fillBuffer(buffers.rest, b.identity(Monoid::add, type), shape.vectors);
   }
-  for (auto [carrier, buffers, started] :
-       llvm::zip_equal(plan.carriers, carriers, carrierStarted)) {
+  for (auto [carrier, buffers, started] : llvm::zip_equal(plan.carriers, carriers, carrierStarted)) {
     Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
     fillBuffer(buffers.state, zero, shape.vectors * buffers.padded);
     if (buffers.rest)
@@ -206,8 +200,7 @@ void BlockedFold::initialise() {
 void BlockedFold::addRests() {
   auto add = [&](Type type, Value state, Value rest, Value size) {
     e.loop(e.here().index(0), size, shape.lanes, [&](Value offset) {
-      store(e.here().combine(Monoid::add, load(type, state, offset), load(type, rest, offset)),
-            state, offset);
+      store(e.here().combine(Monoid::add, load(type, state, offset), load(type, rest, offset)), state, offset);
     });
   };
   Value rows = e.here().mul(vectors, shape.lanes);
@@ -223,9 +216,7 @@ void BlockedFold::addRests() {
 void BlockedFold::publish() {
   Scope &scope = e.top();
   SmallVector<AccOp> accs = getAccs(fold);
-  auto resultOf = [&](AccOp acc) -> Value {
-    return fold.getResult(llvm::find(accs, acc) - accs.begin());
-  };
+  auto resultOf = [&](AccOp acc) -> Value { return fold.getResult(llvm::find(accs, acc) - accs.begin()); };
   for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars)) {
     StateBuffer state;
     state.pointer = buffers.state;
@@ -286,13 +277,11 @@ Value BlockedFold::piecesCover(bool full) {
   for (auto piece : fold.getPieces()->getAsRange<PieceAttr>()) {
     if (full && !piece.getFull())
       continue;
-    auto [from, to] =
-        full ? e.interval(fold, piece.getFullLower(), piece.getFullUpper(), low, high)
-             : e.interval(fold, piece.getVisitLower(), piece.getVisitUpper(), low, high);
+    auto [from, to] = full ? e.interval(fold, piece.getFullLower(), piece.getFullUpper(), low, high)
+                           : e.interval(fold, piece.getVisitLower(), piece.getVisitUpper(), low, high);
     Build b = e.here();
     Value end = b.add(first, count);
-    Value meets = full ? b.both(b.sle(from, first), b.sle(end, to))
-                       : b.both(b.slt(from, end), b.slt(first, to));
+    Value meets = full ? b.both(b.sle(from, first), b.sle(end, to)) : b.both(b.slt(from, end), b.slt(first, to));
     found = b.either(found, meets);
   }
   return found;
@@ -320,8 +309,7 @@ void BlockedFold::emitMaskedBlock(Value first, Value count) {
         return {all, any};
       });
   e.when(
-      e.here().both(whole, allAny[0]), [&] { emitBody(true); },
-      [&] { e.when(allAny[1], [&] { emitBody(false); }); });
+      e.here().both(whole, allAny[0]), [&] { emitBody(true); }, [&] { e.when(allAny[1], [&] { emitBody(false); }); });
 }
 
 /// Evaluates the guard for each key and row of the block. Stores the masks, the keys that some row
@@ -340,8 +328,7 @@ std::pair<Value, Value> BlockedFold::evaluateMasks() {
     Values rows = e.loop(zero, count, 1, {allRows, noRow}, [&](Value j, ValueRange seen) {
       e.top().values[key] = e.here().add(first, j);
       for (auto [read, buffer] : llvm::zip_equal(plan.guardLoads, guardLoads))
-        e.top().values[read.getResult()] =
-            load(read.getResult().getType(), buffer, e.here().mul(j, shape.lanes));
+        e.top().values[read.getResult()] = load(read.getResult().getType(), buffer, e.here().mul(j, shape.lanes));
       Value present = e.rowValue(guard.getCondition());
       Build b = e.here();
       store(present, masks, b.add(base, b.mul(j, shape.lanes)));

@@ -42,8 +42,8 @@ struct BlockShape {
 
 class BlockedFold {
 public:
-  BlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex, int64_t vectors,
-              FoldPlan plan, const ONFToVectorOptions &options);
+  BlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex, int64_t vectors, FoldPlan plan,
+              const ONFToVectorOptions &options);
   void emit();
 
 private:
@@ -122,18 +122,17 @@ private:
   /// Returns the operand in place if this block is whole, the factors are one load in the compute
   /// type, and its elements are adjacent along `inner` at run time. Otherwise returns `copies`,
   /// which `stage` fills.
-  KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner, KeySource copies,
-                   bool asCarrier, llvm::function_ref<void()> stage);
+  KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner, KeySource copies, bool asCarrier,
+                   llvm::function_ref<void()> stage);
   void stageKeyValues();
   /// Runs `body` for each key of the block, or `zero` for a key that no row sees.
-  void overKeys(llvm::function_ref<void(mlir::Value)> body,
-                llvm::function_ref<void(mlir::Value)> zero);
+  void overKeys(llvm::function_ref<void(mlir::Value)> body, llvm::function_ref<void(mlir::Value)> zero);
   mlir::Value product(const Factors &factors, mlir::Type type);
   mlir::Value operand(unsigned score, const Factors &factors);
   void stageRowBytes(unsigned score, mlir::Value number, mlir::Value base,
                      llvm::function_ref<mlir::Value(mlir::Value)> element);
-  void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type, mlir::Value d,
-                   mlir::Value j, int64_t depth);
+  void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type, mlir::Value d, mlir::Value j,
+                   int64_t depth);
 
   //===--- Panels (Panels.cpp) --------------------------------------------===//
   void emitPanel(mlir::Value number);
@@ -143,8 +142,7 @@ private:
   void skipKey(unsigned pass, mlir::Value j);
   mlir::Value toIndex(mlir::Value sum);
   void bindPassValues(unsigned pass, Panel &panel, unsigned u, mlir::Value j);
-  Values accumulate(unsigned pass, Panel &panel, unsigned u, mlir::Value j,
-                    mlir::ValueRange partial);
+  Values accumulate(unsigned pass, Panel &panel, unsigned u, mlir::Value j, mlir::ValueRange partial);
   void storeOperands(unsigned pass, Panel &panel, unsigned u, mlir::Value j, mlir::Value present);
   void finishPass(unsigned pass, Panel &panel, unsigned u, mlir::ValueRange partial);
   /// Returns where the references of a state are regular; null if they always are. For example, a
@@ -158,12 +156,12 @@ private:
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value pointer);
   void emitCarrier(unsigned carrier, Panel &panel);
   Values zeros(mlir::Type type);
-  Values microKernel(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
-                     mlir::Value b, mlir::Value from, mlir::Value to, Values sums);
+  Values microKernel(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
+                     mlir::Value from, mlir::Value to, Values sums);
   mlir::Value addDots(Build b, mlir::Value keys, mlir::Value rows, mlir::Value sum);
   Values integerSums(unsigned score, Panel &panel, mlir::Value keys, mlir::Value rows);
-  Values longSums(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
-                  mlir::Value b, int64_t depth);
+  Values longSums(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
+                  int64_t depth);
   void addToState(unsigned carrier, mlir::Value where, mlir::Value sum, int64_t u);
 
   //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
@@ -173,8 +171,7 @@ private:
   bool usesTiles() const;
   Terms halfTerms();
   mlir::Value interleaved(Build b, mlir::Value low, mlir::Value high);
-  void stageRowHalves(unsigned score, mlir::Value base,
-                      llvm::function_ref<mlir::Value(mlir::Value)> element);
+  void stageRowHalves(unsigned score, mlir::Value base, llvm::function_ref<mlir::Value(mlir::Value)> element);
   void packOperands(unsigned pass, Panel &panel);
   mlir::Value keyWords(mlir::Value from, mlir::Value stride, mlir::Value word, mlir::Value d);
   void packKeys(unsigned carrier, mlir::Value from, mlir::Value stride);
@@ -182,8 +179,8 @@ private:
   void packTiles(unsigned carrier, mlir::Value from, mlir::Value stride);
   void configureTiles();
   void releaseTiles();
-  void tileSums(mlir::Value keys, mlir::Value keyStride, int64_t keyTiles, mlir::Value rows,
-                mlir::Value steps, mlir::Value to);
+  void tileSums(mlir::Value keys, mlir::Value keyStride, int64_t keyTiles, mlir::Value rows, mlir::Value steps,
+                mlir::Value to);
   void tileScore(unsigned score, mlir::Value rows);
   void tileCarrier(unsigned carrier, Panel &panel);
 

@@ -21,29 +21,15 @@ struct Build {
   mlir::OpBuilder &b;
   mlir::Location loc;
 
-  mlir::Value index(int64_t value) const {
-    return mlir::arith::ConstantIndexOp::create(b, loc, value);
-  }
-  mlir::Value truth(bool value) const {
-    return mlir::arith::ConstantOp::create(b, loc, b.getBoolAttr(value));
-  }
-  mlir::Value add(mlir::Value x, mlir::Value y) const {
-    return b.createOrFold<mlir::arith::AddIOp>(loc, x, y);
-  }
-  mlir::Value sub(mlir::Value x, mlir::Value y) const {
-    return b.createOrFold<mlir::arith::SubIOp>(loc, x, y);
-  }
-  mlir::Value mul(mlir::Value x, mlir::Value y) const {
-    return b.createOrFold<mlir::arith::MulIOp>(loc, x, y);
-  }
+  mlir::Value index(int64_t value) const { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
+  mlir::Value truth(bool value) const { return mlir::arith::ConstantOp::create(b, loc, b.getBoolAttr(value)); }
+  mlir::Value add(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::AddIOp>(loc, x, y); }
+  mlir::Value sub(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::SubIOp>(loc, x, y); }
+  mlir::Value mul(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::MulIOp>(loc, x, y); }
   mlir::Value mul(mlir::Value x, int64_t y) const { return mul(x, index(y)); }
   mlir::Value add(mlir::Value x, int64_t y) const { return add(x, index(y)); }
-  mlir::Value min(mlir::Value x, mlir::Value y) const {
-    return b.createOrFold<mlir::arith::MinSIOp>(loc, x, y);
-  }
-  mlir::Value max(mlir::Value x, mlir::Value y) const {
-    return b.createOrFold<mlir::arith::MaxSIOp>(loc, x, y);
-  }
+  mlir::Value min(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::MinSIOp>(loc, x, y); }
+  mlir::Value max(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::MaxSIOp>(loc, x, y); }
   /// ⌈x / y⌉ for x ≥ 0.
   mlir::Value ceilDiv(mlir::Value x, int64_t y) const {
     return b.createOrFold<mlir::arith::DivUIOp>(loc, add(x, y - 1), index(y));
@@ -51,15 +37,9 @@ struct Build {
   mlir::Value cmp(mlir::arith::CmpIPredicate predicate, mlir::Value x, mlir::Value y) const {
     return b.createOrFold<mlir::arith::CmpIOp>(loc, predicate, x, y);
   }
-  mlir::Value slt(mlir::Value x, mlir::Value y) const {
-    return cmp(mlir::arith::CmpIPredicate::slt, x, y);
-  }
-  mlir::Value sle(mlir::Value x, mlir::Value y) const {
-    return cmp(mlir::arith::CmpIPredicate::sle, x, y);
-  }
-  mlir::Value eq(mlir::Value x, mlir::Value y) const {
-    return cmp(mlir::arith::CmpIPredicate::eq, x, y);
-  }
+  mlir::Value slt(mlir::Value x, mlir::Value y) const { return cmp(mlir::arith::CmpIPredicate::slt, x, y); }
+  mlir::Value sle(mlir::Value x, mlir::Value y) const { return cmp(mlir::arith::CmpIPredicate::sle, x, y); }
+  mlir::Value eq(mlir::Value x, mlir::Value y) const { return cmp(mlir::arith::CmpIPredicate::eq, x, y); }
   /// Emits x ≠ y. Floats compare unordered, so NaN differs from everything.
   mlir::Value differs(mlir::Value x, mlir::Value y) const {
     if (llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x)))
@@ -90,8 +70,7 @@ struct Build {
   /// Returns a constant of a scalar type or, for a vector type, the constant in each lane.
   mlir::Value constant(mlir::Type type, mlir::TypedAttr value) const {
     if (auto vector = llvm::dyn_cast<mlir::VectorType>(type))
-      return mlir::arith::ConstantOp::create(
-          b, loc, mlir::DenseElementsAttr::get(vector, mlir::Attribute(value)));
+      return mlir::arith::ConstantOp::create(b, loc, mlir::DenseElementsAttr::get(vector, mlir::Attribute(value)));
     return mlir::arith::ConstantOp::create(b, loc, value);
   }
   mlir::Value identity(Monoid monoid, mlir::Type type) const {
@@ -109,12 +88,9 @@ struct Build {
   }
   /// Returns sum + term, and `rest` plus the rounding error of this addition (Knuth's TwoSum). The
   /// rest becomes 0 if the error is NaN, because the sum is not finite.
-  std::pair<mlir::Value, mlir::Value> addCompensated(mlir::Value sum, mlir::Value rest,
-                                                     mlir::Value term) const {
+  std::pair<mlir::Value, mlir::Value> addCompensated(mlir::Value sum, mlir::Value rest, mlir::Value term) const {
     auto plus = [&](mlir::Value x, mlir::Value y) { return combine(Monoid::add, x, y); };
-    auto minus = [&](mlir::Value x, mlir::Value y) -> mlir::Value {
-      return mlir::arith::SubFOp::create(b, loc, x, y);
-    };
+    auto minus = [&](mlir::Value x, mlir::Value y) -> mlir::Value { return mlir::arith::SubFOp::create(b, loc, x, y); };
     mlir::Value total = plus(sum, term), added = minus(total, sum);
     mlir::Value lost = plus(minus(sum, minus(total, added)), minus(term, added));
     lost = plus(rest, lost);
@@ -161,9 +137,7 @@ inline mlir::Type storageType(mlir::Type element) {
     return mlir::IntegerType::get(element.getContext(), 8);
   return element;
 }
-inline int64_t storageBytes(mlir::Type element) {
-  return storageType(element).getIntOrFloatBitWidth() / 8;
-}
+inline int64_t storageBytes(mlir::Type element) { return storageType(element).getIntOrFloatBitWidth() / 8; }
 
 } // namespace moa::rows
 

@@ -9,8 +9,7 @@ namespace moa::rows {
 using namespace moa::onf;
 
 static bool isElementType(Type type) {
-  if (type.isIndex() || type.isF64() || type.isF32() || type.isBF16() || type.isF16() ||
-      isa<Float8E4M3FNType>(type))
+  if (type.isIndex() || type.isF64() || type.isF32() || type.isBF16() || type.isF16() || isa<Float8E4M3FNType>(type))
     return true;
   auto integer = dyn_cast<IntegerType>(type);
   return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
@@ -55,27 +54,22 @@ static LogicalResult checkState(AccOp acc) {
   return success();
 }
 
-static LogicalResult checkAccess(Operation *op, Value array, Type value, bool output,
-                                 const ArgumentBlock &block) {
+static LogicalResult checkAccess(Operation *op, Value array, Type value, bool output, const ArgumentBlock &block) {
   auto arg = dyn_cast<BlockArgument>(array);
   auto kernel = arg ? dyn_cast<onf::KernelOp>(arg.getOwner()->getParentOp()) : onf::KernelOp();
   if (!kernel)
     return op->emitOpError("expects an array of the kernel");
-  if (!kernel.isTemporary(arg.getArgNumber()) &&
-      output != (arg.getArgNumber() >= block.getNumInputs()))
+  if (!kernel.isTemporary(arg.getArgNumber()) && output != (arg.getArgNumber() >= block.getNumInputs()))
     return op->emitOpError(output ? "expects an output" : "expects an input");
   Type element = cast<ArrayType>(array.getType()).getElementType();
-  if (!isElementType(element) || !isElementType(value) ||
-      isa<FloatType>(element) != isa<FloatType>(value))
+  if (!isElementType(element) || !isElementType(value) || isa<FloatType>(element) != isa<FloatType>(value))
     return op->emitOpError("cannot move ") << value << " to or from " << element;
   return success();
 }
 
 static LogicalResult checkOp(Operation *op, const ArgumentBlock &block) {
   OpBuilder b(op->getContext());
-  auto expressions = [&](ArrayRef<Attribute> texts) {
-    return checkExpressions(op, block, b.getArrayAttr(texts));
-  };
+  auto expressions = [&](ArrayRef<Attribute> texts) { return checkExpressions(op, block, b.getArrayAttr(texts)); };
   if (auto load = dyn_cast<LoadOp>(op)) {
     if (failed(checkAccess(op, load.getArray(), load.getResult().getType(), false, block)) ||
         failed(checkExpressions(op, block, load.getCoefficients())))

@@ -26,9 +26,7 @@ static constexpr int64_t kFewest = 8;
 void moveLast(ForOp nest, unsigned axis) {
   Builder b(nest.getContext());
   SmallVector<Attribute> names(nest.getNames().getValue()), extents(nest.getExtents().getValue());
-  auto rotate = [&](auto &list) {
-    std::rotate(list.begin() + axis, list.begin() + axis + 1, list.end());
-  };
+  auto rotate = [&](auto &list) { std::rotate(list.begin() + axis, list.begin() + axis + 1, list.end()); };
   rotate(names), rotate(extents);
   nest.setNamesAttr(b.getArrayAttr(names));
   nest.setExtentsAttr(b.getArrayAttr(extents));
@@ -45,11 +43,9 @@ namespace {
 class Columns {
 public:
   explicit Columns(ForOp nest)
-      : nest(nest), body(nest.getBody().front()), b(nest.getContext()),
-        column(*(body.getArguments().end() - 2)) {}
+      : nest(nest), body(nest.getBody().front()), b(nest.getContext()), column(*(body.getArguments().end() - 2)) {}
   Columns(ForOp nest, ForOp loop)
-      : nest(nest), body(loop.getBody().front()), b(nest.getContext()),
-        column(body.getArgument(0)) {}
+      : nest(nest), body(loop.getBody().front()), b(nest.getContext()), column(body.getArgument(0)) {}
   /// Returns whether the sums in the nest or the loop can carry columns.
   bool check();
   void rewrite();
@@ -78,20 +74,17 @@ private:
 /// row: a block multiplies masked-out elements by 0, and such an element may be NaN or infinite.
 bool Columns::isSum(FoldOp fold) {
   if (GuardOp guard = getGuard(fold);
-      guard && (deps.on(guard.getCondition(), column) ||
-                deps.on(guard.getCondition(), fold.getBody().getArgument(0))))
+      guard && (deps.on(guard.getCondition(), column) || deps.on(guard.getCondition(), fold.getBody().getArgument(0))))
     return false;
   if (llvm::any_of(fold.getBounds(), [&](Value bound) { return deps.on(bound, column); }))
     return false;
   bool isPlain = llvm::all_of(getAccs(fold), [&](AccOp acc) {
     Type type = acc.getResult().getType();
-    return acc.getMonoid() == Monoid::add && (type.isF32() || type.isF64()) &&
-           acc.getRefs().empty() && acc.getOthers().empty() && acc.getExtents().empty();
+    return acc.getMonoid() == Monoid::add && (type.isF32() || type.isF64()) && acc.getRefs().empty() &&
+           acc.getOthers().empty() && acc.getExtents().empty();
   });
   // A nested fold would be copied for every column.
-  auto hasInner = [&] {
-    return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  };
+  auto hasInner = [&] { return fold.getBody().walk([](FoldOp) { return WalkResult::interrupt(); }).wasInterrupted(); };
   // The emitter treats every state as a row value, even if all rows share it. So in a term with
   // columns, a state must be a whole factor. For example, y(k, c)·m is accepted, but
   // exp(y(k, c) − m) is not.
@@ -107,8 +100,7 @@ bool Columns::isSum(FoldOp fold) {
         .walk([&](Operation *op) {
           bool isMixed = !isa<arith::MulFOp, arith::DivFOp, AccOp, YieldOp, FoldOp>(op) &&
                          llvm::any_of(op->getOperands(), isOfFold) &&
-                         llvm::any_of(op->getOperands(),
-                                      [&](Value operand) { return deps.on(operand, column); });
+                         llvm::any_of(op->getOperands(), [&](Value operand) { return deps.on(operand, column); });
           return isMixed ? WalkResult::interrupt() : WalkResult::advance();
         })
         .wasInterrupted();
@@ -118,14 +110,12 @@ bool Columns::isSum(FoldOp fold) {
 }
 
 /// Returns whether the part of `value` that depends on the column contains no fold.
-static bool isScalarCode(Value value, BlockArgument column, Dependence &deps,
-                         llvm::SmallPtrSetImpl<Value> &seen) {
+static bool isScalarCode(Value value, BlockArgument column, Dependence &deps, llvm::SmallPtrSetImpl<Value> &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || !seen.insert(value).second || !deps.on(value, column))
     return true;
-  return op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
-           return isScalarCode(operand, column, deps, seen);
-         });
+  return op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isScalarCode(operand, column, deps, seen); });
 }
 
 bool Columns::check() {
@@ -164,12 +154,10 @@ Value Columns::cloneOf(Value value, Block *source, IRMapping &map) {
 /// Returns the state with an added axis of columns.
 AccOp Columns::carry(AccOp acc, const IRMapping &outside) {
   Location loc = acc.getLoc();
-  Type type =
-      ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType());
-  auto made = AccOp::create(
-      b, loc, type, acc.getMonoid(), acc.getNameAttr(), b.getStrArrayAttr({getIndexName(column)}),
-      b.getStrArrayAttr({std::to_string(kColumns)}), ValueRange(), ValueRange(), acc.getCombine(),
-      acc.getSingular(), acc.getOperandTypeAttr(), acc.getFunctionAttr());
+  Type type = ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType());
+  auto made = AccOp::create(b, loc, type, acc.getMonoid(), acc.getNameAttr(), b.getStrArrayAttr({getIndexName(column)}),
+                            b.getStrArrayAttr({std::to_string(kColumns)}), ValueRange(), ValueRange(), acc.getCombine(),
+                            acc.getSingular(), acc.getOperandTypeAttr(), acc.getFunctionAttr());
   made->setDiscardableAttrs(acc->getDiscardableAttrDictionary());
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&made.getValue(), {}, b.getIndexType(), loc);
@@ -186,10 +174,9 @@ FoldOp Columns::carry(FoldOp fold) {
   SmallVector<AccOp> accs = getAccs(fold);
   SmallVector<Type> types;
   for (AccOp acc : accs)
-    types.push_back(ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))},
-                                   acc.getResult().getType()));
-  auto made = FoldOp::create(b, fold.getLoc(), types, fold.getNameAttr(), fold.getExtentAttr(),
-                             fold.getLiftAttr(), fold.getPiecesAttr(), fold.getBounds());
+    types.push_back(ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType()));
+  auto made = FoldOp::create(b, fold.getLoc(), types, fold.getNameAttr(), fold.getExtentAttr(), fold.getLiftAttr(),
+                             fold.getPiecesAttr(), fold.getBounds());
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&made.getBody(), {}, b.getIndexType(), fold.getLoc());
   IRMapping map;
@@ -209,11 +196,10 @@ FoldOp Columns::carry(FoldOp fold) {
 void Columns::moveRest() {
   Location loc = nest.getLoc();
   b.setInsertionPointToEnd(&body);
-  if (Operation *last = body.empty() ? nullptr : &body.back();
-      last && last->hasTrait<OpTrait::IsTerminator>())
+  if (Operation *last = body.empty() ? nullptr : &body.back(); last && last->hasTrait<OpTrait::IsTerminator>())
     b.setInsertionPoint(last);
-  auto loop = ForOp::create(b, loc, b.getStrArrayAttr({getIndexName(column)}),
-                            b.getStrArrayAttr({std::to_string(kColumns)}));
+  auto loop =
+      ForOp::create(b, loc, b.getStrArrayAttr({getIndexName(column)}), b.getStrArrayAttr({std::to_string(kColumns)}));
   Block *block = b.createBlock(&loop.getBody(), {}, b.getIndexType(), loc);
   IRMapping map;
   Value index = block->getArgument(0);
@@ -223,12 +209,10 @@ void Columns::moveRest() {
       map.map(result, AtOp::create(b, loc, result.getType(), state, index).getResult());
   SmallVector<Operation *> old;
   for (Operation &op : body) {
-    if (&op == loop || op.hasTrait<OpTrait::IsTerminator>() ||
-        (isa<FoldOp>(op) && !isOfColumn(&op)))
+    if (&op == loop || op.hasTrait<OpTrait::IsTerminator>() || (isa<FoldOp>(op) && !isOfColumn(&op)))
       continue;
     old.push_back(&op);
-    bool isCarried =
-        llvm::any_of(folds, [&](auto &pair) { return pair.first == &op || pair.second == &op; });
+    bool isCarried = llvm::any_of(folds, [&](auto &pair) { return pair.first == &op || pair.second == &op; });
     if (isCarried)
       continue;
     if (isa<StoreOp>(op) || isOfColumn(&op))
@@ -270,8 +254,7 @@ static bool runsInBlocks(ForOp nest, std::optional<unsigned> number = std::nullo
   bool runs = columns.check();
   if (runs) {
     columns.rewrite();
-    runs =
-        runInBlocks((loop ? loop : copy).getBody().front(), copy.getBody().getArguments().back());
+    runs = runInBlocks((loop ? loop : copy).getBody().front(), copy.getBody().getArguments().back());
   }
   copy.erase();
   return runs;
@@ -283,8 +266,7 @@ bool orderColumns(ForOp nest) {
     return size && *size < kFewest;
   };
   unsigned rank = nest.getExtents().size();
-  if (rank < 2 || nest.getLift() || nest->hasAttr(kColumnsAttr) || nest->hasAttr(kShortAttr) ||
-      isFew(rank - 1) ||
+  if (rank < 2 || nest.getLift() || nest->hasAttr(kColumnsAttr) || nest->hasAttr(kShortAttr) || isFew(rank - 1) ||
       llvm::none_of(nest.getBody().getOps<FoldOp>(), [](FoldOp) { return true; }))
     return false;
   OpBuilder b(nest);
@@ -310,8 +292,7 @@ void blockColumns(ForOp nest) {
   if (nest.getExtents().empty())
     return;
   for (auto [number, loop] : llvm::enumerate(llvm::to_vector(nest.getBody().getOps<ForOp>())))
-    if (loop.getExtents().size() == 1 && !loop.getBody().getOps<FoldOp>().empty() &&
-        runsInBlocks(nest, number)) {
+    if (loop.getExtents().size() == 1 && !loop.getBody().getOps<FoldOp>().empty() && runsInBlocks(nest, number)) {
       Columns(nest, loop).rewrite();
       loop->setAttr(kColumnsAttr, Builder(nest.getContext()).getI64IntegerAttr(kColumns));
     }

@@ -15,9 +15,7 @@ GuardOp getGuard(FoldOp fold) {
   return GuardOp();
 }
 
-SmallVector<AccOp> getAccs(FoldOp fold) {
-  return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
-}
+SmallVector<AccOp> getAccs(FoldOp fold) { return llvm::to_vector(fold.getBody().front().getOps<AccOp>()); }
 
 Value getYielded(Region &region) { return cast<YieldOp>(region.front().back()).getValues()[0]; }
 
@@ -50,8 +48,7 @@ bool isPureSum(AccOp acc) {
     element = array.getElementType();
   return acc.getMonoid() == Monoid::add && isa<FloatType>(element) && acc.getOthers().empty() &&
          (acc.getRefs().empty() || acc.getCombine() == ScalarFn::mul) &&
-         llvm::all_of(acc.getResult().getUsers(),
-                      [](Operation *user) { return isa<YieldOp>(user); });
+         llvm::all_of(acc.getResult().getUsers(), [](Operation *user) { return isa<YieldOp>(user); });
 }
 
 LoadOp getReadElement(Value value) {

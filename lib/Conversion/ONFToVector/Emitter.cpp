@@ -42,12 +42,10 @@ static Emitter::Values inBlock(Emitter &emitter, Operation *op, Block *block,
   return results;
 }
 
-Emitter::Values Emitter::loop(Value lower, Value upper, int64_t step, ValueRange inits,
-                              LoopBody body) {
+Emitter::Values Emitter::loop(Value lower, Value upper, int64_t step, ValueRange inits, LoopBody body) {
   Build b = here();
   auto op = scf::ForOp::create(b.b, loc, lower, upper, b.index(step), inits);
-  inBlock(*this, op, op.getBody(),
-          [&](ValueRange args) { return body(args.front(), args.drop_front()); });
+  inBlock(*this, op, op.getBody(), [&](ValueRange args) { return body(args.front(), args.drop_front()); });
   return Values(op.getResults());
 }
 

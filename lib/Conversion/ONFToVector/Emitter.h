@@ -127,15 +127,12 @@ public:
   /// Runs `body` in a new scope that appends to the current block.
   void scoped(llvm::function_ref<void(Scope &)> body);
   /// Emits for (iv = lower; iv < upper; iv += step) with the loop-carried values `inits`.
-  Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
-              LoopBody body);
-  void loop(mlir::Value lower, mlir::Value upper, int64_t step,
-            llvm::function_ref<void(mlir::Value)> body);
+  Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits, LoopBody body);
+  void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(mlir::Value)> body);
   /// Emits a conditional. Both branches must yield values of the same types.
   Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);
-  void when(mlir::Value condition, llvm::function_ref<void()> yes,
-            llvm::function_ref<void()> no = nullptr);
+  void when(mlir::Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no = nullptr);
 
   //===--- Values (Scalars.cpp, Memory.cpp) -------------------------------===//
   Emitted eval(mlir::Value value);
@@ -147,12 +144,10 @@ public:
   /// Evaluates the repair region of a state for references that change from `olds` to `news`.
   /// `others` are the values that its coefficients multiply, before the change. `rows`: as row
   /// vectors.
-  Correction correctionOf(onf::AccOp acc, llvm::ArrayRef<mlir::Value> olds,
-                          llvm::ArrayRef<mlir::Value> news, llvm::ArrayRef<mlir::Value> others,
-                          bool rows);
+  Correction correctionOf(onf::AccOp acc, llvm::ArrayRef<mlir::Value> olds, llvm::ArrayRef<mlir::Value> news,
+                          llvm::ArrayRef<mlir::Value> others, bool rows);
   /// Emits the corrected state where `apply` holds, and the unchanged state elsewhere.
-  mlir::Value repaired(onf::AccOp acc, mlir::Value state, const Correction &correction,
-                       mlir::Value apply);
+  mlir::Value repaired(onf::AccOp acc, mlir::Value state, const Correction &correction, mlir::Value apply);
   mlir::Value rowValue(mlir::Value v) { return splat(eval(v)); }
   mlir::Value splat(Emitted emitted);
   /// Returns whether the value depends on an index that is currently bound to lanes.
@@ -163,35 +158,30 @@ public:
   mlir::Value extent(llvm::StringRef text);
   /// Binds an index to the lanes base, base + 1, …, clamped to `last`. Computes LaneIndex::full
   /// unless the lanes are known to be `exact`.
-  void bindLanes(Scope &scope, mlir::Value index, mlir::Value base, mlir::Value last,
-                 bool exact = false);
+  void bindLanes(Scope &scope, mlir::Value index, mlir::Value base, mlir::Value last, bool exact = false);
   void emitStore(onf::StoreOp store, mlir::Value laneMask);
   mlir::Value convert(Build b, mlir::Value value, mlir::Type element);
   /// Load and store states in scratch memory, where booleans take a byte. A vector of offsets
   /// gathers.
-  mlir::Value loadState(Build b, mlir::Type element, bool row, mlir::Value pointer,
-                        mlir::Value offset);
+  mlir::Value loadState(Build b, mlir::Type element, bool row, mlir::Value pointer, mlir::Value offset);
   void storeState(Build b, mlir::Value value, mlir::Value pointer, mlir::Value offset);
   mlir::Type rowType(mlir::Type element) { return mlir::VectorType::get({lanes}, element); }
   mlir::Type typeOf(mlir::Type element, bool row) { return row ? rowType(element) : element; }
   /// Allocates `bytes` of this thread's scratch memory, 64-byte aligned.
   mlir::Value scratch(int64_t bytes);
-  mlir::Value scratchFor(mlir::Type element, int64_t count) {
-    return scratch(count * storageBytes(element));
-  }
+  mlir::Value scratchFor(mlir::Type element, int64_t count) { return scratch(count * storageBytes(element)); }
 
   //===--- Contiguous rows (Transpose.cpp) --------------------------------===//
   /// Copies the elements of the load, unconverted, for index = first … first + count - 1 and the
   /// rows of the current scope to buffer[s · stride + lane].
-  void stageLoad(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count,
-                 mlir::Value buffer, int64_t stride);
+  void stageLoad(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count, mlir::Value buffer,
+                 int64_t stride);
   /// Returns the address of the load at outer = first, inner = 0 and its two strides. Returns
   /// nothing unless the address is linear in both indices and equal in all lanes.
   struct Strided {
     mlir::Value pointer, outer, inner; // strides in elements
   };
-  std::optional<Strided> strided(onf::LoadOp load, mlir::Value outer, mlir::Value first,
-                                 mlir::Value inner);
+  std::optional<Strided> strided(onf::LoadOp load, mlir::Value outer, mlir::Value first, mlir::Value inner);
   /// Emits the stores of an inner loop for all `size` values of its last index. `body` emits them
   /// for one value.
   void storeAlong(onf::ForOp inner, mlir::Value index, mlir::Value size, mlir::Value laneMask,
@@ -210,9 +200,8 @@ public:
   /// Returns the range of a fold for the rows first … last: the hull of its pieces if it has any.
   std::pair<mlir::Value, mlir::Value> hull(onf::FoldOp fold, mlir::Value first, mlir::Value last);
   /// Returns the largest lower and least upper bound given by a piece's pair of maps.
-  std::pair<mlir::Value, mlir::Value> interval(onf::FoldOp fold, mlir::AffineMap lower,
-                                               mlir::AffineMap upper, mlir::Value first,
-                                               mlir::Value last);
+  std::pair<mlir::Value, mlir::Value> interval(onf::FoldOp fold, mlir::AffineMap lower, mlir::AffineMap upper,
+                                               mlir::Value first, mlir::Value last);
 
   void fail(mlir::Operation *op, const llvm::Twine &message) {
     if (!failed)
@@ -276,8 +265,7 @@ private:
   Address address(mlir::OperandRange terms, mlir::ArrayAttr coefficients, llvm::StringRef constant);
   /// Returns the factor of the lane index in an index expression, or nothing if it is not linear.
   std::optional<int64_t> laneFactor(mlir::Value term, mlir::Value &full);
-  mlir::Value strideAlong(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
-                          mlir::Value index);
+  mlir::Value strideAlong(mlir::OperandRange terms, mlir::ArrayAttr coefficients, mlir::Value index);
   Values laneAddresses(mlir::Type storage, mlir::Value array, const Address &where);
   void storeSquare(onf::StoreOp store, mlir::Value index, mlir::Value first, mlir::Value square);
   mlir::Value nonEmpty(mlir::Operation *op, unsigned depth);
@@ -285,8 +273,8 @@ private:
   mlir::Value pointerOf(mlir::Value array);
   unsigned depthOfLoad(unsigned depth, bool mayFault) const;
   mlir::Value loadUniform(Build b, mlir::Type element, mlir::Value pointer);
-  mlir::Value loadLanes(unsigned depth, mlir::Type element, mlir::Value pointer,
-                        const Address &address, mlir::Value allowed, bool mayFault);
+  mlir::Value loadLanes(unsigned depth, mlir::Type element, mlir::Value pointer, const Address &address,
+                        mlir::Value allowed, bool mayFault);
   mlir::Value consecutive(Build b, const Address &address, mlir::Value allowed);
   /// Runs `body` with only the scopes down to `depth` open.
   void outside(unsigned depth, llvm::function_ref<void()> body);

@@ -37,14 +37,11 @@ struct Code {
   }
   Value constant(TypedAttr value) {
     auto vector = dyn_cast<VectorType>(like(shape, value.getType()));
-    return make<arith::ConstantOp>(vector ? DenseElementsAttr::get(vector, Attribute(value))
-                                          : value);
+    return make<arith::ConstantOp>(vector ? DenseElementsAttr::get(vector, Attribute(value)) : value);
   }
   Value bits(uint32_t x) { return constant(b.getI32IntegerAttr(static_cast<int32_t>(x))); }
   Value number(float x) { return constant(b.getF32FloatAttr(x)); }
-  Value below(Value x, uint32_t limit) {
-    return make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, bits(limit));
-  }
+  Value below(Value x, uint32_t limit) { return make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, bits(limit)); }
 };
 
 /// Rounds to nearest, ties to even. Saturates at 448 and maps NaN to NaN.
@@ -54,9 +51,8 @@ struct ExpandTruncation final : OpRewritePattern<arith::TruncFOp> {
     if (!isFloat8(op.getType()) || !getElementTypeOrSelf(op.getIn().getType()).isF32())
       return failure();
     Code c{rewriter, op.getLoc(), op.getType()};
-    constexpr uint32_t kSign = 0x80000000u, kInfinity = 0x7f800000u,
-                       kLargest = 0x43e00000u /* 448 */, kLeastNormal = 0x3c800000u /* 2^-6 */,
-                       kHalf = 0x7ffffu, kBias = 120u << 3;
+    constexpr uint32_t kSign = 0x80000000u, kInfinity = 0x7f800000u, kLargest = 0x43e00000u /* 448 */,
+                       kLeastNormal = 0x3c800000u /* 2^-6 */, kHalf = 0x7ffffu, kBias = 120u << 3;
     Value all = c.make<arith::BitcastOp>(c.i32(), op.getIn());
     Value magnitude = c.make<arith::AndIOp>(all, c.bits(~kSign));
     Value cut = c.make<arith::MinUIOp>(magnitude, c.bits(kLargest));
@@ -66,8 +62,7 @@ struct ExpandTruncation final : OpRewritePattern<arith::TruncFOp> {
     Value normal = c.make<arith::SubIOp>(c.make<arith::ShRUIOp>(up, c.bits(20)), c.bits(kBias));
     // Subnormals are multiples of 2^-9, the last place of floats from 2^14 on.
     Value sum = c.make<arith::AddFOp>(c.make<arith::BitcastOp>(c.f32(), cut), c.number(0x1p14f));
-    Value subnormal = c.make<arith::SubIOp>(c.make<arith::BitcastOp>(c.i32(), sum),
-                                            c.bits(0x46800000u /* 2^14 */));
+    Value subnormal = c.make<arith::SubIOp>(c.make<arith::BitcastOp>(c.i32(), sum), c.bits(0x46800000u /* 2^14 */));
     Value rounded = c.make<arith::SelectOp>(c.below(cut, kLeastNormal), subnormal, normal);
     rounded = c.make<arith::SelectOp>(c.below(magnitude, kInfinity + 1), rounded, c.bits(0x7f));
     Value sign = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(all, c.bits(24)), c.bits(0x80));
@@ -88,10 +83,9 @@ struct ExpandExtension final : OpRewritePattern<arith::ExtFOp> {
     Value magnitude = c.make<arith::AndIOp>(all, c.bits(0x7f));
     Value sign = c.make<arith::ShLIOp>(c.make<arith::AndIOp>(all, c.bits(0x80)), c.bits(24));
     Value small = c.make<arith::OrIOp>(c.make<arith::ShLIOp>(magnitude, c.bits(20)), sign);
-    Value number =
-        c.make<arith::MulFOp>(c.make<arith::BitcastOp>(c.f32(), small), c.number(0x1p120f));
-    Value result = c.make<arith::SelectOp>(c.below(magnitude, 0x7f), number,
-                                           c.number(std::numeric_limits<float>::quiet_NaN()));
+    Value number = c.make<arith::MulFOp>(c.make<arith::BitcastOp>(c.f32(), small), c.number(0x1p120f));
+    Value result =
+        c.make<arith::SelectOp>(c.below(magnitude, 0x7f), number, c.number(std::numeric_limits<float>::quiet_NaN()));
     if (getElementTypeOrSelf(op.getType()).isF64())
       result = c.make<arith::ExtFOp>(op.getType(), result);
     rewriter.replaceOp(op, result);

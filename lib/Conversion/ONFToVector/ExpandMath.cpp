@@ -43,18 +43,18 @@ struct ExpFormat {
 };
 
 const ExpFormat &getFormat(bool isDouble) {
-  static const ExpFormat single{0x1.715476p+0,
-                                0x1.62e400p-1,
-                                0x1.7f7d1cf79abcap-20,
-                                -0x1.5d589ep+6,
-                                89.0,
-                                -126.0,
-                                129.0,
-                                32,
-                                23,
-                                127,
-                                {0x1.fffffb9a56ad7p-2, 0x1.555491541b80cp-3, 0x1.5558f17e0bae8p-5,
-                                 0x1.1239e2a6e6aeep-7, 0x1.6a24339cbccc2p-10}};
+  static const ExpFormat single{
+      0x1.715476p+0,
+      0x1.62e400p-1,
+      0x1.7f7d1cf79abcap-20,
+      -0x1.5d589ep+6,
+      89.0,
+      -126.0,
+      129.0,
+      32,
+      23,
+      127,
+      {0x1.fffffb9a56ad7p-2, 0x1.555491541b80cp-3, 0x1.5558f17e0bae8p-5, 0x1.1239e2a6e6aeep-7, 0x1.6a24339cbccc2p-10}};
   static const ExpFormat twice{0x1.71547652b82fep+0,
                                0x1.62e42fefa0000p-1,
                                0x1.cf79abc9e3b39p-40,
@@ -65,10 +65,10 @@ const ExpFormat &getFormat(bool isDouble) {
                                64,
                                52,
                                1023,
-                               {0.5, 0x1.5555555555557p-3, 0x1.5555555555556p-5,
-                                0x1.11111111100dcp-7, 0x1.6c16c16c162d4p-10, 0x1.a01a01abe7fe1p-13,
-                                0x1.a01a01a6d889cp-16, 0x1.71de0231960ebp-19, 0x1.27e4db646b17ep-22,
-                                0x1.af4de97ca4194p-26, 0x1.1f730349868cep-29}};
+                               {0.5, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.11111111100dcp-7,
+                                0x1.6c16c16c162d4p-10, 0x1.a01a01abe7fe1p-13, 0x1.a01a01a6d889cp-16,
+                                0x1.71de0231960ebp-19, 0x1.27e4db646b17ep-22, 0x1.af4de97ca4194p-26,
+                                0x1.1f730349868cep-29}};
   return isDouble ? twice : single;
 }
 
@@ -131,13 +131,11 @@ struct ExpBuilder {
     auto vector = dyn_cast<VectorType>(type);
     if (vector && vector.getNumElements() * format.bits == 512) {
       // Only AVX-512 has such vectors. Use all lanes and the current rounding mode.
-      auto name = format.bits == 64 ? "llvm.x86.avx512.mask.scalef.pd.512"
-                                    : "llvm.x86.avx512.mask.scalef.ps.512";
+      auto name = format.bits == 64 ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
       Type maskType = b.getIntegerType(vector.getNumElements());
       Value mask = LLVM::ConstantOp::create(b, loc, maskType, b.getIntegerAttr(maskType, -1));
       Value mode = LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(4));
-      return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name),
-                                           ValueRange{p, n, p, mask, mode})
+      return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), ValueRange{p, n, p, mask, mode})
           .getResult(0);
     }
     Value exponent = arith::FPToSIOp::create(b, loc, integerType(), n);
@@ -181,16 +179,14 @@ struct ExpandTanh : OpRewritePattern<math::TanhOp> {
     Value one = builder.constant(1.0);
     Value above = arith::AddFOp::create(rewriter, loc, builder.exp(twice), one);
     Value part = arith::DivFOp::create(rewriter, loc, builder.constant(2.0), above);
-    Value large =
-        math::CopySignOp::create(rewriter, loc, arith::SubFOp::create(rewriter, loc, one, part), x);
+    Value large = math::CopySignOp::create(rewriter, loc, arith::SubFOp::create(rewriter, loc, one, part), x);
     Value z = arith::MulFOp::create(rewriter, loc, x, x);
     Value p = builder.constant(0x1.2a78a31a66bbdp-9);
-    for (double c : {-0x1.10f5bf823e1b9p-7, 0x1.64978e22f6d8fp-6, -0x1.ba07a8f4213eap-5,
-                     0x1.1110e61453c78p-3, -0x1.5555553711b2dp-2})
+    for (double c : {-0x1.10f5bf823e1b9p-7, 0x1.64978e22f6d8fp-6, -0x1.ba07a8f4213eap-5, 0x1.1110e61453c78p-3,
+                     -0x1.5555553711b2dp-2})
       p = builder.fma(p, z, builder.constant(c));
     Value small = builder.fma(arith::MulFOp::create(rewriter, loc, p, z), x, x);
-    Value near = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, magnitude,
-                                       builder.constant(0.63));
+    Value near = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, magnitude, builder.constant(0.63));
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, near, small, large);
     return success();
   }
@@ -209,14 +205,11 @@ template <typename OpTy> struct ScaleSubnormal : OpRewritePattern<OpTy> {
     ExpBuilder builder{rewriter, loc, op.getType(), getFormat(false)};
     double logOfScale = std::is_same_v<OpTy, math::Log2Op> ? 23.0 : 0x1.fe2804p+3;
     Value x = op.getOperand();
-    Value small = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, x,
-                                        builder.constant(0x1p-126));
+    Value small = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, x, builder.constant(0x1p-126));
     Value large = arith::MulFOp::create(rewriter, loc, x, builder.constant(0x1p23));
-    auto scaled =
-        OpTy::create(rewriter, loc, arith::SelectOp::create(rewriter, loc, small, large, x));
+    auto scaled = OpTy::create(rewriter, loc, arith::SelectOp::create(rewriter, loc, small, large, x));
     scaled->setAttr("moa.scaled", rewriter.getUnitAttr());
-    Value shift = arith::SelectOp::create(rewriter, loc, small, builder.constant(logOfScale),
-                                          builder.constant(0.0));
+    Value shift = arith::SelectOp::create(rewriter, loc, small, builder.constant(logOfScale), builder.constant(0.0));
     rewriter.replaceOpWithNewOp<arith::SubFOp>(op, scaled.getResult(), shift);
     return success();
   }
@@ -240,12 +233,10 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
 /// Below 64 it is i·2⁻²⁰.
 struct ExpandPiecewiseExp2 : OpRewritePattern<moa::onf::PiecewiseExp2Op> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(moa::onf::PiecewiseExp2Op op,
-                                PatternRewriter &rewriter) const final {
+  LogicalResult matchAndRewrite(moa::onf::PiecewiseExp2Op op, PatternRewriter &rewriter) const final {
     Location loc = op.getLoc();
     ExpBuilder builder{rewriter, loc, op.getType(), getFormat(false)};
-    double times = op.getTimes().convertToDouble() * 64,
-           plus = (op.getPlus().convertToDouble() + 15) * 64;
+    double times = op.getTimes().convertToDouble() * 64, plus = (op.getPlus().convertToDouble() + 15) * 64;
     Value x = op.getOperand(), y = builder.fma(x, builder.constant(times), builder.constant(plus));
     Value isNaN = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, y, y);
     Value known = arith::SelectOp::create(rewriter, loc, isNaN, builder.constant(0), y);
@@ -255,8 +246,7 @@ struct ExpandPiecewiseExp2 : OpRewritePattern<moa::onf::PiecewiseExp2Op> {
     bits = arith::AddIOp::create(rewriter, loc, bits, builder.integer(112 << 23));
     Value normal = arith::BitcastOp::create(rewriter, loc, op.getType(), bits);
     Value small = arith::MulFOp::create(rewriter, loc, number, builder.constant(0x1p-20));
-    Value isSmall = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, number,
-                                          builder.constant(64));
+    Value isSmall = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, number, builder.constant(64));
     Value power = arith::SelectOp::create(rewriter, loc, isSmall, small, normal);
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNaN, y, power);
     return success();
@@ -282,9 +272,8 @@ struct ExpandMath final : moa::impl::ExpandMathBase<ExpandMath> {
 } // namespace
 
 void moa::populateExpandMathPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>,
-               ScaleSubnormal<math::LogOp>, ScaleSubnormal<math::Log2Op>, ExpandTanh,
-               ExpandPiecewiseExp2>(patterns.getContext(), /*benefit=*/2);
+  patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>, ScaleSubnormal<math::LogOp>,
+               ScaleSubnormal<math::Log2Op>, ExpandTanh, ExpandPiecewiseExp2>(patterns.getContext(), /*benefit=*/2);
 }
 
 std::unique_ptr<Pass> moa::createExpandMathPass() { return std::make_unique<ExpandMath>(); }

@@ -21,8 +21,7 @@ using namespace moa::onf;
 // Ranges
 //===----------------------------------------------------------------------===//
 
-std::pair<Value, Value> Emitter::interval(FoldOp fold, AffineMap lower, AffineMap upper,
-                                          Value first, Value last) {
+std::pair<Value, Value> Emitter::interval(FoldOp fold, AffineMap lower, AffineMap upper, Value first, Value last) {
   SmallVector<Value> operands{first, last};
   for (Value bound : fold.getBounds())
     operands.push_back(value(bound));
@@ -196,8 +195,7 @@ void FoldEmitter::stepCarried(unsigned k, const Repair &repair) {
 
 /// Returns the correction of state `k` as its references change from `before` to `after`, for rows
 /// where `ok` holds and the references are regular.
-FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRange after,
-                                          Value ok) {
+FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRange after, Value ok) {
   AccOp acc = accs[k];
   State &state = states[k];
   Build b = e.here();
@@ -230,8 +228,8 @@ void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present)
   if (!acc.getRefs().empty()) {
     Build b = e.here();
     Value started = args[state.started];
-    next[state.started] = repair.ok ? b.either(started, repair.ok)
-                                    : b.constant(started.getType(), b.b.getBoolAttr(true));
+    next[state.started] =
+        repair.ok ? b.either(started, repair.ok) : b.constant(started.getType(), b.b.getBoolAttr(true));
   }
   if (state.carried)
     return stepCarried(k, repair);
@@ -316,13 +314,11 @@ Emitter::Values FoldEmitter::runBlock(Value from, Value to, ValueRange args) {
       inits[state.started] = b.constant(inits[state.started].getType(), b.b.getBoolAttr(false));
   }
   inits.truncate(count);
-  Values after =
-      e.loop(from, to, 1, inits, [&](Value j, ValueRange now) { return iterate(j, now); });
+  Values after = e.loop(from, to, 1, inits, [&](Value j, ValueRange now) { return iterate(j, now); });
   return mergeBlock(args, after);
 }
 
-std::pair<Value, Value> FoldEmitter::addBlock(Value sum, Value rest, Value block,
-                                              const Repair &repair) {
+std::pair<Value, Value> FoldEmitter::addBlock(Value sum, Value rest, Value block, const Repair &repair) {
   Build b = e.here();
   if (Value factor = repair.correction.factor)
     for (Value *part : {&sum, &rest})
@@ -349,11 +345,8 @@ Emitter::Values FoldEmitter::mergeBlock(ValueRange before, ValueRange after) {
     overCarried(accs[k], [&](Value flat) {
       Build b = e.here();
       Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
-      auto read = [&](Value pointer) {
-        return e.loadState(b, buffer.element, buffer.row, pointer, offset);
-      };
-      auto [sum, rest] =
-          addBlock(read(state.sumBuffer), read(state.restBuffer), read(buffer.pointer), repair);
+      auto read = [&](Value pointer) { return e.loadState(b, buffer.element, buffer.row, pointer, offset); };
+      auto [sum, rest] = addBlock(read(state.sumBuffer), read(state.restBuffer), read(buffer.pointer), repair);
       e.storeState(b, sum, state.sumBuffer, offset);
       e.storeState(b, rest, state.restBuffer, offset);
       e.storeState(b, b.identity(Monoid::add, sum.getType()), buffer.pointer, offset);
@@ -387,23 +380,20 @@ Emitter::Values FoldEmitter::run() {
     if (scope->vectorNumber)
       std::tie(first, last) = std::tie(scope->firstRow, scope->lastRow);
   bool lifted = first && isa<onf::KernelOp>(fold->getParentOp()->getParentOp());
-  auto [lower, upper] = lifted ? e.hull(fold, first, last)
-                               : std::make_pair(e.here().index(0), e.extent(fold.getExtent()));
+  auto [lower, upper] =
+      lifted ? e.hull(fold, first, last) : std::make_pair(e.here().index(0), e.extent(fold.getExtent()));
   Values finals;
   if (llvm::none_of(accs, [&](AccOp acc) { return splits(acc); })) {
-    finals =
-        e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) { return iterate(j, args); });
+    finals = e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) { return iterate(j, args); });
   } else {
     inits = startBlocks(inits);
     Build b = e.here();
     Value start = b.b.createOrFold<arith::DivUIOp>(e.loc, lower, b.index(kSumBlock));
     start = b.mul(start, kSumBlock);
-    finals =
-        e.loop(start, upper, kSumBlock, inits,
-               [&, lower = lower, upper = upper](Value base, ValueRange args) {
-                 Build b = e.here();
-                 return runBlock(b.max(base, lower), b.min(b.add(base, kSumBlock), upper), args);
-               });
+    finals = e.loop(start, upper, kSumBlock, inits, [&, lower = lower, upper = upper](Value base, ValueRange args) {
+      Build b = e.here();
+      return runBlock(b.max(base, lower), b.min(b.add(base, kSumBlock), upper), args);
+    });
     finishBlocks(finals);
   }
   Values results;
@@ -443,8 +433,7 @@ Value Emitter::evalTerm(AccOp acc) {
       factor = b.splat(factor, lanes);
   Type type = factors[0].getType();
   if (quotient) // a / b is rounded as a · (1 / b)
-    factors[1] = arith::DivFOp::create(
-        b.b, loc, b.constant(type, FloatAttr::get(term.getType(), 1.0)), factors[1]);
+    factors[1] = arith::DivFOp::create(b.b, loc, b.constant(type, FloatAttr::get(term.getType(), 1.0)), factors[1]);
   for (unsigned k : {0, 1})
     if ((quotient && k == 1) || !getReadElement(op->getOperand(k)))
       factors[k] = round(b, factors[k], *acc.getOperandType());

@@ -15,17 +15,15 @@ namespace {
 
 class Planner {
 public:
-  Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand, std::string *why,
-          MachineSums sums)
-      : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)), deps(deps),
-        onDemand(onDemand), why(why), sums(sums) {}
+  Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand, std::string *why, MachineSums sums)
+      : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)), deps(deps), onDemand(onDemand), why(why),
+        sums(sums) {}
   std::optional<FoldPlan> run();
 
 private:
   enum class Side { Row, Key, None };
   bool usesState(Value value);
-  bool split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row,
-             Factors &key);
+  bool split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key);
   bool splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
                 SmallVectorImpl<FactorPair> &further);
   bool refuse(const Twine &subject, const Twine &reason);
@@ -78,8 +76,7 @@ bool Planner::refuse(const Twine &subject, const Twine &reason) {
 /// Splits the product in a state's term into row factors and key factors; a / b counts as
 /// a · (1 / b). If the operands are rounded, each side must be one operand of the product.
 /// Otherwise factors are regrouped.
-bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row,
-                    Factors &key) {
+bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key) {
   bool rounds = roundsOperands(acc);
   SmallVector<std::pair<Value, bool>> factors{{term, false}};
   for (unsigned k = 0; k != factors.size();) {
@@ -141,8 +138,7 @@ bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors 
     if (terms.size() == 1)
       return true;
     Factors &rows = k == 0 ? row : pair.row, &keys = k == 0 ? key : pair.key;
-    if (rows.values.size() != 1 || keys.values.size() != 1 || !rows.divisors.empty() ||
-        !keys.divisors.empty())
+    if (rows.values.size() != 1 || keys.values.size() != 1 || !rows.divisors.empty() || !keys.divisors.empty())
       return false;
     for (Factors *factors : {&rows, &keys})
       if (Value rounded = getRounded(factors->values[0])) {
@@ -159,8 +155,8 @@ bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors 
 std::string Planner::describeFactors(const Factors &mixed) {
   std::string names = "'" + getIndexName(lane).str() + "' and '" + getIndexName(key).str() + "'";
   if (mixed.values.empty())
-    return "is no sum of products of one factor along '" + getIndexName(lane).str() +
-           "' and one along '" + getIndexName(key).str() + "'";
+    return "is no sum of products of one factor along '" + getIndexName(lane).str() + "' and one along '" +
+           getIndexName(key).str() + "'";
   LoadOp load = getReadElement(mixed.values[0]);
   if (!load)
     return "sums up products with a factor along both " + names;
@@ -174,8 +170,7 @@ static Value getFloat(Value integer) {
     Operation *user = integer.hasOneUse() ? *integer.getUsers().begin() : nullptr;
     if (!isa_and_nonnull<arith::IndexCastOp, arith::SIToFPOp>(user))
       return Value();
-    if (Type type = user->getResult(0).getType();
-        type.isInteger() && type.getIntOrFloatBitWidth() < 32)
+    if (Type type = user->getResult(0).getType(); type.isInteger() && type.getIntOrFloatBitWidth() < 32)
       return Value();
     integer = user->getResult(0);
   }
@@ -188,8 +183,7 @@ static Value getFloat(Value integer) {
 /// `f32(Q +.* transpose(K))`.
 bool Planner::takeIntegers(Score &score) {
   constexpr int64_t most = 1 << 10;
-  if (!score.type.isF32() || score.extent > std::min(most, sums.mostTerms) ||
-      !score.further.empty())
+  if (!score.type.isF32() || score.extent > std::min(most, sums.mostTerms) || !score.further.empty())
     return false;
   auto integerOf = [](const Factors &from) {
     bool isOne = from.values.size() == 1 && from.divisors.empty();
@@ -213,8 +207,7 @@ bool Planner::checkInteger(const Score &score, const Twine &subject) {
     return refuse(subject, "is a sum of integers that is not read as one f32(…)");
   for (const Factors *factors : {&score.row, &score.key}) {
     LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
-    auto low = factors->values.size() == 1 ? factors->values[0].getDefiningOp<arith::AndIOp>()
-                                           : arith::AndIOp();
+    auto low = factors->values.size() == 1 ? factors->values[0].getDefiningOp<arith::AndIOp>() : arith::AndIOp();
     if (!load && low && getReadElement(low.getLhs()))
       return refuse(subject, "sums up products of integers without a sign, not of elements of i8");
     if (!load)
@@ -222,8 +215,8 @@ bool Planner::checkInteger(const Score &score, const Twine &subject) {
     if (!load.getResult().getType().isInteger(8)) {
       std::string type;
       llvm::raw_string_ostream(type) << load.getResult().getType();
-      return refuse(subject, "sums up products of integers of more than 8 bits: " +
-                                 getArrayName(load) + " has elements of " + type);
+      return refuse(subject, "sums up products of integers of more than 8 bits: " + getArrayName(load) +
+                                 " has elements of " + type);
     }
   }
   return true;
@@ -240,15 +233,14 @@ bool Planner::planScore(FoldOp inner) {
   if (!onDemand.isUnconditional(inner))
     return refuse(subject, "runs only under a condition");
   if (!expr || !expr->getConstant())
-    return refuse(subject,
-                  "has the extent " + inner.getExtent() + ", which is not known at compile time");
+    return refuse(subject, "has the extent " + inner.getExtent() + ", which is not known at compile time");
   if (*expr->getConstant() < 1)
     return refuse(subject, "is empty");
   AccOp acc = accs[0];
   Type type = acc.getResult().getType();
   bool isInteger = type.isIndex() && *expr->getConstant() <= sums.mostTerms;
-  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64() || isInteger) ||
-      !acc.getRefs().empty() || !acc.getExtents().empty())
+  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64() || isInteger) || !acc.getRefs().empty() ||
+      !acc.getExtents().empty())
     return refuse(subject, "is no sum of f32 or f64");
   Value result = inner.getResult(0), k = inner.getBody().getArgument(0);
   if (!deps.on(result, lane))
@@ -301,8 +293,7 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
     StringRef text = cast<StringAttr>(attribute).getValue();
     auto expr = SymExpr::parse(text);
     if (!expr || !expr->getConstant())
-      return refuse(subject,
-                    "has an axis of extent " + text + ", which is not known at compile time");
+      return refuse(subject, "has an axis of extent " + text + ", which is not known at compile time");
     if (*expr->getConstant() < 1)
       return refuse(subject, "has an empty axis");
     carrier.extents.push_back(*expr->getConstant());
@@ -321,9 +312,8 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
     return refuse(subject, "is no sum of products of a weight and a factor along its axis");
   carrier.operand = plan.operands;
   for (const Carrier &other : plan.carriers)
-    if (other.row == carrier.row && carrier.further.empty() && other.further.empty() &&
-        other.pass == pass && other.type == type && other.acc.getRefs() == acc.getRefs() &&
-        other.acc.getSingular() == acc.getSingular())
+    if (other.row == carrier.row && carrier.further.empty() && other.further.empty() && other.pass == pass &&
+        other.type == type && other.acc.getRefs() == acc.getRefs() && other.acc.getSingular() == acc.getSingular())
       carrier.operand = other.operand;
   plan.operands = std::max(plan.operands, carrier.operand + 1);
   plan.carriers.push_back(carrier);
@@ -350,8 +340,7 @@ bool Planner::planStates() {
 static bool isExpensive(Operation *op) {
   if (isa<FoldOp>(op))
     return true;
-  return isa<math::MathDialect>(op->getDialect()) &&
-         !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op);
+  return isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op);
 }
 
 /// Returns whether the value is a function of j and of values from outside the fold.
@@ -366,12 +355,10 @@ bool Planner::isOfKey(Value value) {
 /// Returns whether a load of row elements is contiguous along an index and in bounds for every
 /// index, masked out or not.
 bool Planner::isRowLoad(LoadOp load, Value along) {
-  if (!deps.on(load.getResult(), lane) || !runsAlong(load, along, deps) ||
-      !onDemand.isInBounds(load))
+  if (!deps.on(load.getResult(), lane) || !runsAlong(load, along, deps) || !onDemand.isInBounds(load))
     return false;
-  return llvm::all_of(load.getTerms(), [&](Value term) {
-    return factorOf(term, lane, deps) && !term.getDefiningOp<LoadOp>();
-  });
+  return llvm::all_of(load.getTerms(),
+                      [&](Value term) { return factorOf(term, lane, deps) && !term.getDefiningOp<LoadOp>(); });
 }
 
 /// Passes the loads of an expression that isRowLoad accepts to `found`.
@@ -388,11 +375,9 @@ void Planner::collectRowLoads(Value value, Value along, llvm::function_ref<void(
 
 void Planner::visit(Value value, unsigned pass) {
   Operation *op = value.getDefiningOp();
-  if (!op || !fold->isProperAncestor(op) || isScore(op) || isa<AccOp>(op) ||
-      !seen.insert(value).second)
+  if (!op || !fold->isProperAncestor(op) || isScore(op) || isa<AccOp>(op) || !seen.insert(value).second)
     return;
-  if (isExpensive(op) && isOfKey(value) && op->getNumResults() == 1 &&
-      onDemand.isUnconditional(op)) {
+  if (isExpensive(op) && isOfKey(value) && op->getNumResults() == 1 && onDemand.isUnconditional(op)) {
     bool row = deps.on(value, lane) || usesState(value);
     if (!row) {
       plan.keyValues.insert(value);
@@ -440,8 +425,7 @@ std::optional<FoldPlan> Planner::run() {
   planReuse();
   seen.clear();
   if (GuardOp guard = getGuard(fold))
-    collectRowLoads(guard.getCondition(), key,
-                    [&](LoadOp load) { plan.guardLoads.push_back(load); });
+    collectRowLoads(guard.getCondition(), key, [&](LoadOp load) { plan.guardLoads.push_back(load); });
   if (plan.scores.empty() && plan.carriers.empty() && plan.rowLoads.empty())
     return std::nullopt;
   return plan;
@@ -449,8 +433,8 @@ std::optional<FoldPlan> Planner::run() {
 
 } // namespace
 
-std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand,
-                                 std::string *why, MachineSums sums) {
+std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand, std::string *why,
+                                 MachineSums sums) {
   return Planner(fold, laneIndex, deps, onDemand, why, sums).run();
 }
 

@@ -100,9 +100,8 @@ struct FoldPlan {
 /// Returns the plan of a fold over rows, or nothing if its form does not allow one. If an inner
 /// fold cannot be a score or a state with axes cannot be a carrier, `why` receives the first such
 /// reason.
-std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex, Dependence &deps,
-                                 OnDemand &onDemand, std::string *why = nullptr,
-                                 MachineSums sums = {});
+std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex, Dependence &deps, OnDemand &onDemand,
+                                 std::string *why = nullptr, MachineSums sums = {});
 
 /// Returns the user's name of an index of a nest, a fold or a state's axis.
 llvm::StringRef getIndexName(mlir::Value index);

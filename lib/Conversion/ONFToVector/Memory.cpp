@@ -60,8 +60,7 @@ Value Emitter::loadState(Build b, Type element, bool row, Value pointer, Value o
   if (isa<VectorType>(offset.getType())) {
     Value all = b.constant(rowType(b.b.getI1Type()), b.b.getBoolAttr(true));
     Value zero = LLVM::ZeroOp::create(b.b, loc, rowType(type));
-    value = LLVM::masked_gather::create(b.b, loc, rowType(type), where, all, zero,
-                                        storageBytes(element));
+    value = LLVM::masked_gather::create(b.b, loc, rowType(type), where, all, zero, storageBytes(element));
   } else {
     value = b.load(typeOf(type, row), where, storageBytes(element));
   }
@@ -152,8 +151,7 @@ Value Emitter::nonEmpty(Operation *op, unsigned depth) {
     Build b = at(0);
     condition = b.both(condition, b.slt(b.index(0), extent(text)));
   };
-  for (Operation *parent = op->getParentOp(); parent && parent != kernel;
-       parent = parent->getParentOp()) {
+  for (Operation *parent = op->getParentOp(); parent && parent != kernel; parent = parent->getParentOp()) {
     if (auto fold = dyn_cast<FoldOp>(parent))
       require(fold.getBody().getArgument(0), fold.getExtent());
     ArrayAttr texts;
@@ -172,8 +170,7 @@ Value Emitter::nonEmpty(Operation *op, unsigned depth) {
 /// conditions. Other loads leave a guarded scope unless they depend on its index.
 unsigned Emitter::depthOfLoad(unsigned depth, bool mayFault) const {
   for (unsigned k = stack.size(); k-- > 0;)
-    if (int from = stack[k]->guardedFrom;
-        from >= 0 && (mayFault || depth >= static_cast<unsigned>(from)))
+    if (int from = stack[k]->guardedFrom; from >= 0 && (mayFault || depth >= static_cast<unsigned>(from)))
       depth = std::max(depth, k);
   if (mayFault)
     for (unsigned open : openContexts())
@@ -235,8 +232,8 @@ static Type gatherType(Type storage) {
   return storage;
 }
 
-Value Emitter::loadLanes(unsigned depth, Type element, Value pointer, const Address &address,
-                         Value allowed, bool mayFault) {
+Value Emitter::loadLanes(unsigned depth, Type element, Value pointer, const Address &address, Value allowed,
+                         bool mayFault) {
   // Branches that merge 16-bit floats become library calls on some x86 targets, so move integers.
   Type stored = storageType(element), storage = gatherType(stored);
   unsigned align = storageBytes(element);
@@ -261,19 +258,14 @@ Value Emitter::loadLanes(unsigned depth, Type element, Value pointer, const Addr
       if (!mask)
         mask = b.constant(maskType, b.b.getBoolAttr(true));
       Value zero = LLVM::ZeroOp::create(b.b, loc, rowType(storage));
-      return {LLVM::masked_gather::create(b.b, loc, rowType(storage), where, mask, zero, align)
-                  .getResult()};
+      return {LLVM::masked_gather::create(b.b, loc, rowType(storage), where, mask, zero, align).getResult()};
     };
     auto read = [&]() -> Values {
-      return matchPattern(condition, m_Zero())
-                 ? gathered()
-                 : branch(condition, {rowType(storage)}, contiguous, gathered);
+      return matchPattern(condition, m_Zero()) ? gathered()
+                                               : branch(condition, {rowType(storage)}, contiguous, gathered);
     };
-    auto nothing = [&]() -> Values {
-      return {LLVM::ZeroOp::create(here().b, loc, rowType(storage))};
-    };
-    value = mayFault && needed ? branch(here().any(needed), {rowType(storage)}, read, nothing)[0]
-                               : read()[0];
+    auto nothing = [&]() -> Values { return {LLVM::ZeroOp::create(here().b, loc, rowType(storage))}; };
+    value = mayFault && needed ? branch(here().any(needed), {rowType(storage)}, read, nothing)[0] : read()[0];
     if (storage != stored)
       value = LLVM::BitcastOp::create(here().b, loc, rowType(stored), value);
     value = fromStorage(here(), element, value);
@@ -294,8 +286,7 @@ Emitted Emitter::evalLoad(LoadOp load) {
   Build b = at(where.uniform.depth);
   Value pointer = b.address(storageType(element), base, where.uniform.value);
   if (where.perLane.value)
-    return remember(load.getResult(), loadLanes(depth, element, pointer, where, allowed, mayFault),
-                    depth, known);
+    return remember(load.getResult(), loadLanes(depth, element, pointer, where, allowed, mayFault), depth, known);
   if (mayFault)
     if (Value needed = neededRows(depth, mayFault))
       allowed = at(depth).both(allowed, at(depth).any(needed));
@@ -304,8 +295,7 @@ Emitted Emitter::evalLoad(LoadOp load) {
   return remember(load.getResult(), loadUniform(at(depth), element, pointer), depth, known);
 }
 
-std::optional<Emitter::Strided> Emitter::strided(LoadOp load, Value outer, Value first,
-                                                 Value inner) {
+std::optional<Emitter::Strided> Emitter::strided(LoadOp load, Value outer, Value first, Value inner) {
   if (block.isScalar(cast<BlockArgument>(load.getArray()).getArgNumber()))
     return std::nullopt;
   Strided result;
@@ -320,8 +310,8 @@ std::optional<Emitter::Strided> Emitter::strided(LoadOp load, Value outer, Value
     Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
     uniform = !where.perLane.value;
     if (uniform)
-      result.pointer = here().address(storageType(load.getResult().getType()),
-                                      pointerOf(load.getArray()), where.uniform.value);
+      result.pointer =
+          here().address(storageType(load.getResult().getType()), pointerOf(load.getArray()), where.uniform.value);
   });
   return uniform ? std::optional(result) : std::nullopt;
 }

@@ -27,9 +27,8 @@ static int64_t lanesOf(onf::KernelOp kernel, ForOp nest, const ONFToVectorOption
   return std::max<int64_t>(options.vectorBits / bits, 1);
 }
 
-NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, Value chosen, unsigned number,
-                         const ArgumentBlock &block, Dependence &deps,
-                         const ONFToVectorOptions &options, bool merging)
+NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, Value chosen, unsigned number, const ArgumentBlock &block,
+                         Dependence &deps, const ONFToVectorOptions &options, bool merging)
     : nest(nest), chosen(chosen), number(number), options(options),
       emitter(kernel, block, deps, lanesOf(kernel, nest, options)), merging(merging) {
   unsigned rank = nest.getExtents().size();
@@ -51,9 +50,7 @@ NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, Value chosen, unsigne
     planTotals();
 }
 
-StringRef NestEmitter::extentOf(unsigned axis) {
-  return cast<StringAttr>(nest.getExtents()[axis]).getValue();
-}
+StringRef NestEmitter::extentOf(unsigned axis) { return cast<StringAttr>(nest.getExtents()[axis]).getValue(); }
 
 Value NestEmitter::laneIndex() {
   auto args = nest.getBody().getArguments();
@@ -64,8 +61,8 @@ Value NestEmitter::laneIndex() {
 // Functions and tasks
 //===----------------------------------------------------------------------===//
 
-static func::FuncOp createFunction(OpBuilder &builder, Location loc, const Twine &name,
-                                   ArrayRef<Type> inputs, ArrayRef<Type> results) {
+static func::FuncOp createFunction(OpBuilder &builder, Location loc, const Twine &name, ArrayRef<Type> inputs,
+                                   ArrayRef<Type> results) {
   auto type = builder.getFunctionType(inputs, results);
   auto function = func::FuncOp::create(builder, loc, name.str(), type);
   function.addEntryBlock();
@@ -73,12 +70,10 @@ static func::FuncOp createFunction(OpBuilder &builder, Location loc, const Twine
 }
 
 /// Emits the function NAME`suffix`<k>, which computes its result from the number of tiles.
-void NestEmitter::countTasks(OpBuilder builder, StringRef suffix,
-                             llvm::function_ref<Value(Emitter &, Value)> result) {
+void NestEmitter::countTasks(OpBuilder builder, StringRef suffix, llvm::function_ref<Value(Emitter &, Value)> result) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  auto function =
-      createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + suffix + Twine(number),
-                     {pointer}, {builder.getI64Type()});
+  auto function = createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + suffix + Twine(number),
+                                 {pointer}, {builder.getI64Type()});
   Emitter counting(emitter.kernel, emitter.block, emitter.deps, emitter.lanes);
   Site site{OpBuilder::atBlockEnd(&function.front())};
   Scope scope;
@@ -104,8 +99,7 @@ void NestEmitter::emitTasks(OpBuilder builder) {
       return tiles;
     Parts parts = partsOf(counting);
     Build b = counting.here();
-    return merging ? b.select(parts.few, tiles, b.index(0))
-                   : b.select(parts.few, b.mul(tiles, parts.count), tiles);
+    return merging ? b.select(parts.few, tiles, b.index(0)) : b.select(parts.few, b.mul(tiles, parts.count), tiles);
   });
 }
 
@@ -115,9 +109,8 @@ bool NestEmitter::emit(OpBuilder builder) {
     emitShared(builder);
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
-  auto function =
-      createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + "_nest" + Twine(number),
-                     {pointer, pointer, i64, i64}, {});
+  auto function = createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + "_nest" + Twine(number),
+                                 {pointer, pointer, i64, i64}, {});
   // Values of depth 0 are emitted at the start of the function, before the loop over tasks.
   Site site{OpBuilder::atBlockEnd(&function.front())};
   Scope scope;
@@ -151,11 +144,9 @@ void NestEmitter::emitTask(Value number) {
     if (running && axis == running->axis)
       continue;
     Value size = emitter.extent(extentOf(axis));
-    Value count =
-        emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)), emitter.at(0).index(1));
+    Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)), emitter.at(0).index(1));
     Build b = emitter.here();
-    digits[axis] =
-        axis == first ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
+    digits[axis] = axis == first ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
     rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, count);
   }
   overFactors(0, digits);
@@ -237,8 +228,7 @@ bool NestEmitter::isTileFold(FoldOp fold) {
   if (hasColumns && !getAccs(fold).empty() && !getAccs(fold)[0].getExtents().empty())
     return true;
   return laneIndex() && emitter.onDemand.isUnconditional(fold) &&
-         llvm::any_of(fold.getResults(),
-                      [&](Value result) { return emitter.deps.on(result, laneIndex()); });
+         llvm::any_of(fold.getResults(), [&](Value result) { return emitter.deps.on(result, laneIndex()); });
 }
 
 /// Emits the folds of the tile, except a split one (which has run), and the code for its rows.
@@ -251,8 +241,7 @@ void NestEmitter::finishTile() {
 
 void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = fold.getLoc();
-  bool isBlocked = options.blocks && emitBlockedFold(emitter, fold, laneIndex(),
-                                                     tiles.back() / emitter.lanes, options);
+  bool isBlocked = options.blocks && emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options);
   SmallVector<AccOp> accs = getAccs(fold);
   bool hasColumns = !accs.empty() && !accs[0].getExtents().empty();
   if (!isBlocked && emitter.columns && hasColumns)
@@ -276,13 +265,12 @@ void NestEmitter::emitTileFold(FoldOp fold) {
     SmallVector<StateBuffer> own = buffers;
     Build b = emitter.here();
     for (StateBuffer &buffer : own)
-      buffer.pointer = b.address(storageType(buffer.element), buffer.pointer,
-                                 b.mul(v, buffer.padded * emitter.lanes));
+      buffer.pointer = b.address(storageType(buffer.element), buffer.pointer, b.mul(v, buffer.padded * emitter.lanes));
     Emitter::Values finals = emitter.emitFold(fold, own);
     for (auto [final, buffer] : llvm::zip_equal(finals, own))
       if (final)
-        emitter.storeState(emitter.here(), emitter.here().splat(final, emitter.lanes),
-                           buffer.pointer, emitter.here().index(0));
+        emitter.storeState(emitter.here(), emitter.here().splat(final, emitter.lanes), buffer.pointer,
+                           emitter.here().index(0));
   });
   for (auto [result, buffer] : llvm::zip_equal(fold.getResults(), buffers)) {
     emitter.top().states[result] = buffer;
@@ -339,8 +327,7 @@ Value NestEmitter::laneMask() {
 /// results so far and then adds one index.
 void NestEmitter::emitRunning() {
   SmallVector<AccOp> accs = getAccs(running->fold);
-  Value axis = nest.getBody().getArgument(running->axis),
-        j = running->fold.getBody().getArgument(0);
+  Value axis = nest.getBody().getArgument(running->axis), j = running->fold.getBody().getArgument(0);
   emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
     bindRows(emitter, emitter.top(), laneIndex(), v);
     Value mask = laneMask();
@@ -348,9 +335,8 @@ void NestEmitter::emitRunning() {
     SmallVector<unsigned> firsts; // positions of states; pure sums have two, sum and compensation
     for (AccOp acc : accs) {
       firsts.push_back(inits.size());
-      inits.append(
-          isPureSum(acc) ? 2 : 1,
-          emitter.here().identity(acc.getMonoid(), emitter.rowType(acc.getResult().getType())));
+      inits.append(isPureSum(acc) ? 2 : 1,
+                   emitter.here().identity(acc.getMonoid(), emitter.rowType(acc.getResult().getType())));
     }
     // The products of weights w(1), by which one step of the axis multiplies the sum so far.
     SmallVector<SmallVector<Value, 1>> steps(accs.size());
@@ -363,26 +349,20 @@ void NestEmitter::emitRunning() {
     });
     Value end = emitter.extent(running->fold.getExtent());
     emitter.loop(
-        emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits,
-        [&](Value step, ValueRange states) {
+        emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits, [&](Value step, ValueRange states) {
           Value t = running->descends ? emitter.here().sub(end, step) : step;
           emitter.top().values[axis] = t;
-          for (auto [acc, first, result] :
-               llvm::zip_equal(accs, firsts, running->fold.getResults()))
+          for (auto [acc, first, result] : llvm::zip_equal(accs, firsts, running->fold.getResults()))
             emitter.top().values[result] =
-                isPureSum(acc)
-                    ? emitter.here().combine(Monoid::add, states[first], states[first + 1])
-                    : states[first];
+                isPureSum(acc) ? emitter.here().combine(Monoid::add, states[first], states[first + 1]) : states[first];
           emitStores(nest.getBody().front(), mask);
           return emitter.branch(
               emitter.here().slt(step, end), states.getTypes(),
               [&] {
-                emitter.top().values[j] =
-                    running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
+                emitter.top().values[j] = running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
                 for (auto &weights : running->weights) // the newest term has weight 1
                   for (Value weight : weights)
-                    emitter.top().values[weight] =
-                        emitter.here().identity(Monoid::mul, weight.getType());
+                    emitter.top().values[weight] = emitter.here().identity(Monoid::mul, weight.getType());
                 Value isFirst = emitter.here().slt(t, emitter.here().index(1));
                 Emitter::Values next;
                 for (auto [k, acc] : llvm::enumerate(accs)) {
@@ -390,8 +370,7 @@ void NestEmitter::emitRunning() {
                   Build b = emitter.here();
                   Value before = states[firsts[k]];
                   if (!isPureSum(acc)) {
-                    next.push_back(
-                        b.combine(acc.getMonoid(), before, b.splat(term, emitter.lanes)));
+                    next.push_back(b.combine(acc.getMonoid(), before, b.splat(term, emitter.lanes)));
                     continue;
                   }
                   Value lost = states[firsts[k] + 1];
@@ -420,9 +399,8 @@ void NestEmitter::emitStores(Block &block, Value laneMask) {
     std::function<void(unsigned)> nestLoops = [&](unsigned axis) {
       if (axis == inner.getExtents().size())
         return emitStores(inner.getBody().front(), laneMask);
-      Value size = emitter.columns
-                       ? emitter.columns
-                       : emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
+      Value size =
+          emitter.columns ? emitter.columns : emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
       Value argument = inner.getBody().getArgument(axis);
       if (axis + 1 == inner.getExtents().size())
         return emitter.storeAlong(inner, argument, size, laneMask, [&] { nestLoops(axis + 1); });

@@ -16,9 +16,8 @@ class NestEmitter {
 public:
   /// `chosen` is the condition under which the nest runs, or null. `merging`: emits the second nest
   /// of a split one, which merges its parts.
-  NestEmitter(onf::KernelOp kernel, onf::ForOp nest, mlir::Value chosen, unsigned number,
-              const ArgumentBlock &block, Dependence &deps, const ONFToVectorOptions &options,
-              bool merging = false);
+  NestEmitter(onf::KernelOp kernel, onf::ForOp nest, mlir::Value chosen, unsigned number, const ArgumentBlock &block,
+              Dependence &deps, const ONFToVectorOptions &options, bool merging = false);
   /// Appends the functions to the module of the builder. Returns false after an error.
   bool emit(mlir::OpBuilder builder);
   int64_t getScratchBytes() const { return emitter.scratchBytes; }
@@ -56,8 +55,7 @@ private:
   Parts partsOf(Emitter &e);
   llvm::SmallVector<StateBuffer> totalsAt(mlir::Value base);
   mlir::Value sharedPart(mlir::Value number);
-  void overElements(llvm::ArrayRef<StateBuffer> buffers,
-                    llvm::function_ref<void(unsigned, mlir::Value)> body);
+  void overElements(llvm::ArrayRef<StateBuffer> buffers, llvm::function_ref<void(unsigned, mlir::Value)> body);
   void mergeParts(mlir::Value base, mlir::Value from, mlir::Value to,
                   llvm::function_ref<llvm::SmallVector<StateBuffer>(mlir::Value)> partOf);
   llvm::SmallVector<StateBuffer> emitPart(mlir::Value number);
@@ -87,8 +85,8 @@ void bindRows(Emitter &emitter, Scope &scope, mlir::Value laneIndex, mlir::Value
 
 /// Emits a fold in blocks of its index, with contractions as register-tiled products. Returns
 /// false, with nothing emitted, if the fold has no plan (FoldPlan.h).
-bool emitBlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
-                     int64_t vectorsPerTile, const ONFToVectorOptions &options);
+bool emitBlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex, int64_t vectorsPerTile,
+                     const ONFToVectorOptions &options);
 
 } // namespace moa::rows
 

@@ -18,9 +18,8 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOptions &options,
-                                   int64_t &nests, int64_t &scratchBytes,
-                                   SmallVectorImpl<Attribute> &shared) {
+static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOptions &options, int64_t &nests,
+                                   int64_t &scratchBytes, SmallVectorImpl<Attribute> &shared) {
   if (failed(rows::checkKernel(kernel)))
     return failure();
   for (auto nest : kernel.getBody().getOps<ForOp>())
@@ -46,9 +45,7 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
   }
   nests = std::max<int64_t>(nests, number);
   SmallVector<Attribute> temporaries;
-  for (unsigned k = kernel.getNumInputs() + kernel.getNumOutputs(),
-                e = kernel.getBody().getNumArguments();
-       k < e; ++k)
+  for (unsigned k = kernel.getNumInputs() + kernel.getNumOutputs(), e = kernel.getBody().getNumArguments(); k < e; ++k)
     temporaries.push_back(builder.getDictionaryAttr(
         {builder.getNamedAttr("name", builder.getStringAttr(kernel.getArrayName(k))),
          builder.getNamedAttr("type", TypeAttr::get(kernel.getBody().getArgument(k).getType()))}));
@@ -108,7 +105,6 @@ std::unique_ptr<Pass> moa::createConvertONFToVectorPass(const ONFToVectorOptions
 }
 
 void moa::registerONFToVectorPipelines() {
-  PassPipelineRegistration<>("moa-vector-to-llvm",
-                             "From the CPU lowering's functions to the llvm dialect",
+  PassPipelineRegistration<>("moa-vector-to-llvm", "From the CPU lowering's functions to the llvm dialect",
                              buildVectorToLLVMPipeline);
 }

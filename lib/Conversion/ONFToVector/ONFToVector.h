@@ -43,8 +43,7 @@ struct ONFToVectorOptions {
 
 /// Replaces each onf.kernel of the module by its functions. Reports an error at an op that cannot
 /// be lowered.
-mlir::LogicalResult convertONFToVector(mlir::ModuleOp module,
-                                       const ONFToVectorOptions &options = {});
+mlir::LogicalResult convertONFToVector(mlir::ModuleOp module, const ONFToVectorOptions &options = {});
 
 std::unique_ptr<mlir::Pass> createConvertONFToVectorPass(const ONFToVectorOptions &options = {});
 

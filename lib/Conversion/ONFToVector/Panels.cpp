@@ -38,14 +38,12 @@ void BlockedFold::emitPanel(Value number) {
     for (unsigned u = 0; u != panel.rows.size(); ++u)
       withRow(panel, u, [&, read = read, buffer = buffer]() mutable {
         Build b = e.here();
-        Value column =
-            b.address(storageType(read.getResult().getType()), buffer, b.index(u * shape.lanes));
+        Value column = b.address(storageType(read.getResult().getType()), buffer, b.index(u * shape.lanes));
         e.stageLoad(read, key, first, count, column, shape.panelWidth());
       });
   for (auto [k, scalar] : llvm::enumerate(plan.scalars))
     for (unsigned u = 0; u != panel.rows.size(); ++u)
-      panel.olds[k].push_back(
-          load(scalar.acc.getResult().getType(), scalars[k].state, vectorOffset(panel, u)));
+      panel.olds[k].push_back(load(scalar.acc.getResult().getType(), scalars[k].state, vectorOffset(panel, u)));
   panel.news = panel.olds;
   for (unsigned pass = 0; pass != plan.passes; ++pass)
     emitPass(pass, panel);
@@ -79,12 +77,11 @@ BlockedFold::Values BlockedFold::zeros(Type type) {
 
 /// Emits sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers.
 /// Packed words are multiplied by dot-product instructions.
-BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value aRow, Value aDepth,
-                                             Value b, Value from, Value to, Values sums) {
+BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value aRow, Value aDepth, Value b, Value from,
+                                             Value to, Values sums) {
   Type type = terms.word;
   bool isDot = type.isInteger();
-  unsigned align = type.getIntOrFloatBitWidth() / 8,
-           keyAlign = terms.key.getIntOrFloatBitWidth() / 8;
+  unsigned align = type.getIntOrFloatBitWidth() / 8, keyAlign = terms.key.getIntOrFloatBitWidth() / 8;
   Type vectorType = e.rowType(type);
   return e.loop(from, to, 1, sums, [&](Value k, ValueRange args) {
     Build at = e.here();
@@ -92,8 +89,7 @@ BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value 
     Value keyPointer = at.address(terms.key, a, at.mul(k, aDepth));
     Values rows, next;
     for (int64_t u = 0; u != shape.RI; ++u)
-      rows.push_back(at.load(vectorType, at.address(type, rowPointer, at.index(u * shape.lanes)),
-                             align * shape.lanes));
+      rows.push_back(at.load(vectorType, at.address(type, rowPointer, at.index(u * shape.lanes)), align * shape.lanes));
     for (int64_t r = 0; r != shape.RJ; ++r) {
       Value where = at.address(terms.key, keyPointer, at.mul(aRow, r));
       Value scalar = at.splat(at.load(type, where, keyAlign), shape.lanes);
@@ -109,8 +105,8 @@ BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value 
 
 /// Emits microKernel for 0 ≤ k < depth words. Long sums are taken in blocks and compensated exactly
 /// like a fold of their own (Fold.cpp), so that a recomputed sum has the same bits.
-BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRow, Value aDepth,
-                                          Value b, int64_t depth) {
+BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRow, Value aDepth, Value b,
+                                          int64_t depth) {
   Type type = terms.sum;
   int64_t most = terms.word == type ? kSumBlock : kSumBlock / 2;
   Value zero = e.at(0).index(0), end = e.at(0).index(depth);
@@ -123,8 +119,7 @@ BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRo
     Value to = e.here().min(e.here().add(base, most), end);
     Values block = microKernel(terms, a, aRow, aDepth, b, base, to, zeros(type));
     for (size_t k = 0; k != count; ++k)
-      std::tie(next[k], next[count + k]) =
-          e.here().addCompensated(args[k], args[count + k], block[k]);
+      std::tie(next[k], next[count + k]) = e.here().addCompensated(args[k], args[count + k], block[k]);
     return next;
   });
   Values sums;
@@ -134,19 +129,17 @@ BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRo
 }
 
 /// Emits sums of integer products in the type of the scores. They are exact, so need no blocks.
-BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Value keys,
-                                             Value rows) {
+BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Value keys, Value rows) {
   const ScoreBuffers &buffers = scores[number];
   Values sums;
   if (buffers.bytes)
     for (int64_t k = 0; k != shape.RJ * shape.RI; ++k)
-      sums.push_back(k < shape.RI ? load(buffers.operand, buffers.bias, vectorOffset(panel, k))
-                                  : sums[k - shape.RI]);
+      sums.push_back(k < shape.RI ? load(buffers.operand, buffers.bias, vectorOffset(panel, k)) : sums[k - shape.RI]);
   else
     sums = zeros(buffers.operand);
   Build b = e.here();
-  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, b.index(1), rows,
-                     b.index(0), b.index(buffers.depth), sums);
+  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, b.index(1), rows, b.index(0),
+                     b.index(buffers.depth), sums);
   if (buffers.bytes && isa<FloatType>(buffers.sum))
     for (Value &sum : sums)
       sum = arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(buffers.sum), sum);
@@ -157,8 +150,7 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
   Build b = e.here();
-  Value rows = b.address(buffers.operand, buffers.rows,
-                         b.mul(panel.number, buffers.depth * shape.panelWidth()));
+  Value rows = b.address(buffers.operand, buffers.rows, b.mul(panel.number, buffers.depth * shape.panelWidth()));
   if (buffers.halves && usesTiles())
     return tileScore(number, rows);
   e.loop(b.index(0), count, shape.RJ, [&](Value j) {
@@ -167,9 +159,8 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
     Terms terms = buffers.halves ? halfTerms() : Terms::of(buffers.operand);
     Value keys = b.address(terms.key, source.pointer, b.mul(j, source.stride));
     Value depth = b.index(buffers.halves ? 2 : 1);
-    Values sums = score.isInteger()
-                      ? integerSums(number, panel, keys, rows)
-                      : longSums(terms, keys, source.stride, depth, rows, buffers.depth);
+    Values sums = score.isInteger() ? integerSums(number, panel, keys, rows)
+                                    : longSums(terms, keys, source.stride, depth, rows, buffers.depth);
     Value base = e.here().mul(j, shape.panelWidth());
     for (auto [k, sum] : llvm::enumerate(sums))
       store(sum, buffers.scores, e.here().add(base, static_cast<int64_t>(k) * shape.lanes));
@@ -195,12 +186,10 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
       depth = b.ceilDiv(count, 2);
     }
     Value keys = b.address(terms.key, source.pointer, b.mul(panel, source.panel));
-    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, b.index(0), depth,
-                              zeros(carrier.type));
+    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, b.index(0), depth, zeros(carrier.type));
     Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
     for (auto [k, sum] : llvm::enumerate(sums))
-      addToState(number, e.here().add(base, static_cast<int64_t>(k) * shape.lanes), sum,
-                 k % shape.RI);
+      addToState(number, e.here().add(base, static_cast<int64_t>(k) * shape.lanes), sum, k % shape.RI);
   });
 }
 
@@ -320,14 +309,12 @@ void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j
     Build b = e.here();
     if (Value keep = b.both(present, regular(carrier.acc, panel, u)))
       value = b.select(keep, value, b.identity(Monoid::add, value.getType()));
-    store(value, operands[carrier.operand].elements,
-          b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
+    store(value, operands[carrier.operand].elements, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
   }
 }
 
 /// Adds key j to the block's partial states of one vector of rows. Returns the new partials.
-BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigned u, Value j,
-                                            ValueRange partial) {
+BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigned u, Value j, ValueRange partial) {
   // Hoist values that depend only on the row: push the scope of the row directly after the panel's,
   // then a scope for this key and vector.
   Scope scope;
@@ -378,8 +365,7 @@ void BlockedFold::skipKey(unsigned pass, Value j) {
     Build b = e.here();
     Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
     for (int64_t u = 0; u != shape.RI; ++u)
-      store(zero, operands[carrier.operand].elements,
-            b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
+      store(zero, operands[carrier.operand].elements, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
   }
 }
 
@@ -408,8 +394,7 @@ void BlockedFold::emitPass(unsigned pass, Panel &panel) {
     });
   });
   for (unsigned u = 0; u != panel.rows.size(); ++u)
-    withRow(panel, u,
-            [&] { finishPass(pass, panel, u, ValueRange(partial).slice(u * perRow, perRow)); });
+    withRow(panel, u, [&] { finishPass(pass, panel, u, ValueRange(partial).slice(u * perRow, perRow)); });
   packOperands(pass, panel);
 }
 
@@ -448,8 +433,7 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange
     Repair fix = repair(acc, panel, u, started);
     Build b = e.here();
     Value one = b.constant(e.rowType(carrier.type), FloatAttr::get(carrier.type, 1.0));
-    store(b.select(fix.apply, fix.correction.factor, one), carriers[k].factor,
-          b.index(u * shape.lanes));
+    store(b.select(fix.apply, fix.correction.factor, one), carriers[k].factor, b.index(u * shape.lanes));
   }
 }
 

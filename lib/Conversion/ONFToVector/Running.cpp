@@ -19,8 +19,7 @@ static Value endOf(GuardOp guard, Value j, bool &descends) {
   Predicate predicate = compare.getPredicate();
   bool isLeft = compare.getLhs() == j, isRight = compare.getRhs() == j;
   descends = (isLeft && predicate == Predicate::sge) || (isRight && predicate == Predicate::sle);
-  bool ascends =
-      (isLeft && predicate == Predicate::slt) || (isRight && predicate == Predicate::sgt);
+  bool ascends = (isLeft && predicate == Predicate::slt) || (isRight && predicate == Predicate::sgt);
   return !ascends && !descends ? Value() : isLeft ? compare.getRhs() : compare.getLhs();
 }
 
@@ -92,8 +91,7 @@ bool Distances::isMultiple(Value value) {
     return isMultiple(op->getOperand(0)) && isMultiple(op->getOperand(1));
   if (isa<arith::MulFOp>(op) && isFree(op->getOperand(0)))
     return isMultiple(op->getOperand(1));
-  return isa<arith::MulFOp, arith::DivFOp>(op) && isFree(op->getOperand(1)) &&
-         isMultiple(op->getOperand(0));
+  return isa<arith::MulFOp, arith::DivFOp>(op) && isFree(op->getOperand(1)) && isMultiple(op->getOperand(0));
 }
 
 bool Distances::isNonNegative(Value value) {
@@ -105,8 +103,7 @@ bool Distances::isNonNegative(Value value) {
     return false;
   if (isa<math::ExpOp, math::Exp2Op, math::AbsFOp, math::SqrtOp>(op))
     return true;
-  return isa<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::MaximumFOp, arith::MinimumFOp>(
-             op) &&
+  return isa<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::MaximumFOp, arith::MinimumFOp>(op) &&
          llvm::all_of(op->getOperands(), isNonNegative);
 }
 
@@ -136,8 +133,7 @@ std::optional<rows::RunningFold> rows::findRunningFold(ForOp nest) {
     return std::nullopt;
   FoldOp fold = folds[0];
   bool descends = false;
-  auto axis = dyn_cast_or_null<BlockArgument>(
-      endOf(getGuard(fold), fold.getBody().getArgument(0), descends));
+  auto axis = dyn_cast_or_null<BlockArgument>(endOf(getGuard(fold), fold.getBody().getArgument(0), descends));
   if (!axis || axis.getOwner() != &body || axis.getArgNumber() + 1 >= body.getNumArguments())
     return std::nullopt;
   auto extent = cast<StringAttr>(nest.getExtents()[axis.getArgNumber()]).getValue();
@@ -147,13 +143,11 @@ std::optional<rows::RunningFold> rows::findRunningFold(ForOp nest) {
   Distances distances(axis, fold.getBody().getArgument(0));
   rows::Dependence deps;
   bool isPlain = llvm::all_of(getAccs(fold), [&](AccOp acc) {
-    if (acc.getFunction() || !acc.getRefs().empty() || !acc.getOthers().empty() ||
-        !acc.getExtents().empty())
+    if (acc.getFunction() || !acc.getRefs().empty() || !acc.getOthers().empty() || !acc.getExtents().empty())
       return false;
     auto &weights = running.weights.emplace_back();
     Value term = getYielded(acc.getValue());
-    if (!llvm::all_of(acc.getResult().getUsers(),
-                      [](Operation *user) { return isa<YieldOp>(user); }))
+    if (!llvm::all_of(acc.getResult().getUsers(), [](Operation *user) { return isa<YieldOp>(user); }))
       return false;
     return isPureSum(acc) && !descends ? distances.collect(term, weights) : !deps.on(term, axis);
   });

@@ -76,8 +76,8 @@ Value Emitter::combine(AccOp acc, Value state, Value term) {
   return isRow ? here().splat(result, lanes) : result;
 }
 
-Correction Emitter::correctionOf(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news,
-                                 ArrayRef<Value> others, bool rows) {
+Correction Emitter::correctionOf(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news, ArrayRef<Value> others,
+                                 bool rows) {
   Correction result;
   scoped([&](Scope &scope) {
     for (unsigned k = 0; k != olds.size(); ++k) {
@@ -145,9 +145,7 @@ Emitted Emitter::eval(Value value) {
 /// dividend and the remainder is 0.
 static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) {
   Type type = divisor.getType(), element = getElementTypeOrSelf(type);
-  auto integer = [&](const APInt &value) {
-    return b.constant(type, IntegerAttr::get(element, value));
-  };
+  auto integer = [&](const APInt &value) { return b.constant(type, IntegerAttr::get(element, value)); };
   unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
   APInt known;
   bool isKnown = matchPattern(divisor, m_ConstantInt(&known));
@@ -163,8 +161,7 @@ static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) 
 /// Converts a float to an integer: towards zero, saturating, NaN to 0.
 static Value toInteger(Build b, Value value, Type type, bool isSigned) {
   StringRef name = isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-  return LLVM::CallIntrinsicOp::create(b.b, b.loc, type, b.b.getStringAttr(name), ValueRange{value})
-      .getResult(0);
+  return LLVM::CallIntrinsicOp::create(b.b, b.loc, type, b.b.getStringAttr(name), ValueRange{value}).getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,13 +177,10 @@ SmallVector<unsigned> Emitter::openContexts() const {
 
 Emitted Emitter::evalWhere(Value value, Emitted condition, bool holds) {
   unsigned outer = context;
-  auto same = [&](const Context &other) {
-    return other.condition.value == condition.value && other.holds == holds;
-  };
+  auto same = [&](const Context &other) { return other.condition.value == condition.value && other.holds == holds; };
   bool known = llvm::any_of(openContexts(), [&](unsigned k) { return same(contexts[k]); });
   if (!known) {
-    auto found = llvm::find_if(
-        contexts, [&](const Context &other) { return same(other) && other.parent == outer; });
+    auto found = llvm::find_if(contexts, [&](const Context &other) { return same(other) && other.parent == outer; });
     context = found - contexts.begin();
     if (found == contexts.end())
       contexts.push_back({outer, condition, holds});
@@ -224,10 +218,9 @@ Emitted Emitter::evalElementwise(Operation *op) {
   for (Emitted operand : operands)
     values.push_back(row ? splat(operand) : operand.value);
   Build b = at(depth);
-  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
-          arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
-    values[1] = safeDivisor(b, values[0], values[1],
-                            !isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op));
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
+          arith::CeilDivUIOp>(op))
+    values[1] = safeDivisor(b, values[0], values[1], !isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op));
   if (isa<arith::FPToSIOp, arith::FPToUIOp>(op)) {
     Type type = op->getResult(0).getType();
     if (getElementTypeOrSelf(values[0]).getIntOrFloatBitWidth() < 32)

@@ -41,8 +41,7 @@ void NestEmitter::planTotals() {
     buffer.tiled = true;
     totals.push_back(buffer);
     offsets.push_back(partBytes);
-    partBytes +=
-        llvm::alignTo(vectors * emitter.lanes * buffer.padded * storageBytes(buffer.element), 64);
+    partBytes += llvm::alignTo(vectors * emitter.lanes * buffer.padded * storageBytes(buffer.element), 64);
   }
 }
 
@@ -65,8 +64,7 @@ SmallVector<StateBuffer> NestEmitter::totalsAt(Value base) {
 }
 
 Value NestEmitter::sharedPart(Value number) {
-  Value shared =
-      emitter.slot(emitter.block.getSharedSlot(), LLVM::LLVMPointerType::get(nest.getContext()));
+  Value shared = emitter.slot(emitter.block.getSharedSlot(), LLVM::LLVMPointerType::get(nest.getContext()));
   Build b = emitter.here();
   return b.address(b.b.getI8Type(), shared, b.mul(number, partBytes));
 }
@@ -88,8 +86,8 @@ namespace {
 /// Merges one vector of rows of a part into the total.
 class Merge {
 public:
-  Merge(Emitter &e, FoldOp fold, ArrayRef<StateBuffer> totals, ArrayRef<StateBuffer> rests,
-        ArrayRef<StateBuffer> parts, Value v)
+  Merge(Emitter &e, FoldOp fold, ArrayRef<StateBuffer> totals, ArrayRef<StateBuffer> rests, ArrayRef<StateBuffer> parts,
+        Value v)
       : e(e), accs(getAccs(fold)), totals(totals), rests(rests), parts(parts), v(v) {}
   void run() {
     for (unsigned k = 0; k != accs.size(); ++k)
@@ -147,15 +145,13 @@ Value Merge::follow(AccOp acc, Value state, const Side &side) {
   return e.repaired(acc, state, side.correction, b.both(side.changed, hasTerms));
 }
 
-Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &total,
-                          const Side &part) {
+Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &total, const Side &part) {
   AccOp acc = accs[k];
   Build b = e.here();
   Value offset = offsetOf(b, totals[k], v, flat, e.lanes);
   Type element = totals[k].element;
   Value old = e.loadState(b, element, true, totals[k].pointer, offset);
-  Value more =
-      e.loadState(b, element, true, parts[k].pointer, offsetOf(b, parts[k], v, partFlat, e.lanes));
+  Value more = e.loadState(b, element, true, parts[k].pointer, offsetOf(b, parts[k], v, partFlat, e.lanes));
   Value sum = follow(acc, old, total), term = follow(acc, more, part), merged;
   if (rests[k].pointer) {
     Value rest = follow(acc, e.loadState(e.here(), element, true, rests[k].pointer, offset), total);
@@ -176,8 +172,7 @@ Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &to
 void Merge::merge(unsigned k) {
   AccOp acc = accs[k];
   Side total = sideOf(acc, before), part = sideOf(acc, added);
-  std::function<void(unsigned, Value, Value)> over = [&](unsigned axis, Value flat,
-                                                         Value partFlat) {
+  std::function<void(unsigned, Value, Value)> over = [&](unsigned axis, Value flat, Value partFlat) {
     if (axis == acc.getExtents().size()) {
       mergeElement(k, flat, partFlat, total, part);
       return;
@@ -194,11 +189,9 @@ void Merge::merge(unsigned k) {
 } // namespace
 
 /// Runs `body` for every element of every state. Its place is the same in all buffers.
-void NestEmitter::overElements(ArrayRef<StateBuffer> buffers,
-                               llvm::function_ref<void(unsigned, Value)> body) {
+void NestEmitter::overElements(ArrayRef<StateBuffer> buffers, llvm::function_ref<void(unsigned, Value)> body) {
   for (unsigned k = 0; k != buffers.size(); ++k)
-    emitter.loop(emitter.here().index(0),
-                 emitter.here().mul(emitter.tile.vectors, buffers[k].padded), 1,
+    emitter.loop(emitter.here().index(0), emitter.here().mul(emitter.tile.vectors, buffers[k].padded), 1,
                  [&](Value place) { body(k, emitter.here().mul(place, emitter.lanes)); });
 }
 
@@ -231,8 +224,7 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
     auto read = [&](const StateBuffer &buffer) {
       return emitter.loadState(b, buffer.element, true, buffer.pointer, place);
     };
-    emitter.storeState(b, b.combine(Monoid::add, read(current[k]), read(rests[k])),
-                       current[k].pointer, place);
+    emitter.storeState(b, b.combine(Monoid::add, read(current[k]), read(rests[k])), current[k].pointer, place);
   });
   for (auto [result, buffer] : llvm::zip_equal(split.getResults(), current)) {
     emitter.top().states[result] = buffer;
@@ -261,8 +253,7 @@ SmallVector<StateBuffer> NestEmitter::emitPart(Value number) {
 void NestEmitter::emitParts() {
   Value total = emitter.scratch(partBytes), last = emitter.tile.lastRow;
   last = emitter.here().min(
-      last, emitter.here().sub(emitter.here().add(emitter.tile.base, emitter.tile.rows),
-                               emitter.here().index(1)));
+      last, emitter.here().sub(emitter.here().add(emitter.tile.base, emitter.tile.rows), emitter.here().index(1)));
   auto [lower, upper] = emitter.hull(split, emitter.tile.base, last);
   int64_t length = split.getLift()->getTile();
   Build b = emitter.here();
@@ -297,14 +288,13 @@ void NestEmitter::emitShared(OpBuilder builder) {
 std::string NestEmitter::getSharedText() {
   SymExpr bytes(partBytes);
   for (unsigned axis = 0; axis + 1 < tiles.size(); ++axis)
-    bytes = bytes * SymExpr::floorDiv(*SymExpr::parse(extentOf(axis)) + SymExpr(tileOf(axis) - 1),
-                                      SymExpr(tileOf(axis)));
+    bytes =
+        bytes * SymExpr::floorDiv(*SymExpr::parse(extentOf(axis)) + SymExpr(tileOf(axis) - 1), SymExpr(tileOf(axis)));
   int64_t length = split.getLift()->getTile();
   auto range = SymExpr::parse(split.getExtent());
   bytes = bytes * SymExpr::floorDiv(*range + SymExpr(length - 1), SymExpr(length));
   return bytes.str() + " bytes where " + SymExpr::parse(extentOf(tiles.size() - 1))->str() +
-         " <= " + std::to_string(tiles.back()) + " and " + range->str() + " > " +
-         std::to_string(length);
+         " <= " + std::to_string(tiles.back()) + " and " + range->str() + " > " + std::to_string(length);
 }
 
 } // namespace moa::rows

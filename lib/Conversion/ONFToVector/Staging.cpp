@@ -44,8 +44,7 @@ Value BlockedFold::operand(unsigned number, const Factors &factors) {
 
 /// Packs vector `number` of the rows: four bytes of consecutive k per lane, zeros after the last.
 /// Stores its bias −128·Σ_k row, so that bias + Σ_k (key + 128)·row is the score.
-void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
-                                llvm::function_ref<Value(Value)> element) {
+void BlockedFold::stageRowBytes(unsigned score, Value number, Value base, llvm::function_ref<Value(Value)> element) {
   const ScoreBuffers &buffers = scores[score];
   Type words = e.rowType(buffers.operand);
   Build b = e.here();
@@ -59,17 +58,15 @@ void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
         sum = b.add(sum, arith::ExtSIOp::create(b.b, e.loc, words, byte));
         Value bits = arith::ExtUIOp::create(b.b, e.loc, words, byte);
         if (k)
-          bits = arith::ShLIOp::create(b.b, e.loc, bits,
-                                       b.constant(words, b.b.getI32IntegerAttr(8 * k)));
+          bits = arith::ShLIOp::create(b.b, e.loc, bits, b.constant(words, b.b.getI32IntegerAttr(8 * k)));
         packed = b.either(packed, bits);
       });
     store(packed, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth())));
     return sum;
   };
   int64_t extent = plan.scores[score].extent, whole = extent / 4;
-  Value sum = e.loop(b.index(0), b.index(whole), 1, {none}, [&](Value word, ValueRange sums) {
-    return Values{pack(word, 4, sums[0])};
-  })[0];
+  Value sum = e.loop(b.index(0), b.index(whole), 1, {none},
+                     [&](Value word, ValueRange sums) { return Values{pack(word, 4, sums[0])}; })[0];
   if (extent % 4)
     sum = pack(e.here().index(whole), extent % 4, sum);
   Value factor = e.here().constant(words, e.here().b.getI32IntegerAttr(-128));
@@ -88,8 +85,7 @@ void BlockedFold::stageRows(unsigned number) {
     Value RI = b.index(shape.RI);
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, v, RI);
     Value u = b.b.createOrFold<arith::RemUIOp>(e.loc, v, RI);
-    Value base =
-        b.add(b.mul(panel, scores[number].depth * shape.panelWidth()), b.mul(u, shape.lanes));
+    Value base = b.add(b.mul(panel, scores[number].depth * shape.panelWidth()), b.mul(u, shape.lanes));
     Value index = score.fold.getBody().getArgument(0);
     Value zero = b.index(0), extent = b.index(score.extent);
     for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
@@ -97,8 +93,7 @@ void BlockedFold::stageRows(unsigned number) {
     auto element = [&](Value k) {
       e.top().values[index] = k;
       for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
-        e.top().values[read.getResult()] =
-            load(read.getResult().getType(), buffer, e.here().mul(k, shape.lanes));
+        e.top().values[read.getResult()] = load(read.getResult().getType(), buffer, e.here().mul(k, shape.lanes));
       return operand(number, score.row);
     };
     if (scores[number].bytes)
@@ -113,8 +108,7 @@ void BlockedFold::stageRows(unsigned number) {
   });
 }
 
-void BlockedFold::overKeys(llvm::function_ref<void(Value)> body,
-                           llvm::function_ref<void(Value)> zero) {
+void BlockedFold::overKeys(llvm::function_ref<void(Value)> body, llvm::function_ref<void(Value)> zero) {
   e.loop(e.here().index(0), count, 1, [&](Value j) {
     e.top().values[key] = e.here().add(first, j);
     if (!masked)
@@ -146,9 +140,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   auto zerosFrom = [&](Value j, int64_t from) {
     overRow(j, from, buffers.keyStride, [&](Value) {
       Builder &b = e.here().b;
-      Type type = buffers.bytes    ? Type(b.getI8Type())
-                  : buffers.halves ? Type(b.getBF16Type())
-                                   : buffers.operand;
+      Type type = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
       return e.here().constant(e.rowType(type), b.getZeroAttr(type));
     });
   };
@@ -191,8 +183,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
 }
 
 /// Stores lanes d, d + 1, … of row j in panels of RJ: panels[d / RJ][j][d mod RJ].
-void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, Value j,
-                              int64_t depth) {
+void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, Value j, int64_t depth) {
   Build b = e.here();
   Value RJ = b.index(shape.RJ);
   auto where = [&](Value d) {
@@ -203,9 +194,8 @@ void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, V
   if (shape.RJ >= shape.lanes)
     return store(vector, pointer, where(d));
   for (int64_t k = 0; k != shape.lanes; k += shape.RJ) {
-    Value part =
-        vector::ExtractStridedSliceOp::create(b.b, e.loc, vector, ArrayRef<int64_t>{k},
-                                              ArrayRef<int64_t>{shape.RJ}, ArrayRef<int64_t>{1});
+    Value part = vector::ExtractStridedSliceOp::create(b.b, e.loc, vector, ArrayRef<int64_t>{k},
+                                                       ArrayRef<int64_t>{shape.RJ}, ArrayRef<int64_t>{1});
     store(part, pointer, where(b.add(d, k)));
   }
 }
@@ -249,8 +239,7 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
       [&](Value j) {
         overCarried(j, [&](Value index) {
           int64_t extent = carrier.extents.back();
-          Value last =
-              e.columns ? e.here().sub(e.columns, e.here().index(1)) : e.here().index(extent - 1);
+          Value last = e.columns ? e.here().sub(e.columns, e.here().index(1)) : e.here().index(extent - 1);
           e.bindLanes(e.top(), indices.back(), index, last,
                       !e.columns && extent % shape.lanes == 0 && extent == buffers.lastPadded);
           return product(carrier.key, carrier.type);
@@ -288,13 +277,11 @@ void BlockedFold::stageKeyValues() {
   });
 }
 
-BlockedFold::KeySource BlockedFold::source(const Factors &factors, Type type, Value inner,
-                                           KeySource copies, bool asCarrier,
-                                           llvm::function_ref<void()> stage) {
+BlockedFold::KeySource BlockedFold::source(const Factors &factors, Type type, Value inner, KeySource copies,
+                                           bool asCarrier, llvm::function_ref<void()> stage) {
   std::optional<Emitter::Strided> place;
   if (whole && factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow)
-    if (LoadOp load = getReadElement(factors.values.front());
-        load && load.getResult().getType() == type)
+    if (LoadOp load = getReadElement(factors.values.front()); load && load.getResult().getType() == type)
       place = e.strided(load, key, first, inner);
   if (!place) {
     stage();
@@ -305,8 +292,7 @@ BlockedFold::KeySource BlockedFold::source(const Factors &factors, Type type, Va
     adjacent = e.here().both(adjacent, e.here().eq(e.columns, e.here().index(kColumns)));
   e.when(adjacent, [] {}, stage);
   Build b = e.here();
-  return {b.select(adjacent, place->pointer, copies.pointer),
-          b.select(adjacent, place->outer, copies.stride),
+  return {b.select(adjacent, place->pointer, copies.pointer), b.select(adjacent, place->outer, copies.stride),
           asCarrier ? b.select(adjacent, b.index(shape.RJ), copies.panel) : Value()};
 }
 
@@ -332,8 +318,7 @@ void BlockedFold::stageKeys() {
   for (unsigned k = 0; k != carriers.size(); ++k) {
     const Carrier &carrier = plan.carriers[k];
     AccOp acc = carrier.acc;
-    KeySource copies{carriers[k].keys, e.here().index(shape.RJ),
-                     e.here().index(shape.RJ * shape.BN)};
+    KeySource copies{carriers[k].keys, e.here().index(shape.RJ), e.here().index(shape.RJ * shape.BN)};
     auto stage = [&] { stageCarrierKeys(k); };
     if (carriers[k].halves) {
       KeySource from{carriers[k].keys, e.here().index(carriers[k].padded), nullptr};
@@ -344,13 +329,11 @@ void BlockedFold::stageKeys() {
         stage();
       packKeys(k, from.pointer, from.stride);
       int64_t words = shape.BN / 2;
-      carrierKeys.push_back(
-          {carriers[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
+      carrierKeys.push_back({carriers[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
       continue;
     }
     // The memory of several axes need not be contiguous and has no padding.
-    if (carrier.extents.size() == 1 && carrier.extents[0] % shape.RJ == 0 &&
-        carrier.extents[0] == carriers[k].padded)
+    if (carrier.extents.size() == 1 && carrier.extents[0] % shape.RJ == 0 && carrier.extents[0] == carriers[k].padded)
       carrierKeys.push_back(source(carrier.key, carrier.type, acc.getValue().getArgument(0), copies,
                                    /*asCarrier=*/true, stage));
     else

@@ -106,8 +106,7 @@ Emitter::Values Emitter::laneAddresses(Type storage, Value array, const Address 
   return addresses;
 }
 
-void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Value buffer,
-                        int64_t stride) {
+void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Value buffer, int64_t stride) {
   auto singly = [&](Value from) {
     loop(from, count, 1, [&](Value s) {
       top().values[index] = here().add(first, s);
@@ -167,8 +166,7 @@ void Emitter::storeSquare(StoreOp store, Value index, Value first, Value square)
   });
 }
 
-void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask,
-                         llvm::function_ref<void()> body) {
+void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask, llvm::function_ref<void()> body) {
   auto singly = [&](Value from) {
     loop(from, size, 1, [&](Value value) {
       top().values[index] = value;

@@ -49,8 +49,7 @@ static std::string getHostFeatures() {
   return text;
 }
 
-Expected<std::unique_ptr<TargetMachine>> createTargetMachine(StringRef processor,
-                                                             unsigned optimization) {
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(StringRef processor, unsigned optimization) {
   initialiseTargets();
   Triple triple(sys::getProcessTriple());
   std::string error;
@@ -64,9 +63,9 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(StringRef processor
     return createStringError("unknown processor '" + processor + "' for " + triple.str() +
                              "; 'native' is this one, and 'llc -mtriple=" + triple.getArchName() +
                              " -mcpu=help' of LLVM lists the names");
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
-      triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_, std::nullopt,
-      optimization ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::None));
+  std::unique_ptr<TargetMachine> machine(
+      target->createTargetMachine(triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_,
+                                  std::nullopt, optimization ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::None));
   if (!machine)
     return createStringError("no code generator for processor '" + name + "'");
   return machine;
@@ -108,11 +107,9 @@ static int64_t getIntAttr(mlir::ModuleOp module, StringRef name) {
   return attribute ? attribute.getInt() : 0;
 }
 
-Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context,
-                                                  TargetMachine &machine,
+Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
                                                   const KernelSignature &signature, bool packed) {
-  std::unique_ptr<llvm::Module> module =
-      mlir::translateModuleToLLVMIR(source, context, signature.name);
+  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, signature.name);
   if (!module)
     return createStringError("translation to LLVM IR failed");
   setMachine(*module, machine);
@@ -130,8 +127,7 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
     return shown.takeError();
   options.shown = std::move(*shown);
   options.packed = packed;
-  options.processor =
-      getProcessor(machine, /*usesTiles=*/module->getFunction(kTilesIntrinsic) != nullptr);
+  options.processor = getProcessor(machine, /*usesTiles=*/module->getFunction(kTilesIntrinsic) != nullptr);
   if (Error error = addEntryPoints(*module, signature, options))
     return error;
   StringRef stem = signature.name;
@@ -139,8 +135,8 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
     StringRef name = value.getName();
     if (!name.consume_front(stem))
       return false;
-    return name.empty() || name == "_workspace" || name == "_check" || name == "_prepare" ||
-           name == "_shown" || name.starts_with("_packed");
+    return name.empty() || name == "_workspace" || name == "_check" || name == "_prepare" || name == "_shown" ||
+           name.starts_with("_packed");
   });
   return module;
 }
@@ -164,9 +160,7 @@ static unsigned countInstructions(llvm::Module &module) {
 /// on. Integers are stored unchanged. InstCombine does the same for most accesses, but not at -O0.
 static void accessHalvesAsIntegers(llvm::Module &module) {
   auto isHalf = [](Type *type) { return type->getScalarType()->isBFloatTy(); };
-  auto bitsOf = [](Type *type) {
-    return type->getWithNewType(Type::getInt16Ty(type->getContext()));
-  };
+  auto bitsOf = [](Type *type) { return type->getWithNewType(Type::getInt16Ty(type->getContext())); };
   for (Function &function : module)
     for (Instruction &access : make_early_inc_range(instructions(function))) {
       IRBuilder<> b(&access);
@@ -176,13 +170,12 @@ static void accessHalvesAsIntegers(llvm::Module &module) {
         if (!isHalf(value->getType()))
           continue;
         Value *bits = b.CreateBitCast(value, bitsOf(value->getType()));
-        made = b.CreateAlignedStore(bits, store->getPointerOperand(), store->getAlign(),
-                                    store->isVolatile());
+        made = b.CreateAlignedStore(bits, store->getPointerOperand(), store->getAlign(), store->isVolatile());
       } else if (auto *load = dyn_cast<LoadInst>(&access)) {
         if (!isHalf(load->getType()))
           continue;
-        made = b.CreateAlignedLoad(bitsOf(load->getType()), load->getPointerOperand(),
-                                   load->getAlign(), load->isVolatile());
+        made = b.CreateAlignedLoad(bitsOf(load->getType()), load->getPointerOperand(), load->getAlign(),
+                                   load->isVolatile());
         load->replaceAllUsesWith(b.CreateBitCast(made, load->getType()));
       }
       if (!made)
@@ -217,8 +210,8 @@ static void defineRoundingToHalf(llvm::Module &module) {
 }
 
 void optimise(llvm::Module &module, TargetMachine &machine, unsigned optimization) {
-  static const OptimizationLevel levels[] = {OptimizationLevel::O0, OptimizationLevel::O2,
-                                             OptimizationLevel::O2, OptimizationLevel::O3};
+  static const OptimizationLevel levels[] = {OptimizationLevel::O0, OptimizationLevel::O2, OptimizationLevel::O2,
+                                             OptimizationLevel::O3};
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = optimization > 1;
@@ -235,8 +228,8 @@ void optimise(llvm::Module &module, TargetMachine &machine, unsigned optimizatio
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   OptimizationLevel level = levels[optimization];
-  ModulePassManager passes = optimization == 0 ? builder.buildO0DefaultPipeline(level)
-                                               : builder.buildPerModuleDefaultPipeline(level);
+  ModulePassManager passes =
+      optimization == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
   accessHalvesAsIntegers(module);
   // Folds adjacent casts between bf16 and its bits.
   if (optimization == 0)
@@ -285,8 +278,7 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(ArrayRef<char> object
   auto jit = orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
-  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
-      (*jit)->getDataLayout().getGlobalPrefix());
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
   if (!process)
     return process.takeError();
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));

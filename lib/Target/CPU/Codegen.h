@@ -29,17 +29,16 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(llvm::S
 
 /// Translates a module in the llvm dialect, links the run-time code in and adds the entry points of
 /// its one kernel.
-llvm::Expected<std::unique_ptr<llvm::Module>>
-translate(mlir::ModuleOp module, llvm::LLVMContext &context, llvm::TargetMachine &machine,
-          const KernelSignature &signature, bool packed);
+llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,
+                                                        llvm::TargetMachine &machine, const KernelSignature &signature,
+                                                        bool packed);
 
 /// Runs LLVM's pipeline for the machine at -O0, -O2, -O2 or -O3. Level 1 omits the SLP vectorizer
 /// and, for long nests, loop unrolling: the lowering has done both already, and they only make code
 /// larger (benchmarks/cpu/NOTES.md, "What LLVM adds").
 void optimise(llvm::Module &module, llvm::TargetMachine &machine, unsigned optimization = 1);
 
-llvm::Expected<llvm::SmallVector<char, 0>> emitObject(llvm::Module &module,
-                                                      llvm::TargetMachine &machine);
+llvm::Expected<llvm::SmallVector<char, 0>> emitObject(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// The code of one object file, loaded into this process.
 class LoadedObject {

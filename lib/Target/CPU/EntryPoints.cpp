@@ -99,10 +99,8 @@ private:
 /// Emits the table of one kernel. Every field has 64 bits: an integer or a pointer.
 class TableBuilder {
 public:
-  TableBuilder(llvm::Module &module, const KernelSignature &signature,
-               const EntryPointOptions &options)
-      : module(module), context(module.getContext()), signature(signature), options(options),
-        compiler(signature) {
+  TableBuilder(llvm::Module &module, const KernelSignature &signature, const EntryPointOptions &options)
+      : module(module), context(module.getContext()), signature(signature), options(options), compiler(signature) {
     assignSlots();
   }
 
@@ -159,20 +157,15 @@ private:
       symbolSlots.push_back(declared[binding.name]);
   }
 
-  Constant *number(int64_t value) {
-    return ConstantInt::getSigned(Type::getInt64Ty(context), value);
-  }
+  Constant *number(int64_t value) { return ConstantInt::getSigned(Type::getInt64Ty(context), value); }
   Constant *numbers(ArrayRef<int64_t> values) {
     std::vector<uint64_t> words(values.begin(), values.end());
     return global(ConstantDataArray::get(context, words), "words");
   }
-  Constant *text(llvm::StringRef value) {
-    return global(ConstantDataArray::getString(context, value), "text");
-  }
+  Constant *text(llvm::StringRef value) { return global(ConstantDataArray::getString(context, value), "text"); }
   Constant *global(Constant *initialiser, const char *suffix) {
-    auto *variable =
-        new GlobalVariable(module, initialiser->getType(), /*isConstant=*/true,
-                           GlobalValue::PrivateLinkage, initialiser, signature.name + "_" + suffix);
+    auto *variable = new GlobalVariable(module, initialiser->getType(), /*isConstant=*/true,
+                                        GlobalValue::PrivateLinkage, initialiser, signature.name + "_" + suffix);
     variable->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     return variable;
   }
@@ -200,10 +193,9 @@ private:
     std::vector<Constant *> extents;
     for (const SymExpr &extent : array.extents)
       extents.push_back(expr(extent));
-    return ConstantStruct::getAnon({text(array.name), text(array.getTypeText()),
-                                    number(array.isOutput), number(getDLPackCode(array.type)),
-                                    number(getBits(array.type)), number(array.getRank()),
-                                    list(extents, "extents"), number(slot)});
+    return ConstantStruct::getAnon({text(array.name), text(array.getTypeText()), number(array.isOutput),
+                                    number(getDLPackCode(array.type)), number(getBits(array.type)),
+                                    number(array.getRank()), list(extents, "extents"), number(slot)});
   }
   Constant *arrays() {
     std::vector<Constant *> rows;
@@ -225,8 +217,7 @@ private:
       for (const SymExpr &extent : options.temporaries[result.temporary].extents)
         axes.push_back(extent.str());
       rows.push_back(ConstantStruct::getAnon({number(result.array), number(result.temporary),
-                                              number(llvm::bit_cast<int64_t>(within.epsilon)),
-                                              text(within.str()),
+                                              number(llvm::bit_cast<int64_t>(within.epsilon)), text(within.str()),
                                               text(llvm::join(axes, ", ")), text(result.why)}));
     }
     return list(rows, "tolerances");
@@ -240,8 +231,8 @@ private:
   Constant *constraints() {
     std::vector<Constant *> rows;
     for (const Constraint &constraint : signature.constraints)
-      rows.push_back(ConstantStruct::getAnon({text(constraint.text), number(constraint.relation),
-                                              expr(constraint.lhs), expr(constraint.rhs)}));
+      rows.push_back(ConstantStruct::getAnon(
+          {text(constraint.text), number(constraint.relation), expr(constraint.lhs), expr(constraint.rhs)}));
     return list(rows, "constraints");
   }
   Constant *sharedOf(int64_t nest) {
@@ -251,18 +242,17 @@ private:
   Constant *nests() {
     std::vector<Constant *> rows;
     for (int64_t k = 0; k < options.numNests; ++k)
-      rows.push_back(ConstantStruct::getAnon(
-          {module.getFunction(signature.name + "_tasks" + std::to_string(k)), sharedOf(k),
-           module.getFunction(signature.name + "_nest" + std::to_string(k))}));
+      rows.push_back(
+          ConstantStruct::getAnon({module.getFunction(signature.name + "_tasks" + std::to_string(k)), sharedOf(k),
+                                   module.getFunction(signature.name + "_nest" + std::to_string(k))}));
     return list(rows, "nests");
   }
 
   Constant *features() {
     std::vector<Constant *> rows;
     for (const Feature &feature : options.processor.features)
-      rows.push_back(ConstantStruct::getAnon({text(feature.name), number(feature.leaf),
-                                              number(feature.subleaf), number(feature.reg),
-                                              number(feature.bit), number(feature.state)}));
+      rows.push_back(ConstantStruct::getAnon({text(feature.name), number(feature.leaf), number(feature.subleaf),
+                                              number(feature.reg), number(feature.bit), number(feature.state)}));
     return list(rows, "features");
   }
 
@@ -283,10 +273,8 @@ private:
 /// Emits the entry points of one kernel, which refer to its table.
 class EntryBuilder {
 public:
-  EntryBuilder(llvm::Module &module, const KernelSignature &signature, Constant *table,
-               int64_t numSlots)
-      : module(module), builder(module.getContext()), signature(signature), table(table),
-        numSlots(numSlots) {
+  EntryBuilder(llvm::Module &module, const KernelSignature &signature, Constant *table, int64_t numSlots)
+      : module(module), builder(module.getContext()), signature(signature), table(table), numSlots(numSlots) {
     pointer = builder.getPtrTy();
     word = builder.getInt64Ty();
   }
@@ -312,8 +300,7 @@ public:
   /// Emits NAME_shown, which returns whether tolerances hold, with a message.
   void buildShown() {
     begin(signature.name + "_shown", builder.getInt32Ty(), {pointer, word, pointer, pointer, word});
-    builder.CreateRet(callRuntime(
-        "moaShown", {tensors, scalars, block(), extra(0), extra(1), extra(3), extra(4)}));
+    builder.CreateRet(callRuntime("moaShown", {tensors, scalars, block(), extra(0), extra(1), extra(3), extra(4)}));
   }
 
   /// Emits variants that take arrays of arguments.
@@ -324,10 +311,8 @@ public:
     builder.CreateRet(callRuntime("moaWorkspace", {extra(0), extra(1), block()}));
     declare(signature.name + "_packed_check", builder.getInt32Ty(), {pointer, pointer, word});
     builder.CreateRet(callRuntime("moaCheck", {extra(0), extra(1), extra(2)}));
-    declare(signature.name + "_packed_shown", builder.getInt32Ty(),
-            {pointer, pointer, pointer, word, pointer, word});
-    builder.CreateRet(callRuntime(
-        "moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4), extra(5)}));
+    declare(signature.name + "_packed_shown", builder.getInt32Ty(), {pointer, pointer, pointer, word, pointer, word});
+    builder.CreateRet(callRuntime("moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4), extra(5)}));
   }
 
 private:
@@ -354,10 +339,9 @@ private:
       if (runtime && runtime->hasFnAttribute(name))
         function->addFnAttr(runtime->getFnAttribute(name));
     if (function->getName() != name)
-      error = llvm::joinErrors(std::move(error),
-                               llvm::createStringError("the entry point '" + name +
-                                                       "' has the name of a library function that "
-                                                       "the kernel calls; rename the kernel"));
+      error = llvm::joinErrors(std::move(error), llvm::createStringError("the entry point '" + name +
+                                                                         "' has the name of a library function that "
+                                                                         "the kernel calls; rename the kernel"));
     builder.SetInsertPoint(BasicBlock::Create(module.getContext(), "entry", function));
     numOwn = 0;
     return function;
@@ -443,8 +427,8 @@ private:
 /// Checks the fixed sizes of Runtime.h and that C allows the kernel's name.
 static llvm::Error checkLimits(const KernelSignature &signature) {
   auto refuse = [&](const char *what, size_t count, int limit) {
-    return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) +
-                                   " " + what + "; the limit is " + std::to_string(limit));
+    return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) + " " + what +
+                                   "; the limit is " + std::to_string(limit));
   };
   if (isReservedWord(signature.name))
     return llvm::createStringError("a kernel cannot be called '" + signature.name +
@@ -459,15 +443,13 @@ static llvm::Error checkLimits(const KernelSignature &signature) {
   return llvm::Error::success();
 }
 
-llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signature,
-                           const EntryPointOptions &options) {
+llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signature, const EntryPointOptions &options) {
   if (llvm::Error error = checkLimits(signature))
     return error;
   for (int64_t k = 0; k < options.numNests; ++k)
     for (const char *kind : {"_tasks", "_nest"})
       if (!module.getFunction(signature.name + kind + std::to_string(k)))
-        return llvm::createStringError("expects a function " + signature.name + kind +
-                                       std::to_string(k));
+        return llvm::createStringError("expects a function " + signature.name + kind + std::to_string(k));
   TableBuilder tables(module, signature, options);
   Constant *table = tables.build();
   if (!table)

@@ -25,13 +25,11 @@ struct EntryPointOptions {
 /// Adds the constant tables and the entry points NAME, NAME_workspace, NAME_check and NAME_prepare
 /// to a module. The module must have NAME_nest<k> and NAME_tasks<k>, and the run-time code linked
 /// in. The caller makes all other functions internal afterwards (see Codegen).
-llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signature,
-                           const EntryPointOptions &options);
+llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signature, const EntryPointOptions &options);
 
 /// Returns the C header that declares the entry points of the kernels. The text depends on the
 /// arguments only.
-std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard,
-                        const Processor &processor);
+std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard, const Processor &processor);
 
 } // namespace moa::cpu
 

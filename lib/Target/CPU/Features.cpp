@@ -67,8 +67,7 @@ bool hasByteDots(const TargetMachine &machine) {
 Bf16Dots getBf16Dots(const TargetMachine &machine) {
   const MCSubtargetInfo &subtarget = *machine.getMCSubtargetInfo();
   auto has = [&](const char *feature) { return subtarget.checkFeatures(feature); };
-  if (machine.getTargetTriple().getArch() != Triple::x86_64 || !has("+avx512vl") ||
-      !has("+avx512bf16"))
+  if (machine.getTargetTriple().getArch() != Triple::x86_64 || !has("+avx512vl") || !has("+avx512bf16"))
     return Bf16Dots::none;
   if (has("+amx-tile") && has("+amx-bf16"))
     return Bf16Dots::tiles;

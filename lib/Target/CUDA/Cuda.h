@@ -29,8 +29,7 @@ public:
   /// Prints an expression such as `M - N + 1`, with floored division and remainder.
   std::string expression(const SymExpr &expr) const;
   /// The same with names of the symbols given by `name`.
-  static std::string expression(const SymExpr &expr,
-                                llvm::function_ref<std::string(const std::string &)> name);
+  static std::string expression(const SymExpr &expr, llvm::function_ref<std::string(const std::string &)> name);
 
 private:
   std::string choose(llvm::StringRef wish);
@@ -56,8 +55,7 @@ struct Helpers {
   std::set<std::string> names;
   /// Returns the name of a function that depends on a layout or a type. Reuses an equal definition,
   /// and numbers a different one with the same name.
-  std::string request(const std::string &wish,
-                      llvm::function_ref<std::string(const std::string &)> define);
+  std::string request(const std::string &wish, llvm::function_ref<std::string(const std::string &)> define);
   std::string own; ///< the definitions of these, in order
 
   void insert(const std::string &name) { names.insert(name); }
@@ -65,8 +63,7 @@ struct Helpers {
 };
 
 /// Prints the kernels of a program in order. Adds the functions they call to `helpers`.
-llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names,
-                                                     Helpers &helpers);
+llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names, Helpers &helpers);
 std::string printHelpers(const Helpers &helpers);
 
 /// Breaks a line of C++ at 120 columns, after commas and before operators, at the least possible
@@ -75,8 +72,7 @@ std::string wrapLine(const std::string &line, size_t indent);
 /// Adds a line of a comment, broken at blanks if it is long.
 void addComment(std::string &text, llvm::StringRef line);
 
-std::string printHost(const KernelSignature &signature, const Names &names,
-                      const std::vector<KernelText> &kernels,
+std::string printHost(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
                       const std::vector<gpu::WorkspaceArray> &workspace);
 
 /// One program and the comment above it.

@@ -81,9 +81,7 @@ struct OperationPrinter {
     return call(helper);
   }
   /// Calls a helper named after the type, for example `max_nan` or `max_nan_double`.
-  Expr helpFloat(const std::string &helper) const {
-    return help(helper + (isDouble() ? "_double" : ""));
-  }
+  Expr helpFloat(const std::string &helper) const { return help(helper + (isDouble() ? "_double" : "")); }
   /// Calls a helper for 64-bit integers, or its template for other integer types.
   Expr helpInteger(const std::string &helper) const {
     if (getValueType(type()) == "int64_t")
@@ -104,8 +102,7 @@ struct OperationPrinter {
     std::string name = getValueType(type()).str(), text;
     unsigned bits = type().getIntOrFloatBitWidth();
     std::string wide = bits == 64 ? "uint64_t" : "uint32_t";
-    text =
-        name + "(" + wide + "(" + in[0].text + ") " + sign + " " + wide + "(" + in[1].text + "))";
+    text = name + "(" + wide + "(" + in[0].text + ") " + sign + " " + wide + "(" + in[1].text + "))";
     return {text};
   }
   /// Calls a function of CUDA's library, for example `expf` or `exp`.
@@ -125,9 +122,7 @@ struct OperationPrinter {
 Expr OperationPrinter::compareFloat() const {
   using P = arith::CmpFPredicate;
   auto predicate = mlir::cast<arith::CmpFOp>(op).getPredicate();
-  auto negated = [&](const char *sign, int level) {
-    return Expr{"!(" + infix(sign, level).text + ")", Expr::unary};
-  };
+  auto negated = [&](const char *sign, int level) { return Expr{"!(" + infix(sign, level).text + ")", Expr::unary}; };
   switch (predicate) {
   case P::OEQ:
     return infix("==", Expr::equality);
@@ -215,18 +210,14 @@ static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
         .Case<arith::RemFOp, memref::StoreOp>([](auto) { return true; })
         .Case<arith::NegFOp, arith::SelectOp>([&](auto op) { return enters(op.getResult()); })
         .Case<device::MapOp>([&](auto map) { return enters(map.getBody().getArgument(number)); })
-        .Case<device::IfAnyOp>(
-            [&](auto branch) { return number != 0 && enters(branch.getResults()[number - 1]); })
+        .Case<device::IfAnyOp>([&](auto branch) { return number != 0 && enters(branch.getResults()[number - 1]); })
         .Case<device::YieldOp>([&](auto) { return enters(parent->getResult(number)); })
         .Case<scf::ForOp>([&](auto loop) { return enters(loop.getTiedLoopRegionIterArg(&use)); })
         .Case<scf::YieldOp>([&](auto) {
           auto loop = dyn_cast<scf::ForOp>(parent);
-          return enters(parent->getResult(number)) ||
-                 (loop && enters(loop.getRegionIterArg(number)));
+          return enters(parent->getResult(number)) || (loop && enters(loop.getRegionIterArg(number)));
         })
-        .Default([](Operation *op) {
-          return op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp>(op);
-        });
+        .Default([](Operation *op) { return op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp>(op); });
   });
 }
 
@@ -269,25 +260,20 @@ Expr OperationPrinter::truncate() const {
 
 std::optional<Expr> OperationPrinter::printMath() const {
   static const llvm::StringMap<const char *> functions = {
-      {"math.exp", "exp"},        {"math.exp2", "exp2"},   {"math.expm1", "expm1"},
-      {"math.log", "log"},        {"math.log2", "log2"},   {"math.log10", "log10"},
-      {"math.log1p", "log1p"},    {"math.sqrt", "sqrt"},   {"math.cbrt", "cbrt"},
-      {"math.tanh", "tanh"},      {"math.sinh", "sinh"},   {"math.cosh", "cosh"},
-      {"math.sin", "sin"},        {"math.cos", "cos"},     {"math.tan", "tan"},
-      {"math.atan", "atan"},      {"math.erf", "erf"},     {"math.erfc", "erfc"},
-      {"math.floor", "floor"},    {"math.ceil", "ceil"},   {"math.round", "round"},
-      {"math.roundeven", "rint"}, {"math.trunc", "trunc"}, {"math.absf", "fabs"},
-      {"math.powf", "pow"},       {"math.atan2", "atan2"}, {"math.copysign", "copysign"},
-      {"math.fma", "fma"}};
+      {"math.exp", "exp"},     {"math.exp2", "exp2"},      {"math.expm1", "expm1"},       {"math.log", "log"},
+      {"math.log2", "log2"},   {"math.log10", "log10"},    {"math.log1p", "log1p"},       {"math.sqrt", "sqrt"},
+      {"math.cbrt", "cbrt"},   {"math.tanh", "tanh"},      {"math.sinh", "sinh"},         {"math.cosh", "cosh"},
+      {"math.sin", "sin"},     {"math.cos", "cos"},        {"math.tan", "tan"},           {"math.atan", "atan"},
+      {"math.erf", "erf"},     {"math.erfc", "erfc"},      {"math.floor", "floor"},       {"math.ceil", "ceil"},
+      {"math.round", "round"}, {"math.roundeven", "rint"}, {"math.trunc", "trunc"},       {"math.absf", "fabs"},
+      {"math.powf", "pow"},    {"math.atan2", "atan2"},    {"math.copysign", "copysign"}, {"math.fma", "fma"}};
   auto found = functions.find(op->getName().getStringRef());
   if (found != functions.end())
     return library(found->second);
   if (isa<math::RsqrtOp>(op))
     return call(isDouble() ? "rsqrt" : "__frsqrt_rn");
   if (isa<math::AbsIOp>(op))
-    return Expr{in[0].at(Expr::relation + 1) + " < 0 ? -" + in[0].at(Expr::unary) + " : " +
-                    in[0].text,
-                Expr::choice};
+    return Expr{in[0].at(Expr::relation + 1) + " < 0 ? -" + in[0].at(Expr::unary) + " : " + in[0].text, Expr::choice};
   return std::nullopt;
 }
 
@@ -307,8 +293,7 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::CmpFOp>([&](auto) { return compareFloat(); })
       .Case<arith::CmpIOp>([&](auto) { return compareInteger(); })
       .Case<arith::SelectOp>([&](auto) {
-        return Expr{in[0].at(Expr::choice + 1) + " ? " + in[1].at(Expr::choice + 1) + " : " +
-                        in[2].at(Expr::choice),
+        return Expr{in[0].at(Expr::choice + 1) + " ? " + in[1].at(Expr::choice + 1) + " : " + in[2].at(Expr::choice),
                     Expr::choice};
       })
       .Case<arith::AddIOp>([&](auto) { return integer("+", Expr::sum); })
@@ -320,10 +305,8 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::CeilDivSIOp>([&](auto) { return helpInteger("ceil_div"); })
       .Case<arith::DivSIOp>([&](auto) { return helpInteger("trunc_div"); })
       .Case<arith::RemSIOp>([&](auto) { return helpInteger("trunc_mod"); })
-      .Case<arith::AndIOp>(
-          [&](auto) { return truth ? infix("&&", Expr::conjunction) : infix("&", Expr::bitAnd); })
-      .Case<arith::OrIOp>(
-          [&](auto) { return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr); })
+      .Case<arith::AndIOp>([&](auto) { return truth ? infix("&&", Expr::conjunction) : infix("&", Expr::bitAnd); })
+      .Case<arith::OrIOp>([&](auto) { return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr); })
       .Case<arith::XOrIOp>([&](auto) {
         if (truth && matchPattern(op->getOperand(1), m_One()))
           return Expr{"!" + in[0].at(Expr::unary), Expr::unary};
@@ -344,8 +327,7 @@ std::optional<Expr> OperationPrinter::print() const {
       })
       .Case<arith::IndexCastOp>([&](auto) {
         // Functions of a register's number have type int.
-        bool isInt =
-            op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
+        bool isInt = op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
         bool isSame = getValueType(type()) == getValueType(op->getOperand(0).getType());
         return isInt || isSame ? in[0] : cast();
       })
@@ -358,8 +340,8 @@ std::optional<Expr> OperationPrinter::print() const {
         std::string bits = "uint" + std::to_string(width) + "_t";
         // Omit a cast to the signed type before the cast to the unsigned type.
         llvm::StringRef inner = in[0].text;
-        bool isCast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>() &&
-                      inner.consume_front(bits.substr(1)) && inner.starts_with("(");
+        bool isCast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>() && inner.consume_front(bits.substr(1)) &&
+                      inner.starts_with("(");
         std::string operand = isCast ? inner.str() : "(" + in[0].text + ")";
         if (width == 32 && type().isInteger(64)) {
           helpers.insert("low_word");
@@ -371,8 +353,7 @@ std::optional<Expr> OperationPrinter::print() const {
       .Default([&](Operation *) { return printMath(); });
 }
 
-std::optional<Expr> printOperation(Operation *op, llvm::ArrayRef<Expr> operands,
-                                   std::set<std::string> &helpers) {
+std::optional<Expr> printOperation(Operation *op, llvm::ArrayRef<Expr> operands, std::set<std::string> &helpers) {
   return OperationPrinter{op, operands, helpers}.print();
 }
 

@@ -41,8 +41,7 @@ bool entersLibrary(mlir::Value value);
 /// Prints one arith or math op on printed operands, or returns nothing if it has no C++ equivalent.
 /// Every float operation rounds as in the IR: sums use __fadd_rn and the like, which nvcc never
 /// fuses with a product.
-std::optional<Expr> printOperation(mlir::Operation *op, llvm::ArrayRef<Expr> operands,
-                                   std::set<std::string> &helpers);
+std::optional<Expr> printOperation(mlir::Operation *op, llvm::ArrayRef<Expr> operands, std::set<std::string> &helpers);
 
 } // namespace moa::cuda
 

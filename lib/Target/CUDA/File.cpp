@@ -49,8 +49,7 @@ static std::string comment(llvm::StringRef notes) {
     llvm::StringRef after = k + 1 < lines.size() ? lines[k + 1].rtrim() : "";
     if (!joined.empty())
       line = joined += line.drop_front().str();
-    if (line.starts_with(note) && after.starts_with(note) &&
-        countColumns(line) + countColumns(after) <= 118) {
+    if (line.starts_with(note) && after.starts_with(note) && countColumns(line) + countColumns(after) <= 118) {
       joined = line.str();
       continue;
     }
@@ -70,8 +69,7 @@ static std::string comment(llvm::StringRef notes) {
 static bool copiesOthers(device::ProgramOp program) {
   return program
       .walk([&](device::CopyOp copy) {
-        bool isOther =
-            copy.getRing().getType().getElementBytes() == 1 || program.isWorkspace(copy.getArray());
+        bool isOther = copy.getRing().getType().getElementBytes() == 1 || program.isWorkspace(copy.getArray());
         return isOther ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
       })
       .wasInterrupted();
@@ -99,9 +97,7 @@ static std::string describeAnyTiles(llvm::StringRef text) {
 /// Returns whether a text contains a call as whole words. The empty call is in every text.
 static bool names(llvm::StringRef text, llvm::StringRef call) {
   auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  auto isWithin = [&](size_t at) {
-    return at > 0 && at < text.size() && isPart(text[at - 1]) && isPart(text[at]);
-  };
+  auto isWithin = [&](size_t at) { return at > 0 && at < text.size() && isPart(text[at - 1]) && isPart(text[at]); };
   for (size_t at = text.find(call); at != llvm::StringRef::npos; at = text.find(call, at + 1))
     if (call.empty() || (!isWithin(at) && !isWithin(at + call.size())))
       return true;
@@ -115,12 +111,8 @@ static std::string printHostFunctions(const std::string &callers, bool ofOthers)
     std::string call = function.name;
     llvm::SmallVector<llvm::StringRef, 2> calls;
     llvm::StringRef(call).split(calls, ' ');
-    if (llvm::any_of(calls, [&](llvm::StringRef one) {
-          return names(text, one.str()) || names(callers, one.str());
-        }))
-      text =
-          (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) +
-          text;
+    if (llvm::any_of(calls, [&](llvm::StringRef one) { return names(text, one.str()) || names(callers, one.str()); }))
+      text = (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) + text;
   }
   return text;
 }
@@ -142,18 +134,16 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
     notes += comment(entry.notes) + "//\n";
     for (const KernelText &kernel : *kernels)
       kernelTexts += "\n" + kernel.text;
-    hostTexts +=
-        "\n" + printHost(entry.signature, names, *kernels, gpu::getWorkspace(entry.program));
+    hostTexts += "\n" + printHost(entry.signature, names, *kernels, gpu::getWorkspace(entry.program));
   }
   std::string text = notes;
   text += "// Written by a compiler; this file carries no licence obligation. Build: nvcc "
           "-gencode arch=compute_90a,code=sm_90a\n\n";
-  std::string rest = kDeclarations + printHelpers(helpers) + kernelTexts +
-                     printHostFunctions(hostTexts, ofOthers) + hostTexts;
+  std::string rest =
+      kDeclarations + printHelpers(helpers) + kernelTexts + printHostFunctions(hostTexts, ofOthers) + hostTexts;
   // Report unsupported GPUs by one compiler error, not by one ptxas error per line.
-  bool needsHopper =
-      llvm::any_of(llvm::ArrayRef<const char *>{"wgmma.", "setmaxnreg.", "cp.async.bulk"},
-                   [&](const char *word) { return rest.find(word) != std::string::npos; });
+  bool needsHopper = llvm::any_of(llvm::ArrayRef<const char *>{"wgmma.", "setmaxnreg.", "cp.async.bulk"},
+                                  [&](const char *word) { return rest.find(word) != std::string::npos; });
   if (needsHopper)
     text += "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
             "#error \"this file has instructions of sm_90a alone; compile it with "

@@ -97,8 +97,7 @@ bool KernelPrinter::isNeverRead(OpOperand &use) {
   auto loop = dyn_cast<scf::ForOp>(use.getOwner());
   if (!loop || use.getOperandNumber() < loop.getNumControlOperands())
     return false;
-  auto from = getConstantIntValue(loop.getLowerBound()),
-       to = getConstantIntValue(loop.getUpperBound());
+  auto from = getConstantIntValue(loop.getLowerBound()), to = getConstantIntValue(loop.getUpperBound());
   return from && to && *from < *to && loop.getTiedLoopRegionIterArg(&use).use_empty();
 }
 
@@ -114,10 +113,7 @@ void KernelPrinter::printFill(device::FillOp op) {
 
 /// Returns the type of a contraction's operands as in instruction names.
 static const char *nameOfOperands(Type element) {
-  return element.isBF16()            ? "BF16"
-         : element.isF16()           ? "F16"
-         : isa<IntegerType>(element) ? "S8"
-                                     : "E4M3";
+  return element.isBF16() ? "BF16" : element.isF16() ? "F16" : isa<IntegerType>(element) ? "S8" : "E4M3";
 }
 
 /// Requests the function that issues the products of one tile, one instruction per step of 32
@@ -126,11 +122,9 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
   RingType b = op.getB().getType();
   auto a = dyn_cast<RingType>(op.getA().getType());
   int64_t columns = op.getResult().getType().getShape()[1];
-  std::string instruction =
-      requestContraction(columns, nameOfOperands(b.getElementType()), helpers.names);
+  std::string instruction = requestContraction(columns, nameOfOperands(b.getElementType()), helpers.names);
   helpers.insert("descriptors");
-  bool byRows = op.getTransposed(), sums = bool(op.getC()),
-       isInteger = isa<IntegerType>(b.getElementType());
+  bool byRows = op.getTransposed(), sums = bool(op.getC()), isInteger = isa<IntegerType>(b.getElementType());
   auto place = [&](int64_t k) { return "%" + std::to_string(columns / 2 + 2 + k); };
   bool isByte = b.getElementBytes() == 1;
   std::string wish = std::string(sums ? "add_products" : "start_products") +
@@ -144,19 +138,16 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
     std::string left = a ? "\"" + place(0) + (isByte ? "\", " : "\", \"1, 1, 0, ")
                          : "\"{" + place(0) + ", " + place(1) + ", " + place(2) + ", " + place(3) +
                                (isByte ? "}\", " : "}\", \"1, 1, ");
-    std::string operands =
-        a ? "\"l\"(from + row_step<A_ROWS>(k))"
-          : "\"r\"(a[4 * k]), \"r\"(a[4 * k + 1]), \"r\"(a[4 * k + 2]), \"r\"(a[4 * k + 3])";
-    return "template <int STEPS" + std::string(a ? ", int A_ROWS" : "") +
-           ", int B_ROWS>\nDEVICE void " + name + "(" + (isInteger ? "int32_t" : "float") +
-           " (&sum)[" + std::to_string(columns / 2) + "], " +
+    std::string operands = a ? "\"l\"(from + row_step<A_ROWS>(k))"
+                             : "\"r\"(a[4 * k]), \"r\"(a[4 * k + 1]), \"r\"(a[4 * k + 2]), \"r\"(a[4 * k + 3])";
+    return "template <int STEPS" + std::string(a ? ", int A_ROWS" : "") + ", int B_ROWS>\nDEVICE void " + name + "(" +
+           (isInteger ? "int32_t" : "float") + " (&sum)[" + std::to_string(columns / 2) + "], " +
            (a ? "const void *a" : "const uint32_t *a") + ", const void *b) {\n  const uint64_t " +
            (a ? "from = tile_by_rows(a), " : "") +
            "by = " + (byRows ? "tile_by_rows(b)" : "tile_by_columns<B_ROWS>(b)") + ";\n" +
            "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
            "  UNROLL for (int k = 0; k < STEPS; ++k)\n" +
-           wrapLine("    " + instruction + "(sum, by + " +
-                        (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") + ", " +
+           wrapLine("    " + instruction + "(sum, by + " + (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") + ", " +
                         (sums ? "1" : "int(k != 0)") + ", " + left + last + operands + ");",
                     8) +
            "\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n";
@@ -182,9 +173,8 @@ void KernelPrinter::printContract(device::ContractOp op) {
 }
 
 void KernelPrinter::printAwait(device::AwaitOp op) {
-  std::string helper = isa<IntegerType>(typeOf(op.getResult()).getElementType())
-                           ? "await_integer_products"
-                           : "await_products";
+  std::string helper =
+      isa<IntegerType>(typeOf(op.getResult()).getElementType()) ? "await_integer_products" : "await_products";
   helpers.insert(helper);
   std::string name = declareFragment(op.getResult(), "product");
   writeCall(helper + "<" + std::to_string(op.getPending()) + ">(" + name + ")");
@@ -238,8 +228,7 @@ static std::string registerPart(LayoutAttr layout, unsigned axis, bool weights =
 }
 
 /// Returns an `int` expression of a register's number; calls a function unless it is short.
-std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::string &part,
-                                                   const std::string &e) {
+std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::string &part, const std::string &e) {
   if (part.empty())
     return "";
   auto substituted = [&] {
@@ -252,16 +241,14 @@ std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::
     return substituted();
   return helpers.request(wish,
                          [&](const std::string &name) {
-                           return "constexpr DEVICE int " + name + "(int e) { return " + part +
-                                  "; }\n";
+                           return "constexpr DEVICE int " + name + "(int e) { return " + part + "; }\n";
                          }) +
          "(" + e + ")";
 }
 
 /// Returns whether more of an index is used than the part given by the register.
 static bool isUsedWhole(Value index) {
-  return llvm::any_of(index.getUsers(),
-                      [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); });
+  return llvm::any_of(index.getUsers(), [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); });
 }
 
 /// Prints the thread's constant parts of element indices.
@@ -323,8 +310,8 @@ bool KernelPrinter::printRounding(device::MapOp op) {
 
 bool KernelPrinter::printConstantMap(device::MapOp op) {
   auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
-  auto constant = op.getNumResults() == 1 ? yield.getValues()[0].getDefiningOp<arith::ConstantOp>()
-                                          : arith::ConstantOp();
+  auto constant =
+      op.getNumResults() == 1 ? yield.getValues()[0].getDefiningOp<arith::ConstantOp>() : arith::ConstantOp();
   if (!constant || isNarrow(op.getResult(0)))
     return false;
   std::string name = declareFragment(op.getResult(0), "constant");
@@ -335,12 +322,9 @@ bool KernelPrinter::printConstantMap(device::MapOp op) {
 
 /// Returns whether two maps can share one loop over the registers.
 static bool canShareLoop(device::MapOp first, device::MapOp next) {
-  auto sameLayout = [&](Value fragment) {
-    return typeOf(fragment).getLayout() == first.getLayout();
-  };
+  auto sameLayout = [&](Value fragment) { return typeOf(fragment).getLayout() == first.getLayout(); };
   return first.getLayout() == next.getLayout() && first.getNumResults() && next.getNumResults() &&
-         llvm::all_of(first.getResults(), sameLayout) &&
-         llvm::all_of(next.getResults(), sameLayout);
+         llvm::all_of(first.getResults(), sameLayout) && llvm::all_of(next.getResults(), sameLayout);
 }
 
 Operation *KernelPrinter::printMaps(device::MapOp first) {
@@ -359,15 +343,14 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
     auto isOfGroup = [&](Value input) {
       return input.hasOneUse() && llvm::is_contained(group, input.getDefiningOp<device::MapOp>());
     };
-    if (recording && map.getBody().front().getOperations().size() <= 3 &&
-        llvm::none_of(map.getInputs(), isOfGroup))
+    if (recording && map.getBody().front().getOperations().size() <= 3 && llvm::none_of(map.getInputs(), isOfGroup))
       break;
     group.push_back(map);
     last = map;
   }
   for (device::MapOp map : group)
-    for (Value fragment : llvm::concat<Value>(SmallVector<Value>(map.getInputs()),
-                                              SmallVector<Value>(map.getResults())))
+    for (Value fragment :
+         llvm::concat<Value>(SmallVector<Value>(map.getInputs()), SmallVector<Value>(map.getResults())))
       if (isNarrow(fragment) && error.empty())
         error = "a map of fragments of 16 or 8 bits that does more than round them";
   // Values that only maps of this loop read are scalars in the loop.
@@ -393,8 +376,8 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
                      })
                      .wasInterrupted();
   std::string step = inPairs ? e + " += 2" : "++" + e;
-  std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " +
-                     e + " = 0; " + e + " < " + std::to_string(registers) + "; " + step + ")";
+  std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " + e + " = 0; " + e +
+                     " < " + std::to_string(registers) + "; " + step + ")";
   size_t mark = body.size();
   joinEnd = 0; // the next line is in another block
   ++depth;
@@ -422,17 +405,14 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
 void KernelPrinter::printPair(device::StoreOp store) {
   auto argument = cast<BlockArgument>(store.getValue());
   auto map = cast<device::MapOp>(argument.getOwner()->getParentOp());
-  std::string first = value(argument).text,
-              name = value(map.getInputs()[argument.getArgNumber()]).text;
+  std::string first = value(argument).text, name = value(map.getInputs()[argument.getArgNumber()]).text;
   std::string e = llvm::StringRef(first).drop_front(name.size() + 1).drop_back().str();
   helpers.insert("store_pair");
   writeCall("store_pair(" + names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + " + " +
-            value(store.getOffset()).at(Expr::sum + 1) + ", " + first + ", " + name + "[" + e +
-            " + 1])");
+            value(store.getOffset()).at(Expr::sum + 1) + ", " + first + ", " + name + "[" + e + " + 1])");
 }
 
-unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
-                                     llvm::function_ref<bool(Value)> isLocal) {
+unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e, llvm::function_ref<bool(Value)> isLocal) {
   LayoutAttr layout = op.getLayout();
   Block &block = op.getBody().front();
   unsigned statements = 0;
@@ -456,25 +436,20 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
   for (auto [input, argument] : inputs) {
     bool isScalar = localValues.count(input) != 0;
     bool isRow = typeOf(input).getLayout() != layout;
-    values[argument] = isScalar ? Expr{localValues[input]}
-                                : Expr{value(input).text + "[" + (isRow ? row : e) + "]"};
+    values[argument] = isScalar ? Expr{localValues[input]} : Expr{value(input).text + "[" + (isRow ? row : e) + "]"};
   }
-  for (auto [axis, argument] :
-       llvm::enumerate(block.getArguments().drop_front(op.getInputs().size()))) {
+  for (auto [axis, argument] : llvm::enumerate(block.getArguments().drop_front(op.getInputs().size()))) {
     if (argument.use_empty())
       continue;
     std::string part = threadPart(layout, axis);
-    std::string inner =
-        requestRegisterFunction(axis == 0 ? "row_of" : "column_of", registerPart(layout, axis), e);
+    std::string inner = requestRegisterFunction(axis == 0 ? "row_of" : "column_of", registerPart(layout, axis), e);
     for (Operation *user : argument.getUsers())
       if (auto offset = dyn_cast<device::ThreadOffsetOp>(user))
         values[offset.getResult()] = {inner.empty() ? "0" : inner,
-                                      inner.find(' ') == std::string::npos ? Expr::primary
-                                                                           : Expr::sum};
+                                      inner.find(' ') == std::string::npos ? Expr::primary : Expr::sum};
     if (!isUsedWhole(argument))
       continue;
-    std::string text =
-        part.empty() ? "" : threadPlace(part, axis == 0 ? "lane_row" : "lane_column");
+    std::string text = part.empty() ? "" : threadPlace(part, axis == 0 ? "lane_row" : "lane_column");
     if (!inner.empty())
       text += (text.empty() ? "" : " + ") + inner;
     bool isPlain = text.find_first_of("+*") == std::string::npos;
@@ -531,8 +506,7 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
   Block &block = op.getBody().front();
   auto yield = cast<device::YieldOp>(block.getTerminator());
   for (auto [result, other] : llvm::zip(op.getResults(), op.getOtherwise())) {
-    std::string from = isCopiedConstant(other) ? "" : value(other).text,
-                to = declareFragment(result, "result");
+    std::string from = isCopiedConstant(other) ? "" : value(other).text, to = declareFragment(result, "result");
     if (from.empty())
       copyFragment(to, other);
     else
@@ -553,8 +527,8 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
 //===----------------------------------------------------------------------===//
 
 std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
-  static const std::pair<const char *, const char *> kFunctions[] = {
-      {"plus", "+"}, {"times", "*"}, {"max", ""}, {"min", ""}, {"both", "&"}, {"either", "|"}};
+  static const std::pair<const char *, const char *> kFunctions[] = {{"plus", "+"}, {"times", "*"}, {"max", ""},
+                                                                     {"min", ""},   {"both", "&"},  {"either", "|"}};
   auto [word, sign] = kFunctions[unsigned(monoid)];
   std::string valueType = getValueType(type).str(), name = word;
   if (monoid == Monoid::max || monoid == Monoid::min) {
@@ -565,10 +539,8 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
   return helpers.request(name, [&](const std::string &own) {
     std::string body = std::string("a ") + sign + " b";
     if (isa<FloatType>(type)) // one rounding, never fused
-      body = std::string(type.isF64() ? "__d" : "__f") + (monoid == Monoid::add ? "add" : "mul") +
-             "_rn(a, b)";
-    return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
-           " b) { return " + body + "; }\n";
+      body = std::string(type.isF64() ? "__d" : "__f") + (monoid == Monoid::add ? "add" : "mul") + "_rn(a, b)";
+    return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType + " b) { return " + body + "; }\n";
   });
 }
 
@@ -605,12 +577,10 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
                                     : ", then the lanes that share the row") +
                        ". A state comes first.\n";
     std::string size = isOne ? count : "R";
-    text += "template <auto COMBINE, class T, class U" + std::string(isOne ? "" : ", int R") +
-            ">\nDEVICE void " + name + "(T (&to)[" + count + "], const T (&x)[" + size +
-            "], U identity, const T *state = nullptr) {\n";
+    text += "template <auto COMBINE, class T, class U" + std::string(isOne ? "" : ", int R") + ">\nDEVICE void " +
+            name + "(T (&to)[" + count + "], const T (&x)[" + size + "], U identity, const T *state = nullptr) {\n";
     if (!isOne) {
-      text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") +
-              ";\n  fill(even, identity)" +
+      text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") + ";\n  fill(even, identity)" +
               (isPaired ? ", fill(odd, identity);\n  UNROLL for (int e = 0; e < R; e += 2) {\n"
                         : ";\n  UNROLL for (int e = 0; e < R; ++e) ") +
               (isPaired ? "    " : "") + "even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
@@ -628,8 +598,7 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
       isDoubling &= lanes[k] == 2 * lanes[k - 1];
     if (isDoubling)
       text += "    UNROLL for (int lanes = " + std::to_string(lanes.front()) +
-              "; lanes <= " + std::to_string(lanes.back()) + "; lanes *= 2) " + combine +
-              "lanes));\n";
+              "; lanes <= " + std::to_string(lanes.back()) + "; lanes *= 2) " + combine + "lanes));\n";
     else
       for (int64_t mask : lanes)
         text += "    " + combine + std::to_string(mask) + "));\n";
@@ -639,8 +608,7 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
 
 /// Requests the function that adds a thread's pairs of 16-bit floats in each row.
 std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows) {
-  std::string row = registerPart(layout, 0, /*weights=*/false),
-              count = std::to_string(rows.getNumRegisters());
+  std::string row = registerPart(layout, 0, /*weights=*/false), count = std::to_string(rows.getNumRegisters());
   row = row.empty() ? "0" : requestRegisterFunction("row_register", row, "2 * k");
   helpers.insert("add_halves"), helpers.insert("halves_of");
   return helpers.request("sum_halves", [&](const std::string &name) {
@@ -668,10 +636,8 @@ std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows
 Operation *KernelPrinter::printReduce(device::ReduceOp op) {
   FragmentType type = op.getFragment().getType();
   if (type.getElementType().isF16() && op.getResult().getType().getElementType().isF32()) {
-    std::string function =
-        requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
-    std::string from = value(op.getFragment()).text,
-                name = declareFragment(op.getResult(), "reduced");
+    std::string function = requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
+    std::string from = value(op.getFragment()).text, name = declareFragment(op.getResult(), "reduced");
     write(function + "(" + name + ", " + from + ");");
     return op;
   }

@@ -298,8 +298,7 @@ template <class T, class F> DEVICE T to_int(F x) {
 )"},
 };
 
-std::string Helpers::request(const std::string &wish,
-                             llvm::function_ref<std::string(const std::string &)> define) {
+std::string Helpers::request(const std::string &wish, llvm::function_ref<std::string(const std::string &)> define) {
   std::string name = wish;
   for (unsigned k = 2; names.count(name); ++k) {
     std::string known = define(name);
@@ -329,8 +328,7 @@ static std::string specialise(std::string text) {
 }
 
 std::string printHelpers(const Helpers &helpers) {
-  std::string text =
-      "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
+  std::string text = "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
   for (auto [name, definition] : kHelpers) {
     if (helpers.names.count(name))
       text += specialise(definition);
@@ -357,9 +355,8 @@ static std::vector<std::pair<size_t, int>> findBreaks(llvm::StringRef line, size
     if (k <= from || c != ' ')
       continue;
     llvm::StringRef rest = line.drop_front(k);
-    bool isOperator = llvm::any_of(
-        llvm::ArrayRef<const char *>{" ? ", " : ", " && ", " || ", " + ", " - ", " * "},
-        [&](const char *sign) { return rest.starts_with(sign); });
+    bool isOperator = llvm::any_of(llvm::ArrayRef<const char *>{" ? ", " : ", " && ", " || ", " + ", " - ", " * "},
+                                   [&](const char *sign) { return rest.starts_with(sign); });
     if (isOperator || line[k - 1] == ',' || line.take_front(k).ends_with(" ="))
       breaks.emplace_back(k, depth);
   }
@@ -382,8 +379,7 @@ std::string wrapLine(const std::string &line, size_t indent) {
   }
   if (best.first == 0)
     return line;
-  return line.substr(0, best.first) + "\n" +
-         wrapLine(std::string(indent, ' ') + line.substr(best.first + 1), indent);
+  return line.substr(0, best.first) + "\n" + wrapLine(std::string(indent, ' ') + line.substr(best.first + 1), indent);
 }
 
 } // namespace moa::cuda

@@ -24,8 +24,7 @@ std::string quoted(llvm::StringRef text) {
 
 class HostPrinter {
 public:
-  HostPrinter(const KernelSignature &signature, const Names &names,
-              const std::vector<KernelText> &kernels,
+  HostPrinter(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
               const std::vector<gpu::WorkspaceArray> &workspace)
       : signature(signature), names(names), kernels(kernels), workspace(workspace), os(text) {
     for (auto [k, parameter] : llvm::enumerate(signature.parameters))
@@ -38,9 +37,7 @@ public:
   }
 
 private:
-  const std::string &nameOf(const Parameter &parameter) const {
-    return names.of(numbers.at(&parameter));
-  }
+  const std::string &nameOf(const Parameter &parameter) const { return names.of(numbers.at(&parameter)); }
   /// Returns the field for an extent or a stride of an array, else an empty text.
   std::string partOfArray(const std::string &symbol) const {
     for (const Parameter *array : signature.getArrays())
@@ -59,8 +56,7 @@ private:
     return part.empty() ? names.of(symbol) : part;
   }
   std::string expression(const SymExpr &expr) const {
-    return Names::expression(
-        expr, [&](const std::string &symbol) { return "Checked(" + field(symbol) + ")"; });
+    return Names::expression(expr, [&](const std::string &symbol) { return "Checked(" + field(symbol) + ")"; });
   }
   /// Prints an expression where a Checked is expected: plain symbols convert implicitly.
   std::string argument(const SymExpr &expr) const {
@@ -99,15 +95,14 @@ private:
 
   /// Prints the function for one call: opens arrays, binds symbols, checks, and launches.
   void printCall() {
-    std::vector<std::string> list = {"const DLTensor *const (&given)[" +
-                                     std::to_string(signature.getArrays().size()) + "]"};
+    std::vector<std::string> list = {"const DLTensor *const (&given)[" + std::to_string(signature.getArrays().size()) +
+                                     "]"};
     for (const Parameter *scalar : signature.getScalars())
       list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
     for (const char *more : {"Message &&m", "void **stream = nullptr"})
       list.push_back(more);
     if (!workspace.empty())
-      for (const char *more :
-           {"char *workspace = nullptr", "size_t bytes = 0", "int64_t *needed = nullptr"})
+      for (const char *more : {"char *workspace = nullptr", "size_t bytes = 0", "int64_t *needed = nullptr"})
         list.push_back(more);
     if (hasShown())
       list.push_back("bool reads = false");
@@ -119,14 +114,11 @@ private:
     std::vector<std::string> rows;
     for (const Parameter *array : signature.getArrays())
       rows.push_back("{" + quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
-                     std::to_string(array->getRank()) + ", " +
-                     std::to_string(getDLPackCode(array->type)) + ", " +
-                     std::to_string(getBits(array->type) / 8) + ", " +
-                     (array->isOutput ? "true" : "false") + "}");
+                     std::to_string(array->getRank()) + ", " + std::to_string(getDLPackCode(array->type)) + ", " +
+                     std::to_string(getBits(array->type) / 8) + ", " + (array->isOutput ? "true" : "false") + "}");
     os << "  Array arrays[] = {\n      " << joinRows(rows, ", ", 6, "};\n");
     line("  auto &[" + arrayList() + "] = arrays;");
-    os << "  for (int k = 0; k < " << rows.size()
-       << "; ++k) if (!open_array(m, arrays[k], given[k])) return m.code;\n";
+    os << "  for (int k = 0; k < " << rows.size() << "; ++k) if (!open_array(m, arrays[k], given[k])) return m.code;\n";
     std::vector<std::string> checks = printBindings();
     addExtents(checks);
     addConstraints(checks);
@@ -159,14 +151,13 @@ private:
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
       const std::string &name = names.of(never->parameter);
-      line("  // Nothing shows that '" + signature.parameters[never->parameter].name +
-               "' is within " + never->within.str() + ".",
+      line("  // Nothing shows that '" + signature.parameters[never->parameter].name + "' is within " +
+               never->within.str() + ".",
            5);
       shown += (shown.empty() ? "" : " && ") + name + ".is_empty";
     }
-    os << "  return cudaPeekAtLastError() != cudaSuccess ? MOA_LAUNCH : "
-       << (shown.empty() ? "" : shown + " ? ") << "MOA_OK"
-       << (shown.empty() ? "" : " : MOA_NOT_SHOWN") << ";\n}\n\n";
+    os << "  return cudaPeekAtLastError() != cudaSuccess ? MOA_LAUNCH : " << (shown.empty() ? "" : shown + " ? ")
+       << "MOA_OK" << (shown.empty() ? "" : " : MOA_NOT_SHOWN") << ";\n}\n\n";
   }
 
   /// Returns whether some tolerance depends on the inputs.
@@ -179,8 +170,8 @@ private:
         line("    not_shown(m, " + result + quoted(shown.why) + ");", 8);
         continue;
       }
-      const gpu::WorkspaceArray &bounds = *llvm::find_if(
-          workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
+      const gpu::WorkspaceArray &bounds =
+          *llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
       std::vector<std::string> extents, axes;
       for (const SymExpr &extent : bounds.extents) {
         std::string value = argument(extent);
@@ -188,8 +179,8 @@ private:
         axes.push_back(getReadable(extent.str()));
       }
       line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " +
-               argument(bounds.number) + ", " +
-               quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(extents, ", ") + "});",
+               argument(bounds.number) + ", " + quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(extents, ", ") +
+               "});",
            8);
     }
   }
@@ -234,8 +225,8 @@ private:
       for (auto [axis, extent] : llvm::enumerate(array->extents)) {
         auto bound = extents.find(field(getShapeSymbol(array->name, axis)));
         if (bound == extents.end() || bound->second != extent.str())
-          rows.push_back("{" + nameOf(*array) + ", " + std::to_string(axis) + ", " +
-                         quoted(getReadable(extent.str())) + ", " + argument(extent) + "}");
+          rows.push_back("{" + nameOf(*array) + ", " + std::to_string(axis) + ", " + quoted(getReadable(extent.str())) +
+                         ", " + argument(extent) + "}");
       }
     if (!rows.empty())
       checks.push_back("check_extents(m, {" + joinRows(rows, ", ", 26, "})", /*after=*/3));
@@ -244,15 +235,15 @@ private:
     static const char *const relations[] = {"equal_to",   "not_equal_to", "less",
                                             "less_equal", "greater",      "greater_equal"};
     for (const Constraint &constraint : signature.constraints)
-      checks.push_back("check_constraint<std::" + std::string(relations[constraint.relation]) +
-                       "<>>(m, " + quoted(constraint.text) + ", " + argument(constraint.lhs) +
-                       ", " + argument(constraint.rhs) + ")");
+      checks.push_back("check_constraint<std::" + std::string(relations[constraint.relation]) + "<>>(m, " +
+                       quoted(constraint.text) + ", " + argument(constraint.lhs) + ", " + argument(constraint.rhs) +
+                       ")");
   }
 
   /// Joins items with a separator and an end, with as many per line as fit. `after` columns must
   /// stay free at the end.
-  static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator,
-                              size_t indent, const char *end = "", size_t after = 0) {
+  static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator, size_t indent,
+                              const char *end = "", size_t after = 0) {
     std::string text;
     size_t column = indent;
     for (auto [k, item] : llvm::enumerate(items)) {
@@ -263,23 +254,20 @@ private:
         column = indent;
       }
       bool isWrapped = item.find('\n') != std::string::npos;
-      text +=
-          isWrapped ? word : wrapLine(std::string(column, ' ') + word, indent + 4).substr(column);
+      text += isWrapped ? word : wrapLine(std::string(column, ' ') + word, indent + 4).substr(column);
       size_t last = text.rfind('\n');
       column = last == std::string::npos ? column + word.size() : text.size() - last - 1;
     }
     return text;
   }
 
-  void printFunction(const std::string &result, const std::string &name,
-                     const std::vector<std::string> &list) {
+  void printFunction(const std::string &result, const std::string &name, const std::vector<std::string> &list) {
     std::string head = result + " " + name + "(";
     line(head + llvm::join(list, ", ") + ") {", 4);
   }
 
   const gpu::WorkspaceArray *findWorkspace(unsigned number) const {
-    auto found =
-        llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+    auto found = llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
     return found == workspace.end() ? nullptr : &*found;
   }
   /// Prints the bytes of the workspace, and its offsets if they are known only at run time.
@@ -291,12 +279,10 @@ private:
       list.push_back(argument(array.bytes));
     std::string count = std::to_string(list.size()), start = "size";
     if (std::string unit = std::to_string(workspace[0].unit); unit != "1")
-      start =
-          unit + " * floor_div(size + " + std::to_string(workspace[0].slack) + ", " + unit + ")";
+      start = unit + " * floor_div(size + " + std::to_string(workspace[0].slack) + ", " + unit + ")";
     os << "  const Checked bytes_of[] = { // the arrays of the workspace, one behind the other\n   "
           "   "
-       << joinRows(list, ", ", 6, "};\n") << "  int64_t places[" << count
-       << "];\n  Checked size = 0;\n"
+       << joinRows(list, ", ", 6, "};\n") << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
        << "  for (int k = 0; k < " << count << "; ++k) {\n    const Checked place = " << start
        << ";\n    places[k] = place.value, size = place + bytes_of[k];\n  }\n";
   }
@@ -307,10 +293,10 @@ private:
       extents.push_back(extent.getConstant() ? extent.str() : "(" + expression(extent) + ").value");
     const std::string &name = names.of(array.number);
     line("    int64_t " + name + "_shape[] = {" + llvm::join(extents, ", ") + "};", 8);
-    line("    const Array " + name + " = in_workspace(" + quoted(array.name) + ", " +
-             std::to_string(extents.size()) + ", " + (array.element.isBF16() ? "4" : "2") + ", " +
-             std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", (char *)" +
-             argument(array.number) + ", " + name + "_shape);",
+    line("    const Array " + name + " = in_workspace(" + quoted(array.name) + ", " + std::to_string(extents.size()) +
+             ", " + (array.element.isBF16() ? "4" : "2") + ", " +
+             std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", (char *)" + argument(array.number) + ", " +
+             name + "_shape);",
          8);
   }
 
@@ -329,9 +315,8 @@ private:
     if (!parameter.isScalar()) {
       std::string type = parameter.type == ElementType::I1     ? "uint8_t"
                          : parameter.type == ElementType::BF16 ? "__nv_bfloat16"
-                         : parameter.type == ElementType::F16
-                             ? "__half"
-                             : getScalarCType(parameter.type).str();
+                         : parameter.type == ElementType::F16  ? "__half"
+                                                               : getScalarCType(parameter.type).str();
       // Kernels have no unsigned types: they reinterpret the bits.
       if (type.rfind("uint", 0) == 0 && parameter.type != ElementType::I1)
         type.erase(0, 1);
@@ -354,8 +339,7 @@ private:
     std::vector<std::string> calls;
     for (const KernelText &kernel : kernels) {
       std::string text = conditionOf(kernel);
-      if (!text.empty() &&
-          conditions.insert({text, "is_needed[" + std::to_string(calls.size()) + "]"}).second)
+      if (!text.empty() && conditions.insert({text, "is_needed[" + std::to_string(calls.size()) + "]"}).second)
         calls.push_back("all_larger({" + text + "})");
     }
     if (!calls.empty())
@@ -378,18 +362,15 @@ private:
         if (placed.insert(map.array).second)
           printPlaced(*array);
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps) {
-      std::string step =
-          map.hasSteps() ? ", " + quoted(getReadable(map.step.str())) + ", " + argument(map.step)
-                         : "";
-      maps.push_back((map.hasSteps() ? "describe_steps(m, &" : "describe_tiles(m, &") + map.name +
-                     ", " + names.of(map.array) + ", " + std::to_string(map.rowAxis) + ", " +
-                     std::to_string(map.rows) + step + ")");
+      std::string step = map.hasSteps() ? ", " + quoted(getReadable(map.step.str())) + ", " + argument(map.step) : "";
+      maps.push_back((map.hasSteps() ? "describe_steps(m, &" : "describe_tiles(m, &") + map.name + ", " +
+                     names.of(map.array) + ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step +
+                     ")");
     }
     if (!described.empty())
       os << "    if (!(" << joinRows(maps, " && ", 10, ")) return m.code;\n");
     if (kernel.launch.sharedBytes)
-      line("    if (cudaFuncSetAttribute(" + kernel.launch.name +
-           ", cudaFuncAttributeMaxDynamicSharedMemorySize, " +
+      line("    if (cudaFuncSetAttribute(" + kernel.launch.name + ", cudaFuncAttributeMaxDynamicSharedMemorySize, " +
            std::to_string(kernel.launch.sharedBytes) + ")) return MOA_LAUNCH;");
     std::vector<std::string> arguments;
     for (unsigned number : kernel.launch.parameters.arrays)
@@ -400,31 +381,27 @@ private:
       arguments.push_back(argument(number));
     for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
-    std::string size =
-        std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes);
+    std::string size = std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes);
     std::string list = llvm::join(arguments, ", "), grid = "blocks.value";
     if (std::optional<int64_t> most = kernel.launch.getMostBlocks())
       grid += " < " + std::to_string(*most) + " ? blocks.value : " + std::to_string(*most);
     if (kernels.size() > 1)
-      line("    launch_kernel(" + kernel.launch.name + ", latest, " +
-               std::to_string(kernel.launch.number) + ", " +
-               std::to_string(kernel.launch.getLeastBefore()) + ", " + grid + ", " + size +
-               ", *stream" + (list.empty() ? "" : ", ") + list + ");",
+      line("    launch_kernel(" + kernel.launch.name + ", latest, " + std::to_string(kernel.launch.number) + ", " +
+               std::to_string(kernel.launch.getLeastBefore()) + ", " + grid + ", " + size + ", *stream" +
+               (list.empty() ? "" : ", ") + list + ");",
            8);
     else
-      line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size +
-               ", cudaStream_t(*stream)>>>(" + list + ");",
+      line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +
+               ");",
            8);
-    os << "  }"
-       << (kernel.launch.isCountedOn ? " else latest = -1; // others count on its wait" : "")
-       << "\n";
+    os << "  }" << (kernel.launch.isCountedOn ? " else latest = -1; // others count on its wait" : "") << "\n";
   }
-  void printEntry(const char *result, const char *suffix, std::vector<std::string> more,
-                  const std::string &call, const std::string &before = "") {
+  void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
+                  const std::string &before = "") {
     std::vector<std::string> list = parameters();
     list.insert(list.end(), more.begin(), more.end());
-    std::string head = wrapLine(std::string("extern \"C\" ") + result + " " + signature.name +
-                                    suffix + "(" + llvm::join(list, ", ") + ") {",
+    std::string head = wrapLine(std::string("extern \"C\" ") + result + " " + signature.name + suffix + "(" +
+                                    llvm::join(list, ", ") + ") {",
                                 4);
     std::string statement = before + (before.empty() ? "" : " ") + "return " + call + ";";
     size_t last = head.size() - head.rfind('\n') - 1; // columns of the last line
@@ -438,29 +415,23 @@ private:
     for (const Parameter *scalar : signature.getScalars())
       call += ", " + nameOf(*scalar);
     if (workspace.empty()) {
-      printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"},
-                 call + ", {}, &stream)");
+      printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"}, call + ", {}, &stream)");
       printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ", {}))");
     } else {
       printEntry("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"},
                  call + ", {}, &stream, (char *)workspace, bytes)");
       printEntry("int64_t", "_workspace", {}, "code ? -int64_t(code) : needed",
-                 "int64_t needed = 0; const int32_t code = " + call +
-                     ", {}, nullptr, nullptr, 0, &needed);");
+                 "int64_t needed = 0; const int32_t code = " + call + ", {}, nullptr, nullptr, 0, &needed);");
     }
-    printEntry("int32_t", "_check", {"char *message", "size_t n"},
-               call + ", {message, message ? n : 0})");
+    printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
     if (hasShown())
-      printEntry(
-          "int32_t", "_shown",
-          {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
-          call + ", {message, message ? n : 0}, &stream, (char *)workspace, bytes, nullptr, true)",
-          "if (message && n) *message = 0;");
+      printEntry("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
+                 call + ", {message, message ? n : 0}, &stream, (char *)workspace, bytes, nullptr, true)",
+                 "if (message && n) *message = 0;");
     std::string list = "device";
     for (const KernelText &kernel : kernels)
       list += ", " + kernel.launch.name;
-    line("extern \"C\" int32_t " + signature.name +
-             "_prepare(int32_t device) { return prepare_device(" + list + "); }",
+    line("extern \"C\" int32_t " + signature.name + "_prepare(int32_t device) { return prepare_device(" + list + "); }",
          4);
   }
 
@@ -477,8 +448,7 @@ private:
 
 } // namespace
 
-std::string printHost(const KernelSignature &signature, const Names &names,
-                      const std::vector<KernelText> &kernels,
+std::string printHost(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
                       const std::vector<gpu::WorkspaceArray> &workspace) {
   return HostPrinter(signature, names, kernels, workspace).print();
 }

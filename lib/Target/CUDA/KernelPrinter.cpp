@@ -74,8 +74,7 @@ void KernelPrinter::popScope() {
 }
 
 void KernelPrinter::declareArray(const std::string &type, const std::string &declarator) {
-  Scope &scope =
-      *llvm::find_if(llvm::reverse(scopes), [](Scope &s) { return s.start.has_value(); });
+  Scope &scope = *llvm::find_if(llvm::reverse(scopes), [](Scope &s) { return s.start.has_value(); });
   auto same = llvm::find_if(scope.arrays, [&](auto &entry) { return entry.first == type; });
   if (same == scope.arrays.end())
     scope.arrays.emplace_back(type, declarator);
@@ -161,8 +160,7 @@ void KernelPrinter::dropBraces(size_t start) {
     StringRef head = lines[k], only = lines[k + 1].ltrim();
     isShort = head.consume_back(" {") && !only.starts_with("if ") && !only.contains(" if (") &&
               head.size() + 1 + only.size() <= 120;
-    text += (k ? std::string(2 * depth, ' ') + head.ltrim(" }").str() : head.str()) + " " +
-            only.str() + "\n";
+    text += (k ? std::string(2 * depth, ' ') + head.ltrim(" }").str() : head.str()) + " " + only.str() + "\n";
   }
   if (!isShort)
     return;
@@ -213,8 +211,7 @@ bool KernelPrinter::isSeparated(Operation &op, Operation *user) {
 void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
   Value result = op.getResult(0);
   bool once = result.hasOneUse() && (*result.getUsers().begin())->getBlock() == op.getBlock() &&
-              !isa<scf::YieldOp>(*result.getUsers().begin()) &&
-              !isSeparated(op, *result.getUsers().begin());
+              !isa<scf::YieldOp>(*result.getUsers().begin()) && !isSeparated(op, *result.getUsers().begin());
   if (isa<NameLoc>(op.getLoc()) && isa<FloatType>(result.getType()))
     once = false;
   // A select whose operand calls a function would become a branch.
@@ -258,12 +255,10 @@ void KernelPrinter::printStatement(Operation &op) {
       .Case<scf::ForOp>([&](auto loop) { printLoops(loop); })
       .Case<scf::IfOp>([&](auto branch) { printIf(branch); })
       .Case<memref::AllocaOp>([&](auto local) { printLocal(local); })
-      .Case<memref::LoadOp>([&](auto load) {
-        define(op, {element(load.getMemref(), load.getIndices())}, /*mayInline=*/false);
-      })
+      .Case<memref::LoadOp>(
+          [&](auto load) { define(op, {element(load.getMemref(), load.getIndices())}, /*mayInline=*/false); })
       .Case<memref::StoreOp>([&](auto store) {
-        write(element(store.getMemref(), store.getIndices()) + " = " +
-              value(store.getValue()).text + ";");
+        write(element(store.getMemref(), store.getIndices()) + " = " + value(store.getValue()).text + ";");
       })
       .Case<device::LoadOp>([&](auto load) {
         std::string text = access(load.getArray(), load.getOffset());
@@ -280,8 +275,7 @@ void KernelPrinter::printStatement(Operation &op) {
       .Case<device::StoreOp>([&](auto store) {
         if (store.getPairs())
           return printPair(store);
-        write(access(store.getArray(), store.getOffset()) + " = " + value(store.getValue()).text +
-              ";");
+        write(access(store.getArray(), store.getOffset()) + " = " + value(store.getValue()).text + ";");
       })
       .Case<device::SignalOp>([&](auto signal) {
         helpers.insert("signal");
@@ -300,8 +294,7 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("raise_flag");
         writeCall("raise_flag(" + names.of(getNumber(raise.getArray())) + ")");
       })
-      .Case<device::ExitIfOp>(
-          [&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
+      .Case<device::ExitIfOp>([&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
       .Case<device::LoadRunOp>([&](auto load) {
         std::string name = load.getStep() ? "load_runs" : "load_run";
         helpers.insert(name);
@@ -315,8 +308,8 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("store_run");
         if (store.getAligned())
           helpers.insert("store_aligned");
-        writeCall((store.getAligned() ? "store_aligned(" : "store_run(") +
-                  element(store.getBuffer(), store.getAt()) + ", " + runAt(store));
+        writeCall((store.getAligned() ? "store_aligned(" : "store_run(") + element(store.getBuffer(), store.getAt()) +
+                  ", " + runAt(store));
       })
       .Case<device::ExchangeOp>([&](auto exchange) {
         std::string lanes = "0xffffffff";
@@ -338,8 +331,7 @@ void KernelPrinter::printStatement(Operation &op) {
         define(op, {"half_from_bits(" + value(half.getOperand()).text + ")"});
       })
       .Case<device::ReciprocalOp>([&](device::ReciprocalOp reciprocal) {
-        const char *helper =
-            reciprocal.getSubnormals() ? "reciprocal_near" : "reciprocal_approximate";
+        const char *helper = reciprocal.getSubnormals() ? "reciprocal_near" : "reciprocal_approximate";
         helpers.insert(helper);
         define(op, {helper + ("(" + value(reciprocal.getOperand()).text + ")")});
       })
@@ -451,15 +443,13 @@ void KernelPrinter::printIf(scf::IfOp branch) {
   size_t mark = body.size();
   open("if (" + value(branch.getCondition()).text + ") {");
   side(*branch.thenBlock(), branch.thenYield());
-  bool needed =
-      branch.elseBlock() &&
-      (!llvm::hasSingleElement(*branch.elseBlock()) ||
-       llvm::any_of(llvm::zip(branch.getResults(), branch.elseYield().getOperands()),
-                    [&](auto pair) {
-                      auto [result, source] = pair;
-                      auto known = values.find(source);
-                      return known == values.end() || known->second.text != values[result].text;
-                    }));
+  bool needed = branch.elseBlock() &&
+                (!llvm::hasSingleElement(*branch.elseBlock()) ||
+                 llvm::any_of(llvm::zip(branch.getResults(), branch.elseYield().getOperands()), [&](auto pair) {
+                   auto [result, source] = pair;
+                   auto known = values.find(source);
+                   return known == values.end() || known->second.text != values[result].text;
+                 }));
   if (needed) {
     close("} else {");
     open("");
@@ -480,18 +470,16 @@ void KernelPrinter::printStages(device::StagesOp op) {
   for (Value count : op.getCounts()) {
     counts.push_back(value(count));
     std::string end = fresh("end");
-    writeConstant("int64_t", end + " = " + (ends.empty() ? "" : ends.back() + " + ") + "min_int(" +
-                                 counts.back().text + ", " + most + ")");
+    writeConstant("int64_t", end + " = " + (ends.empty() ? "" : ends.back() + " + ") + "min_int(" + counts.back().text +
+                                 ", " + most + ")");
     ends.push_back(end);
   }
   pushScope();
   std::string number = fresh("turn");
-  open("for (int64_t " + number + "; (" + number + " = next_turn(" + turns + ")) < " + ends.back() +
-           ";) {",
+  open("for (int64_t " + number + "; (" + number + " = next_turn(" + turns + ")) < " + ends.back() + ";) {",
        /*hasScope=*/true);
   for (auto [k, stage] : llvm::enumerate(op.getStages())) {
-    std::string condition = "if (" + number + " < " + ends[k] + ") {",
-                first = number + (k ? " - " + ends[k - 1] : "");
+    std::string condition = "if (" + number + " < " + ends[k] + ") {", first = number + (k ? " - " + ends[k - 1] : "");
     if (k == 0) {
       open(condition);
     } else {
@@ -501,8 +489,8 @@ void KernelPrinter::printStages(device::StagesOp op) {
     }
     pushScope();
     std::string at = fresh("at");
-    open("for (int64_t " + at + " = " + first + "; " + at + " < " +
-             counts[k].at(Expr::relation + 1) + "; " + at + " += " + most + ") {",
+    open("for (int64_t " + at + " = " + first + "; " + at + " < " + counts[k].at(Expr::relation + 1) + "; " + at +
+             " += " + most + ") {",
          /*hasScope=*/true);
     std::string block = fresh(wishFor(stage.getArgument(0), "block"));
     writeConstant("int64_t", block + " = low_word(" + at + ")");
@@ -522,15 +510,13 @@ std::string KernelPrinter::printHeading() {
   SmallVector<std::string> written;
   for (BlockArgument array : program.getBody().getArguments()) {
     auto writes = [&](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp, device::StoreTileOp>(user) &&
-             kernel->isAncestor(user);
+      return isa<device::StoreOp, device::StoreRunOp, device::StoreTileOp>(user) && kernel->isAncestor(user);
     };
     if (llvm::any_of(array.getUsers(), writes))
       written.push_back(names.of(array.getArgNumber()));
   }
   std::string text;
-  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " +
-                       llvm::join(written, ", ") +
+  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(written, ", ") +
                        (launch.isBeside ? "; beside the launch in front of it" : "") + ".");
   return text;
 }
@@ -550,13 +536,11 @@ std::string KernelPrinter::printSignature() {
   for (const std::string &symbol : launch.parameters.symbols)
     words.push_back("int64_t " + names.of(symbol));
   std::string line = "__global__ void __launch_bounds__(" + std::to_string(launch.threads) +
-                     (launch.sharedBytes ? ", " + std::to_string(launch.residents) + ") " : ") ") +
-                     launch.name + "(";
+                     (launch.sharedBytes ? ", " + std::to_string(launch.residents) + ") " : ") ") + launch.name + "(";
   return wrapLine(line + llvm::join(words, ", ") + ") {", 4) + "\n";
 }
 
-llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names,
-                                                     Helpers &helpers) {
+llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, const Names &names, Helpers &helpers) {
   std::vector<KernelText> texts;
   for (auto kernel : program.getBody().getOps<device::KernelOp>()) {
     FragmentStorage storage(kernel);
@@ -568,8 +552,7 @@ llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program, 
       Helpers needed = helpers;
       std::string functions;
       for (size_t k = outlines.size(); k-- > 0;) {
-        auto function =
-            KernelPrinter(kernel, names, needed, storage, outlines, merges, k).printFunction();
+        auto function = KernelPrinter(kernel, names, needed, storage, outlines, merges, k).printFunction();
         if (!function)
           return function.takeError();
         functions += *function + "\n";

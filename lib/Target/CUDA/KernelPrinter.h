@@ -26,12 +26,10 @@ class KernelPrinter {
 public:
   /// Prints the kernel, or the function of one outline. An outline needs the functions of later
   /// outlines first. With `merges`, consecutive loops are printed as one (Phases.h).
-  KernelPrinter(device::KernelOp kernel, const Names &names, Helpers &helpers,
-                const FragmentStorage &storage, std::vector<Outline> &outlines, bool merges,
-                std::optional<size_t> function = std::nullopt)
-      : kernel(kernel), program(mlir::cast<device::ProgramOp>(kernel->getParentOp())), names(names),
-        helpers(helpers), storage(storage), outlines(outlines), merges(merges), function(function),
-        launch(gpu::getLaunch(kernel)) {}
+  KernelPrinter(device::KernelOp kernel, const Names &names, Helpers &helpers, const FragmentStorage &storage,
+                std::vector<Outline> &outlines, bool merges, std::optional<size_t> function = std::nullopt)
+      : kernel(kernel), program(mlir::cast<device::ProgramOp>(kernel->getParentOp())), names(names), helpers(helpers),
+        storage(storage), outlines(outlines), merges(merges), function(function), launch(gpu::getLaunch(kernel)) {}
 
   llvm::Expected<KernelText> print();
   llvm::Expected<std::string> printFunction();
@@ -179,11 +177,9 @@ private:
   mlir::Operation *printMaps(device::MapOp first);
   void printPair(device::StoreOp store);
   /// Prints the statements of one map for the register `e`. Returns their number.
-  unsigned printMapBody(device::MapOp op, const std::string &e,
-                        llvm::function_ref<bool(mlir::Value)> isLocal);
+  unsigned printMapBody(device::MapOp op, const std::string &e, llvm::function_ref<bool(mlir::Value)> isLocal);
   void printThreadPlaces(mlir::Region &consumer);
-  std::string requestRegisterFunction(const char *wish, const std::string &part,
-                                      const std::string &e);
+  std::string requestRegisterFunction(const char *wish, const std::string &part, const std::string &e);
   /// Requests the function that combines two values of a monoid.
   std::string requestCombination(Monoid monoid, mlir::Type type);
   std::string requestSumOfHalves(device::LayoutAttr layout, device::LayoutAttr rows);
@@ -221,8 +217,8 @@ private:
   };
   std::optional<Recording> recording;
   std::map<std::string, std::string> phaseArrays; // types of registers by name
-  bool hasVariables = false; // some phase declares variables: phases cannot be merged
-  size_t joinEnd = 0;        // end of the last line that may be continued
+  bool hasVariables = false;                      // some phase declares variables: phases cannot be merged
+  size_t joinEnd = 0;                             // end of the last line that may be continued
   bool isWrapped = false;
   std::string joinKind;                                    // type of that constant, or `call`
   llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of

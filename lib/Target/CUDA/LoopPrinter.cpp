@@ -35,9 +35,8 @@ void KernelPrinter::printFor(scf::ForOp loop) {
   assign(fragments, initial);
   pushScope();
   std::string i = fresh(wishFor(loop.getInductionVar(), "i"));
-  open(std::string(mustUnroll(loop) ? "UNROLL " : "") + "for (int64_t " + i + " = " +
-           value(loop.getLowerBound()).text + "; " + i + " < " +
-           value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {",
+  open(std::string(mustUnroll(loop) ? "UNROLL " : "") + "for (int64_t " + i + " = " + value(loop.getLowerBound()).text +
+           "; " + i + " < " + value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {",
        /*hasScope=*/true);
   values[loop.getInductionVar()] = {i};
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
@@ -99,8 +98,7 @@ std::vector<Statement> KernelPrinter::record(scf::ForOp loop, size_t at, Scope &
   std::vector<Statement> statements;
   for (auto [k, entry] : llvm::enumerate(recording->statements)) {
     auto [start, statement] = entry;
-    size_t end =
-        k + 1 == recording->statements.size() ? body.size() : recording->statements[k + 1].first;
+    size_t end = k + 1 == recording->statements.size() ? body.size() : recording->statements[k + 1].first;
     if (statement.kind == Statement::Lines)
       statement.text = body.substr(start, end - start);
     statements.push_back(statement);
@@ -157,8 +155,7 @@ void KernelPrinter::writeStatements(ArrayRef<Statement> statements, size_t recor
 
 /// Prints a statement on one line after a condition, without braces. Returns false if it does not
 /// fit or is a conditional that cannot be combined with this one.
-bool KernelPrinter::writeUnder(const std::string &head, const Statement &statement,
-                               size_t recorded) {
+bool KernelPrinter::writeUnder(const std::string &head, const Statement &statement, size_t recorded) {
   StringRef text = StringRef(statement.text).drop_front(2 * recorded);
   std::string first = head;
   // Combine two conditions.
@@ -186,8 +183,7 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
     for (Value argument : loop.getRegionIterArgs())
       declareFragment(argument, "state");
   SmallVector<Value> targets, initial;
-  for (auto [argument, use] :
-       llvm::zip(loops[0].getRegionIterArgs(), loops[0].getInitArgsMutable()))
+  for (auto [argument, use] : llvm::zip(loops[0].getRegionIterArgs(), loops[0].getInitArgsMutable()))
     if (!isNeverRead(use)) {
       targets.push_back(argument);
       initial.push_back(use.get());
@@ -200,8 +196,7 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
     to.push_back(value(loop.getUpperBound()).text);
   }
   bool isOneRange = llvm::equal(ArrayRef(from).drop_front(), ArrayRef(to).drop_back());
-  std::string begin = fresh(isOneRange ? "bounds" : "begin"),
-              end = isOneRange ? begin : fresh("end");
+  std::string begin = fresh(isOneRange ? "bounds" : "begin"), end = isOneRange ? begin : fresh("end");
   std::string phase = fresh("phase"), i;
   pushScope();
   i = fresh(wishFor(loops[0].getInductionVar(), "i"));
@@ -224,8 +219,8 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
   else
     write("const int64_t " + end + "[] = {" + llvm::join(to, ", ") + "};");
   write("const int64_t " + begin + "[] = {" + llvm::join(from, ", ") + "};");
-  write("UNROLL for (int " + phase + " = 0; " + phase + " < " + std::to_string(count) + "; ++" +
-        phase + ") // unrolled: what depends on it is decided");
+  write("UNROLL for (int " + phase + " = 0; " + phase + " < " + std::to_string(count) + "; ++" + phase +
+        ") // unrolled: what depends on it is decided");
   ++depth;
   open("for (int64_t " + i + " = " + begin + "[" + phase + "]; " + i + " < " + end + "[" + phase +
            (isOneRange ? " + 1" : "") + "]; ++" + i + ") {",

@@ -52,9 +52,7 @@ llvm::StringRef getValueType(Type type) {
   return "int64_t";
 }
 
-llvm::StringRef getStorageType(Type element) {
-  return element.isInteger(1) ? "uint8_t" : getValueType(element);
-}
+llvm::StringRef getStorageType(Type element) { return element.isInteger(1) ? "uint8_t" : getValueType(element); }
 
 /// Names in the entry points and checks, where the user's arguments are visible.
 static const char *const kHostWords[] = {"m",
@@ -104,64 +102,54 @@ static const char *const kHostWords[] = {"m",
 
 /// Names in the kernels.
 static const char *const kDeviceWords[] = {
-    "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start",
-    "await_launch_beside", "has_nothing_to_do", "shared", "warp", "lane", "warpgroup", "wait",
-    "arrive", "copy", "fill", "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod",
-    "max_int", "min_int", "max_nan", "min_nan", "max_nan_double", "min_nan_double", "to_int",
-    "to_byte", "shift_left", "shift_right", "both_numbers", "differ_ordered", "exp2_approximate",
-    "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "group_of", "load_runs",
-    "load_aligned", "load_aligned_runs", "store_aligned", "read_awaited", "store_pair", "signal",
-    "signals", "next_block", "raise_flag", "next_turn", "await_turns", "end_turn", "init_barriers",
-    "arrive_all", "publish_barriers", "tile_by_rows", "tile_by_columns", "row_step", "column_step",
-    "start_products", "commit_products", "await_products", "await_integer_products", "pack_bf16",
-    "pack_f16", "to_e4m3", "from_e4m3", "half_from_bits", "halves_from_bits", "add_halves",
-    "halves_of", "sum_halves", "in_workspace", "bytes_of", "places", "place",
-    "clear_unseen_columns", "clear_unseen", "append_members", "put_fragment", "await_stores",
-    "shared_address", "row_register", "row_of", "column_of", "contract_fragments", "load_fragment",
-    "unit_address", "load_matrices_1", "load_matrices_2", "load_matrices_4", "convert_layout",
-    "reorder_registers", "reduce_rows", "plus", "times", "both", "either", "int8_t", "int16_t",
-    "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16",
-    "rsqrt",
+    "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start", "await_launch_beside",
+    "has_nothing_to_do", "shared", "warp", "lane", "warpgroup", "wait", "arrive", "copy", "fill", "floor_div",
+    "floor_mod", "ceil_div", "trunc_div", "trunc_mod", "max_int", "min_int", "max_nan", "min_nan", "max_nan_double",
+    "min_nan_double", "to_int", "to_byte", "shift_left", "shift_right", "both_numbers", "differ_ordered",
+    "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "group_of", "load_runs",
+    "load_aligned", "load_aligned_runs", "store_aligned", "read_awaited", "store_pair", "signal", "signals",
+    "next_block", "raise_flag", "next_turn", "await_turns", "end_turn", "init_barriers", "arrive_all",
+    "publish_barriers", "tile_by_rows", "tile_by_columns", "row_step", "column_step", "start_products",
+    "commit_products", "await_products", "await_integer_products", "pack_bf16", "pack_f16", "to_e4m3", "from_e4m3",
+    "half_from_bits", "halves_from_bits", "add_halves", "halves_of", "sum_halves", "in_workspace", "bytes_of", "places",
+    "place", "clear_unseen_columns", "clear_unseen", "append_members", "put_fragment", "await_stores", "shared_address",
+    "row_register", "row_of", "column_of", "contract_fragments", "load_fragment", "unit_address", "load_matrices_1",
+    "load_matrices_2", "load_matrices_4", "convert_layout", "reorder_registers", "reduce_rows", "plus", "times", "both",
+    "either", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half",
+    "__nv_bfloat16", "rsqrt",
     // Macros.
-    "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF", "DEVICE", "UNROLL", "TEN", "SUMS_4",
-    "SUMS_16", "INT_SUMS_4", "INT_SUMS_16", "REFUSE_IF", "REJECT_IF"};
+    "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF", "DEVICE", "UNROLL", "TEN", "SUMS_4", "SUMS_16",
+    "INT_SUMS_4", "INT_SUMS_16", "REFUSE_IF", "REJECT_IF"};
 
 /// Functions of the math library, and their variants for f32.
 static const char *const kLibrary[] = {
-    "norm",       "rnorm", "norm3d",   "rnorm3d",  "norm4d", "rnorm4d", "rhypot", "rcbrt",
-    "sinpi",      "cospi", "sincospi", "exp10",    "erfinv", "erfcinv", "erfcx",  "normcdf",
-    "normcdfinv", "exp",   "exp2",     "expm1",    "log",    "log2",    "log10",  "log1p",
-    "sqrt",       "cbrt",  "tanh",     "sinh",     "cosh",   "sin",     "cos",    "tan",
-    "atan",       "erf",   "erfc",     "floor",    "ceil",   "round",   "rint",   "trunc",
-    "fabs",       "pow",   "atan2",    "copysign", "fma",    "fmod",    "fmax",   "fmin"};
+    "norm",     "rnorm", "norm3d", "rnorm3d",  "norm4d", "rnorm4d", "rhypot",     "rcbrt", "sinpi", "cospi",
+    "sincospi", "exp10", "erfinv", "erfcinv",  "erfcx",  "normcdf", "normcdfinv", "exp",   "exp2",  "expm1",
+    "log",      "log2",  "log10",  "log1p",    "sqrt",   "cbrt",    "tanh",       "sinh",  "cosh",  "sin",
+    "cos",      "tan",   "atan",   "erf",      "erfc",   "floor",   "ceil",       "round", "rint",  "trunc",
+    "fabs",     "pow",   "atan2",  "copysign", "fma",    "fmod",    "fmax",       "fmin"};
 
 /// Prefixes of names that the file or CUDA's headers may declare, and suffixes of macros.
-static const char *const kBeginnings[] = {"__",           "MOA_",           "WGMMA_",
-                                          "MMA_",         "CUDA_",          "CU_",
-                                          "cuda",         "mma_",           "start_products",
-                                          "add_products", "copy_tile_",     "copy_byte_tile_",
-                                          "store_tile_",  "load_matrices_", "reduce_",
-                                          "update_",      "pack_"};
+static const char *const kBeginnings[] = {
+    "__",          "MOA_",           "WGMMA_",         "MMA_",         "CUDA_",      "CU_",
+    "cuda",        "mma_",           "start_products", "add_products", "copy_tile_", "copy_byte_tile_",
+    "store_tile_", "load_matrices_", "reduce_",        "update_",      "pack_"};
 static const char *const kEnds[] = {"_MAX", "_MIN", "_WIDTH"};
-static const char *const kMacros[] = {"linux", "unix",   "assert", "errno",
-                                      "stdin", "stdout", "stderr"};
+static const char *const kMacros[] = {"linux", "unix", "assert", "errno", "stdin", "stdout", "stderr"};
 
 /// Returns whether a name is a type of CUDA's headers, which no kernel may have. Vector types end
 /// with a number of elements, for example `float4`.
 static bool isTypeOfCuda(llvm::StringRef name) {
   static const llvm::StringRef kTypes[] = {"half",        "half2",        "nv_half", "nv_half2",
                                            "nv_bfloat16", "nv_bfloat162", "dim3"};
-  static const llvm::StringRef kElements[] = {"char",     "uchar",     "short", "ushort",
-                                              "int",      "uint",      "long",  "ulong",
-                                              "longlong", "ulonglong", "float", "double"};
-  bool isVector = llvm::StringRef("1234").contains(name.take_back()) &&
-                  llvm::is_contained(kElements, name.drop_back());
+  static const llvm::StringRef kElements[] = {"char", "uchar", "short",    "ushort",    "int",   "uint",
+                                              "long", "ulong", "longlong", "ulonglong", "float", "double"};
+  bool isVector = llvm::StringRef("1234").contains(name.take_back()) && llvm::is_contained(kElements, name.drop_back());
   return isVector || llvm::is_contained(kTypes, name);
 }
 
 static bool mayBeDeclared(llvm::StringRef name) {
-  bool isDriver = name.size() > 2 && (name.starts_with("cu") || name.starts_with("CU")) &&
-                  llvm::isUpper(name[2]);
+  bool isDriver = name.size() > 2 && (name.starts_with("cu") || name.starts_with("CU")) && llvm::isUpper(name[2]);
   return isDriver || llvm::is_contained(kMacros, name) ||
          llvm::any_of(kBeginnings, [&](const char *part) { return name.starts_with(part); }) ||
          llvm::any_of(kEnds, [&](const char *part) { return name.ends_with(part); });
@@ -169,9 +157,8 @@ static bool mayBeDeclared(llvm::StringRef name) {
 
 bool isOwnName(llvm::StringRef name) {
   auto is = [&](const char *word) { return name == word; };
-  return llvm::any_of(kHostWords, is) || llvm::any_of(kDeviceWords, is) ||
-         llvm::any_of(kLibrary, is) || isReservedWord(name) || mayBeDeclared(name) ||
-         isTypeOfCuda(name);
+  return llvm::any_of(kHostWords, is) || llvm::any_of(kDeviceWords, is) || llvm::any_of(kLibrary, is) ||
+         isReservedWord(name) || mayBeDeclared(name) || isTypeOfCuda(name);
 }
 
 std::string Names::choose(llvm::StringRef wish) {
@@ -209,8 +196,7 @@ std::string Names::expression(const SymExpr &expr) const {
   return expression(expr, [&](const std::string &name) { return of(name); });
 }
 
-static std::string printAtom(const SymExpr::Atom &atom,
-                             llvm::function_ref<std::string(const std::string &)> name) {
+static std::string printAtom(const SymExpr::Atom &atom, llvm::function_ref<std::string(const std::string &)> name) {
   if (atom.kind == SymExpr::Atom::Kind::Symbol)
     return name(atom.text);
   bool isMod = atom.kind == SymExpr::Atom::Kind::Mod;
@@ -218,8 +204,7 @@ static std::string printAtom(const SymExpr::Atom &atom,
          Names::expression(atom.rhs, name) + ")";
 }
 
-std::string Names::expression(const SymExpr &expr,
-                              llvm::function_ref<std::string(const std::string &)> name) {
+std::string Names::expression(const SymExpr &expr, llvm::function_ref<std::string(const std::string &)> name) {
   if (expr.isZero())
     return "0";
   std::string text;

@@ -28,8 +28,8 @@ bool isFragment(Value value) { return isa<device::FragmentType>(value.getType())
 /// Returns whether an operation is arithmetic of one thread without side effects.
 bool isScalar(Operation &op) {
   return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
-         isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op,
-             device::HalfFromBitsOp, device::ReciprocalOp>(op);
+         isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op, device::HalfFromBitsOp,
+             device::ReciprocalOp>(op);
 }
 
 /// Returns whether a function can contain the operation: it works on fragments only.
@@ -41,8 +41,7 @@ bool isStep(Operation &op) {
     return false;
   return llvm::all_of(op.getRegions(), [&](Region &region) {
     return llvm::all_of(region.getOps(), [&](Operation &inner) {
-      return inner.hasTrait<OpTrait::IsTerminator>() || isScalar(inner) ||
-             (!isa<device::MapOp>(op) && isStep(inner));
+      return inner.hasTrait<OpTrait::IsTerminator>() || isScalar(inner) || (!isa<device::MapOp>(op) && isStep(inner));
     });
   });
 }
@@ -79,13 +78,11 @@ private:
 };
 
 bool Correspondence::pair(Value a, Value b) {
-  auto bind = [](auto &map, Value from, Value to) {
-    return map.try_emplace(from, to).first->second == to;
-  };
+  auto bind = [](auto &map, Value from, Value to) { return map.try_emplace(from, to).first->second == to; };
   if (a.getType() != b.getType() || !bind(forward, a, b) || !bind(backward, b, a))
     return false;
-  return !isFragment(a) || (bind(arrays, storage.of(a), storage.of(b)) &&
-                            bind(arraysBack, storage.of(b), storage.of(a)));
+  return !isFragment(a) ||
+         (bind(arrays, storage.of(a), storage.of(b)) && bind(arraysBack, storage.of(b), storage.of(a)));
 }
 
 bool Correspondence::matchOperand(Value a, Value b) {
@@ -101,8 +98,7 @@ bool Correspondence::matchOperand(Value a, Value b) {
   if (inPlace != (y && isWrittenInPlace(*y, storage)))
     return false;
   if (inPlace) {
-    if (x->getName() != y->getName() || x->getAttrDictionary() != y->getAttrDictionary() ||
-        a.getType() != b.getType())
+    if (x->getName() != y->getName() || x->getAttrDictionary() != y->getAttrDictionary() || a.getType() != b.getType())
       return false;
     return x->getNumOperands() == 0 || matchOperand(x->getOperand(0), y->getOperand(0));
   }
@@ -115,8 +111,7 @@ bool Correspondence::matchRegions(Operation *a, Operation *b) {
     if (x.getBlocks().size() != y.getBlocks().size())
       return false;
     for (auto [from, to] : llvm::zip(x, y)) {
-      if (from.getNumArguments() != to.getNumArguments() ||
-          from.getOperations().size() != to.getOperations().size())
+      if (from.getNumArguments() != to.getNumArguments() || from.getOperations().size() != to.getOperations().size())
         return false;
       for (auto [p, q] : llvm::zip(from.getArguments(), to.getArguments()))
         if (!pair(p, q))
@@ -203,8 +198,7 @@ void Finder::collect(Block &block) {
 
 /// A reduction and the merge into its state are one step.
 bool Finder::startsStep(const Steps &steps, size_t k) const {
-  auto reduce =
-      k == 0 || k >= steps.size() ? device::ReduceOp() : dyn_cast<device::ReduceOp>(steps[k - 1]);
+  auto reduce = k == 0 || k >= steps.size() ? device::ReduceOp() : dyn_cast<device::ReduceOp>(steps[k - 1]);
   return !reduce || findMerge(reduce).getOperation() != steps[k];
 }
 
@@ -212,8 +206,7 @@ size_t Finder::extend(Place a, Place b, size_t limit, Correspondence &values) co
   const Steps &x = runs[a.run], &y = runs[b.run];
   size_t length = 0;
   while (length < limit && a.start + length < x.size() && b.start + length < y.size() &&
-         (a.run != b.run || a.start + length < b.start) &&
-         values.match(x[a.start + length], y[b.start + length]))
+         (a.run != b.run || a.start + length < b.start) && values.match(x[a.start + length], y[b.start + length]))
     ++length;
   while (length && (!startsStep(x, a.start + length) || !startsStep(y, b.start + length)))
     --length;
@@ -227,8 +220,8 @@ Outline Finder::gather(Place a, Place b, size_t length, std::vector<Place> &plac
   for (size_t run = b.run; run < runs.size(); ++run)
     for (size_t start = run == b.run ? b.start : 0; start < runs[run].size(); ++start) {
       Correspondence values(storage);
-      if ((run == places.back().run && start < places.back().start + length) ||
-          !startsStep(runs[run], start) || extend(a, {run, start}, length, values) != length)
+      if ((run == places.back().run && start < places.back().start + length) || !startsStep(runs[run], start) ||
+          extend(a, {run, start}, length, values) != length)
         continue;
       places.push_back({run, start});
       inputs = values.inputs;
@@ -257,8 +250,7 @@ Outline Finder::gather(Place a, Place b, size_t length, std::vector<Place> &plac
 
 /// Returns the lines saved: those of the further places, minus the function's frame and calls.
 int64_t Finder::countSaved(const Outline &outline) const {
-  int64_t lines = 0, places = outline.places.size(),
-          words = outline.inputs.size() + outline.outputs.size();
+  int64_t lines = 0, places = outline.places.size(), words = outline.inputs.size() + outline.outputs.size();
   for (Operation *op : outline.places.front())
     lines += countLines(*op);
   return lines * (places - 1) - 3 - places * (1 + words / 10) - words / 5;
@@ -273,8 +265,7 @@ void Finder::take(const std::vector<Place> &places, size_t length) {
     for (size_t k = 0; k < length; ++k)
       runs[place.run][place.start + k]->walk([&](Operation *op) { written.insert(op); });
   for (auto [number, steps] : llvm::enumerate(runs)) {
-    if (written.count(steps.front()) &&
-        !llvm::any_of(places, [&, at = number](Place p) { return p.run == at; }))
+    if (written.count(steps.front()) && !llvm::any_of(places, [&, at = number](Place p) { return p.run == at; }))
       continue;
     size_t next = 0;
     auto keep = [&](size_t from, size_t to) {
@@ -327,8 +318,7 @@ std::vector<Outline> Finder::run() {
 
 } // namespace
 
-std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage,
-                                  bool acrossPhases) {
+std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage, bool acrossPhases) {
   return Finder(kernel, storage, acrossPhases).run();
 }
 
@@ -338,8 +328,7 @@ SmallVector<scf::ForOp> findPhases(scf::ForOp first, const FragmentStorage &stor
   for (Operation *op = first->getNextNode(); op; op = op->getNextNode()) {
     auto loop = dyn_cast<scf::ForOp>(op);
     if (!loop) {
-      if ((isScalar(*op) || isWrittenInPlace(*op, storage)) &&
-          llvm::none_of(op->getOperands(), isOfLoops))
+      if ((isScalar(*op) || isWrittenInPlace(*op, storage)) && llvm::none_of(op->getOperands(), isOfLoops))
         continue;
       break;
     }
@@ -368,16 +357,14 @@ bool isWrittenInPlace(Operation &op, const FragmentStorage &storage) {
 
 device::MapOp findMerge(device::ReduceOp op) {
   auto map = dyn_cast_or_null<device::MapOp>(op->getNextNode());
-  if (!map || map.getNumResults() != 1 || map.getInputs().size() != 2 ||
-      map.getInputs()[1] != op.getResult() || !op.getResult().hasOneUse() ||
-      map.getInputs()[0].getType() != op.getResult().getType())
+  if (!map || map.getNumResults() != 1 || map.getInputs().size() != 2 || map.getInputs()[1] != op.getResult() ||
+      !op.getResult().hasOneUse() || map.getInputs()[0].getType() != op.getResult().getType())
     return {};
   Block &block = map.getBody().front();
   auto yield = cast<device::YieldOp>(block.getTerminator());
   Operation *merge = yield.getValues()[0].getDefiningOp();
-  if (!merge || merge != &block.front() || merge->getNextNode() != yield ||
-      merge->getNumOperands() != 2 || merge->getOperand(0) != block.getArgument(0) ||
-      merge->getOperand(1) != block.getArgument(1))
+  if (!merge || merge != &block.front() || merge->getNextNode() != yield || merge->getNumOperands() != 2 ||
+      merge->getOperand(0) != block.getArgument(0) || merge->getOperand(1) != block.getArgument(1))
     return {};
   bool matches = false;
   switch (op.getMonoid()) {

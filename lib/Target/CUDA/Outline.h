@@ -41,13 +41,11 @@ struct Outline {
 
 /// Returns the outlines of a kernel. A later one may be inside of an earlier one. Searches loops
 /// that can be merged only if `acrossPhases`.
-std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage,
-                                  bool acrossPhases);
+std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage, bool acrossPhases);
 
 /// Returns the loop and the loops after it, as long as each continues with all loop-carried values
 /// of the one before in the same registers.
-llvm::SmallVector<mlir::scf::ForOp> findPhases(mlir::scf::ForOp first,
-                                               const FragmentStorage &storage);
+llvm::SmallVector<mlir::scf::ForOp> findPhases(mlir::scf::ForOp first, const FragmentStorage &storage);
 
 /// Returns the map after a reduction that only combines it with a state, or null.
 device::MapOp findMerge(device::ReduceOp op);

@@ -35,15 +35,13 @@ std::string KernelPrinter::wishForFunction(const Outline &outline) const {
   std::vector<std::string> words;
   auto add = [&](const std::string &name) {
     std::string word = StringRef(name).rtrim('_').str();
-    bool isKnown =
-        llvm::any_of(words, [&](StringRef known) { return StringRef(word).contains(known); });
+    bool isKnown = llvm::any_of(words, [&](StringRef known) { return StringRef(word).contains(known); });
     if (!word.empty() && words.size() < 3 && !isKnown)
       words.push_back(word);
   };
   auto isTaken = [&](Value output) {
-    return llvm::any_of(outline.inputs, [&](Value input) {
-      return isFragment(input) && storage.of(input) == storage.of(output);
-    });
+    return llvm::any_of(outline.inputs,
+                        [&](Value input) { return isFragment(input) && storage.of(input) == storage.of(output); });
   };
   for (Value output : llvm::make_filter_range(outline.outputs, isTaken))
     add(storage.nameOf(output));
@@ -79,8 +77,7 @@ void KernelPrinter::declareParameters() {
       name = freshParameter(wish.empty() ? wishFor(value, isProduct ? "product" : "state") : wish);
       auto [type, count] = getRegisters(value);
       outline.parameters.push_back(
-          {value, "", name,
-           (isWritten ? "" : "const ") + type + " (&" + name + ")[" + count + "]"});
+          {value, "", name, (isWritten ? "" : "const ") + type + " (&" + name + ")[" + count + "]"});
     }
     values[value] = {name};
   };
@@ -95,8 +92,7 @@ void KernelPrinter::declareParameters() {
   for (Value input : outline.inputs)
     if (!isFragment(input)) {
       std::string name = freshParameter(wishFor(input, "value"));
-      outline.parameters.push_back(
-          {input, "", name, getValueType(input.getType()).str() + " " + name});
+      outline.parameters.push_back({input, "", name, getValueType(input.getType()).str() + " " + name});
       values[input] = {name};
     }
 }
@@ -135,21 +131,17 @@ llvm::Expected<std::string> KernelPrinter::printFunction() {
     return llvm::createStringError(error);
   std::string wish = wishForFunction(outline);
   outline.name = wish;
-  for (unsigned k = 2; names.isTaken(outline.name) || !helpers.names.insert(outline.name).second;
-       ++k)
+  for (unsigned k = 2; names.isTaken(outline.name) || !helpers.names.insert(outline.name).second; ++k)
     outline.name = wish + "_" + std::to_string(k);
-  return "// Steps that stand in " + std::to_string(outline.places.size()) + " places of " +
-         launch.name + ".\n" +
-         wrapLine("DEVICE void " + outline.name + "(" + llvm::join(list, ", ") + ") {", 4) + "\n" +
-         body + "}\n";
+  return "// Steps that stand in " + std::to_string(outline.places.size()) + " places of " + launch.name + ".\n" +
+         wrapLine("DEVICE void " + outline.name + "(" + llvm::join(list, ", ") + ") {", 4) + "\n" + body + "}\n";
 }
 
 Operation *KernelPrinter::printCall(Call call) {
   auto [outline, place] = call;
   const std::vector<Operation *> &steps = outline->places[place];
   // Scalars between the steps do not depend on them. A function takes them as parameters.
-  for (Operation *op = steps.front(); op != steps.back() && !isStepOfFunction(op);
-       op = op->getNextNode())
+  for (Operation *op = steps.front(); op != steps.back() && !isStepOfFunction(op); op = op->getNextNode())
     if (!llvm::is_contained(steps, op) && !isWrittenInPlace(*op, storage))
       printStatement(*op);
   std::vector<std::string> arguments;

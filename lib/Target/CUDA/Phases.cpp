@@ -17,8 +17,7 @@ static Statements align(const Statements &merged, const Statements &body, unsign
   std::vector<std::vector<unsigned>> common(rows + 1, std::vector<unsigned>(columns + 1));
   for (size_t i = rows; i-- > 0;)
     for (size_t j = columns; j-- > 0;)
-      common[i][j] = merged[i] == body[j] ? common[i + 1][j + 1] + 1
-                                          : std::max(common[i + 1][j], common[i][j + 1]);
+      common[i][j] = merged[i] == body[j] ? common[i + 1][j + 1] + 1 : std::max(common[i + 1][j], common[i][j + 1]);
   Statements result;
   auto add = [&](const Statement &statement, unsigned phases) {
     result.push_back(statement);
@@ -36,9 +35,7 @@ static Statements align(const Statements &merged, const Statements &body, unsign
   return result;
 }
 
-static StringRef nameOf(const Statement &constant) {
-  return StringRef(constant.text).split(" = ").first;
-}
+static StringRef nameOf(const Statement &constant) { return StringRef(constant.text).split(" = ").first; }
 
 /// Returns whether a statement contains the word; for a constant, whether its value does.
 static bool mentions(const Statement &statement, StringRef word) {
@@ -54,9 +51,7 @@ static bool mentions(const Statement &statement, StringRef word) {
   return false;
 }
 
-static StringRef valueOf(const Statement &constant) {
-  return StringRef(constant.text).split(" = ").second;
-}
+static StringRef valueOf(const Statement &constant) { return StringRef(constant.text).split(" = ").second; }
 
 /// Returns whether the value of a constant may depend on the statement.
 static bool defines(const Statement &statement, const Statement &constant) {
@@ -73,8 +68,7 @@ static bool defines(const Statement &statement, const Statement &constant) {
 }
 
 /// Returns one constant that has the value of each phase.
-static Statement choose(llvm::ArrayRef<Statement> values, unsigned count,
-                        const std::string &phase) {
+static Statement choose(llvm::ArrayRef<Statement> values, unsigned count, const std::string &phase) {
   auto part = [](StringRef value) {
     int depth = 0;
     for (char c : value) {
@@ -88,8 +82,7 @@ static Statement choose(llvm::ArrayRef<Statement> values, unsigned count,
   for (const Statement &value : values.drop_back())
     text += printCondition(value.phases, count, phase) + " ? " + part(valueOf(value)) + " : ";
   text += text.empty() ? valueOf(values.back()).str() : part(valueOf(values.back()));
-  return {Statement::Constant, nameOf(values.back()).str() + " = " + text, values.back().type,
-          (1u << count) - 1};
+  return {Statement::Constant, nameOf(values.back()).str() + " = " + text, values.back().type, (1u << count) - 1};
 }
 
 /// Defines constants for all phases if they are needed outside their stretch of equal phases. This
@@ -139,8 +132,7 @@ static bool shareConstants(Statements &list, unsigned count, const std::string &
   return true;
 }
 
-std::optional<Statements> mergePhases(const std::vector<Statements> &bodies,
-                                      const std::string &phase) {
+std::optional<Statements> mergePhases(const std::vector<Statements> &bodies, const std::string &phase) {
   Statements merged;
   size_t before = 0;
   for (auto [number, body] : llvm::enumerate(bodies)) {

@@ -32,8 +32,7 @@ FragmentStorage::FragmentStorage(device::KernelOp kernel) {
       for (Value result : op.getResults())
         addValue(result);
   });
-  for (auto join :
-       {&FragmentStorage::joinRequired, &FragmentStorage::joinBranch, &FragmentStorage::joinNext})
+  for (auto join : {&FragmentStorage::joinRequired, &FragmentStorage::joinBranch, &FragmentStorage::joinNext})
     kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { (this->*join)(op); });
   // Visit the initial values of loops from the last loop to the first. Values passed between the
   // loops then share one array; if the first value cannot, one copy precedes all loops.
@@ -53,8 +52,7 @@ Operation *FragmentStorage::getEnd(Operation *user, Value fragment) {
     if (reader->getBlock() == user->getBlock()) {
       if (isa<device::AwaitOp>(reader))
         return reader;
-      if (auto next = dyn_cast<device::ContractOp>(reader);
-          next && next.getC() == contract.getResult())
+      if (auto next = dyn_cast<device::ContractOp>(reader); next && next.getC() == contract.getResult())
         return getEnd(next, next.getA()); // awaited after both
     }
   return user->getBlock()->getTerminator();
@@ -88,8 +86,7 @@ void FragmentStorage::addValue(Value fragment) {
   for (Operation *user : fragment.getUsers())
     addUse(entry.live, fragment, user);
   Operation *definition = fragment.getDefiningOp();
-  unsigned start =
-      definition ? points.lookup(definition).second : starts.lookup(fragment.getParentBlock());
+  unsigned start = definition ? points.lookup(definition).second : starts.lookup(fragment.getParentBlock());
   entry.live.emplace_back(start, start);
   // A map over elements writes each of its rows several times.
   if (auto map = dyn_cast_or_null<device::MapOp>(definition);
@@ -97,10 +94,8 @@ void FragmentStorage::addValue(Value fragment) {
     entry.live.emplace_back(points.lookup(map).first, start);
   // The next values of a loop and the results of a conditional are written at the end of their
   // blocks.
-  if (auto loop = dyn_cast_or_null<scf::ForOp>(fragment.getParentBlock()->getParentOp());
-      loop && !definition)
-    entry.live.emplace_back(points.lookup(loop.getBody()->getTerminator()).second,
-                            points.lookup(loop).second);
+  if (auto loop = dyn_cast_or_null<scf::ForOp>(fragment.getParentBlock()->getParentOp()); loop && !definition)
+    entry.live.emplace_back(points.lookup(loop.getBody()->getTerminator()).second, points.lookup(loop).second);
   if (definition && !isa<scf::ForOp>(definition))
     for (Region &region : definition->getRegions())
       for (Block &block : region) {
@@ -122,8 +117,7 @@ void FragmentStorage::unite(Value x, Value y, bool isRequired) {
     return;
   Class &to = classes[a], &from = classes[b];
   bool overlap = llvm::any_of(to.live, [&](Interval p) {
-    return llvm::any_of(from.live,
-                        [&](Interval q) { return p.first <= q.second && q.first <= p.second; });
+    return llvm::any_of(from.live, [&](Interval q) { return p.first <= q.second && q.first <= p.second; });
   });
   if (!isRequired && (overlap || to.isReserved || from.isReserved))
     return;
@@ -153,8 +147,7 @@ void FragmentStorage::joinNext(Operation *op) {
   if (auto contract = dyn_cast<device::ContractFragmentsOp>(op); contract && contract.getC())
     unite(contract.getC(), contract.getResult());
   if (auto loop = dyn_cast<scf::ForOp>(op))
-    for (auto [argument, next] :
-         llvm::zip(loop.getRegionIterArgs(), loop.getBody()->getTerminator()->getOperands()))
+    for (auto [argument, next] : llvm::zip(loop.getRegionIterArgs(), loop.getBody()->getTerminator()->getOperands()))
       unite(argument, next);
 }
 
@@ -190,14 +183,11 @@ void FragmentStorage::joinMap(Operation *op) {
         unite(input, result);
 }
 
-Value FragmentStorage::of(Value fragment) const {
-  return classes[classOf.lookup(fragment)].members.front();
-}
+Value FragmentStorage::of(Value fragment) const { return classes[classOf.lookup(fragment)].members.front(); }
 
 bool FragmentStorage::isCopiedConstant(device::FillOp op) const {
   return op.getValue().getDefiningOp<arith::ConstantOp>() &&
-         classes[classOf.lookup(op.getResult())].members.size() == 1 &&
-         llvm::all_of(op->getUses(), [](OpOperand &use) {
+         classes[classOf.lookup(op.getResult())].members.size() == 1 && llvm::all_of(op->getUses(), [](OpOperand &use) {
            Operation *user = use.getOwner();
            return isa<scf::ForOp, scf::YieldOp, device::YieldOp>(user) ||
                   (isa<device::IfAnyOp>(user) && use.getOperandNumber() != 0);

@@ -203,8 +203,7 @@ template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 *
 )"},
 };
 
-std::string requestContraction(int64_t columns, llvm::StringRef type,
-                               std::set<std::string> &helpers) {
+std::string requestContraction(int64_t columns, llvm::StringRef type, std::set<std::string> &helpers) {
   std::string name = "WGMMA_" + std::to_string(columns) + "_" + type.str();
   helpers.insert(name);
   return name;
@@ -239,14 +238,13 @@ static std::string printContraction(llvm::StringRef name) {
   bool isInteger = type == "s8", isByte = isInteger || type == "e4m3";
   int sums = columns / 2;
   auto place = [&](int k) { return "%" + std::to_string(sums + k); };
-  std::vector<std::string> lines = {
-      "#define " + name.str() + "(d, b, add, A, " + (isInteger ? "" : "SIGNS, ") + "...)",
-      "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) +
-          ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) +
-          (isInteger ? "k32.s32."
-           : isByte  ? "k32.f32."
-                     : "k16.f32.") +
-          type + "." + type + " {\""};
+  std::vector<std::string> lines = {"#define " + name.str() + "(d, b, add, A, " + (isInteger ? "" : "SIGNS, ") + "...)",
+                                    "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) +
+                                        ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) +
+                                        (isInteger ? "k32.s32."
+                                         : isByte  ? "k32.f32."
+                                                   : "k16.f32.") +
+                                        type + "." + type + " {\""};
   std::string row;
   auto add = [&](const std::string &word) {
     if (row.empty() || row.size() + 1 + word.size() > 117) {
@@ -267,8 +265,7 @@ static std::string printContraction(llvm::StringRef name) {
   add("A \", " + place(0) + (isInteger ? ", p;}\"" : ", p, \" SIGNS \";}\""));
   for (int k = 0; k < sums;) {
     int count = k + 16 <= sums ? 16 : 4;
-    std::string item = (isInteger ? "INT_SUMS_" : "SUMS_") + std::to_string(count) + "(d, " +
-                       std::to_string(k) + ")";
+    std::string item = (isInteger ? "INT_SUMS_" : "SUMS_") + std::to_string(count) + "(d, " + std::to_string(k) + ")";
     add((k ? "" : ": ") + item + (k + count < sums ? "," : ""));
     k += count;
   }
@@ -276,9 +273,8 @@ static std::string printContraction(llvm::StringRef name) {
   lines.push_back(row);
   std::string text;
   for (auto [k, line] : llvm::enumerate(lines))
-    text += line + (k + 1 == lines.size()
-                        ? "\n"
-                        : std::string(line.size() < 118 ? 118 - line.size() : 1, ' ') + "\\\n");
+    text +=
+        line + (k + 1 == lines.size() ? "\n" : std::string(line.size() < 118 ? 118 - line.size() : 1, ' ') + "\\\n");
   return text;
 }
 
@@ -296,8 +292,7 @@ struct Coordinates {
       parameters += ", int i" + std::to_string(axis);
     for (int k = 0; k < rank; ++k)
       places += (k ? ", %" : "%") + std::to_string(first + k);
-    operands =
-        "\"r\"(" + std::string(hasColumn ? "column + " : "") + std::to_string(columns) + " * box)";
+    operands = "\"r\"(" + std::string(hasColumn ? "column + " : "") + std::to_string(columns) + " * box)";
     if (hasColumn)
       parameters += ", int column";
     for (int axis = rank - 2; axis >= 0; --axis)
@@ -319,9 +314,8 @@ static std::string printCopy(llvm::StringRef name) {
   Coordinates at(getRank(name), 3, ofBytes ? 128 : 64, name.contains("_from_"));
   return "// Starts the copy of a tile into shared memory; its bytes complete the barrier.\n"
          "template <int ROWS, int COLUMNS>\n" +
-         wrapLine("DEVICE void " + name.str() +
-                      "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" + at.parameters +
-                      ") {",
+         wrapLine("DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" +
+                      at.parameters + ") {",
                   4) +
          "\n"
          "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"\n"
@@ -346,9 +340,8 @@ static std::string printCopy(llvm::StringRef name) {
 static std::string printStore(llvm::StringRef name) {
   Coordinates at(getRank(name), 2, 64);
   bool waits = !name.contains("_async_");
-  return std::string(
-             waits ? "// Copies 64 rows from shared memory and waits until they have been read.\n"
-                   : "// Starts to copy 64 rows from shared memory.\n") +
+  return std::string(waits ? "// Copies 64 rows from shared memory and waits until they have been read.\n"
+                           : "// Starts to copy 64 rows from shared memory.\n") +
          "template <int ROWS, int COLUMNS>\n"
          "DEVICE void " +
          name.str() + "(const unsigned char *from, const CUtensorMap *map" + at.parameters +
@@ -356,12 +349,10 @@ static std::string printStore(llvm::StringRef name) {
          "  if (threadIdx.x % 128 != 0) return;\n"
          "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
          "    asm volatile(\"cp.async.bulk.tensor." +
-         std::to_string(getRank(name)) + "d.global.shared::cta.bulk_group [%0, {" + at.places +
-         "}], [%1];\"\n" +
-         wrapLine(
-             "                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128), " +
-                 at.operands + " : \"memory\");",
-             17) +
+         std::to_string(getRank(name)) + "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n" +
+         wrapLine("                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128), " + at.operands +
+                      " : \"memory\");",
+                  17) +
          "\n"
          "  asm volatile(\"cp.async.bulk.commit_group;" +
          (waits ? "\\n\\tcp.async.bulk.wait_group.read 0;" : "") + "\" ::: \"memory\");\n}\n";
@@ -370,14 +361,12 @@ static std::string printStore(llvm::StringRef name) {
 std::string printTileHelpers(const std::set<std::string> &helpers) {
   std::string text, products;
   for (auto [name, definition] : kHelpers)
-    if (helpers.count(name) ||
-        (llvm::StringRef(name) == "shared_address" && helpers.count("init_barriers")))
+    if (helpers.count(name) || (llvm::StringRef(name) == "shared_address" && helpers.count("init_barriers")))
       text += definition;
   for (const std::string &name : helpers) {
     if (llvm::StringRef(name).starts_with("WGMMA_"))
       products += printContraction(name);
-    if (llvm::StringRef(name).starts_with("copy_tile_") ||
-        llvm::StringRef(name).starts_with("copy_byte_tile_"))
+    if (llvm::StringRef(name).starts_with("copy_tile_") || llvm::StringRef(name).starts_with("copy_byte_tile_"))
       text += printCopy(name);
     if (llvm::StringRef(name).starts_with("store_tile_"))
       text += printStore(name);

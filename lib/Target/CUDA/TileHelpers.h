@@ -13,8 +13,7 @@ namespace moa::cuda {
 /// The operand type is "BF16", "F16", "S8" or "E4M3". Macro parameters are the sums, the descriptor
 /// of b, the add predicate, the text of operand a (registers or descriptor from %`columns`/2 + 2
 /// on), signs and transpositions if the type has any, and operand a.
-std::string requestContraction(int64_t columns, llvm::StringRef type,
-                               std::set<std::string> &helpers);
+std::string requestContraction(int64_t columns, llvm::StringRef type, std::set<std::string> &helpers);
 
 std::string printTileHelpers(const std::set<std::string> &helpers);
 

@@ -29,20 +29,17 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::KeptOp>([&](device::KeptOp kept) {
         if (inProducer) // the producer has computed it
           return values[op->getResult(0)] = value(kept.getOperand()), true;
-        std::string text =
-            launch.nextBlock ? ofAllLanes(kept.getOperand()) : keptNumber(kept.getOperand());
+        std::string text = launch.nextBlock ? ofAllLanes(kept.getOperand()) : keptNumber(kept.getOperand());
         return define(*op, {text}, /*mayInline=*/false), true;
       })
       .Case<device::CollectOp>([&](auto collect) { return printCollect(collect), true; })
       .Case<device::MemberOp>([&](device::MemberOp member) {
         auto collect = member.getList().getDefiningOp<device::CollectOp>();
-        std::string place =
-            value(member.getList()).text + "[" + value(member.getPlace()).text + "]";
+        std::string place = value(member.getList()).text + "[" + value(member.getPlace()).text + "]";
         std::optional<int64_t> first = getConstantIntValue(collect.getLower());
         if (first && *first == 0)
           return define(*op, {"int64_t(" + place + ")"}), true;
-        return define(*op, {value(collect.getLower()).at(Expr::sum) + " + " + place, Expr::sum}),
-               true;
+        return define(*op, {value(collect.getLower()).at(Expr::sum) + " + " + place, Expr::sum}), true;
       })
       .Case<device::CopyOp>([&](auto copy) { return printCopy(copy), true; })
       .Case<device::WaitOp>([&](auto wait) {
@@ -64,17 +61,13 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::IfAnyOp>([&](auto branch) { return printIfAny(branch), true; })
       .Case<device::FillOp>([&](auto fill) { return printFill(fill), true; })
       .Case<device::ContractOp>([&](auto contract) { return printContract(contract), true; })
-      .Case<device::ContractFragmentsOp>(
-          [&](auto product) { return printContractFragments(product), true; })
+      .Case<device::ContractFragmentsOp>([&](auto product) { return printContractFragments(product), true; })
       .Case<device::LoadFragmentOp>([&](auto load) { return printLoadFragment(load), true; })
-      .Case<device::ConvertLayoutOp>(
-          [&](auto convert) { return printConvertLayout(convert), true; })
+      .Case<device::ConvertLayoutOp>([&](auto convert) { return printConvertLayout(convert), true; })
       .Case<device::StoreTileOp>([&](auto store) { return printStoreTile(store), true; })
-      .Case<device::AwaitStoresOp>(
-          [&](device::AwaitStoresOp wait) { return printAwaitStores(wait), true; })
+      .Case<device::AwaitStoresOp>([&](device::AwaitStoresOp wait) { return printAwaitStores(wait), true; })
       .Case<device::SyncWarpgroupOp>([&](auto barrier) {
-        if (!isa_and_nonnull<device::StoreTileOp>(
-                barrier->getNextNode())) // prints it next to its reason
+        if (!isa_and_nonnull<device::StoreTileOp>(barrier->getNextNode())) // prints it next to its reason
           write(kSyncWarpgroup);
         return true;
       })
@@ -111,22 +104,20 @@ void KernelPrinter::printCollect(device::CollectOp op) {
   std::vector<std::string> lists, counts, flags;
   auto wishes = op->getAttrOfType<ArrayAttr>("names");
   for (auto [k, list] : llvm::enumerate(op.getLists())) {
-    std::string wish = wishes && k < wishes.size() && isa<StringAttr>(wishes[k])
-                           ? cast<StringAttr>(wishes[k]).str()
-                           : "members";
+    std::string wish =
+        wishes && k < wishes.size() && isa<StringAttr>(wishes[k]) ? cast<StringAttr>(wishes[k]).str() : "members";
     lists.push_back(fresh(wish));
     counts.push_back(fresh("num_" + wish));
-    write("uint16_t *const " + lists.back() + " = (uint16_t *)(shared + " +
-          std::to_string(launch.getPlace(list)) + "); // room for " +
-          std::to_string(cast<device::MembersType>(list.getType()).getCapacity()));
+    write("uint16_t *const " + lists.back() + " = (uint16_t *)(shared + " + std::to_string(launch.getPlace(list)) +
+          "); // room for " + std::to_string(cast<device::MembersType>(list.getType()).getCapacity()));
     write("int64_t " + counts.back() + " = 0;");
   }
   const std::string lower = value(op.getLower()).at(Expr::sum + 1);
   const std::string upper = value(op.getUpper()).at(Expr::relation + 1);
   pushScope();
   std::string base = fresh("base");
-  open("for (int64_t " + base + " = " + value(op.getLower()).text + "; " + base + " < " + upper +
-           "; " + base + " += " + std::to_string(launch.threads) + ") {",
+  open("for (int64_t " + base + " = " + value(op.getLower()).text + "; " + base + " < " + upper + "; " + base +
+           " += " + std::to_string(launch.threads) + ") {",
        /*hasScope=*/true);
   std::string t = fresh(wishFor(op.getBody().getArgument(0), "t"));
   write("const int64_t " + t + " = " + base + " + threadIdx.x;");
@@ -142,8 +133,8 @@ void KernelPrinter::printCollect(device::CollectOp op) {
   close();
   std::string words = "(int *)(shared + " + std::to_string(launch.getCollectWords()) + ")";
   for (auto [list, count, flag] : llvm::zip(lists, counts, flags))
-    write(count + " = append_members(" + list + ", " + count + ", " + flag + ", " + t + " - " +
-          lower + ", " + words + ");");
+    write(count + " = append_members(" + list + ", " + count + ", " + flag + ", " + t + " - " + lower + ", " + words +
+          ");");
   close();
   for (auto [k, list] : llvm::enumerate(op.getLists())) {
     values[list] = {lists[k]};
@@ -158,8 +149,8 @@ void KernelPrinter::printShared(Operation *op) {
   declareShared();
   if (auto ring = dyn_cast<RingType>(result.getType())) {
     std::string name = fresh(wishFor(result, "ring"));
-    write("unsigned char *const " + name + " = " + at + "; // " + std::to_string(ring.getStages()) +
-          " x " + std::to_string(ring.getRows()) + " x " + std::to_string(ring.getColumns()));
+    write("unsigned char *const " + name + " = " + at + "; // " + std::to_string(ring.getStages()) + " x " +
+          std::to_string(ring.getRows()) + " x " + std::to_string(ring.getColumns()));
     values[result] = {name};
     return;
   }
@@ -179,8 +170,7 @@ bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::Special
 
 /// Returns the address of a block's number in shared memory.
 std::string KernelPrinter::keptNumber(Value number) {
-  return keptArray + "[" +
-         std::to_string(llvm::find(launch.getKept(), number) - launch.getKept().begin()) + "]";
+  return keptArray + "[" + std::to_string(llvm::find(launch.getKept(), number) - launch.getKept().begin()) + "]";
 }
 
 /// Prints the initialisation of the barriers by the first thread, before the others pass
@@ -190,14 +180,12 @@ void KernelPrinter::initBarriers(Value goesOn) {
   if (!launch.getKept().empty()) {
     keptArray = fresh("kept");
     std::string place = std::to_string(launch.getKeptPlace(launch.getKept().front()));
-    write("int64_t *const " + keptArray + " = (int64_t *)(shared + " + place +
-          "); // numbers of the block");
+    write("int64_t *const " + keptArray + " = (int64_t *)(shared + " + place + "); // numbers of the block");
   }
   if (launch.nextBlock) {
     auto placed = [&](const char *wish, const char *type, int64_t place) {
       std::string name = fresh(wish);
-      write(std::string(type) + " *const " + name + " = (" + type + " *)(shared + " +
-            std::to_string(place) + ");");
+      write(std::string(type) + " *const " + name + " = (" + type + " *)(shared + " + std::to_string(place) + ");");
       return name;
     };
     givenBarrier = placed("block_given", "uint64_t", launch.givenBarrier);
@@ -210,8 +198,7 @@ void KernelPrinter::initBarriers(Value goesOn) {
               std::to_string(type.getArrivals()) + ")");
   if (launch.nextBlock) {
     writeCall("init_barriers(" + givenBarrier + ", 1, 1)");
-    writeCall("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads - 128) +
-              ")");
+    writeCall("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads - 128) + ")");
   }
   writeCall("publish_barriers()");
   if (!launch.nextBlock) // else once per tile
@@ -233,15 +220,13 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
 
 void KernelPrinter::printRoles(device::SpecializeOp op) {
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
-  write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " +
-        std::to_string(op.getProducerRegisters()) + ";\");");
+  write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
   open("if (threadIdx.x % 128 == 0) {");
   launch.nextBlock ? printProducerBlocks(op) : printBlock(op.getProducer().front());
   close();
   close("} else {");
   open("");
-  write("asm volatile(\"setmaxnreg.inc.sync.aligned.u32 " +
-        std::to_string(op.getConsumerRegisters()) + ";\");");
+  write("asm volatile(\"setmaxnreg.inc.sync.aligned.u32 " + std::to_string(op.getConsumerRegisters()) + ";\");");
   printThreadPlaces(op.getConsumer());
   launch.nextBlock ? printConsumerBlocks(op) : printBlock(op.getConsumer().front());
   close();
@@ -258,8 +243,7 @@ void KernelPrinter::printProducerBlocks(device::SpecializeOp op) {
   open("for (int64_t " + block + " = int64_t(blockIdx.x); " + block + " < " +
            value(next.getBlocks()).at(Expr::relation + 1) + "; " + block + " = next_block(" +
            names.of(cast<BlockArgument>(next.getArray()).getArgNumber()) + " + " +
-           value(next.getOffset()).at(Expr::sum + 1) + ", " + std::to_string(next.getResidents()) +
-           ")) {",
+           value(next.getOffset()).at(Expr::sum + 1) + ", " + std::to_string(next.getResidents()) + ")) {",
        /*hasScope=*/true);
   values[next.getResult()] = {block};
   for (Operation *ofBlock : launch.ofBlock)
@@ -309,8 +293,7 @@ std::string KernelPrinter::ofAllLanes(Value number) {
   if (type.isF64())
     return "__longlong_as_double(" + kept + ")";
   if (type.isF16() || type.isBF16())
-    return std::string(type.isF16() ? "__ushort_as_half" : "__ushort_as_bfloat16") + "(uint16_t(" +
-           word + "))";
+    return std::string(type.isF16() ? "__ushort_as_half" : "__ushort_as_bfloat16") + "(uint16_t(" + word + "))";
   if (type.isF32())
     return "__int_as_float(" + word + ")";
   return type.isIndex() || type.isInteger(64) ? kept : type.isInteger(1) ? word + " != 0" : word;
@@ -341,22 +324,20 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
   const std::string &map = launch.getMap(op.getArray(), op.getRowAxis(), 64).name;
   unsigned rank = op.getArray().getType().getRank();
-  std::string helper =
-      (device::findWait(op) ? "store_tile_" : "store_tile_async_") + std::to_string(rank) + "d";
+  std::string helper = (device::findWait(op) ? "store_tile_" : "store_tile_async_") + std::to_string(rank) + "d";
   helpers.insert(helper);
   helpers.insert("put_fragment");
   std::string coordinates;
   for (Value coordinate : op.getCoordinates())
     coordinates += ", " + value(coordinate).text;
-  std::string sizes = "<" + std::to_string(ring.getRows()) + ", " +
-                      std::to_string(op.getFragment().getType().getShape()[1]) + ">(";
+  std::string sizes =
+      "<" + std::to_string(ring.getRows()) + ", " + std::to_string(op.getFragment().getType().getShape()[1]) + ">(";
   std::string tile = fresh("staged");
   write("unsigned char *const " + tile + " = " + stage(op.getRing(), op.getStage()) + " + " +
         value(op.getRow()).at(Expr::product) + " * 128;");
   if (isa_and_nonnull<device::SyncWarpgroupOp>(op->getPrevNode()))
     write(std::string(kSyncWarpgroup) + " // its rows have been read");
-  write("put_fragment<" + std::to_string(ring.getRows()) + ">(" + tile + ", " +
-        value(op.getFragment()).text + ");");
+  write("put_fragment<" + std::to_string(ring.getRows()) + ">(" + tile + ", " + value(op.getFragment()).text + ");");
   write(helper + sizes + tile + ", &" + map + coordinates + ");");
 }
 
@@ -380,9 +361,9 @@ void KernelPrinter::printCopy(device::CopyOp op) {
     coordinates += ", " + value(coordinate).text;
   if (op.getColumn())
     coordinates += ", " + value(op.getColumn()).text;
-  write(helper + "<" + std::to_string(ring.getRows()) + ", " + std::to_string(ring.getColumns()) +
-        ">(" + stage(op.getRing(), op.getStage()) + ", &" + map + ", " +
-        slot(op.getBarriers(), op.getSlot()) + coordinates + ");");
+  write(helper + "<" + std::to_string(ring.getRows()) + ", " + std::to_string(ring.getColumns()) + ">(" +
+        stage(op.getRing(), op.getStage()) + ", &" + map + ", " + slot(op.getBarriers(), op.getSlot()) + coordinates +
+        ");");
 }
 
 void KernelPrinter::printClear(device::ClearUnseenOp op) {
@@ -391,9 +372,9 @@ void KernelPrinter::printClear(device::ClearUnseenOp op) {
   auto roles = op->getParentOfType<device::SpecializeOp>();
   std::string helper = op.getInterleaved() ? "clear_unseen_columns" : "clear_unseen";
   helpers.insert(helper);
-  write(helper + "<" + std::to_string(op.getInterleaved() ? ring.getRows() : ring.getColumns()) +
-        ", " + std::to_string(roles.getWarpgroups()) + ">(" + stage(op.getRing(), op.getStage()) +
-        ", " + words + ", " + value(op.getSeen()).text + ");");
+  write(helper + "<" + std::to_string(op.getInterleaved() ? ring.getRows() : ring.getColumns()) + ", " +
+        std::to_string(roles.getWarpgroups()) + ">(" + stage(op.getRing(), op.getStage()) + ", " + words + ", " +
+        value(op.getSeen()).text + ");");
 }
 
 } // namespace moa::cuda

@@ -29,14 +29,12 @@ static std::string wordFor(Operation *op) {
           [](auto) { return "power"; })
       .Case<math::LogOp, math::Log2Op>([](auto) { return "logarithm"; })
       .Case<math::FmaOp>([](math::FmaOp fma) {
-        bool isExponent = llvm::all_of(fma->getUsers(), [](Operation *user) {
-          return isa<device::Exp2Op, math::Exp2Op>(user);
-        });
+        bool isExponent =
+            llvm::all_of(fma->getUsers(), [](Operation *user) { return isa<device::Exp2Op, math::Exp2Op>(user); });
         return isExponent ? "exponent" : "sum";
       })
       .Case<arith::RemUIOp, arith::RemSIOp>([](auto) { return "rest"; })
-      .Case<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(
-          [](auto) { return "quotient"; })
+      .Case<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>([](auto) { return "quotient"; })
       .Case<arith::CmpIOp, arith::CmpFOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
           [](Operation *o) { return o->getResult(0).getType().isInteger(1) ? "holds" : "bits"; })
       .Case<arith::MinSIOp, arith::MinimumFOp, arith::MinNumFOp>([](auto) { return "least"; })
@@ -77,8 +75,7 @@ static std::string indexWord(arith::AddIOp sum) {
 }
 
 std::string KernelPrinter::wishForFragment(Value fragment) const {
-  static const char *const kReduced[] = {"row_sum", "row_product", "row_max",
-                                         "row_min", "row_all",     "row_any"};
+  static const char *const kReduced[] = {"row_sum", "row_product", "row_max", "row_min", "row_all", "row_any"};
   bool onlyScales = !fragment.use_empty();
   for (OpOperand &use : fragment.getUses()) {
     Operation *user = use.getOwner();

@@ -21,19 +21,16 @@ bool isWord(Value index) {
   return cast && cast.getIn().getDefiningOp<arith::ExtUIOp>();
 }
 
-const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows,
-                                const SymExpr &step) const {
+const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step) const {
   auto found = llvm::find_if(parameters.maps, [&](const TensorMap &map) {
-    return map.array == getNumber(array) && map.rowAxis == rowAxis && map.rows == rows &&
-           map.step == step;
+    return map.array == getNumber(array) && map.rowAxis == rowAxis && map.rows == rows && map.step == step;
   });
   assert(found != parameters.maps.end() && "no tiles of this array");
   return *found;
 }
 
 const TensorMap &Launch::getMap(device::CopyOp copy) const {
-  return getMap(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(),
-                copy.getRowStep());
+  return getMap(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
 }
 
 namespace {
@@ -70,25 +67,22 @@ void Collector::place(Operation *op) {
   if (ring)
     launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 1024);
   launch.places[memory] = launch.sharedBytes;
-  launch.sharedBytes += ring ? ring.getStages() * ring.getStageBytes()
-                             : 8 * cast<device::BarriersType>(memory.getType()).getStages();
+  launch.sharedBytes +=
+      ring ? ring.getStages() * ring.getStageBytes() : 8 * cast<device::BarriersType>(memory.getType()).getStages();
 }
 
 void Collector::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
-      .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp,
-            device::SignalOp, device::SignalsOp, device::RaiseOp, device::NextBlockOp,
-            device::StagesOp>([&](auto access) { arrays.insert(getNumber(access.getArray())); })
+      .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp, device::SignalOp, device::SignalsOp,
+            device::RaiseOp, device::NextBlockOp, device::StagesOp>(
+          [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
-      .Case<device::SymbolOp>(
-          [&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
+      .Case<device::SymbolOp>([&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
       .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { place(memory); })
       .Case<device::CopyOp>([&](auto copy) {
-        describe(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(),
-                 copy.getRowStep());
+        describe(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
       })
-      .Case<device::StoreTileOp>(
-          [&](auto store) { describe(store.getArray(), store.getRowAxis(), 64); })
+      .Case<device::StoreTileOp>([&](auto store) { describe(store.getArray(), store.getRowAxis(), 64); })
       .Case<device::KeptOp>([&](auto kept) {
         if (!llvm::is_contained(launch.kept, kept.getOperand()))
           launch.kept.push_back(kept.getOperand());
@@ -105,8 +99,7 @@ void Collector::visit(Operation *op) {
         // Threads start with an equal share of the roles' registers, in units of 8.
         static const int64_t all = llvm::cantFail(loadGpuMachine("sm_90a")).registers;
         int64_t groups = roles.getWarpgroups() + 1;
-        int64_t sum =
-            roles.getWarpgroups() * roles.getConsumerRegisters() + roles.getProducerRegisters();
+        int64_t sum = roles.getWarpgroups() * roles.getConsumerRegisters() + roles.getProducerRegisters();
         int64_t each = llvm::alignTo(llvm::divideCeil(sum, groups), 8);
         launch.residents = std::max<int64_t>(all / (128 * groups * each), 1);
       })
@@ -126,8 +119,7 @@ void Collector::findNextBlock() {
       break;
     bool depends = &op == launch.nextBlock;
     op.walk([&](Operation *inner) {
-      depends |= llvm::any_of(inner->getOperands(),
-                              [&](Value v) { return known.contains(v.getDefiningOp()); });
+      depends |= llvm::any_of(inner->getOperands(), [&](Value v) { return known.contains(v.getDefiningOp()); });
     });
     if (depends) {
       known.insert(&op);
@@ -150,9 +142,8 @@ void Collector::findNextBlock() {
 /// Returns whether the block count of another kernel has a higher degree in the sizes.
 static bool hasFewBlocks(device::KernelOp kernel) {
   unsigned own = SymExpr::parse(kernel.getBlocks())->getDegree();
-  return llvm::any_of(
-      kernel->getParentOfType<device::ProgramOp>().getBody().getOps<device::KernelOp>(),
-      [&](auto other) { return SymExpr::parse(other.getBlocks())->getDegree() > own; });
+  return llvm::any_of(kernel->getParentOfType<device::ProgramOp>().getBody().getOps<device::KernelOp>(),
+                      [&](auto other) { return SymExpr::parse(other.getBlocks())->getDegree() > own; });
 }
 
 Launch Collector::run() {
@@ -177,9 +168,7 @@ Launch Collector::run() {
     launch.blocks = launch.blocks + SymExpr(1);
   if (Value flag = device::getIdleFlag(kernel)) {
     device::KernelOp waiting = device::findWaiting(flag, kernel);
-    auto before = [&](device::KernelOp other) {
-      return waiting && other->isBeforeInBlock(waiting);
-    };
+    auto before = [&](device::KernelOp other) { return waiting && other->isBeforeInBlock(waiting); };
     launch.idle = cast<BlockArgument>(flag).getArgNumber();
     launch.idleBehind = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
     arrays.insert(*launch.idle);
@@ -193,20 +182,18 @@ Launch Collector::run() {
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
   for (BlockArgument array : program.getBody().getArguments()) {
     auto isUsedBy = [&](auto isOne) {
-      return llvm::any_of(array.getUsers(),
-                          [&](Operation *user) { return isOne(user) && kernel->isAncestor(user); });
+      return llvm::any_of(array.getUsers(), [&](Operation *user) { return isOne(user) && kernel->isAncestor(user); });
     };
     bool isWritten = isUsedBy([](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp, device::SignalOp, device::RaiseOp,
-                 device::NextBlockOp, device::StagesOp>(user);
+      return isa<device::StoreOp, device::StoreRunOp, device::SignalOp, device::RaiseOp, device::NextBlockOp,
+                 device::StagesOp>(user);
     });
     if (launch.follows && !isWritten && !program.isInput(array))
       launch.awaited.push_back(array.getArgNumber());
     if (isWritten)
       launch.written.push_back(array.getArgNumber());
-    if (isWritten && isUsedBy([](Operation *user) {
-          return isa<device::LoadOp, device::LoadRunOp, device::SignalsOp>(user);
-        }))
+    if (isWritten &&
+        isUsedBy([](Operation *user) { return isa<device::LoadOp, device::LoadRunOp, device::SignalsOp>(user); }))
       launch.exchanged.push_back(array.getArgNumber());
   }
   if (clears) {
@@ -248,14 +235,12 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   std::vector<WorkspaceArray> list;
   SymExpr offset;
   SmallVector<StringRef> names = program.getAllNames();
-  SmallVector<BlockArgument> arrays(
-      llvm::make_filter_range(program.getBody().getArguments(),
-                              [&](BlockArgument array) { return program.isWorkspace(array); }));
+  SmallVector<BlockArgument> arrays(llvm::make_filter_range(
+      program.getBody().getArguments(), [&](BlockArgument array) { return program.isWorkspace(array); }));
   auto widthOf = [](BlockArgument array) {
     return cast<ArrayType>(array.getType()).getElementType().getIntOrFloatBitWidth();
   };
-  llvm::stable_sort(arrays,
-                    [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
+  llvm::stable_sort(arrays, [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
   bool copies = false;
   program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
   // Stores of pairs need aligned starts.
@@ -280,16 +265,15 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     int64_t unit = overlaps ? 128 : copies ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
     if (unit > 1)
       offset = SymExpr::floorDiv(offset + SymExpr(slack), SymExpr(unit)) * SymExpr(unit);
-    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(),
-                    offset, bytes, std::move(extents), unit, slack});
+    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes,
+                    std::move(extents), unit, slack});
     offset = offset + bytes;
   }
   return list;
 }
 
 bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays) {
-  return llvm::any_of(arrays,
-                      [](const WorkspaceArray &array) { return !array.offset.getConstant(); });
+  return llvm::any_of(arrays, [](const WorkspaceArray &array) { return !array.offset.getConstant(); });
 }
 
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays) {

@@ -77,9 +77,7 @@ struct Launch {
   llvm::SmallVector<unsigned> written, exchanged;
   bool writes(unsigned array) const { return llvm::is_contained(written, array); }
   /// Returns whether nothing else writes an array while this kernel runs.
-  bool isAlone(unsigned array) const {
-    return !awaits(array) && !llvm::is_contained(exchanged, array);
-  }
+  bool isAlone(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
   /// The host may skip the launch unless x > y for all of these pairs (onf::kRunsAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
@@ -113,12 +111,9 @@ struct Launch {
   int64_t getCollectWords() const { return collectWords; }
   /// Returns the numbers that `device.kept` reads, without repetition.
   llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
-  int64_t getKeptPlace(mlir::Value number) const {
-    return firstKept + 8 * (llvm::find(kept, number) - kept.begin());
-  }
+  int64_t getKeptPlace(mlir::Value number) const { return firstKept + 8 * (llvm::find(kept, number) - kept.begin()); }
   /// Returns the tensor map of an array's tiles of the given rows.
-  const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows,
-                          const SymExpr &step = SymExpr(1)) const;
+  const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) const;
   const TensorMap &getMap(device::CopyOp copy) const;
 
   llvm::DenseMap<mlir::Value, int64_t> places;

@@ -26,10 +26,9 @@ static Expected<std::string> makeFile(StringRef suffix, StringRef text) {
 Expected<std::vector<char>> assemble(StringRef ptx) {
   auto program = findInToolkit("bin/ptxas");
   if (!program)
-    return createStringError(
-        "machine code needs ptxas, which is not in $CUDA_HOME or $CUDA_PATH (if neither is set: "
-        "PATH, /usr/local/cuda); install the CUDA toolkit, set CUDA_HOME to its root, or use "
-        "--target=ptx");
+    return createStringError("machine code needs ptxas, which is not in $CUDA_HOME or $CUDA_PATH (if neither is set: "
+                             "PATH, /usr/local/cuda); install the CUDA toolkit, set CUDA_HOME to its root, or use "
+                             "--target=ptx");
   std::vector<std::string> paths;
   scope_exit clean([&] {
     for (const std::string &path : paths)
@@ -47,8 +46,8 @@ Expected<std::vector<char>> assemble(StringRef ptx) {
   int code = sys::ExecuteAndWait(*program, words, std::nullopt, redirects, 0, 0, &error);
   auto log = MemoryBuffer::getFile(paths[2]);
   if (code != 0)
-    return createStringError(
-        *program + " failed: " + (error.empty() && log ? (*log)->getBuffer().trim().str() : error));
+    return createStringError(*program +
+                             " failed: " + (error.empty() && log ? (*log)->getBuffer().trim().str() : error));
   auto bytes = MemoryBuffer::getFile(paths[1]);
   if (!bytes)
     return createStringError("cannot read " + paths[1] + ": " + bytes.getError().message());

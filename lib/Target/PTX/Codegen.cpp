@@ -47,8 +47,8 @@ static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
   const Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return createStringError("this LLVM has no NVPTX target: " + error);
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
-      triple, kProcessor, kFeatures, TargetOptions(), std::nullopt, std::nullopt, kLevel));
+  std::unique_ptr<TargetMachine> machine(
+      target->createTargetMachine(triple, kProcessor, kFeatures, TargetOptions(), std::nullopt, std::nullopt, kLevel));
   if (!machine)
     return createStringError("this LLVM does not know " + kProcessor);
   return machine;
@@ -109,8 +109,7 @@ static Error optimise(llvm::Module &module, TargetMachine &machine) {
   return Error::success();
 }
 
-Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context,
-                                                  StringRef name) {
+Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context, StringRef name) {
   auto machine = createTargetMachine();
   if (!machine)
     return machine.takeError();
@@ -139,9 +138,7 @@ namespace {
 /// nothing, and its time is quadratic in the loads of a mask.
 class SkipVectorizer final : public OptPassGate {
 public:
-  bool shouldRunPass(StringRef pass, StringRef) const override {
-    return pass != "load-store-vectorizer";
-  }
+  bool shouldRunPass(StringRef pass, StringRef) const override { return pass != "load-store-vectorizer"; }
   bool isEnabled() const override { return true; }
 };
 

@@ -65,17 +65,16 @@ public:
 
 private:
   std::string choose(StringRef wish) {
-    static const std::set<std::string> own = {"c",       "m",         "n",      "code",   "call",
-                                              "message", "stream",    "bytes",  "grid",   "device",
-                                              "arrays",  "workspace", "lhs",    "rhs",    "NULL",
-                                              "memset",  "memcpy",    "size_t", "linux",  "unix",
-                                              "EOF",     "DLTensor",  "stdin",  "stdout", "stderr"};
+    static const std::set<std::string> own = {
+        "c",      "m",      "n",         "code",     "call",  "message", "stream", "bytes",  "grid",
+        "device", "arrays", "workspace", "lhs",      "rhs",   "NULL",    "memset", "memcpy", "size_t",
+        "linux",  "unix",   "EOF",       "DLTensor", "stdin", "stdout",  "stderr"};
     std::string name;
     for (char letter : wish)
       name += isAlnum(letter) ? letter : '_';
     StringRef lower(name);
-    bool isForeign = lower.starts_with_insensitive("moa") || lower.starts_with_insensitive("cu") ||
-                     own.count(name) || isReservedWord(name);
+    bool isForeign = lower.starts_with_insensitive("moa") || lower.starts_with_insensitive("cu") || own.count(name) ||
+                     isReservedWord(name);
     if (isForeign || isDigit(name.front()) || name.front() == '_')
       name = "v_" + name;
     std::string result = name;
@@ -133,8 +132,8 @@ private:
         if (atom->kind == SymExpr::Atom::Kind::Symbol)
           factor = number(symbol(atom->text));
         else
-          factor = apply(atom->kind == SymExpr::Atom::Kind::Mod ? "floor_mod" : "floor_div",
-                         expression(atom->lhs), expression(atom->rhs));
+          factor = apply(atom->kind == SymExpr::Atom::Kind::Mod ? "floor_mod" : "floor_div", expression(atom->lhs),
+                         expression(atom->rhs));
         for (unsigned k = 0; k != power; ++k)
           term = term.empty() ? factor : apply("multiply", term, factor);
       }
@@ -178,8 +177,7 @@ private:
   void check(const std::string &call) {
     os << wrapped("  code = " + call + ";") << "\n  if (code)\n    return code;\n";
   }
-  void printHead(const std::string &result, const std::string &name,
-                 std::vector<std::string> list) {
+  void printHead(const std::string &result, const std::string &name, std::vector<std::string> list) {
     std::string row = result + " " + name + "(";
     size_t indent = row.size();
     std::string head;
@@ -202,10 +200,9 @@ private:
     printHead("static int32_t", examine(), list);
     os << "  int32_t code = MOA_OK;\n";
     for (const Parameter *array : signature.getArrays())
-      check("moa_open_array(&c->" + names.of(*array) + ", m, " + names.of(*array) + ", " +
-            quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
-            std::to_string(array->getRank()) + ", " + std::to_string(getDLPackCode(array->type)) +
-            ", " + std::to_string(getBits(array->type)) + ", " +
+      check("moa_open_array(&c->" + names.of(*array) + ", m, " + names.of(*array) + ", " + quoted(array->name) + ", " +
+            quoted(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
+            std::to_string(getDLPackCode(array->type)) + ", " + std::to_string(getBits(array->type)) + ", " +
             (array->isOutput ? "true" : "false") + ")");
     for (const SymbolBinding &binding : signature.bindings)
       check("moa_bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
@@ -220,9 +217,8 @@ private:
          << wrapped("    const moa_checked lhs = " + expression(constraint.lhs) +
                     ", rhs = " + expression(constraint.rhs) + ";")
          << "\n"
-         << "    code = moa_check_constraint(m, " << quoted(constraint.text)
-         << ", lhs, rhs, lhs.value " << relations[constraint.relation]
-         << " rhs.value);\n    if (code)\n      return code;\n  }\n";
+         << "    code = moa_check_constraint(m, " << quoted(constraint.text) << ", lhs, rhs, lhs.value "
+         << relations[constraint.relation] << " rhs.value);\n    if (code)\n      return code;\n  }\n";
     }
     std::string arrays;
     for (const Parameter *array : signature.getArrays())
@@ -238,17 +234,15 @@ private:
   }
 
   const gpu::WorkspaceArray *findWorkspace(unsigned number) const {
-    auto found =
-        find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+    auto found = find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
     return found == workspace.end() ? nullptr : &*found;
   }
   /// Prints a variable with the address of a workspace array. Returns the name of the variable.
   std::string printPlace(const gpu::WorkspaceArray &array) {
     std::string place = "moa_place_" + std::to_string(array.number);
     os << wrapped("    char *" + place + " = (char *)workspace + " +
-                  (array.offset.getConstant()
-                       ? expression(array.offset) + ".value"
-                       : "moa_places[" + std::to_string(&array - workspace.data()) + "]") +
+                  (array.offset.getConstant() ? expression(array.offset) + ".value"
+                                              : "moa_places[" + std::to_string(&array - workspace.data()) + "]") +
                   ";")
        << "\n";
     return place;
@@ -262,10 +256,9 @@ private:
     os << wrapped("    int64_t moa_shape_" + number + "[] = {" + extents + "};") << "\n"
        << "    DLTensor moa_tensor_" << number << ";\n    moa_array moa_placed_" << number << ";\n"
        << wrapped("    moa_place(&moa_placed_" + number + ", &moa_tensor_" + number + ", " +
-                  std::to_string(array.extents.size()) + ", " +
-                  (array.element.isBF16() ? "4" : "2") + ", " +
-                  std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", " + place +
-                  ", moa_shape_" + number + ");")
+                  std::to_string(array.extents.size()) + ", " + (array.element.isBF16() ? "4" : "2") + ", " +
+                  std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", " + place + ", moa_shape_" + number +
+                  ");")
        << "\n";
   }
 
@@ -281,16 +274,16 @@ private:
       std::string number = "_" + std::to_string(conditions.size() + 1), pairs = conditionOf(launch);
       if (!pairs.empty() && conditions.insert({pairs, "moa_is_needed" + number}).second)
         os << wrapped("  const moa_checked moa_sizes" + number + "[] = {" + pairs + "};")
-           << "\n  const int moa_is_needed" << number << " = moa_all_larger(moa_sizes" << number
-           << ", " << 2 * launch.condition.size() << ");\n";
+           << "\n  const int moa_is_needed" << number << " = moa_all_larger(moa_sizes" << number << ", "
+           << 2 * launch.condition.size() << ");\n";
     }
   }
   void printLaunch(const gpu::Launch &launch) {
     os << wrapped("  grid = " + expression(launch.blocks) + ";") << "\n";
     check("moa_check_blocks(grid)");
     auto condition = conditions.find(conditionOf(launch));
-    os << "  if (grid.value" << (condition == conditions.end() ? "" : " && " + condition->second)
-       << ") { /* " << launch.name << " */\n";
+    os << "  if (grid.value" << (condition == conditions.end() ? "" : " && " + condition->second) << ") { /* "
+       << launch.name << " */\n";
     std::vector<std::string> pointers;
     for (unsigned number : launch.parameters.arrays) {
       const gpu::WorkspaceArray *array = findWorkspace(number);
@@ -307,12 +300,11 @@ private:
           printPlaced(*array, is_contained(launch.parameters.arrays, map.array));
     for (auto [k, map] : enumerate(launch.parameters.maps)) {
       std::string name = "moa_map_" + std::to_string(k);
-      std::string call =
-          (map.hasSteps() ? "moa_describe_steps(&" : "moa_describe_tiles(&") + name + ", &" +
-          (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
-                                    : "c->" + names.of(signature.parameters[map.array])) +
-          ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
-          (map.hasSteps() ? ", " + expression(map.step) : "");
+      std::string call = (map.hasSteps() ? "moa_describe_steps(&" : "moa_describe_tiles(&") + name + ", &" +
+                         (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
+                                                   : "c->" + names.of(signature.parameters[map.array])) +
+                         ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
+                         (map.hasSteps() ? ", " + expression(map.step) : "");
       os << "    CUtensorMap " << name << ";\n"
          << (map.hasSteps() ? wrapped("    code = " + call + ");") : "    code = " + call + ");")
          << "\n    if (code)\n      return code;\n";
@@ -323,8 +315,8 @@ private:
       std::string name = names.of(scalar);
       if (scalar.type == ElementType::BF16 || scalar.type == ElementType::F16) {
         std::string rounded = "moa_scalar_" + std::to_string(number);
-        os << "    uint16_t " << rounded << " = moa_to_"
-           << (scalar.type == ElementType::BF16 ? "bf16(" : "f16(") << name << ");\n";
+        os << "    uint16_t " << rounded << " = moa_to_" << (scalar.type == ElementType::BF16 ? "bf16(" : "f16(")
+           << name << ");\n";
         name = rounded;
       }
       pointers.push_back("&" + name);
@@ -344,17 +336,13 @@ private:
     std::string blocks = "grid.value";
     if (std::optional<int64_t> most = launch.getMostBlocks())
       blocks += " < " + std::to_string(*most) + " ? grid.value : " + std::to_string(*most);
-    os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch("
-       << quoted(launch.name) << ", &moa_latest, " << launch.number << ", "
-       << launch.getLeastBefore() << ", " << blocks << ", " << launch.threads << ", "
-       << launch.sharedBytes
+    os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch(" << quoted(launch.name)
+       << ", &moa_latest, " << launch.number << ", " << launch.getLeastBefore() << ", " << blocks << ", "
+       << launch.threads << ", " << launch.sharedBytes
        << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }";
-    os << (launch.isCountedOn
-               ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n"
-               : "\n");
+    os << (launch.isCountedOn ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n" : "\n");
   }
-  void begin(const char *result, const std::string &suffix, std::vector<std::string> more,
-             const char *message) {
+  void begin(const char *result, const std::string &suffix, std::vector<std::string> more, const char *message) {
     std::vector<std::string> list = parameters();
     append_range(list, more);
     printHead(result, signature.name + suffix, list);
@@ -378,13 +366,11 @@ private:
               {"const " + structName() + " *c", "int64_t *places"});
     std::string count = std::to_string(workspace.size());
     std::string start = "size";
-    if (std::string unit = "moa_number(" + std::to_string(workspace[0].unit) + ")";
-        workspace[0].unit != 1)
+    if (std::string unit = "moa_number(" + std::to_string(workspace[0].unit) + ")"; workspace[0].unit != 1)
       start = "moa_multiply(" + unit + ", moa_floor_div(moa_add(size, moa_number(" +
               std::to_string(workspace[0].slack) + ")), " + unit + "))";
     os << "  /* the arrays of the workspace, one behind the other */\n"
-       << wrapped("  const moa_checked bytes_of[] = {" + list + "};")
-       << "\n  moa_checked size = moa_number(0);\n"
+       << wrapped("  const moa_checked bytes_of[] = {" + list + "};") << "\n  moa_checked size = moa_number(0);\n"
        << "  int k;\n  for (k = 0; k < " << count << "; ++k) {\n    size = " << start
        << ";\n    places[k] = size.value;\n    size = moa_add(size, bytes_of[k]);\n  }\n  return "
           "size;\n}\n\n";
@@ -415,19 +401,14 @@ private:
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
       const Parameter &result = signature.parameters[never->parameter];
-      os << "  /* nothing shows that '" << result.name << "' is within " << never->within.str()
-         << " */\n";
-      shown +=
-          (shown.empty() ? "moa_is_empty(&c->" : " && moa_is_empty(&c->") + names.of(result) + ")";
+      os << "  /* nothing shows that '" << result.name << "' is within " << never->within.str() << " */\n";
+      shown += (shown.empty() ? "moa_is_empty(&c->" : " && moa_is_empty(&c->") + names.of(result) + ")";
     }
-    os << wrapped("  return " + (shown.empty() ? "MOA_OK" : shown + " ? MOA_OK : MOA_NOT_SHOWN") +
-                  ";")
-       << "\n}\n\n";
+    os << wrapped("  return " + (shown.empty() ? "MOA_OK" : shown + " ? MOA_OK : MOA_NOT_SHOWN") + ";") << "\n}\n\n";
   }
   /// Prints NAME_shown, which compares the error bounds of a call with its tolerances.
   void printShown() {
-    begin("int32_t", "_shown",
-          {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
+    begin("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
           "{message, message ? n : 0}");
     os << "  moa_checked grid;\n  int32_t code = MOA_OK, moa_found = MOA_OK;\n  int moa_latest = "
           "-1; /* launch of this call */\n";
@@ -442,8 +423,8 @@ private:
     if (llvm::none_of(launches, [](const gpu::Launch &launch) { return launch.isReportOnly; }))
       os << "  (void)grid, (void)moa_latest;\n";
     for (const ShownLater &shown : signature.shownLater) {
-      std::string result = "&c->" + names.of(signature.parameters[shown.parameter]) + ", " +
-                           quoted(shown.within.str()) + ", ";
+      std::string result =
+          "&c->" + names.of(signature.parameters[shown.parameter]) + ", " + quoted(shown.within.str()) + ", ";
       if (shown.bounds.empty()) {
         os << wrapped("  code = moa_not_shown(&m, " + result + quoted(shown.why) + ");")
            << "\n  moa_found = code ? code : moa_found;\n";
@@ -458,13 +439,9 @@ private:
       }
       os << "  {\n";
       std::string place = printPlace(bounds);
-      os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) +
-                    "};")
-         << "\n"
-         << wrapped("    code = moa_check_bounds(&m, stream, " + result +
-                    getNumberText(shown.within.epsilon) + ", " +
-                    place + ", " + quoted(axes) + ", moa_extents, " +
-                    std::to_string(bounds.extents.size()) + ");")
+      os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) + "};") << "\n"
+         << wrapped("    code = moa_check_bounds(&m, stream, " + result + getNumberText(shown.within.epsilon) + ", " +
+                    place + ", " + quoted(axes) + ", moa_extents, " + std::to_string(bounds.extents.size()) + ");")
          << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  moa_found = code ? code : "
             "moa_found;\n";
     }
@@ -478,10 +455,8 @@ private:
     } else {
       os << "  int32_t code = MOA_OK;\n  moa_checked size;\n";
       declarePlaces();
-      os << wrapped("  code = " + callOfExamine() + ";")
-         << "\n  if (code)\n    return -(int64_t)code;\n"
-         << wrapped("  size = " + size() + ";")
-         << "\n  return size.code ? -(int64_t)size.code : size.value;\n}\n\n";
+      os << wrapped("  code = " + callOfExamine() + ";") << "\n  if (code)\n    return -(int64_t)code;\n"
+         << wrapped("  size = " + size() + ";") << "\n  return size.code ? -(int64_t)size.code : size.value;\n}\n\n";
     }
     begin("int32_t", "_check", {"char *message", "size_t n"}, "{message, n}");
     ignoreScalars();
@@ -496,8 +471,7 @@ private:
     }
     os << "  static const char *const kernels[] = {" << (kernels.empty() ? "NULL" : kernels)
        << "};\n  static const int shared_bytes[] = {" << (bytes.empty() ? "0" : bytes)
-       << "};\n  return moa_prepare(device, kernels, shared_bytes, " << launches.size()
-       << ");\n}\n";
+       << "};\n  return moa_prepare(device, kernels, shared_bytes, " << launches.size() << ");\n}\n";
   }
 
 public:
@@ -529,8 +503,7 @@ std::string comment(StringRef notes) {
     text += line.empty() ? " *\n" : (" * " + line + "\n").str();
   // Break comment marks and trigraphs in the notes.
   for (StringRef mark : {"*/", "/*", "??"})
-    for (size_t at = text.find(mark.str()); at != std::string::npos;
-         at = text.find(mark.str(), at + 2))
+    for (size_t at = text.find(mark.str()); at != std::string::npos; at = text.find(mark.str(), at + 2))
       text.insert(at + 1, " ");
   return text;
 }
@@ -574,13 +547,11 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
          " * launches it through the driver of CUDA 12.7 or later; compile it as C and link "
          "-lcuda.\n"
          " */\n" +
-         kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks +
-         "\n" +
+         kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
          "/*--- Kernels "
          "--------------------------------------------------------------------------------*/\n\n" +
-         printText(ptx) + "\n" + kLaunches +
-         (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") + kLoads +
-         (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts;
+         printText(ptx) + "\n" + kLaunches + (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") +
+         kLoads + (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts;
 }
 
 } // namespace moa::ptx

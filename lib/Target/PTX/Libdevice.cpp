@@ -87,9 +87,9 @@ static void contract(Function &function) {
         continue; // in x + x, x has the same user twice
       unsigned position = sum->getOperand(0) == product ? 1 : 0;
       IRBuilder<> builder(sum);
-      Value *fused = builder.CreateIntrinsic(
-          Intrinsic::fma, {sum->getType()},
-          {product->getOperand(0), product->getOperand(1), sum->getOperand(position)});
+      Value *fused =
+          builder.CreateIntrinsic(Intrinsic::fma, {sum->getType()},
+                                  {product->getOperand(0), product->getOperand(1), sum->getOperand(position)});
       sum->replaceAllUsesWith(fused);
     }
 }
@@ -103,10 +103,9 @@ Error linkLibdevice(llvm::Module &module) {
     return Error::success();
   auto path = findInToolkit(kLibrary);
   if (!path)
-    return createStringError(
-        "the kernel calls " + called.front() + " of CUDA's " + kLibrary.str() +
-        ", which is not in $CUDA_HOME or $CUDA_PATH (if neither is set: the toolkit of PATH, "
-        "/usr/local/cuda); install the CUDA toolkit or set CUDA_HOME to its root");
+    return createStringError("the kernel calls " + called.front() + " of CUDA's " + kLibrary.str() +
+                             ", which is not in $CUDA_HOME or $CUDA_PATH (if neither is set: the toolkit of PATH, "
+                             "/usr/local/cuda); install the CUDA toolkit or set CUDA_HOME to its root");
   auto buffer = MemoryBuffer::getFile(*path);
   if (!buffer)
     return createStringError("cannot read " + *path + ": " + buffer.getError().message());

@@ -34,8 +34,7 @@ json::Object printArgument(const Parameter &parameter) {
 
 /// Describes a call of cuTensorMapEncodeTiled; axes are listed innermost first.
 json::Object printMap(const gpu::TensorMap &map, const Program &program) {
-  auto placed = find_if(program.workspace,
-                        [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
+  auto placed = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
   bool isPlaced = placed != program.workspace.end();
   const Parameter *array = isPlaced ? nullptr : &program.signature.parameters[map.array];
   unsigned rank = isPlaced ? placed->extents.size() : array->getRank();
@@ -71,15 +70,12 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
   const KernelSignature &signature = program.signature;
   json::Array parameters;
   for (unsigned number : launch.parameters.arrays) {
-    auto array = find_if(program.workspace,
-                         [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+    auto array = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
     if (array != program.workspace.end())
-      parameters.push_back(json::Object{{"kind", "workspace"},
-                                        {"name", array->name},
-                                        {"offset", getReadable(array->offset.str())}});
-    else
       parameters.push_back(
-          json::Object{{"kind", "pointer"}, {"array", signature.parameters[number].name}});
+          json::Object{{"kind", "workspace"}, {"name", array->name}, {"offset", getReadable(array->offset.str())}});
+    else
+      parameters.push_back(json::Object{{"kind", "pointer"}, {"array", signature.parameters[number].name}});
   }
   for (const gpu::TensorMap &map : launch.parameters.maps)
     parameters.push_back(printMap(map, program));
@@ -141,15 +137,14 @@ json::Object printProgram(const Program &program) {
                       {"launches", std::move(launches)}};
   json::Array shown;
   for (const ShownLater &entry : signature.shownLater) {
-    json::Object told{{"result", signature.parameters[entry.parameter].name},
-                      {"within", entry.within.epsilon}};
+    json::Object told{{"result", signature.parameters[entry.parameter].name}, {"within", entry.within.epsilon}};
     if (entry.bounds.empty()) {
       told["never"] = entry.why;
       shown.push_back(std::move(told));
       continue;
     }
-    const gpu::WorkspaceArray &bounds = *find_if(
-        program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
+    const gpu::WorkspaceArray &bounds =
+        *find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
     told["workspace"] = bounds.name;
     told["offset"] = getReadable(bounds.offset.str());
     told["shape"] = printShape(bounds.extents);
@@ -166,8 +161,8 @@ std::string printManifest(ArrayRef<Program> programs) {
   json::Array list;
   for (const Program &program : programs)
     list.push_back(printProgram(program));
-  json::Value manifest(json::Object{
-      {"version", 2}, {"target", "sm_90a"}, {"ptx_version", "8.6"}, {"programs", std::move(list)}});
+  json::Value manifest(
+      json::Object{{"version", 2}, {"target", "sm_90a"}, {"ptx_version", "8.6"}, {"programs", std::move(list)}});
   return formatv("{0:2}\n", manifest).str();
 }
 

@@ -16,8 +16,8 @@ namespace moa::ptx {
 
 /// Returns optimised LLVM IR for sm_90a of kernels in the llvm and nvvm dialects, with the
 /// libdevice functions they call. Fails if libdevice is needed but not found.
-llvm::Expected<std::unique_ptr<llvm::Module>>
-translate(mlir::ModuleOp source, llvm::LLVMContext &context, llvm::StringRef name);
+llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, llvm::LLVMContext &context,
+                                                        llvm::StringRef name);
 
 llvm::Expected<std::string> emit(llvm::Module &module);
 

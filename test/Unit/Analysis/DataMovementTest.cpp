@@ -82,9 +82,7 @@ std::string mask(const std::string &limit, const std::string &fn = "le") {
 
 class DataMovement : public testing::Test {
 protected:
-  DataMovement() {
-    context.loadDialect<MoADialect, dnf::DNFDialect, arith::ArithDialect, math::MathDialect>();
-  }
+  DataMovement() { context.loadDialect<MoADialect, dnf::DNFDialect, arith::ArithDialect, math::MathDialect>(); }
   KernelOp parse(const std::string &text) {
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
@@ -108,8 +106,8 @@ TEST_F(DataMovement, ThePaperCounts) {
   std::vector<std::string> kinds;
   for (const IntermediateArray &array : report.intermediates)
     kinds.push_back(array.kind + " " + array.elements.str());
-  EXPECT_EQ(kinds, std::vector<std::string>({"point-wise M*N", "reduction N", "point-wise M*N",
-                                             "reduction N", "point-wise M*N"}));
+  EXPECT_EQ(kinds, std::vector<std::string>(
+                       {"point-wise M*N", "reduction N", "point-wise M*N", "reduction N", "point-wise M*N"}));
 }
 
 TEST_F(DataMovement, AGroupOverwritesAContractionNothingElseReads) {
@@ -162,16 +160,13 @@ using Texts = std::vector<std::string>;
 TEST_F(DataMovement, CausalMasksReadAllKeys) {
   // Keys by the last query; a query only if it sees a key.
   EXPECT_EQ(texts(analyze(attention(mask("M - N") + kSoftmax))), Texts({"<= D*N", "D*M", "E*M"}));
-  EXPECT_EQ(texts(analyze(attention(mask("M - N") + kSoftmax, "\"N <= M\""))),
-            Texts({"D*N", "D*M", "E*M"}));
-  EXPECT_EQ(texts(analyze(attention(mask("0") + kSoftmax, "\"N == M\""))),
-            Texts({"D*N", "D*M", "E*M"}));
+  EXPECT_EQ(texts(analyze(attention(mask("M - N") + kSoftmax, "\"N <= M\""))), Texts({"D*N", "D*M", "E*M"}));
+  EXPECT_EQ(texts(analyze(attention(mask("0") + kSoftmax, "\"N == M\""))), Texts({"D*N", "D*M", "E*M"}));
   EXPECT_EQ(texts(analyze(attention(mask("0") + kSoftmax))), Texts({"D*N", "<= D*M", "<= E*M"}));
 }
 
 TEST_F(DataMovement, StrictMasksSkipAQuery) {
-  EXPECT_EQ(texts(analyze(attention(mask("0", "lt") + kSoftmax, "\"N == M\""))),
-            Texts({"<= D*N", "<= D*M", "<= E*M"}));
+  EXPECT_EQ(texts(analyze(attention(mask("0", "lt") + kSoftmax, "\"N == M\""))), Texts({"<= D*N", "<= D*M", "<= E*M"}));
 }
 
 /// Masks by a predicate on %i, %j (index) over N and M.
@@ -217,9 +212,9 @@ std::vector<int64_t> readCounts(Operation *kernel, int64_t n, int64_t m) {
 /// predicate and size; one that does not is no less.
 TEST_F(DataMovement, ReadsAgreeWithTheInterpreter) {
   unsigned exact = 0, bounds = 0;
-  for (const char *predicate : {"and(%low, %low)", "and(%low, %high)", "and(%low, %end)",
-                                "and(%high, %end)", "or(%low, %high)", "or(%low, %end)",
-                                "and(%off, %end)", "and(%off, %off)", "xor(%low, %end)"})
+  for (const char *predicate :
+       {"and(%low, %low)", "and(%low, %high)", "and(%low, %end)", "and(%high, %end)", "or(%low, %high)",
+        "or(%low, %end)", "and(%off, %end)", "and(%off, %off)", "xor(%low, %end)"})
     for (const char *requirement : {"", "\"N <= M\"", "\"M <= N\"", "\"M == N\""}) {
       auto report = analyze(attention(maskBy(predicate) + kSoftmax, requirement));
       PassManager passes(&context);
@@ -228,15 +223,13 @@ TEST_F(DataMovement, ReadsAgreeWithTheInterpreter) {
       StringRef rule = requirement;
       for (int64_t n = 1; n <= 4; ++n)
         for (int64_t m = 1; m <= 4; ++m) {
-          if ((rule.contains("N <=") && n > m) || (rule.contains("M <=") && m > n) ||
-              (rule.contains("==") && m != n))
+          if ((rule.contains("N <=") && n > m) || (rule.contains("M <=") && m > n) || (rule.contains("==") && m != n))
             continue;
           auto reads = readCounts(&module->getBody()->front(), n, m);
           for (size_t k = 0; k < 3; ++k) {
-            auto count =
-                report.inputs[k].elements.evaluate([&](StringRef name) -> std::optional<int64_t> {
-                  return name == "N" ? n : name == "M" ? m : name == "D" ? 2 : 1;
-                });
+            auto count = report.inputs[k].elements.evaluate([&](StringRef name) -> std::optional<int64_t> {
+              return name == "N" ? n : name == "M" ? m : name == "D" ? 2 : 1;
+            });
             ASSERT_TRUE(count.has_value());
             if (report.inputs[k].exact)
               EXPECT_EQ(*count, reads[k]) << predicate << requirement << n << m << k;
@@ -251,8 +244,7 @@ TEST_F(DataMovement, ReadsAgreeWithTheInterpreter) {
 }
 
 /// One input x : f32[P, G, N] read through a selection.
-std::string selection(const std::string &body, const std::string &result,
-                      const std::string &requirement = "") {
+std::string selection(const std::string &body, const std::string &result, const std::string &requirement = "") {
   return R"mlir(
 !a = !moa.array<[P, G, N], f32>
 !r = )mlir" +
@@ -277,10 +269,9 @@ TEST_F(DataMovement, SharedHeadsAreReadOnce) {
 }
 
 TEST_F(DataMovement, SlicesReadTheirPart) {
-  EXPECT_EQ(
-      texts(analyze(selection(R"(%r = moa.slice %x axis 2 start "N - 3" count "3" : !a -> !r)",
-                              "!moa.array<[P, G, 3], f32>"))),
-      Texts({"3*G*P", "0"}));
+  EXPECT_EQ(texts(analyze(selection(R"(%r = moa.slice %x axis 2 start "N - 3" count "3" : !a -> !r)",
+                                    "!moa.array<[P, G, 3], f32>"))),
+            Texts({"3*G*P", "0"}));
 }
 
 TEST_F(DataMovement, DisjointSlicesAdd) {
@@ -326,9 +317,7 @@ TEST_F(DataMovement, Prints) {
   std::string text;
   llvm::raw_string_ostream os(text);
   report.print(os, &symbols);
-  EXPECT_NE(text.find("upper bound: a mask or a selection may leave some unread"),
-            std::string::npos)
-      << text;
+  EXPECT_NE(text.find("upper bound: a mask or a selection may leave some unread"), std::string::npos) << text;
   EXPECT_NE(text.find("bytes: 96 in, 32 out"), std::string::npos) << text;
   auto *object = report.toJSON(&symbols).getAsObject();
   ASSERT_TRUE(object);

@@ -29,13 +29,9 @@ protected:
 
   GuardsTest() { context.loadDialect<onf::ONFDialect, MoADialect, arith::ArithDialect>(); }
 
-  int64_t pick(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  }
+  int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
 
-  OwningOpRef<ModuleOp> parse(StringRef text) {
-    return parseSourceString<ModuleOp>(text, &context);
-  }
+  OwningOpRef<ModuleOp> parse(StringRef text) { return parseSourceString<ModuleOp>(text, &context); }
 
   static onf::KernelOp kernelOf(ModuleOp module) { return *module.getOps<onf::KernelOp>().begin(); }
 
@@ -126,9 +122,7 @@ public:
   }
 
 private:
-  int64_t pick(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  }
+  int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
 
   std::string define(const std::string &code) {
     std::string name = "%v" + std::to_string(next++);
@@ -189,8 +183,7 @@ private:
     int64_t k = depth == 0 ? 0 : pick(0, 9);
     if (k <= 4) {
       std::string a = integer(2), b = integer(2);
-      return define(std::string("arith.cmpi ") + compare[pick(0, 5)] + ", " + a + ", " + b +
-                    " : index");
+      return define(std::string("arith.cmpi ") + compare[pick(0, 5)] + ", " + a + ", " + b + " : index");
     }
     if (k == 5)
       return pick(0, 1) ? "%x" : "%f";

@@ -48,8 +48,7 @@ int64_t evaluate(AffineExpr e, ArrayRef<int64_t> dims, ArrayRef<int64_t> symbols
 
 using Unknowns = std::vector<std::vector<std::vector<bool>>>; // [number][i][j]
 
-bool holds(const PredicateRef &p, int64_t i, int64_t j, ArrayRef<int64_t> symbols,
-           const Unknowns &unknowns) {
+bool holds(const PredicateRef &p, int64_t i, int64_t j, ArrayRef<int64_t> symbols, const Unknowns &unknowns) {
   auto operand = [&](unsigned k) { return holds(p->operands[k], i, j, symbols, unknowns); };
   switch (p->kind) {
   case Predicate::Kind::Constant:
@@ -70,8 +69,8 @@ bool holds(const PredicateRef &p, int64_t i, int64_t j, ArrayRef<int64_t> symbol
   return false;
 }
 
-std::pair<int64_t, int64_t> range(ArrayRef<AffineExpr> lower, ArrayRef<AffineExpr> upper,
-                                  int64_t d0, int64_t d1, ArrayRef<int64_t> symbols) {
+std::pair<int64_t, int64_t> range(ArrayRef<AffineExpr> lower, ArrayRef<AffineExpr> upper, int64_t d0, int64_t d1,
+                                  ArrayRef<int64_t> symbols) {
   int64_t low = INT64_MIN, high = INT64_MAX;
   for (AffineExpr e : lower)
     low = std::max(low, evaluate(e, {d0, d1}, symbols));
@@ -115,8 +114,8 @@ protected:
   }
 
   /// Compares one tile with enumeration.
-  void checkTile(const IntervalProblem &problem, ArrayRef<Interval> pieces, int64_t first,
-                 int64_t last, ArrayRef<int64_t> symbols, const Unknowns &unknowns, Tally &tally) {
+  void checkTile(const IntervalProblem &problem, ArrayRef<Interval> pieces, int64_t first, int64_t last,
+                 ArrayRef<int64_t> symbols, const Unknowns &unknowns, Tally &tally) {
     int64_t extent = symbols[1];
     std::vector<bool> visit(extent), full(extent);
     auto mark = [&](std::vector<bool> &set, std::pair<int64_t, int64_t> range) {
@@ -153,8 +152,7 @@ protected:
     Tally tally;
     for (int64_t tile : {1, 3, 4, 8})
       for (int64_t first = 0; first < symbols[0]; first += tile)
-        checkTile(problem, pieces, first, std::min(first + tile, symbols[0]) - 1, symbols, unknowns,
-                  tally);
+        checkTile(problem, pieces, first, std::min(first + tile, symbols[0]) - 1, symbols, unknowns, tally);
     return tally;
   }
 
@@ -198,9 +196,7 @@ TEST_F(IntervalsTest, InverseCausal) { expectExact(lt(i, j), 1); }
 
 TEST_F(IntervalsTest, Window) { expectExact(Predicate::conjunction(le(j, i), lt(i - j, s[2])), 1); }
 
-TEST_F(IntervalsTest, SymmetricWindow) {
-  expectExact(Predicate::conjunction(le(j - i, s[2]), le(i - j, s[2])), 1);
-}
+TEST_F(IntervalsTest, SymmetricWindow) { expectExact(Predicate::conjunction(le(j - i, s[2]), le(i - j, s[2])), 1); }
 
 TEST_F(IntervalsTest, BlockDiagonal) { expectExact(eq(i.floorDiv(4), j.floorDiv(4)), 1); }
 
@@ -217,8 +213,7 @@ TEST_F(IntervalsTest, Prefix) {
 
 TEST_F(IntervalsTest, GlobalOrWindow) {
   PredicateRef window = Predicate::conjunction(le(j, i), lt(i - j, s[2]));
-  IntervalProblem p =
-      problem(Predicate::disjunction(window, Predicate::conjunction(lt(j, s[3]), le(j, i))));
+  IntervalProblem p = problem(Predicate::disjunction(window, Predicate::conjunction(lt(j, s[3]), le(j, i))));
   std::vector<Interval> found = pieces(p);
   EXPECT_EQ(found.size(), 2u);
   for (int64_t w : {0, 2, 5})
@@ -292,9 +287,7 @@ class Generator {
 public:
   Generator(MLIRContext &context, unsigned seed) : context(context), random(seed) {}
 
-  int64_t pick(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  }
+  int64_t pick(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
 
   AffineExpr linear(int64_t magnitude) {
     AffineExpr i = getAffineDimExpr(0, &context), j = getAffineDimExpr(1, &context);
@@ -311,8 +304,7 @@ public:
     for (int64_t k = pick(0, 2); k > 0; --k) {
       AffineExpr inner = linear(2);
       int64_t divisor = pick(2, 5);
-      AffineExpr part = pick(0, 2) ? inner.floorDiv(divisor)
-                                   : (pick(0, 1) ? inner % divisor : inner.ceilDiv(divisor));
+      AffineExpr part = pick(0, 2) ? inner.floorDiv(divisor) : (pick(0, 1) ? inner % divisor : inner.ceilDiv(divisor));
       e = (pick(0, 1) ? e : linear(1)) + part * pick(-3, 3);
     }
     return e;
@@ -383,8 +375,7 @@ TEST_F(IntervalsTest, RandomPredicatesAreSound) {
     ++derived;
     for (int64_t n : {1, 6, 11})
       for (int64_t m : {0, 5, 14})
-        check(p, *found, {n, m, generator.pick(-9, 15), generator.pick(-9, 15)},
-              generator.unknowns(n, m));
+        check(p, *found, {n, m, generator.pick(-9, 15), generator.pick(-9, 15)}, generator.unknowns(n, m));
   }
   EXPECT_GT(derived, 400u);
 }

@@ -84,9 +84,7 @@ TEST_F(RoundingErrorTest, LargeProductsStaySmall) {
 /// Each rule on values that are moved as far as they may be.
 TEST_F(RoundingErrorTest, RulesBoundWhatTheyClaim) {
   std::mt19937 random(7);
-  auto uniform = [&](double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random);
-  };
+  auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
   for (int trial = 0; trial < 2000; ++trial) {
     double x = uniform(0.5, 3), y = uniform(0.5, 3), l = uniform(0, 0.2), a = uniform(0, 0.05);
     auto move = [&](double v) { return v * std::exp(uniform(-l, l)) + uniform(-1, 1) * a; };
@@ -98,13 +96,11 @@ TEST_F(RoundingErrorTest, RulesBoundWhatTheyClaim) {
     EXPECT_LE(std::abs(p - q - (x - y)), limit(rules.add(ex, rules.negate(ey))));
     EXPECT_LE(std::abs(p * q - x * y), limit(rules.multiply(ex, ey)));
     EXPECT_LE(std::abs(p / q - x / y), limit(rules.divide(ex, ey, "y")));
-    EXPECT_LE(std::abs(std::exp(p) - std::exp(x)),
-              limit(rules.exponential(ex, std::exp(1.0), ErrorExpr(), "x")));
+    EXPECT_LE(std::abs(std::exp(p) - std::exp(x)), limit(rules.exponential(ex, std::exp(1.0), ErrorExpr(), "x")));
     EXPECT_LE(std::abs(std::log(p) - std::log(x)), limit(rules.logarithm(ex, 1, "x")));
     EXPECT_LE(std::abs(std::sqrt(p) - std::sqrt(x)), limit(rules.squareRoot(ex, "x")));
     EXPECT_LE(std::abs(1 / std::sqrt(p) - 1 / std::sqrt(x)), limit(rules.reciprocalRoot(ex, "x")));
-    EXPECT_LE(std::abs(std::tanh(p) - std::tanh(x)),
-              limit(rules.bounded(ex, 1, 1, true, rules.tanhRounding)));
+    EXPECT_LE(std::abs(std::tanh(p) - std::tanh(x)), limit(rules.bounded(ex, 1, 1, true, rules.tanhRounding)));
     EXPECT_LE(std::abs(std::max(p, q) - std::max(x, y)), limit(rules.extreme(ex, ey)));
     EXPECT_LE(std::abs(std::floor(p) - std::floor(x)), limit(rules.step(ex)));
   }
@@ -114,8 +110,7 @@ TEST_F(RoundingErrorTest, CommonReferencesCancel) {
   ErrorValue score = make(10, 0, 0.01), top = score;
   mlir::Operation *origin = nullptr;
   top = rules.makeShared(std::move(top), origin, "top");
-  ErrorValue e =
-      rules.exponential(rules.add(score, rules.negate(top)), std::exp(1.0), ErrorExpr(), "s");
+  ErrorValue e = rules.exponential(rules.add(score, rules.negate(top)), std::exp(1.0), ErrorExpr(), "s");
   EXPECT_TRUE(e.exponential);
   EXPECT_NEAR(value(rules.collapse(e).relative), 0.02, 1e-4);
   e.least = ErrorExpr(1);

@@ -207,9 +207,8 @@ TEST(Compiler, KernelsForAnotherProcessorAreNotLoaded) {
     GTEST_SKIP() << "this processor has all that it has";
   EXPECT_THAT(unit.renderDiagnostics(),
               HasSubstr("kernels for the processor 'sapphirerapids' do not run on this one, '"));
-  EXPECT_THAT(unit.renderDiagnostics(),
-              HasSubstr("', which lacks products of bytes or of bf16 that they may use; "
-                        "leave the option 'processor' empty to run kernels here"));
+  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("', which lacks products of bytes or of bf16 that they may use; "
+                                                  "leave the option 'processor' empty to run kernels here"));
 }
 
 TEST(Compiler, SettingsSpecialise) {
@@ -265,8 +264,7 @@ TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
   isOneMoreError(bool(unit.load("none")));
   isOneMoreError(bool(unit.flops("none", {})));
   isOneMoreError(bool(unit.explain()));
-  EXPECT_EQ(unit.diagnostics().back().message,
-            "the derivation was not recorded; set CompilerOptions::explain");
+  EXPECT_EQ(unit.diagnostics().back().message, "the derivation was not recorded; set CompilerOptions::explain");
   isOneMoreError(bool(unit.report(ReportFormat::Text, {{"Q", 1}})));
   isOneMoreError(bool(unit.report(ReportFormat::Text, {{"N", 1}})));
   EXPECT_THAT(unit.diagnostics().back().message, HasSubstr("none of M"));
@@ -277,8 +275,7 @@ TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
   // A level above the input's is no error of the input either.
   Compilation lower = Compiler().compileText(*unit.print(Level::ONF), "onf.mlir");
   EXPECT_FALSE(lower.print(Level::DNF));
-  EXPECT_EQ(lower.diagnostics().back().message,
-            "the input stands below the level dnf: it is at the level onf");
+  EXPECT_EQ(lower.diagnostics().back().message, "the input stands below the level dnf: it is at the level onf");
   EXPECT_TRUE(lower.print(Level::Lifted)) << lower.renderDiagnostics();
 }
 
@@ -307,8 +304,7 @@ TEST(Compiler, EveryQuestionToAFailedCompilationAddsAnError) {
 }
 
 TEST(Compiler, SymbolsThatOnlyAResultHas) {
-  Compilation unit =
-      Compiler().compileText("kernel rows[N, L](x : f32[L]) -> O : f32[N, L] { O = [_, l] x[l] }");
+  Compilation unit = Compiler().compileText("kernel rows[N, L](x : f32[L]) -> O : f32[N, L] { O = [_, l] x[l] }");
   std::vector<ReferenceArray> inputs = {{{2}, {5, 7}}};
   for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted}) {
     auto outputs = unit.evaluate("rows", level, inputs, 0, {{"N", 2}});
@@ -336,11 +332,7 @@ kernel shared[H, G, N](q : f32[H, N], k : f32[G, N]) -> y : f32[H, N]
     bool good;
   };
   std::vector<float> q(8), k(8), y(8);
-  for (Case c : {Case{0, 0, 3, true},
-                 {4, 0, 0, true},
-                 {4, 2, 2, true},
-                 {4, 0, 2, false},
-                 {4, 3, 2, false}}) {
+  for (Case c : {Case{0, 0, 3, true}, {4, 0, 0, true}, {4, 2, 2, true}, {4, 0, 2, false}, {4, 3, 2, false}}) {
     std::vector<int64_t> rows = {c.heads, c.size}, shared = {c.groups, c.size};
     EXPECT_EQ(unit.bindSymbols("shared", {rows, shared}).has_value(), c.good);
     std::vector<ReferenceArray> inputs = {{rows, std::vector<double>(c.heads * c.size)},
@@ -357,12 +349,10 @@ kernel shared[H, G, N](q : f32[H, N], k : f32[G, N]) -> y : f32[H, N]
 // Integers compute in 64 bits and wrap where they are stored; the least of
 // nothing is the greatest integer of 64 bits, which wraps to -1.
 TEST(Compiler, IntegerResultsWrapAtTheirWidth) {
-  for (auto [type, expected] : {std::pair("i8", std::vector<double>{-18, 18}),
-                                {"i16", {2798, -2798}},
-                                {"i32", {-1530524946, 1530524946}}}) {
-    Compilation unit = Compiler().compileText(std::string("kernel k[N](x : i32[N]) -> (y : ") +
-                                              type + "[N], none : " + type +
-                                              ") { y = x * 50  none = min/ mask(false, x) }");
+  for (auto [type, expected] :
+       {std::pair("i8", std::vector<double>{-18, 18}), {"i16", {2798, -2798}}, {"i32", {-1530524946, 1530524946}}}) {
+    Compilation unit = Compiler().compileText(std::string("kernel k[N](x : i32[N]) -> (y : ") + type +
+                                              "[N], none : " + type + ") { y = x * 50  none = min/ mask(false, x) }");
     ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
     std::vector<ReferenceArray> inputs = {{{2}, {55288847, -55288847}}};
     for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted}) {
@@ -381,8 +371,8 @@ TEST(Compiler, QuestionsNameTheirKernel) {
 }
 
 TEST(Compiler, ShapesNeedSizes) {
-  Compilation unit = Compiler().compileText(
-      "kernel k[N, M](x : f32[N, M]) -> y : f32[N - 5] { y = drop(+/ x, 5) }", "k.moa");
+  Compilation unit =
+      Compiler().compileText("kernel k[N, M](x : f32[N, M]) -> y : f32[N - 5] { y = drop(+/ x, 5) }", "k.moa");
   ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
   EXPECT_FALSE(unit.shapes("k", {{"N", 3}, {"M", 1}}));
   EXPECT_EQ(unit.diagnostics().back().message, "y : f32[N - 5]: the extent N - 5 = -2 is negative");
@@ -410,8 +400,7 @@ TEST(Compiler, WhatIsLiftedHasItsSchedule) {
   Compilation lifted = Compiler().compileText(*text, "lifted.mlir");
   ASSERT_TRUE(lifted.ok()) << lifted.renderDiagnostics();
   EXPECT_FALSE(lifted.schedule());
-  EXPECT_EQ(lifted.diagnostics().back().message,
-            "the input is lifted already; there is no schedule to print");
+  EXPECT_EQ(lifted.diagnostics().back().message, "the input is lifted already; there is no schedule to print");
   CompilerOptions options;
   options.schedule = *unit.schedule();
   Compilation again = Compiler(options).compileText(*text, "lifted.mlir");
@@ -421,13 +410,11 @@ TEST(Compiler, WhatIsLiftedHasItsSchedule) {
 
 // Where code was inlined, the place of the call stands first.
 TEST(Compiler, ACallIsShownBeforeWhatItCalls) {
-  Compilation unit =
-      Compiler().compileText("module {\n  func.func @f() { return } "
-                             "loc(callsite(\"called.moa\":1:2 at \"caller.moa\":3:4))\n}\n",
-                             "f.mlir");
+  Compilation unit = Compiler().compileText("module {\n  func.func @f() { return } "
+                                            "loc(callsite(\"called.moa\":1:2 at \"caller.moa\":3:4))\n}\n",
+                                            "f.mlir");
   std::string text = unit.renderDiagnostics();
-  EXPECT_THAT(text,
-              testing::StartsWith("caller.moa:3:4: error: expects kernels of moa, dnf or onf"));
+  EXPECT_THAT(text, testing::StartsWith("caller.moa:3:4: error: expects kernels of moa, dnf or onf"));
   EXPECT_THAT(text, HasSubstr("\ncalled.moa:1:2: note: in the function called here\n"));
 }
 
@@ -435,8 +422,7 @@ TEST(Compiler, ACallIsShownBeforeWhatItCalls) {
 TEST(Compiler, AProgramNamesItselfWhereThereIsNoPlace) {
   Compilation unit = Compiler().compileFile("none.moa");
   EXPECT_EQ(unit.renderDiagnostics(), "error: none.moa: No such file or directory\n");
-  EXPECT_EQ(unit.renderDiagnostics(false, "tool"),
-            "tool: error: none.moa: No such file or directory\n");
+  EXPECT_EQ(unit.renderDiagnostics(false, "tool"), "tool: error: none.moa: No such file or directory\n");
   Compilation wrong = Compiler().compileText("kernel", "k.moa");
   EXPECT_EQ(wrong.renderDiagnostics(), wrong.renderDiagnostics(false, "tool"));
 }
@@ -457,8 +443,7 @@ TEST(Compiler, TheExplanationHasItsSections) {
   for (const char *heading :
        {"\nArrays, with the functions they call written out\n",
         "\nψ-reduction, by the laws of docs/Spec.md, sections 3 and 4, from the outputs inward\n",
-        "\nDenotational normal form\n",
-        "\nFusion, by the rules R0 to R7 of docs/Spec.md, section 6\n",
+        "\nDenotational normal form\n", "\nFusion, by the rules R0 to R7 of docs/Spec.md, section 6\n",
         "\nOperational normal form\n", "\nMasks as intervals, for a tile of rows\n",
         "\nSchedule for h200, the factors of each axis from the outermost in\n",
         "  pipeline: ", " registers per thread that computes, ", " per thread that copies",
@@ -480,10 +465,8 @@ TEST(Compiler, TheExplanationHasItsSections) {
 }
 
 TEST(Compiler, TheReportHasScalarsAndWhatIsRecomputed) {
-  Compilation unit =
-      Compiler().compileText("kernel k[N](x : f32[N]) -> y : f32 { y = +/ x }", "k.moa");
-  EXPECT_THAT(unit.report(ReportFormat::Text).value_or(""),
-              HasSubstr("  nest 0: for one element; 1 pass: "));
+  Compilation unit = Compiler().compileText("kernel k[N](x : f32[N]) -> y : f32 { y = +/ x }", "k.moa");
+  EXPECT_THAT(unit.report(ReportFormat::Text).value_or(""), HasSubstr("  nest 0: for one element; 1 pass: "));
   Compilation again = compileExample("test/Families/talking_heads.moa", {});
   EXPECT_THAT(again.report(ReportFormat::Text).value_or(""),
               HasSubstr("\nrecomputed\n  Q +.* transpose(K): each element 2*H times, at 2 places, "
@@ -510,10 +493,10 @@ TEST(Compiler, ScalarsOutOfRangeSaturate) {
 }
 
 TEST(Compiler, NamesThatCHasAreRefused) {
-  for (const char *name : {"double", "exp", "memcpy", "DLTensor", "int32_t", "MOA_OK",
-                           "omp_get_max_threads", "__x", "_Bool"}) {
-    Compilation unit = Compiler().compileText(std::string("kernel ") + name +
-                                              "[N](x : f32[N]) -> y : f32[N] { y = x }");
+  for (const char *name :
+       {"double", "exp", "memcpy", "DLTensor", "int32_t", "MOA_OK", "omp_get_max_threads", "__x", "_Bool"}) {
+    Compilation unit =
+        Compiler().compileText(std::string("kernel ") + name + "[N](x : f32[N]) -> y : f32[N] { y = x }");
     EXPECT_TRUE(unit.print(Level::ONF)) << unit.renderDiagnostics();
     EXPECT_FALSE(unit.header()) << name;
     EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("cannot be called"));
@@ -536,12 +519,10 @@ TEST(Compiler, ErrorsOfAScheduleNameItsFile) {
     return text.replace(text.find(from), from.size(), to);
   };
   EXPECT_THAT(message("{"), HasSubstr("mine.json: schedule: "));
-  EXPECT_THAT(message(edited("row_sums", "sums")),
-              HasSubstr("mine.json: schedule: no kernel is called 'sums'"));
+  EXPECT_THAT(message(edited("row_sums", "sums")), HasSubstr("mine.json: schedule: no kernel is called 'sums'"));
   EXPECT_THAT(message(edited("\"machine\": \"", "\"machine\": \"other-")),
               HasSubstr("mine.json: schedule: it is for the machine 'other-"));
-  EXPECT_THAT(message(edited("\"core\"", "\"cores\"")),
-              HasSubstr("mine.json: schedule: unknown key 'cores'"));
+  EXPECT_THAT(message(edited("\"core\"", "\"cores\"")), HasSubstr("mine.json: schedule: unknown key 'cores'"));
 }
 
 TEST(Compiler, AFunctionIsNoKernel) {

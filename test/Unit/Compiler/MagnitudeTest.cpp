@@ -23,10 +23,10 @@ double elementW(int64_t j) { return std::cos(2.3 * double(j) + 0.4); }
 /// s : f64, which is −0.5.
 std::vector<double> magnitudesOf(const std::string &body, const std::string &type = "f64[N]",
                                  const std::string &functions = "") {
-  Compilation unit = Compiler().compileText(
-      functions + "kernel k[N, M](x : f64[N, M], w : f64[M], s : f64) -> y : " + type +
-          " require M >= 4 { " + body + " }\n",
-      "k.moa");
+  Compilation unit =
+      Compiler().compileText(functions + "kernel k[N, M](x : f64[N, M], w : f64[M], s : f64) -> y : " + type +
+                                 " require M >= 4 { " + body + " }\n",
+                             "k.moa");
   ReferenceArray x{{N, M}, {}}, w{{M}, {}}, s{{}, {-0.5}};
   for (int64_t i = 0; i < N; ++i)
     for (int64_t j = 0; j < M; ++j)
@@ -68,17 +68,14 @@ TEST(Magnitude, OfAContractionIsTheProductOfAbsoluteValues) {
   expectMagnitudes("y = x +.* w", contraction);
   // The operands count with their values, whatever they were computed by.
   expectMagnitudes("y = (x - 0.25) +.* (w * w)", [](int64_t i) {
-    return sum(
-        [&](int64_t j) { return std::fabs(elementX(i, j) - 0.25) * elementW(j) * elementW(j); });
+    return sum([&](int64_t j) { return std::fabs(elementX(i, j) - 0.25) * elementW(j) * elementW(j); });
   });
 }
 
 TEST(Magnitude, OfWhatHoldsNoSumIsTheAbsoluteValue) {
-  expectMagnitudes("y = x[_, 1] * x[_, 2]",
-                   [](int64_t i) { return std::fabs(elementX(i, 1) * elementX(i, 2)); });
-  expectMagnitudes("y = max(x[_, 1] - x[_, 2], x[_, 3])", [](int64_t i) {
-    return std::fabs(std::max(elementX(i, 1) - elementX(i, 2), elementX(i, 3)));
-  });
+  expectMagnitudes("y = x[_, 1] * x[_, 2]", [](int64_t i) { return std::fabs(elementX(i, 1) * elementX(i, 2)); });
+  expectMagnitudes("y = max(x[_, 1] - x[_, 2], x[_, 3])",
+                   [](int64_t i) { return std::fabs(std::max(elementX(i, 1) - elementX(i, 2), elementX(i, 3))); });
   expectMagnitudes("y = max/ (x - 2)", [](int64_t i) {
     double top = elementX(i, 0);
     for (int64_t j = 1; j < M; ++j)
@@ -93,8 +90,7 @@ TEST(Magnitude, OfASumOfTwoHasBoth) {
   expectMagnitudes("y = x[_, 1] - x[_, 2]",
                    [](int64_t i) { return std::fabs(elementX(i, 1)) + std::fabs(elementX(i, 2)); });
   expectMagnitudes("y = s * (x[_, 1] * x[_, 0] - x[_, 2]) / x[_, 3]", [](int64_t i) {
-    return 0.5 * (std::fabs(elementX(i, 1) * elementX(i, 0)) + std::fabs(elementX(i, 2))) /
-           std::fabs(elementX(i, 3));
+    return 0.5 * (std::fabs(elementX(i, 1) * elementX(i, 0)) + std::fabs(elementX(i, 2))) / std::fabs(elementX(i, 3));
   });
   expectMagnitudes("y = (x[_, 1] - 0.3) * (x +.* w)",
                    [](int64_t i) { return (std::fabs(elementX(i, 1)) + 0.3) * contraction(i); });
@@ -102,8 +98,7 @@ TEST(Magnitude, OfASumOfTwoHasBoth) {
     double top = elementX(i, 0);
     for (int64_t j = 1; j < M; ++j)
       top = std::max(top, elementX(i, j));
-    return std::fabs(std::log(sum([&](int64_t j) { return std::exp(elementX(i, j) - top); }))) +
-           std::fabs(top);
+    return std::fabs(std::log(sum([&](int64_t j) { return std::exp(elementX(i, j) - top); }))) + std::fabs(top);
   });
 }
 
@@ -117,21 +112,19 @@ TEST(Magnitude, OfFactorsSummandsAndQuotientsAroundASum) {
   expectMagnitudes("y = (x +.* w) * (+/ x)", [](int64_t i) {
     return contraction(i) * sum([&](int64_t j) { return std::fabs(elementX(i, j)); });
   });
-  expectMagnitudes("y = mean(x)", [](int64_t i) {
-    return sum([&](int64_t j) { return std::fabs(elementX(i, j)); }) / double(M);
-  });
+  expectMagnitudes("y = mean(x)",
+                   [](int64_t i) { return sum([&](int64_t j) { return std::fabs(elementX(i, j)); }) / double(M); });
 }
 
 TEST(Magnitude, OfASelectionIsThatOfWhatItPicks) {
-  expectMagnitudes("y = select(x[_, 0] > 0, x +.* w, x[_, 1])", [](int64_t i) {
-    return elementX(i, 0) > 0 ? contraction(i) : std::fabs(elementX(i, 1));
-  });
+  expectMagnitudes("y = select(x[_, 0] > 0, x +.* w, x[_, 1])",
+                   [](int64_t i) { return elementX(i, 0) > 0 ? contraction(i) : std::fabs(elementX(i, 1)); });
 }
 
 TEST(Magnitude, OfASumOfSumsHasTheTermsOfBoth) {
   // One sum over two axes, and one of a difference.
-  EXPECT_NEAR(magnitudesOf("y = +/ (+/ (x * [_, j] w[j]))", "f64")[0],
-              contraction(0) + contraction(1) + contraction(2), 1e-13);
+  EXPECT_NEAR(magnitudesOf("y = +/ (+/ (x * [_, j] w[j]))", "f64")[0], contraction(0) + contraction(1) + contraction(2),
+              1e-13);
   expectMagnitudes("y = +/ ((x * [_, j] w[j]) - 0.25)", [](int64_t i) {
     return sum([&](int64_t j) { return std::fabs(elementX(i, j) * elementW(j)) + 0.25; });
   });
@@ -155,14 +148,11 @@ TEST(Magnitude, OfNamedAndSharedDefinitions) {
   // z stands in a sum, in a factor and as a summand; each use has its own magnitude.
   expectMagnitudes("z = x +.* w  y = z * abs(z) + z",
                    [](int64_t i) { return contraction(i) * std::fabs(value(i)) + contraction(i); });
-  expectMagnitudes("e = exp(x -@(1,0) (max/ x))  p = e /@(1,0) (+/ e)  o = p +.* w  y = o + s * o",
-                   [](int64_t i) {
-                     double total = sum([&](int64_t j) { return std::exp(elementX(i, j)); });
-                     double weighted = sum([&](int64_t j) {
-                       return std::exp(elementX(i, j)) * std::fabs(elementW(j));
-                     });
-                     return 1.5 * weighted / total;
-                   });
+  expectMagnitudes("e = exp(x -@(1,0) (max/ x))  p = e /@(1,0) (+/ e)  o = p +.* w  y = o + s * o", [](int64_t i) {
+    double total = sum([&](int64_t j) { return std::exp(elementX(i, j)); });
+    double weighted = sum([&](int64_t j) { return std::exp(elementX(i, j)) * std::fabs(elementW(j)); });
+    return 1.5 * weighted / total;
+  });
   // A term that is a definition: its sum is taken apart where it is a term, and nowhere else.
   expectMagnitudes("t = x - [_, j] w[j]  y = (+/ t) + 0 * (max/ t)", [](int64_t i) {
     return sum([&](int64_t j) { return std::fabs(elementX(i, j)) + std::fabs(elementW(j)); });
@@ -173,8 +163,7 @@ TEST(Magnitude, OfMaskedSumsIsOverWhatIsPresent) {
   expectMagnitudes("y = mask([i, j] j <= i, x) +.* w", [](int64_t i) {
     return sum([&](int64_t j) { return j <= i ? std::fabs(elementX(i, j) * elementW(j)) : 0.0; });
   });
-  expectMagnitudes("y = mask([i] i > 0, x +.* w)",
-                   [](int64_t i) { return i > 0 ? contraction(i) : 0.0; });
+  expectMagnitudes("y = mask([i] i > 0, x +.* w)", [](int64_t i) { return i > 0 ? contraction(i) : 0.0; });
 }
 
 TEST(Magnitude, OfCastsIsRoundedAsTheyAre) {
@@ -187,8 +176,8 @@ TEST(Magnitude, OfCastsIsRoundedAsTheyAre) {
 }
 
 TEST(Magnitude, OfASumByAMonoidOfTheUserIsTheAbsoluteValue) {
-  std::vector<double> values = magnitudesOf("y = reduce(plus, x * [_, j] w[j], 1)", "f64[N]",
-                                            "monoid plus(a, b) identity 0 { return a + b }\n");
+  std::vector<double> values =
+      magnitudesOf("y = reduce(plus, x * [_, j] w[j], 1)", "f64[N]", "monoid plus(a, b) identity 0 { return a + b }\n");
   ASSERT_EQ(int64_t(values.size()), N);
   for (int64_t i = 0; i < N; ++i)
     EXPECT_NEAR(values[i], std::fabs(value(i)), 1e-14);
@@ -217,8 +206,7 @@ TEST(Tolerances, AreOfResultsByTheTextOrByTheOptions) {
   options.accuracy->tolerances = {"w=1"};
   Compilation wrong = Compiler(options).compileText(text);
   EXPECT_FALSE(wrong.ok());
-  EXPECT_THAT(wrong.renderDiagnostics(),
-              testing::HasSubstr("no kernel has a result 'w'; there are u, y, z"));
+  EXPECT_THAT(wrong.renderDiagnostics(), testing::HasSubstr("no kernel has a result 'w'; there are u, y, z"));
 }
 
 TEST(Magnitude, AQuestionWithoutAnAnswerIsAnError) {

@@ -79,8 +79,7 @@ void compare(const Kernel &code, KernelOp kernel, const KernelInputs &inputs) {
     for (size_t k = 0; k < expected[output].data.size(); ++k) {
       // As on the levels, only finite values: R1 moves infinities.
       double want = expected[output].data[k], got = memory[first + output]->get(k);
-      ASSERT_TRUE(!std::isfinite(want) ||
-                  std::fabs(got - want) <= 1e-9 * std::max(1.0, std::fabs(want)))
+      ASSERT_TRUE(!std::isfinite(want) || std::fabs(got - want) <= 1e-9 * std::max(1.0, std::fabs(want)))
           << "output " << output << ", element " << k << ": " << got << " for " << want;
     }
 }

@@ -49,12 +49,10 @@ Equation pointwise(Random &random) {
   Fn fn = random.pick<Fn>({Fn::add, Fn::sub, Fn::mul, Fn::max, Fn::min});
   ByIndex s({{"p", shape, "i1"}, {"a", shape}, {"q", shape, "i1"}, {"b", shape}});
   Numbers axes = allAxes(shape);
-  observe.of(s.left, s.left.map(fn, {s.left.mask(s.l[0], s.l[1], axes),
-                                     s.left.mask(s.l[2], s.l[3], axes)}));
+  observe.of(s.left, s.left.map(fn, {s.left.mask(s.l[0], s.l[1], axes), s.left.mask(s.l[2], s.l[3], axes)}));
   DefinitionBuilder &r = s.right;
   observe.of(r, [&](const Values &i) {
-    return Term(r.op(fn, {r.psi(s.r[1], i), r.psi(s.r[3], i)}),
-                r.both(r.psi(s.r[0], i), r.psi(s.r[2], i)));
+    return Term(r.op(fn, {r.psi(s.r[1], i), r.psi(s.r[3], i)}), r.both(r.psi(s.r[0], i), r.psi(s.r[2], i)));
   });
   return s.finish();
 }
@@ -70,9 +68,7 @@ Equation where(Random &random) {
   observe.of(l, random.below(2) ? l.mask(s.l[0], l.mask(s.l[1], s.l[2], axes), axes)
                                 : l.mask(l.mask(s.l[1], s.l[0], axes), s.l[2], axes));
   DefinitionBuilder &r = s.right;
-  observe.of(r, [&](const Values &i) {
-    return Term(r.psi(s.r[2], i), r.both(r.psi(s.r[0], i), r.psi(s.r[1], i)));
-  });
+  observe.of(r, [&](const Values &i) { return Term(r.psi(s.r[2], i), r.both(r.psi(s.r[0], i), r.psi(s.r[1], i))); });
   return s.finish();
 }
 
@@ -81,8 +77,7 @@ Equation reduction(Random &random) {
   Shape shape = random.shape(1, 4), rest = shape;
   int64_t axis = random.below(shape.size());
   rest.erase(rest.begin() + axis);
-  Monoid monoid = random.pick<Monoid>(
-      {Monoid::add, Monoid::mul, Monoid::max, Monoid::min, Monoid::and_, Monoid::or_});
+  Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min, Monoid::and_, Monoid::or_});
   bool logical = monoid == Monoid::and_ || monoid == Monoid::or_;
   ByIndex s({{"p", shape, "i1"}, {"a", shape, logical ? "i1" : "f64"}});
   s.left.output(s.left.reduce(monoid, s.left.mask(s.l[0], s.l[1], allAxes(shape)), axis));
@@ -104,8 +99,7 @@ Equation output(Random &random) {
   ByIndex s(parameters);
   s.left.output(s.left.mask(s.l[0], s.l[1], allAxes(shape)));
   s.right.output(shape, [&](const Values &i) {
-    return s.right.op(Fn::select,
-                      {s.right.psi(s.r[0], i), s.right.psi(s.r[1], i), s.right.number(0)});
+    return s.right.op(Fn::select, {s.right.psi(s.r[0], i), s.right.psi(s.r[1], i), s.right.number(0)});
   });
   Equation equation = s.finish();
   // The normal form keeps the condition apart: nothing is read where it fails.
@@ -168,8 +162,7 @@ Equation join(Random &random) {
     result[last] = shape[last] + " + P0";
   }
   Observation observe(random, result);
-  ByIndex s(
-      {{"c", shape, "i1"}, {"p", shape, "i1"}, {"a", shape}, {"q", second, "i1"}, {"b", second}});
+  ByIndex s({{"c", shape, "i1"}, {"p", shape, "i1"}, {"a", shape}, {"q", second, "i1"}, {"b", second}});
   KernelBuilder &l = s.left;
   Value first = l.mask(s.l[1], s.l[2], axes), other = l.mask(s.l[3], s.l[4], axes);
   observe.of(l, isCat ? l.cat(first, other, last) : l.map(Fn::select, {s.l[0], first, other}));
@@ -205,8 +198,7 @@ Equation otherwise(Random &random) {
       return Term(a);
     Value value = r.op(Fn::select, {p, a, b});
     // a is present where p says so, by itself.
-    return isOther ? Term(value, r.op(Fn::select, {p, r.number(1, "i1"), r.psi(s.r[2], i)}))
-                   : Term(value);
+    return isOther ? Term(value, r.op(Fn::select, {p, r.number(1, "i1"), r.psi(s.r[2], i)})) : Term(value);
   });
   return s.finish();
 }

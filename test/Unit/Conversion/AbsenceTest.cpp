@@ -18,12 +18,11 @@ using K = KernelBuilder;
 
 namespace {
 
-const std::vector<std::vector<std::string>> kRuleSets = {
-    {}, {"R0"}, {"R1"}, {"R2"}, {"R3"}, {"R5"}, {"R6"}, {"R0", "R1", "R2", "R3", "R5", "R6"}};
+const std::vector<std::vector<std::string>> kRuleSets = {{},     {"R0"}, {"R1"}, {"R2"},
+                                                         {"R3"}, {"R5"}, {"R6"}, {"R0", "R1", "R2", "R3", "R5", "R6"}};
 
 /// Checks the outputs at each level, under each set of disabled rules.
-void atEveryLevel(std::vector<std::string> symbols, std::function<void(K &)> build,
-                  const KernelInputs &inputs,
+void atEveryLevel(std::vector<std::string> symbols, std::function<void(K &)> build, const KernelInputs &inputs,
                   std::function<void(const std::vector<Array> &)> check) {
   for (const std::vector<std::string> &disabled : kRuleSets) {
     SCOPED_TRACE("rules disabled: " + llvm::join(disabled, " "));
@@ -31,8 +30,8 @@ void atEveryLevel(std::vector<std::string> symbols, std::function<void(K &)> bui
     build(builder);
     Levels levels(builder.finish(), disabled);
     ASSERT_TRUE(levels.valid());
-    for (mlir::Operation *kernel : std::initializer_list<mlir::Operation *>{
-             levels.getMoA(), levels.getDNF(), levels.getONF()}) {
+    for (mlir::Operation *kernel :
+         std::initializer_list<mlir::Operation *>{levels.getMoA(), levels.getDNF(), levels.getONF()}) {
       SCOPED_TRACE(kernel->getName().getStringRef().str());
       check(run(kernel, inputs));
       if (testing::Test::HasFatalFailure())
@@ -56,8 +55,7 @@ void weighted(K &b) {
   b.output(w);
 }
 
-KernelInputs weightedInputs(int64_t n, int64_t m, std::vector<double> x, std::vector<double> p,
-                            std::vector<double> v) {
+KernelInputs weightedInputs(int64_t n, int64_t m, std::vector<double> x, std::vector<double> p, std::vector<double> v) {
   KernelInputs inputs;
   inputs.symbols = {{"N", n}, {"M", m}};
   inputs.arrays = {{{n, m}, x}, {{n, m}, p}, {{m, 2}, v}};
@@ -107,8 +105,8 @@ TEST(Absence, OneMinusInfinityAloneIsNaNAndNotNothing) {
 
 TEST(Absence, ScoresAndValuesThatNoRowSeesHaveNoInfluence) {
   for (double poison : {kNaN, kInf, -kInf}) {
-    auto inputs = weightedInputs(2, 3, {1, poison, 2, 3, poison, poison}, {1, 0, 1, 1, 0, 0},
-                                 {1, 2, poison, poison, 3, 4});
+    auto inputs =
+        weightedInputs(2, 3, {1, poison, 2, 3, poison, poison}, {1, 0, 1, 1, 0, 0}, {1, 2, poison, poison, 3, 4});
     atEveryLevel({"N", "M"}, weighted, inputs, [](const std::vector<Array> &out) {
       double low = std::exp(-1.0) / (1 + std::exp(-1.0)), high = 1 - low;
       EXPECT_NEAR(out[0].data[0], low * 1 + high * 3, 1e-14);
@@ -140,8 +138,7 @@ TEST(Absence, APresentNaNReachesTheOutput) {
 }
 
 TEST(Absence, LargeScoresDoNotOverflow) {
-  auto inputs = weightedInputs(2, 3, {-1e300, 1e300, 1e300, -1e4, -1e4, -2e4}, {1, 1, 1, 1, 1, 1},
-                               {1, 2, 3, 4, 5, 6});
+  auto inputs = weightedInputs(2, 3, {-1e300, 1e300, 1e300, -1e4, -1e4, -2e4}, {1, 1, 1, 1, 1, 1}, {1, 2, 3, 4, 5, 6});
   atEveryLevel({"N", "M"}, weighted, inputs, [](const std::vector<Array> &out) {
     EXPECT_EQ(out[0].data, (std::vector<double>{4, 5, 2, 3}));
     EXPECT_EQ(out[1].data[0], 1e300);
@@ -203,8 +200,7 @@ TEST(Absence, GatheredIndicesThatNoRowSeesAreNotRead) {
   KernelInputs inputs;
   inputs.symbols = {{"N", 2}, {"M", 3}};
   inputs.arrays = {{{2}, {5, 7}}, {{3}, {1, 99, 0}}, {{3}, {1, 0, 1}}};
-  atEveryLevel({"N", "M"}, build, inputs,
-               [](const std::vector<Array> &out) { EXPECT_EQ(out[0].data[0], 12); });
+  atEveryLevel({"N", "M"}, build, inputs, [](const std::vector<Array> &out) { EXPECT_EQ(out[0].data[0], 12); });
 }
 
 } // namespace

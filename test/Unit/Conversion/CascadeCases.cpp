@@ -6,17 +6,14 @@ namespace moa::test {
 using Fn = ScalarFn;
 using K = KernelBuilder;
 
-static const std::vector<Sizes> kRows = {{{"N", 0}, {"M", 3}},
-                                         {{"N", 3}, {"M", 0}},
-                                         {{"N", 1}, {"M", 1}},
-                                         {{"N", 5}, {"M", 7}},
-                                         {{"N", 4}, {"M", 33}}};
+static const std::vector<Sizes> kRows = {
+    {{"N", 0}, {"M", 3}}, {{"N", 3}, {"M", 0}}, {{"N", 1}, {"M", 1}}, {{"N", 5}, {"M", 7}}, {{"N", 4}, {"M", 33}}};
 
 /// e^(x − max x) and its sum over the last axis.
 static std::pair<Value, Value> exponentials(K &b, Value x, Monoid extreme = Monoid::max) {
   Value m = b.reduce(extreme, x);
-  Value e = b.map(Fn::exp, {extreme == Monoid::max ? b.map(Fn::sub, {x, m})
-                                                   : b.map(Fn::neg, {b.map(Fn::sub, {x, m})})});
+  Value e =
+      b.map(Fn::exp, {extreme == Monoid::max ? b.map(Fn::sub, {x, m}) : b.map(Fn::neg, {b.map(Fn::sub, {x, m})})});
   return {e, b.reduce(Monoid::add, e)};
 }
 
@@ -32,8 +29,7 @@ static Value logSum(K &b, Value x) {
 }
 
 static void addWeighted(std::vector<Case> &cases) {
-  cases.push_back(
-      {"Weights", {"N", "M"}, [](K &b) { b.output(weights(b, b.input("x", {"N", "M"}))); }, kRows});
+  cases.push_back({"Weights", {"N", "M"}, [](K &b) { b.output(weights(b, b.input("x", {"N", "M"}))); }, kRows});
   cases.push_back({"WeightedSum",
                    {"N", "M"},
                    [](K &b) {
@@ -48,20 +44,15 @@ static void addWeighted(std::vector<Case> &cases) {
                      Value x = b.input("x", {"N", "M"}), v = b.input("v", {"M", "D"});
                      b.output(b.inner(weights(b, x), v));
                    },
-                   {{{"N", 3}, {"M", 5}, {"D", 4}},
-                    {{"N", 1}, {"M", 0}, {"D", 2}},
-                    {{"N", 2}, {"M", 1}, {"D", 0}}}});
+                   {{{"N", 3}, {"M", 5}, {"D", 4}}, {{"N", 1}, {"M", 0}, {"D", 2}}, {{"N", 2}, {"M", 1}, {"D", 0}}}});
   cases.push_back({"GroupedHeads",
                    {"B", "H", "G", "N", "M"},
                    [](K &b) {
-                     Value q = b.input("q", {"B", "H", "N", "4"}),
-                           k = b.input("k", {"B", "G", "M", "4"});
+                     Value q = b.input("q", {"B", "H", "N", "4"}), k = b.input("k", {"B", "G", "M", "4"});
                      Value v = b.input("v", {"B", "G", "M", "4"}), scale = b.input("scale", {});
                      Value heads = b.iota("H"), batches = b.iota("B");
                      Value group = b.map(Fn::div, {heads, b.extent("H/G")}, {{0}, {}});
-                     auto select = [&](Value x) {
-                       return b.psi(x, {batches, group}, {0, 1}, {{0}, {1}}, {"B", "H"});
-                     };
+                     auto select = [&](Value x) { return b.psi(x, {batches, group}, {0, 1}, {{0}, {1}}, {"B", "H"}); };
                      Value s = b.inner(q, b.transpose(select(k), {0, 1, 3, 2}), 2);
                      s = b.map(Fn::mul, {s, scale});
                      Value limit = b.map(Fn::add, {b.iota("N"), b.extent("M - N")});
@@ -110,10 +101,8 @@ static void addWeighted(std::vector<Case> &cases) {
                    [](K &b) {
                      Value x = b.input("x", {"N", "M"}), v = b.input("v", {"M", "3"});
                      Value one = b.constant(1);
-                     Value g =
-                         b.map(Fn::div,
-                               {one, b.map(Fn::add, {b.map(Fn::exp, {b.map(Fn::neg, {x})}), one})},
-                               {{}, {0, 1}});
+                     Value g = b.map(Fn::div, {one, b.map(Fn::add, {b.map(Fn::exp, {b.map(Fn::neg, {x})}), one})},
+                                     {{}, {0, 1}});
                      b.output(b.inner(g, v));
                    },
                    kRows});
@@ -122,8 +111,7 @@ static void addWeighted(std::vector<Case> &cases) {
                    [](K &b) {
                      Value x = b.input("x", {"N", "M"}), y = b.input("y", {"N", "M"});
                      Value v = b.input("v", {"M", "4"}), lambda = b.input("lambda", {});
-                     Value d =
-                         b.map(Fn::sub, {weights(b, x), b.map(Fn::mul, {weights(b, y), lambda})});
+                     Value d = b.map(Fn::sub, {weights(b, x), b.map(Fn::mul, {weights(b, y), lambda})});
                      b.output(b.inner(d, v));
                    },
                    kRows});
@@ -152,8 +140,7 @@ static void addWeighted(std::vector<Case> &cases) {
                      Value sink = b.input("sink", {"N"});
                      Value m = b.map(Fn::max, {b.reduce(Monoid::max, x), sink});
                      Value e = b.map(Fn::exp, {b.map(Fn::sub, {x, m})});
-                     Value l = b.map(Fn::add, {b.reduce(Monoid::add, e),
-                                               b.map(Fn::exp, {b.map(Fn::sub, {sink, m})})});
+                     Value l = b.map(Fn::add, {b.reduce(Monoid::add, e), b.map(Fn::exp, {b.map(Fn::sub, {sink, m})})});
                      b.output(b.inner(b.map(Fn::div, {e, l}), v));
                    },
                    kRows});
@@ -188,8 +175,7 @@ static void addStatistics(std::vector<Case> &cases) {
                    [](K &b) {
                      Value x = b.input("x", {"N", "M"});
                      Value m = b.reduce(Monoid::max, b.map(Fn::abs, {x}));
-                     Value s = b.reduce(Monoid::add,
-                                        b.map(Fn::pow, {b.map(Fn::div, {x, m}), b.constant(2)}));
+                     Value s = b.reduce(Monoid::add, b.map(Fn::pow, {b.map(Fn::div, {x, m}), b.constant(2)}));
                      b.output(b.map(Fn::mul, {m, b.map(Fn::sqrt, {s})}));
                    },
                    kRows});
@@ -199,8 +185,7 @@ static void addStatistics(std::vector<Case> &cases) {
                      Value x = b.input("x", {"N", "M"}), w = b.input("w", {"M", "3"});
                      Value n = b.cast(b.extent("M"), "f64", true);
                      Value s = b.reduce(Monoid::add, b.map(Fn::mul, {x, x}));
-                     Value r = b.map(Fn::rsqrt,
-                                     {b.map(Fn::add, {b.map(Fn::div, {s, n}), b.constant(1e-5)})});
+                     Value r = b.map(Fn::rsqrt, {b.map(Fn::add, {b.map(Fn::div, {s, n}), b.constant(1e-5)})});
                      b.output(b.inner(b.map(Fn::mul, {x, r}), w));
                    },
                    {{{"N", 1}, {"M", 1}}, {{"N", 5}, {"M", 7}}, {{"N", 0}, {"M", 2}}}});
@@ -220,27 +205,25 @@ static void addStatistics(std::vector<Case> &cases) {
                    {"N", "M"},
                    [](K &b) {
                      Value x = b.input("x", {"N", "M"});
-                     Value mean = b.map(
-                         Fn::div, {b.reduce(Monoid::add, x), b.cast(b.extent("M"), "f64", true)});
+                     Value mean = b.map(Fn::div, {b.reduce(Monoid::add, x), b.cast(b.extent("M"), "f64", true)});
                      b.output(b.reduce(Monoid::add, b.map(Fn::abs, {b.map(Fn::sub, {x, mean})})));
                    },
                    {{{"N", 1}, {"M", 1}}, {{"N", 5}, {"M", 7}}, {{"N", 0}, {"M", 2}}}});
-  cases.push_back(
-      {"HoistedFactors",
-       {"N", "M"},
-       [](K &b) {
-         Value x = b.input("x", {"N", "M"}), f = b.input("f", {"N"}), g = b.input("g", {});
-         Value p = b.input("p", {"N", "M"}, "i1");
-         Value t = b.map(Fn::mul, {b.map(Fn::div, {x, f}), g});
-         b.output(b.reduce(Monoid::add, t));
-         b.output(b.reduce(Monoid::add, b.mask(p, t, {0, 1})));
-         // Not a sum: nothing may leave.
-         b.output(b.reduce(Monoid::max, t));
-         // A constant leaves a sum without a guard.
-         b.output(b.reduce(Monoid::add, b.map(Fn::mul, {x, b.constant(3)})));
-         b.output(b.reduce(Monoid::add, b.map(Fn::div, {f, b.map(Fn::exp, {x})}, {{0}, {0, 1}})));
-       },
-       kRows});
+  cases.push_back({"HoistedFactors",
+                   {"N", "M"},
+                   [](K &b) {
+                     Value x = b.input("x", {"N", "M"}), f = b.input("f", {"N"}), g = b.input("g", {});
+                     Value p = b.input("p", {"N", "M"}, "i1");
+                     Value t = b.map(Fn::mul, {b.map(Fn::div, {x, f}), g});
+                     b.output(b.reduce(Monoid::add, t));
+                     b.output(b.reduce(Monoid::add, b.mask(p, t, {0, 1})));
+                     // Not a sum: nothing may leave.
+                     b.output(b.reduce(Monoid::max, t));
+                     // A constant leaves a sum without a guard.
+                     b.output(b.reduce(Monoid::add, b.map(Fn::mul, {x, b.constant(3)})));
+                     b.output(b.reduce(Monoid::add, b.map(Fn::div, {f, b.map(Fn::exp, {x})}, {{0}, {0, 1}})));
+                   },
+                   kRows});
   cases.push_back({"GrowingSum",
                    {"N", "M"},
                    [](K &b) {
@@ -260,12 +243,10 @@ static void addStatistics(std::vector<Case> &cases) {
                      Value x = b.input("x", {"N", "M"}), p = b.input("p", {"N", "M"}, "i1");
                      Value m = b.reduce(Monoid::max, x);
                      Value e = b.map(Fn::exp, {b.map(Fn::sub, {x, m})});
-                     b.output(b.reduce(Monoid::add, b.map(Fn::select, {p, e, b.constant(0)},
-                                                          {{0, 1}, {0, 1}, {}})));
+                     b.output(b.reduce(Monoid::add, b.map(Fn::select, {p, e, b.constant(0)}, {{0, 1}, {0, 1}, {}})));
                      // One that reads them does not.
                      Value far = b.map(Fn::lt, {b.map(Fn::sub, {x, m}), b.constant(-0.5)});
-                     b.output(b.reduce(Monoid::add, b.map(Fn::select, {far, e, b.constant(0)},
-                                                          {{0, 1}, {0, 1}, {}})));
+                     b.output(b.reduce(Monoid::add, b.map(Fn::select, {far, e, b.constant(0)}, {{0, 1}, {0, 1}, {}})));
                    },
                    kRows});
   cases.push_back({"RangeByAnEarlierResult",
@@ -279,28 +260,25 @@ static void addStatistics(std::vector<Case> &cases) {
                      b.output(weights(b, top));
                    },
                    kRows});
-  cases.push_back({"Arguments",
-                   {"N", "M"},
-                   [](K &b) {
-                     // The first position of the maximum.
-                     Value x = b.input("x", {"N", "M"});
-                     Value m = b.reduce(Monoid::max, x);
-                     Value p = b.map(Fn::eq, {x, m});
-                     Value at = b.mask(
-                         p,
-                         b.map(Fn::add,
-                               {b.map(Fn::mul, {b.iota("N"), b.constant(0, "index")}), b.iota("M")},
-                               {{0}, {1}}),
-                         {0, 1});
-                     b.output(b.reduce(Monoid::min, at));
-                   },
-                   {{{"N", 2}, {"M", 5}}, {{"N", 1}, {"M", 1}}, {{"N", 0}, {"M", 3}}}});
+  cases.push_back(
+      {"Arguments",
+       {"N", "M"},
+       [](K &b) {
+         // The first position of the maximum.
+         Value x = b.input("x", {"N", "M"});
+         Value m = b.reduce(Monoid::max, x);
+         Value p = b.map(Fn::eq, {x, m});
+         Value at =
+             b.mask(p, b.map(Fn::add, {b.map(Fn::mul, {b.iota("N"), b.constant(0, "index")}), b.iota("M")}, {{0}, {1}}),
+                    {0, 1});
+         b.output(b.reduce(Monoid::min, at));
+       },
+       {{{"N", 2}, {"M", 5}}, {{"N", 1}, {"M", 1}}, {{"N", 0}, {"M", 3}}}});
   cases.push_back({"ProductsAndExtremes",
                    {"N", "M"},
                    [](K &b) {
                      Value x = b.input("x", {"N", "M"});
-                     Value m = b.reduce(Monoid::max, x),
-                           e = b.map(Fn::exp, {b.map(Fn::sub, {x, m})});
+                     Value m = b.reduce(Monoid::max, x), e = b.map(Fn::exp, {b.map(Fn::sub, {x, m})});
                      for (Monoid monoid : {Monoid::mul, Monoid::max, Monoid::min})
                        b.output(b.reduce(monoid, e));
                      b.output(b.reduce(Monoid::max, b.map(Fn::sub, {x, m})));
@@ -338,9 +316,7 @@ static void addStatistics(std::vector<Case> &cases) {
                      b.output(b.inner(weights(b, x), b.transpose(y, {1, 0})));
                      b.output(b.reduce(Monoid::max, b.reduce(Monoid::add, x)));
                    },
-                   {{{"N", 2}, {"M", 3}, {"L", 4}},
-                    {{"N", 1}, {"M", 0}, {"L", 2}},
-                    {{"N", 0}, {"M", 3}, {"L", 1}}}});
+                   {{{"N", 2}, {"M", 3}, {"L", 4}}, {{"N", 1}, {"M", 0}, {"L", 2}}, {{"N", 0}, {"M", 3}, {"L", 1}}}});
   cases.push_back({"CarriedAxesOfTwoLengths",
                    {"N", "M"},
                    [](K &b) {

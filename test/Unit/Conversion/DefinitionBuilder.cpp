@@ -29,8 +29,7 @@ std::string times(const Shape &extents) {
 Shape Random::shape(int64_t least, int64_t most) {
   Shape result(least + below(most - least + 1));
   for (size_t k = 0; k < result.size(); ++k)
-    result[k] = below(4) ? "N" + std::to_string(k)
-                         : pick(std::vector<std::string>{"0", "1", "2", "3", "5"});
+    result[k] = below(4) ? "N" + std::to_string(k) : pick(std::vector<std::string>{"0", "1", "2", "3", "5"});
   return result;
 }
 
@@ -69,8 +68,7 @@ DefinitionBuilder::DefinitionBuilder() : b(&getContext()), loc(b.getUnknownLoc()
   SmallVector<Attribute> symbols;
   for (const std::string &name : lawSymbols())
     symbols.push_back(b.getStringAttr(name));
-  kernel = dnf::KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(symbols), none, none,
-                                 none, none,
+  kernel = dnf::KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(symbols), none, none, none, none,
                                  /*within=*/nullptr);
   b.createBlock(&kernel.getBody());
 }
@@ -107,8 +105,8 @@ void DefinitionBuilder::output(const Shape &extents, Element element) {
   Shape names;
   for (const std::string &extent : extents)
     names.push_back(indexName(canonical(extent)));
-  auto op = dnf::OutputOp::create(b, loc, b.getI64IntegerAttr(resultTypes.size()), texts(extents),
-                                  b.getArrayAttr({}), TypeAttr::get(type));
+  auto op = dnf::OutputOp::create(b, loc, b.getI64IntegerAttr(resultTypes.size()), texts(extents), b.getArrayAttr({}),
+                                  TypeAttr::get(type));
   SmallVector<Attribute> list;
   for (const std::string &name : names)
     list.push_back(b.getStringAttr(name));
@@ -124,8 +122,8 @@ void DefinitionBuilder::let(StringRef name, const Shape &extents, Element elemen
   SmallVector<Attribute> names;
   for (const std::string &extent : extents)
     names.push_back(b.getStringAttr(indexName(canonical(extent))));
-  auto op = dnf::LetOp::create(b, loc, b.getStringAttr(name), texts(extents), b.getArrayAttr(names),
-                               TypeAttr::get(type));
+  auto op =
+      dnf::LetOp::create(b, loc, b.getStringAttr(name), texts(extents), b.getArrayAttr(names), TypeAttr::get(type));
   op.getBody().push_back(block);
 }
 
@@ -147,30 +145,26 @@ OwningOpRef<ModuleOp> DefinitionBuilder::finish() {
 //===----------------------------------------------------------------------===//
 
 Value DefinitionBuilder::apply(StringRef let, const Values &index, StringRef type) {
-  return dnf::ApplyOp::create(b, loc, typeNamed(type), FlatSymbolRefAttr::get(b.getStringAttr(let)),
-                              index);
+  return dnf::ApplyOp::create(b, loc, typeNamed(type), FlatSymbolRefAttr::get(b.getStringAttr(let)), index);
 }
 
 Value DefinitionBuilder::psi(Value array, const Values &index) {
-  return dnf::PsiOp::create(b, loc, mlir::cast<ArrayType>(array.getType()).getElementType(), array,
-                            index);
+  return dnf::PsiOp::create(b, loc, mlir::cast<ArrayType>(array.getType()).getElementType(), array, index);
 }
 
-Value DefinitionBuilder::reduce(Monoid monoid, StringRef extent,
-                                llvm::function_ref<Term(Value)> term, StringRef function) {
+Value DefinitionBuilder::reduce(Monoid monoid, StringRef extent, llvm::function_ref<Term(Value)> term,
+                                StringRef function) {
   Type type;
   Block *block = body({extent.str()}, [&](const Values &index) { return term(index[0]); }, type);
   std::string text = canonical(extent);
-  auto name =
-      function.empty() ? FlatSymbolRefAttr() : FlatSymbolRefAttr::get(b.getStringAttr(function));
-  auto op = dnf::ReduceOp::create(b, loc, type, monoid, b.getStringAttr(text),
-                                  b.getStringAttr(indexName(text)), TypeAttr(), name);
+  auto name = function.empty() ? FlatSymbolRefAttr() : FlatSymbolRefAttr::get(b.getStringAttr(function));
+  auto op = dnf::ReduceOp::create(b, loc, type, monoid, b.getStringAttr(text), b.getStringAttr(indexName(text)),
+                                  TypeAttr(), name);
   op.getBody().push_back(block);
   return op.getResult();
 }
 
-void DefinitionBuilder::monoid(StringRef name, int64_t identity,
-                               llvm::function_ref<Value(Value, Value)> combine) {
+void DefinitionBuilder::monoid(StringRef name, int64_t identity, llvm::function_ref<Value(Value, Value)> combine) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel);
   Type type = b.getIndexType();
@@ -255,8 +249,7 @@ Value DefinitionBuilder::cast(Value x, StringRef to, bool round) {
   Value result;
   if (isa<FloatType>(from) && isa<FloatType>(type)) {
     bool widens = from.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth();
-    result = widens ? Value(arith::ExtFOp::create(b, loc, type, x))
-                    : Value(arith::TruncFOp::create(b, loc, type, x));
+    result = widens ? Value(arith::ExtFOp::create(b, loc, type, x)) : Value(arith::TruncFOp::create(b, loc, type, x));
   } else if (isa<FloatType>(from)) {
     result = arith::FPToSIOp::create(b, loc, type, x);
   } else if (type.isIndex()) {

@@ -32,9 +32,7 @@ struct Rows {
       shape[axis] = "P1";
   }
   /// f(x, y) where y has the rows' axes alone.
-  Value byRow(KernelBuilder &b, Fn fn, Value x, Value y) const {
-    return b.map(fn, {x, y}, {all, places});
-  }
+  Value byRow(KernelBuilder &b, Fn fn, Value x, Value y) const { return b.map(fn, {x, y}, {all, places}); }
   Shape shape, rows;
   int64_t axis;
   Numbers all, places;
@@ -50,9 +48,7 @@ Equation linearity(Random &random) {
     return rows.byRow(b, Fn::mul, x, b.reduce(monoid, x, rows.axis));
   };
   KernelBuilder &l = s.left, &r = s.right;
-  l.output(l.reduce(Monoid::add,
-                    l.map(fn, {part(l, s.l[0], Monoid::max), part(l, s.l[1], Monoid::min)}),
-                    rows.axis));
+  l.output(l.reduce(Monoid::add, l.map(fn, {part(l, s.l[0], Monoid::max), part(l, s.l[1], Monoid::min)}), rows.axis));
   r.output(r.map(fn, {r.reduce(Monoid::add, part(r, s.r[0], Monoid::max), rows.axis),
                       r.reduce(Monoid::add, part(r, s.r[1], Monoid::min), rows.axis)}));
   return s.finish();
@@ -73,8 +69,7 @@ Equation extremeOfFactor(Random &random) {
   };
   KernelBuilder &l = s.left, &r = s.right;
   Value part = sigma(l, s.l[0]);
-  Value terms = kind == 2 ? l.map(fn, {part, s.l[0]}, {rows.places, rows.all})
-                          : rows.byRow(l, fn, s.l[0], part);
+  Value terms = kind == 2 ? l.map(fn, {part, s.l[0]}, {rows.places, rows.all}) : rows.byRow(l, fn, s.l[0], part);
   l.output(l.reduce(monoid, terms, rows.axis));
 
   Numbers axes;
@@ -100,9 +95,7 @@ Equation factor(Random &random) {
   Fn fn = divides ? Fn::div : Fn::mul;
   ByArrays s({{"f", rows.shape}, {"s", rows.rows}, {"p", rows.shape, "i1"}});
   auto sigma = [&](KernelBuilder &b, Value x) { return divides ? b.map(Fn::exp2, {x}) : x; };
-  auto terms = [&](KernelBuilder &b, const Values &v) {
-    return masked ? b.mask(v[2], v[0], rows.all) : v[0];
-  };
+  auto terms = [&](KernelBuilder &b, const Values &v) { return masked ? b.mask(v[2], v[0], rows.all) : v[0]; };
   KernelBuilder &l = s.left, &r = s.right;
   l.output(l.reduce(Monoid::add, rows.byRow(l, fn, terms(l, s.l), sigma(l, s.l[1])), rows.axis));
   Value sum = r.reduce(Monoid::add, terms(r, s.r), rows.axis);
@@ -148,8 +141,7 @@ std::string quoted(const Shape &extents) {
 class FoldText {
 public:
   FoldText(const Rows &rows, std::vector<std::string> inputs, size_t results)
-      : rows(rows), inputs(std::move(inputs)), results(results),
-        whole("!moa.array<[" + quoted(rows.shape) + "], f64>"),
+      : rows(rows), inputs(std::move(inputs)), results(results), whole("!moa.array<[" + quoted(rows.shape) + "], f64>"),
         row("!moa.array<[" + quoted(rows.rows) + "], f64>") {}
 
   /// With `body` in the fold, where %e0, %e1, … are the elements of the inputs
@@ -157,20 +149,16 @@ public:
   std::string with(const std::string &body) const {
     auto f64 = [](size_t) { return std::string("f64"); };
     size_t n = rows.rows.size();
-    std::string text = header() + "onf.for [" +
-                       list(n, [](size_t k) { return quoted("i" + std::to_string(k)); }) +
+    std::string text = header() + "onf.for [" + list(n, [](size_t k) { return quoted("i" + std::to_string(k)); }) +
                        "] in [" + quoted(rows.rows) + "] {\n";
     if (n)
-      text +=
-          "^bb0(" + list(n, [](size_t k) { return "%i" + std::to_string(k) + ": index"; }) + "):\n";
-    text += "%s:" + std::to_string(results) + " = onf.fold \"j\" in " +
-            quoted(Shape{rows.shape[rows.axis]}) + " : " + list(results, f64) +
-            " {\n^bb0(%j: index):\n" + loads() + body + "onf.yield " +
+      text += "^bb0(" + list(n, [](size_t k) { return "%i" + std::to_string(k) + ": index"; }) + "):\n";
+    text += "%s:" + std::to_string(results) + " = onf.fold \"j\" in " + quoted(Shape{rows.shape[rows.axis]}) + " : " +
+            list(results, f64) + " {\n^bb0(%j: index):\n" + loads() + body + "onf.yield " +
             list(results, numbered("%t")) + " : " + list(results, f64) + "\n}\n";
     for (size_t k = 0; k < results; ++k)
-      text += "onf.store %s#" + std::to_string(k) + ", %o" + std::to_string(k) + "[" +
-              list(n, numbered("%i")) + "]" + strides("out" + std::to_string(k), n) + "f64, " +
-              row + "\n";
+      text += "onf.store %s#" + std::to_string(k) + ", %o" + std::to_string(k) + "[" + list(n, numbered("%i")) + "]" +
+              strides("out" + std::to_string(k), n) + "f64, " + row + "\n";
     return text + "}\n}\n";
   }
 
@@ -180,12 +168,10 @@ private:
                        list(lawSymbols().size(), [](size_t k) { return quoted(lawSymbols()[k]); }) +
                        "], requires = [], arg_names = [" +
                        list(inputs.size(), [&](size_t k) { return quoted(inputs[k]); });
-    text += "], result_names = [" +
-            list(results, [](size_t k) { return quoted("out" + std::to_string(k)); });
+    text += "], result_names = [" + list(results, [](size_t k) { return quoted("out" + std::to_string(k)); });
     text += "], result_types = [" + list(results, [&](size_t) { return row; }) + "]} {\n^bb0(";
     text += list(inputs.size(), [&](size_t k) { return "%" + inputs[k] + ": " + whole; }) + ", ";
-    return text + list(results, [&](size_t k) { return "%o" + std::to_string(k) + ": " + row; }) +
-           "):\n";
+    return text + list(results, [&](size_t k) { return "%o" + std::to_string(k) + ": " + row; }) + "):\n";
   }
   std::string loads() const {
     std::string text;
@@ -229,11 +215,9 @@ KernelBuilder makeLeft(const Rows &rows, Values &inputs) {
   return left;
 }
 
-std::string plainAcc(const std::string &result, const std::string &monoid,
-                     const std::string &term) {
+std::string plainAcc(const std::string &result, const std::string &monoid, const std::string &term) {
   return result + " = onf.acc " + monoid + " \"" + result.substr(1) +
-         "\" carries [] in [] refs() mul [] : () -> f64 {\nonf.yield " + term +
-         " : f64\n} repair {\n}\n";
+         "\" carries [] in [] refs() mul [] : () -> f64 {\nonf.yield " + term + " : f64\n} repair {\n}\n";
 }
 
 /// R2: ⊕ F and ⊛ G over one range are one reduction of a pair.
@@ -245,8 +229,8 @@ Equation pairing(Random &random) {
   KernelBuilder left = makeLeft(rows, inputs);
   left.output(left.reduce(first, inputs[0], rows.axis));
   left.output(left.reduce(second, inputs[1], rows.axis));
-  std::string body = plainAcc("%t0", stringifyMonoid(first).str(), "%e0") +
-                     plainAcc("%t1", stringifyMonoid(second).str(), "%e1");
+  std::string body =
+      plainAcc("%t0", stringifyMonoid(first).str(), "%e0") + plainAcc("%t1", stringifyMonoid(second).str(), "%e1");
   return withFold(std::move(left), FoldText(rows, {"x", "y"}, 2).with(body));
 }
 
@@ -305,15 +289,13 @@ Equation repair(Random &random) {
   left.output(d);
   left.output(left.reduce(Monoid::add, term, rows.axis));
 
-  std::string body =
-      plainAcc("%t0", isMax ? "max" : "min", "%e0") + (attained ? attainedAcc() : scaledAcc(isMax));
+  std::string body = plainAcc("%t0", isMax ? "max" : "min", "%e0") + (attained ? attainedAcc() : scaledAcc(isMax));
   return withFold(std::move(left), FoldText(rows, {"x", "y"}, 2).with(body));
 }
 
 /// Rows by depth, depth by keys, keys by columns.
 std::vector<Parameter> chainShapes(Random &random) {
-  std::string rows = random.pick<std::string>({"N0", "P1"}),
-              keys = random.pick<std::string>({"N1", "N0", "P0"});
+  std::string rows = random.pick<std::string>({"N0", "P1"}), keys = random.pick<std::string>({"N1", "N0", "P0"});
   std::string depth = random.pick<std::string>({"1", "2", "3", "5"});
   std::string columns = random.pick<std::string>({"1", "2", "4"});
   return {{"a", {rows, depth}}, {"b", {depth, keys}}, {"c", {keys, columns}}};
@@ -349,8 +331,8 @@ Equation splitting(Random &random) {
                : monoid == Monoid::mul ? Fn::mul
                : monoid == Monoid::max ? Fn::max
                                        : Fn::min;
-  s.right.output(s.right.map(combine, {s.right.reduce(monoid, s.r[0], rows.axis),
-                                       s.right.reduce(monoid, s.r[1], rows.axis)}));
+  s.right.output(
+      s.right.map(combine, {s.right.reduce(monoid, s.r[0], rows.axis), s.right.reduce(monoid, s.r[1], rows.axis)}));
   addChain(s, 2);
   return withZeros(s.finish());
 }

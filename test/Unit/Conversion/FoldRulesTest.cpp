@@ -171,16 +171,15 @@ TEST_F(FoldRulesTest, ProductsQuotientsPowersAndExponentialsSplit) {
 }
 
 TEST_F(FoldRulesTest, SumsDifferencesMultiplesAndLogarithmsSplitAdditively) {
-  for (Expr f : {sub(x, m), add(x, add(m, y)), neg(sub(x, m)), mul(num(3), sub(x, m)),
-                 mul(sub(x, m), num(-3)), div(sub(x, m), num(2)), log(mul(abs(x), s)),
-                 sub(log(div(abs(x), s)), m), x, m})
+  for (Expr f : {sub(x, m), add(x, add(m, y)), neg(sub(x, m)), mul(num(3), sub(x, m)), mul(sub(x, m), num(-3)),
+                 div(sub(x, m), num(2)), log(mul(abs(x), s)), sub(log(div(abs(x), s)), m), x, m})
     expectParts(f, rules.splitAdd(f, all(), {j}), true);
 }
 
 TEST_F(FoldRulesTest, TheSubtermThatBlocksIsNamed) {
   Expr difference = sub(x, m), sum = add(x, m), half = num(0.5), one = num(1);
-  Expr far = exprs.op(mlir::OperationName("arith.cmpf", &getContext()),
-                      mlir::DictionaryAttr::get(&getContext()), {x, m}, typeNamed("i1"));
+  Expr far = exprs.op(mlir::OperationName("arith.cmpf", &getContext()), mlir::DictionaryAttr::get(&getContext()),
+                      {x, m}, typeNamed("i1"));
   std::vector<std::pair<Expr, Expr>> cases = {
       {difference, difference},
       {abs(difference), abs(difference)},
@@ -291,8 +290,7 @@ TEST_F(FoldRulesTest, WithoutAStateThereIsNothingToRepair) {
 
 TEST_F(FoldRulesTest, FactorsThatMayGrowAreRefused) {
   // e^m grows with a maximum, e^(−low) with a minimum, s with every term.
-  for (Expr f :
-       {exp(add(x, m)), mul(y, s), exp(sub(x, low)), div(x, c), mul(x, m), exp(sub(x, c))}) {
+  for (Expr f : {exp(add(x, m)), mul(y, s), exp(sub(x, low)), div(x, c), mul(x, m), exp(sub(x, c))}) {
     Repair r = repair(f, {m, low, s, c});
     EXPECT_FALSE(r.valid()) << exprs.str(f);
     EXPECT_EQ(r.reason, "its ratio is not known to stay within 1") << exprs.str(f);
@@ -327,8 +325,7 @@ TEST_F(FoldRulesTest, TheRatioIsNewOverOld) {
   std::mt19937 engine(5);
   Expr size = state(Monoid::max, abs(x));
   for (Expr h : {exp(neg(m)), div(num(1), mul(size, size)), pow(size, num(-2)), exp2(neg(m)),
-                 mul(exp(neg(m)), exp(low)), neg(size), num(3), exp(sub(low, m)),
-                 div(num(1), add(s, num(1)))}) {
+                 mul(exp(neg(m)), exp(low)), neg(size), num(3), exp(sub(low, m)), div(num(1), add(s, num(1)))}) {
     StateSet set = states({m, low, s, size});
     std::map<Expr, Expr> olds, news;
     Point at = random(engine), before = at, after = at;
@@ -340,8 +337,7 @@ TEST_F(FoldRulesTest, TheRatioIsNewOverOld) {
       at.states[olds[e]] = before.states[e] = positive(engine);
       at.states[news[e]] = after.states[e] = positive(engine);
     }
-    Expr ratio =
-        rules.ratio(h, set, [&](Expr e) { return olds.at(e); }, [&](Expr e) { return news.at(e); });
+    Expr ratio = rules.ratio(h, set, [&](Expr e) { return olds.at(e); }, [&](Expr e) { return news.at(e); });
     EXPECT_FALSE(rules.reads(ratio, set));
     EXPECT_NEAR(value(ratio, at), value(h, after) / value(h, before), 1e-12) << exprs.str(h);
   }
@@ -349,8 +345,8 @@ TEST_F(FoldRulesTest, TheRatioIsNewOverOld) {
 
 TEST_F(FoldRulesTest, FactorsMultiplyToTheirProduct) {
   std::mt19937 engine(9);
-  for (Expr e : {mul(mul(x, y), z), div(div(x, y), mul(z, m)), div(x, div(y, z)), x, div(num(1), x),
-                 mul(add(x, y), z)}) {
+  for (Expr e :
+       {mul(mul(x, y), z), div(div(x, y), mul(z, m)), div(x, div(y, z)), x, div(num(1), x), mul(add(x, y), z)}) {
     llvm::SmallVector<FoldRules::Factor> factors = rules.factors(e);
     for (const FoldRules::Factor &factor : factors)
       EXPECT_FALSE(factor.base->isOp("arith.mulf") || factor.base->isOp("arith.divf"));
@@ -376,14 +372,12 @@ TEST_F(FoldRulesTest, NestedReductionsOpenToWhatTheyWereMadeOf) {
   int64_t k = exprs.freshIndex("k"), l = exprs.freshIndex("l");
   Expr element = exprs.psi(0, {exprs.index(j), exprs.index(k), exprs.index(l)}, f64);
   Expr inner = exprs.reduce(Monoid::add, "K", k, element, nullptr, mlir::TypeAttr(), "k");
-  Expr outer =
-      exprs.reduce(Monoid::max, "M", j, mul(inner, psi(1, j)), nullptr, mlir::TypeAttr(), "j");
+  Expr outer = exprs.reduce(Monoid::max, "M", j, mul(inner, psi(1, j)), nullptr, mlir::TypeAttr(), "j");
   EXPECT_TRUE(outer->dependsOn(l));
   EXPECT_FALSE(outer->dependsOn(j));
   EXPECT_EQ(exprs.open(outer, j).first, mul(inner, psi(1, j)));
   // Putting an expression for an index below two binders leaves them alone.
-  Expr moved =
-      exprs.replace(outer, [&](Expr e) { return e == exprs.index(l) ? exprs.index(n) : nullptr; });
+  Expr moved = exprs.replace(outer, [&](Expr e) { return e == exprs.index(l) ? exprs.index(n) : nullptr; });
   EXPECT_TRUE(moved->dependsOn(n));
   EXPECT_FALSE(moved->dependsOn(l));
   EXPECT_EQ(moved->height, 2u);

@@ -21,12 +21,10 @@ namespace moa::test {
 MLIRContext &getContext() {
   static MLIRContext *context = [] {
     auto *made = new MLIRContext(MLIRContext::Threading::DISABLED);
-    made->loadDialect<MoADialect, dnf::DNFDialect, onf::ONFDialect, arith::ArithDialect,
-                      math::MathDialect>();
+    made->loadDialect<MoADialect, dnf::DNFDialect, onf::ONFDialect, arith::ArithDialect, math::MathDialect>();
     // Remarks of the derivation are the subject of other tests.
-    made->getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
-      return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
-    });
+    made->getDiagEngine().registerHandler(
+        [](Diagnostic &diagnostic) { return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark); });
     return made;
   }();
   return *context;
@@ -38,24 +36,21 @@ Type typeNamed(llvm::StringRef name) { return parseType(name, &getContext()); }
 // Building
 //===----------------------------------------------------------------------===//
 
-KernelBuilder::KernelBuilder(std::vector<std::string> symbols)
-    : b(&getContext()), loc(b.getUnknownLoc()) {
+KernelBuilder::KernelBuilder(std::vector<std::string> symbols) : b(&getContext()), loc(b.getUnknownLoc()) {
   module = ModuleOp::create(loc);
   b.setInsertionPointToEnd(module->getBody());
   SmallVector<Attribute> names;
   for (const std::string &name : symbols)
     names.push_back(b.getStringAttr(name));
   ArrayAttr none = b.getArrayAttr({});
-  kernel = KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(names), none, none, none,
-                            none, /*within=*/nullptr);
+  kernel =
+      KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(names), none, none, none, none, /*within=*/nullptr);
   b.createBlock(&kernel.getBody());
 }
 
 StringAttr KernelBuilder::text(StringRef value) { return b.getStringAttr(value); }
 
-StringAttr KernelBuilder::canonical(StringRef extent) {
-  return text(SymExpr::parse(extent)->str());
-}
+StringAttr KernelBuilder::canonical(StringRef extent) { return text(SymExpr::parse(extent)->str()); }
 
 ArrayType KernelBuilder::array(ArrayRef<StringAttr> shape, Type type) {
   return ArrayType::get(&getContext(), shape, type);
@@ -68,8 +63,7 @@ ArrayAttr KernelBuilder::attributes(const Axes &axes) {
   return b.getArrayAttr(lists);
 }
 
-Value KernelBuilder::input(std::string name, std::vector<std::string> extents, StringRef type,
-                           std::string bound) {
+Value KernelBuilder::input(std::string name, std::vector<std::string> extents, StringRef type, std::string bound) {
   SmallVector<StringAttr> shape;
   for (const std::string &extent : extents)
     shape.push_back(canonical(extent));
@@ -105,9 +99,7 @@ Value KernelBuilder::constant(double value, StringRef type) {
   return ConstantOp::create(b, loc, array({}, element), attr);
 }
 
-Value KernelBuilder::extent(StringRef expr) {
-  return ExtentOp::create(b, loc, array({}, b.getIndexType()), expr);
-}
+Value KernelBuilder::extent(StringRef expr) { return ExtentOp::create(b, loc, array({}, b.getIndexType()), expr); }
 
 Value KernelBuilder::iota(StringRef extent) {
   StringAttr n = canonical(extent);
@@ -149,16 +141,13 @@ Value KernelBuilder::mask(Value p, Value x, std::vector<int64_t> axes) {
 Value KernelBuilder::reduce(Monoid monoid, Value x, int64_t axis) {
   SmallVector<StringAttr> shape(typeOf(x).getShape());
   shape.erase(shape.begin() + axis);
-  return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), monoid, x, axis,
-                          FlatSymbolRefAttr());
+  return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), monoid, x, axis, FlatSymbolRefAttr());
 }
 
-Value KernelBuilder::reduce(Monoid monoid, Value x) {
-  return reduce(monoid, x, typeOf(x).getRank() - 1);
-}
+Value KernelBuilder::reduce(Monoid monoid, Value x) { return reduce(monoid, x, typeOf(x).getRank() - 1); }
 
-Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed, bool rhsFramed,
-                           Monoid monoid, ScalarFn fn) {
+Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed, bool rhsFramed, Monoid monoid,
+                           ScalarFn fn) {
   ArrayRef<StringAttr> left = typeOf(a).getShape(), right = typeOf(c).getShape();
   SmallVector<StringAttr> shape((lhsFramed ? left : right).take_front(frame));
   llvm::append_range(shape, left.drop_front(lhsFramed ? frame : 0).drop_back());
@@ -166,29 +155,26 @@ Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed, bool
   Type element = typeOf(a).getElementType();
   if (fn >= ScalarFn::eq && fn <= ScalarFn::ge)
     element = b.getI1Type();
-  return InnerOp::create(b, loc, array(shape, element), monoid, fn, a, c, frame, lhsFramed,
-                         rhsFramed, TypeAttr());
+  return InnerOp::create(b, loc, array(shape, element), monoid, fn, a, c, frame, lhsFramed, rhsFramed, TypeAttr());
 }
 
-Value KernelBuilder::psi(Value x, std::vector<Value> indices, std::vector<int64_t> dims,
-                         const Axes &axes, std::vector<std::string> frameExtents) {
+Value KernelBuilder::psi(Value x, std::vector<Value> indices, std::vector<int64_t> dims, const Axes &axes,
+                         std::vector<std::string> frameExtents) {
   SmallVector<StringAttr> shape;
   for (const std::string &extent : frameExtents)
     shape.push_back(canonical(extent));
   for (auto [k, extent] : llvm::enumerate(typeOf(x).getShape()))
     if (!llvm::is_contained(dims, static_cast<int64_t>(k)))
       shape.push_back(extent);
-  return PsiOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, indices,
-                       b.getDenseI64ArrayAttr(dims), attributes(axes),
-                       b.getI64IntegerAttr(frameExtents.size()));
+  return PsiOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, indices, b.getDenseI64ArrayAttr(dims),
+                       attributes(axes), b.getI64IntegerAttr(frameExtents.size()));
 }
 
 Value KernelBuilder::transpose(Value x, std::vector<int64_t> perm) {
   SmallVector<StringAttr> shape;
   for (int64_t axis : perm)
     shape.push_back(typeOf(x).getShape()[axis]);
-  return TransposeOp::create(b, loc, array(shape, typeOf(x).getElementType()), x,
-                             b.getDenseI64ArrayAttr(perm));
+  return TransposeOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, b.getDenseI64ArrayAttr(perm));
 }
 
 Value KernelBuilder::reshape(Value x, std::vector<std::string> extents) {
@@ -201,13 +187,10 @@ Value KernelBuilder::reshape(Value x, std::vector<std::string> extents) {
 Value KernelBuilder::slice(Value x, int64_t axis, StringRef start, StringRef count) {
   SmallVector<StringAttr> shape(typeOf(x).getShape());
   shape[axis] = canonical(count);
-  return SliceOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, axis, start,
-                         shape[axis].getValue());
+  return SliceOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, axis, start, shape[axis].getValue());
 }
 
-Value KernelBuilder::reverse(Value x, int64_t axis) {
-  return ReverseOp::create(b, loc, x.getType(), x, axis);
-}
+Value KernelBuilder::reverse(Value x, int64_t axis) { return ReverseOp::create(b, loc, x.getType(), x, axis); }
 
 Value KernelBuilder::rotate(Value x, StringRef by, int64_t axis) {
   return RotateOp::create(b, loc, x.getType(), x, by, axis);
@@ -224,9 +207,8 @@ std::string KernelBuilder::monoid(StringRef name, double identity, StringRef typ
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel);
   Type element = typeNamed(type);
-  TypedAttr attr = isa<FloatType>(element)
-                       ? TypedAttr(FloatAttr::get(element, identity))
-                       : IntegerAttr::get(element, static_cast<int64_t>(identity));
+  TypedAttr attr = isa<FloatType>(element) ? TypedAttr(FloatAttr::get(element, identity))
+                                           : IntegerAttr::get(element, static_cast<int64_t>(identity));
   auto op = MonoidOp::create(b, loc, name, attr);
   Type scalar = array({}, element);
   Block *block = b.createBlock(&op.getBody(), {}, {scalar, scalar}, {loc, loc});
@@ -262,12 +244,10 @@ OwningOpRef<ModuleOp> KernelBuilder::finish() {
 //===----------------------------------------------------------------------===//
 
 static int64_t evaluate(const SymExpr &expr, const Sizes &sizes) {
-  return *expr.evaluate(
-      [&](StringRef name) -> std::optional<int64_t> { return sizes.at(name.str()); });
+  return *expr.evaluate([&](StringRef name) -> std::optional<int64_t> { return sizes.at(name.str()); });
 }
 
-KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs, const Sizes &sizes,
-                          unsigned seed) {
+KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs, const Sizes &sizes, unsigned seed) {
   std::mt19937 engine(seed);
   KernelInputs result;
   result.symbols = sizes;
@@ -280,8 +260,7 @@ KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs, con
       count *= array.shape.back();
     }
     bool isFloat = isa<FloatType>(type.getElementType());
-    int64_t bound =
-        type.getElementType().isInteger(1) ? 2 : evaluate(*SymExpr::parse(input.bound), sizes);
+    int64_t bound = type.getElementType().isInteger(1) ? 2 : evaluate(*SymExpr::parse(input.bound), sizes);
     std::uniform_real_distribution<double> real(input.low, input.high);
     std::uniform_int_distribution<int64_t> integer(0, std::max<int64_t>(bound, 1) - 1);
     auto drawFloat = [&] {
@@ -345,18 +324,15 @@ static void compare(const std::vector<Array> &got, const std::vector<Array> &exp
     ASSERT_EQ(got[k].shape, expected[k].shape) << "output " << k;
     ASSERT_EQ(got[k].data.size(), expected[k].data.size());
     for (size_t i = 0; i < got[k].data.size(); ++i)
-      ASSERT_PRED2(equal, got[k].data[i], expected[k].data[i])
-          << "output " << k << ", element " << i;
+      ASSERT_PRED2(equal, got[k].data[i], expected[k].data[i]) << "output " << k << ", element " << i;
   }
 }
 
 void expectSame(const std::vector<Array> &got, const std::vector<Array> &expected) {
-  compare(got, expected,
-          [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); });
+  compare(got, expected, [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); });
 }
 
-void expectClose(const std::vector<Array> &got, const std::vector<Array> &expected,
-                 double tolerance) {
+void expectClose(const std::vector<Array> &got, const std::vector<Array> &expected, double tolerance) {
   compare(got, expected, [&](double a, double b) {
     if (!std::isfinite(b))
       return a == b || (std::isnan(a) && std::isnan(b));

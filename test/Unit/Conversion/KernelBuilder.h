@@ -99,14 +99,13 @@ private:
 };
 
 /// Random arguments of a kernel under values of its symbols.
-KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs, const Sizes &sizes,
-                          unsigned seed);
+KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs, const Sizes &sizes, unsigned seed);
 
 /// A kernel at the three levels.
 class Levels {
 public:
-  explicit Levels(mlir::OwningOpRef<mlir::ModuleOp> module,
-                  std::vector<std::string> disabledRules = {}, unsigned seed = 0);
+  explicit Levels(mlir::OwningOpRef<mlir::ModuleOp> module, std::vector<std::string> disabledRules = {},
+                  unsigned seed = 0);
   bool valid() const { return moa && dnf && onf; }
   KernelOp getMoA() { return *moa->getOps<KernelOp>().begin(); }
   dnf::KernelOp getDNF() { return *dnf->getOps<dnf::KernelOp>().begin(); }
@@ -124,8 +123,7 @@ std::vector<Array> run(mlir::Operation *kernel, const KernelInputs &inputs);
 /// Bit-equal, except that any NaN equals any NaN.
 void expectSame(const std::vector<Array> &got, const std::vector<Array> &expected);
 /// Equal to a relative error; NaN and infinities stand at the same places.
-void expectClose(const std::vector<Array> &got, const std::vector<Array> &expected,
-                 double tolerance = 1e-12);
+void expectClose(const std::vector<Array> &got, const std::vector<Array> &expected, double tolerance = 1e-12);
 
 } // namespace moa::test
 

@@ -76,8 +76,7 @@ public:
   Value psi(Value array, const Values &index);
   Value reduce(Monoid monoid, llvm::StringRef extent, llvm::function_ref<Term(Value)> term,
                llvm::StringRef function = "");
-  void monoid(llvm::StringRef name, int64_t identity,
-              llvm::function_ref<Value(Value, Value)> combine);
+  void monoid(llvm::StringRef name, int64_t identity, llvm::function_ref<Value(Value, Value)> combine);
   Value number(double value, llvm::StringRef type = "f64");
   Value index(int64_t value);
   Value extent(llvm::StringRef expr);
@@ -156,9 +155,7 @@ private:
       return Right();
   }
   static Value declare(DefinitionBuilder &b, const Parameter &p) { return b.input(p); }
-  static Value declare(KernelBuilder &b, const Parameter &p) {
-    return b.input(p.name, p.shape, p.type, p.bound);
-  }
+  static Value declare(KernelBuilder &b, const Parameter &p) { return b.input(p.name, p.shape, p.type, p.bound); }
 };
 using ByIndex = Sides<DefinitionBuilder>;
 using ByArrays = Sides<KernelBuilder>;

@@ -89,8 +89,7 @@ protected:
     for (unsigned k = 0; k < kEquations && !HasFailure(); ++k) {
       Random random(k + 1);
       Equation equation = GetParam().make(random);
-      SCOPED_TRACE("equation " + std::to_string(k) + "\n" + textOf(*equation.left) +
-                   textOf(*equation.right));
+      SCOPED_TRACE("equation " + std::to_string(k) + "\n" + textOf(*equation.left) + textOf(*equation.right));
       check(std::move(equation), random);
     }
   }
@@ -138,8 +137,7 @@ TEST_P(Spec, BothSidesHaveOneMeaning) {
 class Rewrite : public LawTest {};
 
 /// ψ-reduction with some laws; null, with the message, where it fails.
-OwningOpRef<ModuleOp> reduce(ModuleOp module, std::vector<std::string> disabled,
-                             std::string *message = nullptr) {
+OwningOpRef<ModuleOp> reduce(ModuleOp module, std::vector<std::string> disabled, std::string *message = nullptr) {
   OwningOpRef<ModuleOp> result = module.clone();
   ScopedDiagnosticHandler handler(&getContext(), [&](Diagnostic &diagnostic) {
     if (!message)
@@ -157,10 +155,9 @@ OwningOpRef<ModuleOp> reduce(ModuleOp module, std::vector<std::string> disabled,
 /// Constants folded, equal operations merged, in the order of normal forms.
 std::string tidyText(ModuleOp module) {
   auto kernel = cast<dnf::KernelOp>(kernelOf(module));
-  (void)applyPatternsGreedily(kernel.getBody(), RewritePatternSet(&getContext()),
-                              GreedyRewriteConfig()
-                                  .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
-                                  .enableConstantCSE(false));
+  (void)applyPatternsGreedily(
+      kernel.getBody(), RewritePatternSet(&getContext()),
+      GreedyRewriteConfig().setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableConstantCSE(false));
   IRRewriter rewriter(&getContext());
   DominanceInfo dominance(kernel);
   eliminateCommonSubExpressions(rewriter, dominance, kernel);
@@ -242,8 +239,7 @@ Folded fold(ModuleOp left, std::vector<std::string> disabled) {
   manager.addPass(createConvertMoAToDNFPass());
   manager.addPass(createConvertDNFToONFPass(std::move(disabled), &folded.rules));
   EXPECT_TRUE(succeeded(manager.run(*folded.module)));
-  folded.module->walk(
-      [&](onf::FoldOp op) { folded.passes += !op->getParentOfType<onf::FoldOp>(); });
+  folded.module->walk([&](onf::FoldOp op) { folded.passes += !op->getParentOfType<onf::FoldOp>(); });
   return folded;
 }
 

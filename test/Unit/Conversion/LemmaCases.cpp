@@ -64,9 +64,8 @@ Equation quotientsCover(Random &random) {
   DefinitionBuilder l, r;
   std::string c = random.pick<std::string>({"N1", "1", "2", "3"});
   members(l, "N0 + 2", "N0", [&](Value v) { return l.op(Fn::div, {v, l.extent(c)}); });
-  r.output({"N0 + 2"}, [&](const Values &u) {
-    return r.op(Fn::lt, {u[0], r.extent("(N0 + " + c + " - 1)/(" + c + ")")});
-  });
+  r.output({"N0 + 2"},
+           [&](const Values &u) { return r.op(Fn::lt, {u[0], r.extent("(N0 + " + c + " - 1)/(" + c + ")")}); });
   Equation equation;
   equation.left = l.finish();
   equation.right = r.finish();
@@ -127,8 +126,7 @@ Equation leastAtCorner(Random &random) {
     });
   };
   least(l, box, [](Value v, size_t) { return v; });
-  least(r, {"2", "2", "2"},
-        [&](Value v, size_t k) { return r.op(Fn::mul, {v, r.extent(box[k] + " - 1")}); });
+  least(r, {"2", "2", "2"}, [&](Value v, size_t k) { return r.op(Fn::mul, {v, r.extent(box[k] + " - 1")}); });
   Equation equation;
   equation.left = l.finish();
   equation.right = r.finish();
@@ -150,9 +148,7 @@ Softmax stateOf(KernelBuilder &b, Value x, Value v) {
 /// (m₁,l₁,o₁) ⊕ (m₂,l₂,o₂); (−∞, 0, 0) is an identity by definition.
 Softmax merge(KernelBuilder &b, const Softmax &x, const Softmax &y) {
   Value m = b.map(Fn::max, {x.m, y.m}), none = b.constant(-kInf);
-  auto choose = [&](Value p, Value first, Value second) {
-    return b.map(Fn::select, {p, first, second});
-  };
+  auto choose = [&](Value p, Value first, Value second) { return b.map(Fn::select, {p, first, second}); };
   Value isFirstEmpty = b.map(Fn::eq, {x.m, none}, {{0}, {}});
   Value isSecondEmpty = b.map(Fn::eq, {y.m, none}, {{0}, {}});
   auto part = [&](Value first, Value second) {
@@ -171,14 +167,11 @@ Equation softmaxState(Random &random) {
   std::vector<Parameter> parameters;
   for (int k = 0; k < 3; ++k)
     for (const char *name : {"x", "v"})
-      parameters.push_back(
-          {name + std::to_string(k), {"P0", "N" + std::to_string(k)}, "f64", "8", true});
+      parameters.push_back({name + std::to_string(k), {"P0", "N" + std::to_string(k)}, "f64", "8", true});
   ByArrays s(parameters);
   KernelBuilder &l = s.left, &r = s.right;
-  Softmax all = stateOf(l, l.cat(l.cat(s.l[0], s.l[2], 1), s.l[4], 1),
-                        l.cat(l.cat(s.l[1], s.l[3], 1), s.l[5], 1));
-  Softmax a = stateOf(r, s.r[0], s.r[1]), b = stateOf(r, s.r[2], s.r[3]),
-          c = stateOf(r, s.r[4], s.r[5]);
+  Softmax all = stateOf(l, l.cat(l.cat(s.l[0], s.l[2], 1), s.l[4], 1), l.cat(l.cat(s.l[1], s.l[3], 1), s.l[5], 1));
+  Softmax a = stateOf(r, s.r[0], s.r[1]), b = stateOf(r, s.r[2], s.r[3]), c = stateOf(r, s.r[4], s.r[5]);
   Softmax merged = order == 0   ? merge(r, merge(r, a, b), c)
                    : order == 1 ? merge(r, a, merge(r, b, c))
                    : order == 2 ? merge(r, merge(r, c, a), b)
@@ -218,8 +211,7 @@ Equation singularExtreme(Random &random) {
   int64_t c = random.below(7) - 3;
   ByArrays s({{"x", {"N0", "N1"}}});
   auto sum = [&](KernelBuilder &b, Value x, Value m) {
-    Value distance =
-        isMax ? b.map(Fn::sub, {x, m}, {{0, 1}, {0}}) : b.map(Fn::sub, {m, x}, {{0}, {0, 1}});
+    Value distance = isMax ? b.map(Fn::sub, {x, m}, {{0, 1}, {0}}) : b.map(Fn::sub, {m, x}, {{0}, {0, 1}});
     return b.reduce(Monoid::add, b.map(Fn::exp, {distance}));
   };
   auto pick = [&](KernelBuilder &b, Value m, double otherwise, Value value) {
@@ -250,9 +242,7 @@ Equation scaledExtreme(Random &random) {
   Fn fn = random.below(2) ? Fn::mul : Fn::div;
   Monoid monoid = random.below(2) ? Monoid::max : Monoid::min;
   ByArrays s({{"x", {"N0", "N1"}, "f64", "8", true}, {"u", {}, "f64", "8", true}});
-  auto factor = [](KernelBuilder &b, Value u) {
-    return b.map(Fn::add, {b.map(Fn::abs, {u}), b.constant(0.0625)});
-  };
+  auto factor = [](KernelBuilder &b, Value u) { return b.map(Fn::add, {b.map(Fn::abs, {u}), b.constant(0.0625)}); };
   KernelBuilder &l = s.left, &r = s.right;
   l.output(l.reduce(monoid, l.map(fn, {s.l[0], factor(l, s.l[1])}, {{0, 1}, {}})));
   r.output(r.map(fn, {r.reduce(monoid, s.r[0]), factor(r, s.r[1])}, {{0}, {}}));
@@ -278,9 +268,7 @@ Equation laggingReference(Random &random) {
     Value e = b.map(Fn::exp2, {b.map(Fn::sub, {v[0], d}, {{0}, {}})});
     return b.reduce(Monoid::add, b.map(Fn::mul, {e, v[1]}));
   };
-  auto step = [](KernelBuilder &b, Value from, Value to) {
-    return b.map(Fn::exp2, {b.map(Fn::sub, {from, to})});
-  };
+  auto step = [](KernelBuilder &b, Value from, Value to) { return b.map(Fn::exp2, {b.map(Fn::sub, {from, to})}); };
   KernelBuilder &l = s.left, &r = s.right;
   Value value = l.map(Fn::mul, {state(l, s.l, s.l[2]), step(l, s.l[2], s.l[3])});
   if (composed)
@@ -300,9 +288,7 @@ Equation shiftedReference(Random &random) {
     return b.reduce(Monoid::add, b.map(Fn::mul, {b.map(Fn::exp2, {exponent}), v[1]}));
   };
   auto unit = [](KernelBuilder &b, const Values &v) { return b.map(Fn::exp2, {v[2]}); };
-  auto each = [](KernelBuilder &b, Fn fn, Value of, Value scalar) {
-    return b.map(fn, {of, scalar}, {{0}, {}});
-  };
+  auto each = [](KernelBuilder &b, Fn fn, Value of, Value scalar) { return b.map(fn, {of, scalar}, {{0}, {}}); };
   KernelBuilder &l = s.left, &r = s.right;
   Value u = unit(l, s.l);
   l.output(sum(l, s.l, each(l, Fn::sub, each(l, Fn::mul, s.l[0], u), s.l[3])));
@@ -323,13 +309,12 @@ Equation shiftedReference(Random &random) {
 /// Lemma 11: γ′(γ(i₁ ⧺ i₂; v); ρA) = γ′(γ(i₁; v₁); s₁) ⧺ γ′(γ(i₂; v₂); s₂) if
 /// the parts have equally many elements.
 Equation reshapeByGroups(Random &random) {
-  static const std::vector<std::pair<Shape, Shape>> kGroups = {
-      {{"N0", "N1"}, {times({"N0", "N1"})}},
-      {{times({"N0", "N1"})}, {"N1", "N0"}},
-      {{"N0", "N1"}, {"N1", "N0"}},
-      {{"3", "N2"}, {"N2", "3"}},
-      {{"N2"}, {"N2"}},
-      {{"N0", "2"}, {"2", "N0"}}};
+  static const std::vector<std::pair<Shape, Shape>> kGroups = {{{"N0", "N1"}, {times({"N0", "N1"})}},
+                                                               {{times({"N0", "N1"})}, {"N1", "N0"}},
+                                                               {{"N0", "N1"}, {"N1", "N0"}},
+                                                               {{"3", "N2"}, {"N2", "3"}},
+                                                               {{"N2"}, {"N2"}},
+                                                               {{"N0", "2"}, {"2", "N0"}}};
   auto [v1, s1] = random.pick(kGroups);
   auto [v2, s2] = random.pick(kGroups);
   Shape v = v1, s = s1;
@@ -340,8 +325,7 @@ Equation reshapeByGroups(Random &random) {
     l.output(v, [&](const Values &i) { return l.unravel(l.ravel(i, v), s)[k]; });
     r.output(v, [&, &v1 = v1, &s1 = s1, &v2 = v2, &s2 = s2](const Values &i) {
       bool first = k < s1.size();
-      Values part =
-          first ? Values(i.begin(), i.begin() + v1.size()) : Values(i.begin() + v1.size(), i.end());
+      Values part = first ? Values(i.begin(), i.begin() + v1.size()) : Values(i.begin() + v1.size(), i.end());
       Values digits = first ? r.unravel(r.ravel(part, v1), s1) : r.unravel(r.ravel(part, v2), s2);
       return digits[first ? k : k - s1.size()];
     });
@@ -374,9 +358,7 @@ Equation intervalsOfReals(Random &random) {
   };
   return always({n}, l, [&](const Values &i) {
     Value low = f(l.index(0)), value = f(i[0]), high = f(l.extent(n + " - 1"));
-    auto between = [&](Value a, Value x, Value b) {
-      return l.both(l.op(Fn::le, {a, x}), l.op(Fn::le, {x, b}));
-    };
+    auto between = [&](Value a, Value x, Value b) { return l.both(l.op(Fn::le, {a, x}), l.op(Fn::le, {x, b})); };
     auto whole = [&](Value x) { return l.cast(x, "i64"); };
     return l.both(between(low, value, high), between(whole(low), whole(value), whole(high)));
   });
@@ -385,15 +367,12 @@ Equation intervalsOfReals(Random &random) {
 /// Lemma 14: ⌊⌊e/a⌋/b⌋ = ⌊e/(a·b)⌋ for a ≥ 1 and b ≥ 1, e of either sign
 Equation nestedQuotients(Random &random) {
   DefinitionBuilder l, r;
-  std::string a = random.pick<std::string>({"N1", "2", "3"}),
-              b = random.pick<std::string>({"N2", "1", "5"});
+  std::string a = random.pick<std::string>({"N1", "2", "3"}), b = random.pick<std::string>({"N2", "1", "5"});
   auto number = [](DefinitionBuilder &d, Value i) { return d.op(Fn::sub, {i, d.extent("8*N0")}); };
   l.output({"17*N0"}, [&](const Values &i) {
     return l.op(Fn::div, {l.op(Fn::div, {number(l, i[0]), l.extent(a)}), l.extent(b)});
   });
-  r.output({"17*N0"}, [&](const Values &i) {
-    return r.op(Fn::div, {number(r, i[0]), r.extent(times({a, b}))});
-  });
+  r.output({"17*N0"}, [&](const Values &i) { return r.op(Fn::div, {number(r, i[0]), r.extent(times({a, b}))}); });
   Equation equation;
   equation.left = l.finish();
   equation.right = r.finish();
@@ -405,8 +384,7 @@ Equation nestedQuotients(Random &random) {
 /// b·c·⌊e/b⌋ ≤ c·e for b ≥ 1 and c ≥ 0, e and t of either sign
 Equation withoutQuotients(Random &random) {
   DefinitionBuilder l;
-  std::string size = random.pick<std::string>({"N1", "1", "3"}),
-              factor = random.pick<std::string>({"N2", "0", "2"});
+  std::string size = random.pick<std::string>({"N1", "1", "3"}), factor = random.pick<std::string>({"N2", "0", "2"});
   Equation equation = always({"17*N0", "9*N0"}, l, [&](const Values &i) {
     Value e = l.op(Fn::sub, {i[0], l.extent("8*N0")}), t = l.op(Fn::sub, {i[1], l.extent("4*N0")});
     Value b = l.extent(size), c = l.extent(factor), quotient = l.op(Fn::div, {e, b});
@@ -416,12 +394,10 @@ Equation withoutQuotients(Random &random) {
       return l.op(Fn::or_, {l.both(l.op(Fn::le, {w, x}), l.op(Fn::le, {y, z})),
                             l.both(l.op(Fn::lt, {x, w}), l.op(Fn::lt, {z, y}))});
     };
-    Value least = same(t, quotient, product, e),
-          most = same(quotient, t, e, l.op(Fn::add, {product, below}));
+    Value least = same(t, quotient, product, e), most = same(quotient, t, e, l.op(Fn::add, {product, below}));
     Value scaled = l.op(Fn::mul, {l.op(Fn::mul, {b, c}), quotient});
     Value from = l.op(Fn::mul, {c, l.op(Fn::sub, {e, below})}), to = l.op(Fn::mul, {c, e});
-    return l.both(l.both(least, most),
-                  l.both(l.op(Fn::le, {from, scaled}), l.op(Fn::le, {scaled, to})));
+    return l.both(l.both(least, most), l.both(l.op(Fn::le, {from, scaled}), l.op(Fn::le, {scaled, to})));
   });
   equation.least = 1;
   return equation;
@@ -438,8 +414,7 @@ Equation partsAsIndices(Random &random) {
     return d.op(Fn::add, {x, square});
   };
   l.output({}, [&](const Values &) {
-    return l.reduce(Monoid::min, n,
-                    [&](Value x) { return value(l, x, l.op(Fn::div, {x, l.extent(b)})); });
+    return l.reduce(Monoid::min, n, [&](Value x) { return value(l, x, l.op(Fn::div, {x, l.extent(b)})); });
   });
   r.output({}, [&](const Values &) {
     return r.reduce(Monoid::min, "N0", [&](Value q) {
@@ -505,8 +480,7 @@ Equation remaindersByCases(Random &random) {
     return d.op(Fn::add, {d.op(Fn::mul, {d.index(scale), d.op(Fn::mul, {x, q})}), x});
   };
   l.output({}, [&](const Values &) {
-    return l.reduce(Monoid::min, whole,
-                    [&](Value x) { return value(l, x, l.op(Fn::div, {x, l.index(c)})); });
+    return l.reduce(Monoid::min, whole, [&](Value x) { return value(l, x, l.op(Fn::div, {x, l.index(c)})); });
   });
   r.output({}, [&](const Values &) {
     Value least;
@@ -540,15 +514,12 @@ Equation remaindersByCases(Random &random) {
 } // namespace
 
 std::vector<Law> lemmas() {
-  return {{"Lemma 1", "", mixedRadix},        {"Lemma 2", "", quotientInRange},
-          {"Lemma 3", "", quotientsCover},    {"Lemma 4", "", remaindersCover},
-          {"Lemma 5", "", leastAtCorner},     {"Lemma 6", "", softmaxState},
-          {"Lemma 7", "", freeAtIdentity},    {"Lemma 8", "", singularExtreme},
-          {"Lemma 9", "", scaledExtreme},     {"Lemma 10", "", laggingReference},
-          {"Lemma 11", "", reshapeByGroups},  {"Lemma 12", "", products},
-          {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients},
-          {"Lemma 15", "", withoutQuotients}, {"Lemma 16", "", partsAsIndices},
-          {"Lemma 17", "", integersReduced},  {"Lemma 18", "", remaindersByCases},
+  return {{"Lemma 1", "", mixedRadix},        {"Lemma 2", "", quotientInRange},  {"Lemma 3", "", quotientsCover},
+          {"Lemma 4", "", remaindersCover},   {"Lemma 5", "", leastAtCorner},    {"Lemma 6", "", softmaxState},
+          {"Lemma 7", "", freeAtIdentity},    {"Lemma 8", "", singularExtreme},  {"Lemma 9", "", scaledExtreme},
+          {"Lemma 10", "", laggingReference}, {"Lemma 11", "", reshapeByGroups}, {"Lemma 12", "", products},
+          {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients}, {"Lemma 15", "", withoutQuotients},
+          {"Lemma 16", "", partsAsIndices},   {"Lemma 17", "", integersReduced}, {"Lemma 18", "", remaindersByCases},
           {"Lemma 19", "", shiftedReference}};
 }
 

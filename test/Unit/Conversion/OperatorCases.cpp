@@ -7,11 +7,8 @@ using Fn = ScalarFn;
 using K = KernelBuilder;
 
 static const std::vector<Sizes> kVector = {{{"N", 0}}, {{"N", 1}}, {{"N", 7}}, {{"N", 64}}};
-static const std::vector<Sizes> kMatrix = {{{"N", 0}, {"M", 3}},
-                                           {{"N", 3}, {"M", 0}},
-                                           {{"N", 1}, {"M", 1}},
-                                           {{"N", 5}, {"M", 7}},
-                                           {{"N", 8}, {"M", 3}}};
+static const std::vector<Sizes> kMatrix = {
+    {{"N", 0}, {"M", 3}}, {{"N", 3}, {"M", 0}}, {{"N", 1}, {"M", 1}}, {{"N", 5}, {"M", 7}}, {{"N", 8}, {"M", 3}}};
 
 static void addPointwise(std::vector<Case> &cases) {
   cases.push_back({"FloatFunctions",
@@ -19,8 +16,8 @@ static void addPointwise(std::vector<Case> &cases) {
                    [](K &b) {
                      Value x = b.input("x", {"N"});
                      b.range(-3, 3);
-                     for (Fn fn : {Fn::id, Fn::neg, Fn::abs, Fn::exp, Fn::exp2, Fn::tanh, Fn::sin,
-                                   Fn::cos, Fn::erf, Fn::floor, Fn::ceil})
+                     for (Fn fn : {Fn::id, Fn::neg, Fn::abs, Fn::exp, Fn::exp2, Fn::tanh, Fn::sin, Fn::cos, Fn::erf,
+                                   Fn::floor, Fn::ceil})
                        b.output(b.map(fn, {x}));
                      // Negative arguments give NaN at every level.
                      for (Fn fn : {Fn::log, Fn::log2, Fn::sqrt, Fn::rsqrt})
@@ -35,33 +32,30 @@ static void addPointwise(std::vector<Case> &cases) {
                      b.range(-3, 3);
                      Value y = b.input("y", {"M"});
                      b.range(-3, 3);
-                     for (Fn fn :
-                          {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::mod, Fn::min, Fn::max, Fn::pow})
+                     for (Fn fn : {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::mod, Fn::min, Fn::max, Fn::pow})
                        b.output(b.map(fn, {x, y}, {{0, 1}, {1}}));
                      for (Fn fn : {Fn::eq, Fn::ne, Fn::lt, Fn::le, Fn::gt, Fn::ge})
                        b.output(b.map(fn, {y, x}, {{1}, {0, 1}}));
                    },
                    kMatrix,
                    true});
-  cases.push_back(
-      {"Integers",
-       {"N"},
-       [](K &b) {
-         Value a = b.cast(b.input("x", {"N"}, "i32", "40"), "index", true);
-         Value c = b.cast(b.input("y", {"N"}, "i64", "9"), "index", true);
-         Value x = b.map(Fn::sub, {a, b.constant(20, "index")});
-         Value y =
-             b.map(Fn::sub, {b.map(Fn::mul, {c, b.constant(2, "index")}), b.constant(9, "index")});
-         for (Fn fn : {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::mod, Fn::min, Fn::max, Fn::and_,
-                       Fn::or_, Fn::xor_, Fn::eq, Fn::ne, Fn::lt, Fn::le, Fn::gt, Fn::ge})
-           b.output(b.map(fn, {x, y}));
-         for (Fn fn : {Fn::neg, Fn::abs, Fn::not_, Fn::id})
-           b.output(b.map(fn, {x}));
-         for (Fn fn : {Fn::shl, Fn::shr})
-           b.output(b.map(fn, {x, c}));
-       },
-       kVector,
-       true});
+  cases.push_back({"Integers",
+                   {"N"},
+                   [](K &b) {
+                     Value a = b.cast(b.input("x", {"N"}, "i32", "40"), "index", true);
+                     Value c = b.cast(b.input("y", {"N"}, "i64", "9"), "index", true);
+                     Value x = b.map(Fn::sub, {a, b.constant(20, "index")});
+                     Value y = b.map(Fn::sub, {b.map(Fn::mul, {c, b.constant(2, "index")}), b.constant(9, "index")});
+                     for (Fn fn : {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::mod, Fn::min, Fn::max, Fn::and_, Fn::or_,
+                                   Fn::xor_, Fn::eq, Fn::ne, Fn::lt, Fn::le, Fn::gt, Fn::ge})
+                       b.output(b.map(fn, {x, y}));
+                     for (Fn fn : {Fn::neg, Fn::abs, Fn::not_, Fn::id})
+                       b.output(b.map(fn, {x}));
+                     for (Fn fn : {Fn::shl, Fn::shr})
+                       b.output(b.map(fn, {x, c}));
+                   },
+                   kVector,
+                   true});
   cases.push_back({"Booleans",
                    {"N", "M"},
                    [](K &b) {
@@ -118,8 +112,7 @@ static void addReductions(std::vector<Case> &cases) {
                        for (Monoid monoid : {Monoid::add, Monoid::mul, Monoid::max, Monoid::min})
                          b.output(b.reduce(monoid, x, axis));
                      b.output(b.reduce(Monoid::add, b.reduce(Monoid::max, x)));
-                     b.output(
-                         b.reduce(Monoid::min, b.reduce(Monoid::add, b.reduce(Monoid::max, x)), 0));
+                     b.output(b.reduce(Monoid::min, b.reduce(Monoid::add, b.reduce(Monoid::max, x)), 0));
                    },
                    {{{"N", 2}, {"M", 3}, {"L", 4}},
                     {{"N", 1}, {"M", 0}, {"L", 2}},
@@ -182,32 +175,30 @@ static void addReductions(std::vector<Case> &cases) {
                     {{"N", 1}, {"M", 0}, {"L", 2}},
                     {{"N", 2}, {"M", 3}, {"L", 0}},
                     {{"N", 0}, {"M", 1}, {"L", 1}}}});
-  cases.push_back(
-      {"PlainProduct",
-       {"N", "M"},
-       [](K &b) { b.output(b.inner(b.input("x", {"N", "M"}), b.input("y", {"M", "16"}))); },
-       kMatrix});
+  cases.push_back({"PlainProduct",
+                   {"N", "M"},
+                   [](K &b) { b.output(b.inner(b.input("x", {"N", "M"}), b.input("y", {"M", "16"}))); },
+                   kMatrix});
 }
 
 static void addViews(std::vector<Case> &cases) {
-  cases.push_back(
-      {"Views",
-       {"N", "M"},
-       [](K &b) {
-         Value x = b.input("x", {"N", "M", "4"});
-         b.output(b.transpose(x, {2, 0, 1}));
-         b.output(b.reverse(x, 1));
-         b.output(b.reverse(b.reverse(x, 0), 0));
-         b.output(b.rotate(x, "1", 1));
-         b.output(b.rotate(x, "N - 2", 2));
-         b.output(b.rotate(x, "-3", 0));
-         b.output(b.slice(x, 2, "1", "2"));
-         b.output(b.slice(x, 1, "M/2", "M - M/2"));
-         b.output(b.slice(x, 0, "0", "N/2"));
-         b.output(b.rotate(b.transpose(b.reverse(b.slice(x, 2, "1", "3"), 2), {2, 1, 0}), "M", 1));
-       },
-       kMatrix,
-       true});
+  cases.push_back({"Views",
+                   {"N", "M"},
+                   [](K &b) {
+                     Value x = b.input("x", {"N", "M", "4"});
+                     b.output(b.transpose(x, {2, 0, 1}));
+                     b.output(b.reverse(x, 1));
+                     b.output(b.reverse(b.reverse(x, 0), 0));
+                     b.output(b.rotate(x, "1", 1));
+                     b.output(b.rotate(x, "N - 2", 2));
+                     b.output(b.rotate(x, "-3", 0));
+                     b.output(b.slice(x, 2, "1", "2"));
+                     b.output(b.slice(x, 1, "M/2", "M - M/2"));
+                     b.output(b.slice(x, 0, "0", "N/2"));
+                     b.output(b.rotate(b.transpose(b.reverse(b.slice(x, 2, "1", "3"), 2), {2, 1, 0}), "M", 1));
+                   },
+                   kMatrix,
+                   true});
   cases.push_back({"Reshapes",
                    {"N", "M"},
                    [](K &b) {
@@ -253,8 +244,7 @@ static void addViews(std::vector<Case> &cases) {
                      Value s = b.map(Fn::exp, {x});
                      Value r = b.reduce(Monoid::add, s);
                      // Shared through views: one let, several uses.
-                     b.output(
-                         b.map(Fn::add, {b.transpose(s, {1, 0}), b.reverse(r, 0)}, {{0, 1}, {1}}));
+                     b.output(b.map(Fn::add, {b.transpose(s, {1, 0}), b.reverse(r, 0)}, {{0, 1}, {1}}));
                      b.output(b.reduce(Monoid::max, b.rotate(s, "1", 0), 0));
                      b.output(b.map(Fn::mul, {r, r}));
                      b.output(b.slice(s, 1, "0", "M/2"));
@@ -325,27 +315,26 @@ static void addMasks(std::vector<Case> &cases) {
 
 /// Catenations of inputs, of computed and of masked arrays, on every axis.
 static void addCatenations(std::vector<Case> &cases) {
-  cases.push_back(
-      {"Catenations",
-       {"N", "M"},
-       [](K &b) {
-         Value x = b.input("x", {"N", "M"}), y = b.input("y", {"3", "M"});
-         Value z = b.input("z", {"N", "N + 1"}), p = b.input("p", {"N", "M"}, "i1");
-         b.output(b.cat(x, y, 0));
-         b.output(b.cat(x, z, 1));
-         b.output(b.cat(b.cat(x, y, 0), x, 0));
-         b.output(b.reverse(b.cat(b.reverse(z, 1), x, 1), 1));
-         b.output(b.rotate(b.cat(x, b.transpose(b.transpose(z, {1, 0}), {1, 0}), 1), "M - 1", 1));
-         b.output(b.slice(b.cat(x, z, 1), 1, "M", "N + 1"));
-         Value masked = b.mask(p, x, {0, 1});
-         b.output(b.cat(masked, z, 1));
-         b.output(b.cat(x, masked, 0));
-         b.output(b.map(Fn::neg, {b.cat(masked, masked, 1)}));
-         for (Monoid monoid : {Monoid::mul, Monoid::max, Monoid::min})
-           b.output(b.reduce(monoid, b.cat(masked, z, 1)));
-       },
-       kMatrix,
-       true});
+  cases.push_back({"Catenations",
+                   {"N", "M"},
+                   [](K &b) {
+                     Value x = b.input("x", {"N", "M"}), y = b.input("y", {"3", "M"});
+                     Value z = b.input("z", {"N", "N + 1"}), p = b.input("p", {"N", "M"}, "i1");
+                     b.output(b.cat(x, y, 0));
+                     b.output(b.cat(x, z, 1));
+                     b.output(b.cat(b.cat(x, y, 0), x, 0));
+                     b.output(b.reverse(b.cat(b.reverse(z, 1), x, 1), 1));
+                     b.output(b.rotate(b.cat(x, b.transpose(b.transpose(z, {1, 0}), {1, 0}), 1), "M - 1", 1));
+                     b.output(b.slice(b.cat(x, z, 1), 1, "M", "N + 1"));
+                     Value masked = b.mask(p, x, {0, 1});
+                     b.output(b.cat(masked, z, 1));
+                     b.output(b.cat(x, masked, 0));
+                     b.output(b.map(Fn::neg, {b.cat(masked, masked, 1)}));
+                     for (Monoid monoid : {Monoid::mul, Monoid::max, Monoid::min})
+                       b.output(b.reduce(monoid, b.cat(masked, z, 1)));
+                   },
+                   kMatrix,
+                   true});
   cases.push_back({"SharedCatenations",
                    {"N", "M"},
                    [](K &b) {
@@ -370,9 +359,8 @@ static void addUserMonoids(std::vector<Case> &cases) {
                      Value t = b.cast(b.input("t", {"N", "M"}, "i32", "64"), "index", true);
                      Value p = b.input("p", {"N", "M"}, "i1"), x = b.input("x", {"N", "M"});
                      b.wholeRange(-9, 9);
-                     std::string bits = b.monoid("bits", 0, "index", [&](Value a, Value c) {
-                       return b.map(Fn::xor_, {a, c});
-                     });
+                     std::string bits =
+                         b.monoid("bits", 0, "index", [&](Value a, Value c) { return b.map(Fn::xor_, {a, c}); });
                      std::string larger = b.monoid("larger", 0, "f64", [&](Value a, Value c) {
                        Value least = b.map(Fn::le, {b.map(Fn::abs, {a}), b.map(Fn::abs, {c})});
                        Value same = b.map(Fn::eq, {b.map(Fn::abs, {a}), b.map(Fn::abs, {c})});

@@ -56,8 +56,8 @@ Equation ofExtent(Random &random) {
   for (int k = 0; k < 4; ++k) {
     std::string x = random.pick(lawSymbols()), y = random.pick(lawSymbols());
     int64_t c = 1 + random.below(5);
-    std::string text = "(" + x + "*" + y + " - " + std::to_string(c) + "*" + x + ")/" +
-                       std::to_string(c + 1) + " + " + y + "%" + std::to_string(c);
+    std::string text = "(" + x + "*" + y + " - " + std::to_string(c) + "*" + x + ")/" + std::to_string(c + 1) + " + " +
+                       y + "%" + std::to_string(c);
     text = SymExpr::parse(text)->str();
     s.left.output(s.left.extent(text));
     r.output({}, [&](const Values &) {
@@ -85,8 +85,7 @@ Equation ofIota(Random &random) {
 /// P4: i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …)
 Equation ofMap(Random &random) {
   static const std::vector<Fn> kUnary = {Fn::neg, Fn::abs, Fn::exp};
-  static const std::vector<Fn> kFloat = {Fn::add, Fn::sub, Fn::mul, Fn::div,
-                                         Fn::min, Fn::max, Fn::lt};
+  static const std::vector<Fn> kFloat = {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::min, Fn::max, Fn::lt};
   static const std::vector<Fn> kInteger = {Fn::add,  Fn::sub, Fn::mul,  Fn::min, Fn::max,
                                            Fn::and_, Fn::or_, Fn::xor_, Fn::lt};
   Shape shape = random.shape(0, 4);
@@ -127,9 +126,7 @@ Equation ofCast(Random &random) {
   Shape shape = random.shape(0, 4);
   ByIndex s({{"A", shape, c.from, "1000", std::string(c.from) == "f64"}});
   s.left.output(s.left.cast(s.l[0], c.to, c.implicit));
-  s.right.output(shape, [&](const Values &i) {
-    return s.right.cast(s.right.psi(s.r[0], i), c.to, !c.implicit);
-  });
+  s.right.output(shape, [&](const Values &i) { return s.right.cast(s.right.psi(s.r[0], i), c.to, !c.implicit); });
   return s.finish();
 }
 
@@ -139,16 +136,15 @@ Equation ofMask(Random &random) {
   Numbers axes = random.subset(shape.size());
   ByIndex s({{"p", pick(shape, axes), "i1"}, {"A", shape}});
   s.left.output(s.left.mask(s.l[0], s.l[1], axes));
-  s.right.output(shape, [&](const Values &i) {
-    return Term(s.right.psi(s.r[1], i), s.right.psi(s.r[0], pick(i, axes)));
-  });
+  s.right.output(shape,
+                 [&](const Values &i) { return Term(s.right.psi(s.r[1], i), s.right.psi(s.r[0], pick(i, axes))); });
   return s.finish();
 }
 
 /// P7: q ψ (⊕/ A) = ⊕ over j of (q with j at the axis) ψ A
 Equation ofReduce(Random &random) {
-  Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min,
-                                       Monoid::and_, Monoid::or_, Monoid::user});
+  Monoid monoid = random.pick<Monoid>(
+      {Monoid::add, Monoid::mul, Monoid::max, Monoid::min, Monoid::and_, Monoid::or_, Monoid::user});
   Shape shape = random.shape(1, 4);
   int64_t axis = random.below(shape.size());
   bool logical = monoid == Monoid::and_ || monoid == Monoid::or_, user = monoid == Monoid::user;
@@ -160,8 +156,7 @@ Equation ofReduce(Random &random) {
   }
   s.left.output(user ? s.left.reduce(name, s.l[0], axis) : s.left.reduce(monoid, s.l[0], axis));
   s.right.output(without(shape, axis), [&](const Values &q) {
-    return s.right.reduce(
-        monoid, shape[axis], [&](Value j) { return s.right.psi(s.r[0], with(q, axis, j)); }, name);
+    return s.right.reduce(monoid, shape[axis], [&](Value j) { return s.right.psi(s.r[0], with(q, axis, j)); }, name);
   });
   return s.finish();
 }
@@ -276,8 +271,8 @@ Equation ofSlice(Random &random) {
   Shape shape = random.shape(1, 4);
   int64_t axis = random.below(shape.size());
   std::string n = shape[axis], half = "(" + n + ")/2", rest = n + " - " + half;
-  auto [start, count] = random.pick<std::pair<std::string, std::string>>(
-      {{"0", half}, {half, rest}, {rest, half}, {n, "0"}, {"0", n}});
+  auto [start, count] =
+      random.pick<std::pair<std::string, std::string>>({{"0", half}, {half, rest}, {rest, half}, {n, "0"}, {"0", n}});
   ByIndex s({{"A", shape}});
   s.left.output(s.left.slice(s.l[0], axis, SymExpr::parse(start)->str(), count));
   Shape result = shape;
@@ -328,8 +323,7 @@ Equation ofShared(Random &random) {
   Value e = s.left.map(Fn::abs, {s.l[0]});
   s.left.output(e);
   s.left.output(s.left.reverse(e, axis));
-  s.right.let("abs", shape,
-              [&](const Values &i) { return s.right.op(Fn::abs, {s.right.psi(s.r[0], i)}); });
+  s.right.let("abs", shape, [&](const Values &i) { return s.right.op(Fn::abs, {s.right.psi(s.r[0], i)}); });
   s.right.output(shape, [&](const Values &i) { return s.right.apply("abs", i); });
   s.right.output(shape, [&](Values i) {
     i[axis] = s.right.op(Fn::sub, {s.right.extent(shape[axis] + " - 1"), i[axis]});

@@ -82,8 +82,7 @@ private:
     return floats[0];
   }
   Monoid monoid() {
-    static const Monoid all[] = {Monoid::add, Monoid::add, Monoid::add,
-                                 Monoid::max, Monoid::min, Monoid::mul};
+    static const Monoid all[] = {Monoid::add, Monoid::add, Monoid::add, Monoid::max, Monoid::min, Monoid::mul};
     return all[pick(6)];
   }
 

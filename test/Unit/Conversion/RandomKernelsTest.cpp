@@ -21,9 +21,7 @@ bool agree(double got, double expected) {
 }
 /// R1 moves infinite factors out of sums of both signs, and a NaN appears or
 /// vanishes: then only finite values are compared.
-bool agreeWhereFinite(double got, double expected) {
-  return !std::isfinite(expected) || agree(got, expected);
-}
+bool agreeWhereFinite(double got, double expected) { return !std::isfinite(expected) || agree(got, expected); }
 bool agreeEverywhere(double got, double expected) {
   return std::isfinite(expected) ? agree(got, expected) : !std::isfinite(got);
 }
@@ -42,10 +40,8 @@ void compareLevels(unsigned seed, const std::vector<std::string> &disabled) {
   Levels levels(std::move(kernel.module), disabled);
   ASSERT_TRUE(levels.valid()) << textOf(levels.getMoA());
   bool hoists = !llvm::is_contained(disabled, "R1");
-  for (const Sizes &sizes : std::vector<Sizes>{{{"N", 4}, {"M", 5}},
-                                               {{"N", 1}, {"M", 1}},
-                                               {{"N", 2}, {"M", 0}},
-                                               {{"N", 0}, {"M", 3}}}) {
+  for (const Sizes &sizes :
+       std::vector<Sizes>{{{"N", 4}, {"M", 5}}, {{"N", 1}, {"M", 1}}, {{"N", 2}, {"M", 0}}, {{"N", 0}, {"M", 3}}}) {
     KernelInputs inputs = randomInputs(levels.getMoA(), kernel.inputs, sizes, seed);
     auto expected = run(levels.getMoA(), inputs);
     expectSame(run(levels.getDNF(), inputs), expected);
@@ -53,10 +49,8 @@ void compareLevels(unsigned seed, const std::vector<std::string> &disabled) {
     ASSERT_EQ(folded.size(), expected.size());
     for (size_t k = 0; k < folded.size(); ++k)
       for (size_t i = 0; i < folded[k].data.size(); ++i)
-        ASSERT_PRED2(hoists ? agreeWhereFinite : agreeEverywhere, folded[k].data[i],
-                     expected[k].data[i])
-            << "output " << k << ", element " << i << ", N=" << sizes.at("N")
-            << " M=" << sizes.at("M") << "\n"
+        ASSERT_PRED2(hoists ? agreeWhereFinite : agreeEverywhere, folded[k].data[i], expected[k].data[i])
+            << "output " << k << ", element " << i << ", N=" << sizes.at("N") << " M=" << sizes.at("M") << "\n"
             << textOf(levels.getMoA());
   }
 }
@@ -74,9 +68,7 @@ void compareAll(const std::vector<std::string> &disabled) {
 TEST(RandomKernels, LevelsAgreeWithAllRules) { compareAll({}); }
 TEST(RandomKernels, LevelsAgreeWithoutR1) { compareAll({"R1"}); }
 TEST(RandomKernels, LevelsAgreeWithoutR3) { compareAll({"R3"}); }
-TEST(RandomKernels, LevelsAgreeWithoutRules) {
-  compareAll({"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7"});
-}
+TEST(RandomKernels, LevelsAgreeWithoutRules) { compareAll({"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7"}); }
 
 TEST(RandomKernels, TheOrderOfLawsDoesNotMatter) {
   unsigned first = getVariable("MOA_RANDOM_SEED", 1);
@@ -88,8 +80,7 @@ TEST(RandomKernels, TheOrderOfLawsDoesNotMatter) {
       std::string other = textOf(levels.getDNF());
       if (order == 0)
         text = other;
-      ASSERT_EQ(other, text) << "kernel " << first + k << ", order " << order << "\n"
-                             << textOf(levels.getMoA());
+      ASSERT_EQ(other, text) << "kernel " << first + k << ", order " << order << "\n" << textOf(levels.getMoA());
     }
   }
 }

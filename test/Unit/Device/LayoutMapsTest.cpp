@@ -55,8 +55,7 @@ protected:
     std::string warps = "warp: 4 by 1";
     if (!replicated)
       axes[0] = warps + ", " + axes[0];
-    return parse("[" + axes[0] + "], [" + axes[1] + "]" +
-                 (replicated ? " replicas [" + warps + "]" : ""));
+    return parse("[" + axes[0] + "], [" + axes[1] + "]" + (replicated ? " replicas [" + warps + "]" : ""));
   }
 
   MLIRContext context;
@@ -124,24 +123,15 @@ TEST_F(LayoutMapsTest, TilesOfTheFigures) {
          {31, 0, 7, 6},
          {31, 7, 15, 15}});
   check(b, plan->b,
-        {{0, 0, 0, 0},
-         {0, 1, 1, 0},
-         {0, 2, 8, 0},
-         {0, 3, 9, 0},
-         {3, 1, 7, 0},
-         {4, 0, 0, 1},
-         {31, 3, 15, 7}});
-  check(c, plan->c,
-        {{0, 0, 0, 0}, {0, 1, 0, 1}, {0, 2, 8, 0}, {0, 3, 8, 1}, {5, 0, 1, 2}, {31, 3, 15, 7}});
+        {{0, 0, 0, 0}, {0, 1, 1, 0}, {0, 2, 8, 0}, {0, 3, 9, 0}, {3, 1, 7, 0}, {4, 0, 0, 1}, {31, 3, 15, 7}});
+  check(c, plan->c, {{0, 0, 0, 0}, {0, 1, 0, 1}, {0, 2, 8, 0}, {0, 3, 8, 1}, {5, 0, 1, 2}, {31, 3, 15, 7}});
 }
 
 /// Half of the depth: only m16n8k8 fits. A tile that is cut in another way fits none.
 TEST_F(LayoutMapsTest, TheLargestInstructionThatFits) {
-  Type half = BFloat16Type::get(&context), f32 = Float32Type::get(&context),
-       f64 = Float64Type::get(&context);
+  Type half = BFloat16Type::get(&context), f32 = Float32Type::get(&context), f64 = Float64Type::get(&context);
   std::string all = " replicas [warp: 4 by 1]", why;
-  FragmentType c =
-      fragment("[register: 2 by 2, lane: 8 by 4], [lane: 4 by 1, register: 2 by 1]" + all, f32);
+  FragmentType c = fragment("[register: 2 by 2, lane: 8 by 4], [lane: 4 by 1, register: 2 by 1]" + all, f32);
   for (int64_t steps : {1, 2, 3, 4}) {
     std::string count = std::to_string(steps);
     FragmentType a = fragment("[register: 2 by 2, lane: 8 by 4], [register: " + count +
@@ -171,15 +161,14 @@ TEST_F(LayoutMapsTest, MatricesHoldTheElements) {
     const char *layout;
     int64_t count;
   };
-  for (auto [text, count] :
-       {Case{"[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, "
-             "register: 2 by 1]",
-             4},
-        {"[register: 6 by 2, lane: 4 by 1, register: 2 by 1], [register: 3 by 12, lane: 8 by 4] "
-         "replicas [warp: 4 by 1]",
-         2},
-        {"[register: 3 by 2, lane: 4 by 1, register: 2 by 1], [warp: 4 by 1, lane: 8 by 4]", 1},
-        {"[lane: 8 by 4], [warp: 4 by 1, register: 12 by 2, lane: 4 by 1, register: 2 by 1]", 4}})
+  for (auto [text, count] : {Case{"[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, "
+                                  "register: 2 by 1]",
+                                  4},
+                             {"[register: 6 by 2, lane: 4 by 1, register: 2 by 1], [register: 3 by 12, lane: 8 by 4] "
+                              "replicas [warp: 4 by 1]",
+                              2},
+                             {"[register: 3 by 2, lane: 4 by 1, register: 2 by 1], [warp: 4 by 1, lane: 8 by 4]", 1},
+                             {"[lane: 8 by 4], [warp: 4 by 1, register: 12 by 2, lane: 4 by 1, register: 2 by 1]", 4}})
     for (bool transposed : {false, true}) {
       SCOPED_TRACE(std::string(text) + (transposed ? " transposed" : ""));
       LayoutAttr layout = parse(text);
@@ -210,8 +199,7 @@ TEST_F(LayoutMapsTest, MatricesHoldTheElements) {
       }
       EXPECT_EQ(static_cast<int64_t>(read.size()), layout.getNumRegisters() / 2);
     }
-  EXPECT_FALSE(getMatrixLoads(
-      parse("[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 2 by 1]"), false));
+  EXPECT_FALSE(getMatrixLoads(parse("[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 2 by 1]"), false));
 }
 
 /// Between random layouts: the registers a plan lists are those that threads need, and
@@ -257,8 +245,7 @@ TEST_F(LayoutMapsTest, ConversionsOfRandomLayouts) {
 TEST_F(LayoutMapsTest, WhatLeavesAWarpIsNamed) {
   std::string why;
   LayoutAttr own = parse("[warp: 4 by 1, lane: 8 by 4], [lane: 4 by 1]"),
-             all =
-                 parse("[register: 4 by 1, lane: 8 by 4], [lane: 4 by 1] replicas [warp: 4 by 1]");
+             all = parse("[register: 4 by 1, lane: 8 by 4], [lane: 4 by 1] replicas [warp: 4 by 1]");
   EXPECT_FALSE(getConversion(own, all, false, why));
   EXPECT_EQ(why, "element [8, 0] of warp 0 stands in warp 1");
   // The other way every warp has what it needs, in a register that depends on the warp.

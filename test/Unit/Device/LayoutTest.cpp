@@ -182,8 +182,8 @@ public:
     std::vector<std::string> axes(rank + 1);
     for (const Digit &digit : digits) {
       std::string &axis = axes[engine() % axes.size()];
-      axis += (axis.empty() ? "" : ", ") + digit.place + ": " + std::to_string(digit.size) +
-              " by " + std::to_string(digit.stride);
+      axis += (axis.empty() ? "" : ", ") + digit.place + ": " + std::to_string(digit.size) + " by " +
+              std::to_string(digit.stride);
     }
     std::string text;
     for (unsigned k = 0; k < rank; ++k)
@@ -244,8 +244,7 @@ TEST_F(LayoutTest, RandomSlicesHoldAnIndexWhereItsElementsAre) {
     for (unsigned axis = 0; axis < layout.getRank(); ++axis) {
       LayoutAttr slice = layout.getSlice(axis);
       // A layout of its own right, of the axis alone.
-      ASSERT_EQ(parse(print(slice).substr(strlen("#device.layout<"), print(slice).size() - 16)),
-                slice)
+      ASSERT_EQ(parse(print(slice).substr(strlen("#device.layout<"), print(slice).size() - 16)), slice)
           << print(slice) << message;
       ASSERT_EQ(slice.getRank(), 1u);
       ASSERT_EQ(slice.getExtent(0), layout.getExtent(axis));
@@ -332,8 +331,7 @@ TEST_F(LayoutTest, FragmentsHaveTheExtentsOfTheirLayout) {
     return success();
   });
   auto make = [&](ArrayRef<int64_t> shape) {
-    return FragmentType::getChecked([&] { return emitError(UnknownLoc::get(&context)); }, &context,
-                                    shape, f32, layout);
+    return FragmentType::getChecked([&] { return emitError(UnknownLoc::get(&context)); }, &context, shape, f32, layout);
   };
   EXPECT_TRUE(make({64, 64}));
   for (ArrayRef<int64_t> shape : {ArrayRef<int64_t>{64}, {64, 32}, {64, 64, 1}}) {

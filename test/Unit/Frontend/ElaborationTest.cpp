@@ -300,8 +300,7 @@ TEST(Prelude, CanBeLeftOut) {
   options.usePrelude = false;
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &d) { message = d.str(); });
-  EXPECT_FALSE(parseMoA("kernel k[N](x : f32[N]) -> y : f32[N] { y = softmax(x) }", "spec.moa",
-                        options, &context));
+  EXPECT_FALSE(parseMoA("kernel k[N](x : f32[N]) -> y : f32[N] { y = softmax(x) }", "spec.moa", options, &context));
   EXPECT_THAT(message, HasSubstr("unknown function 'softmax'"));
 }
 

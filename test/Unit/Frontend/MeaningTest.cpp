@@ -36,10 +36,9 @@ std::vector<Array> run(const std::string &text, std::vector<Array> inputs) {
 /// The value of an expression of x : f64[2, 3] = 1 … 6, v : f64[3] = 10 20 30,
 /// n : i64[2] = -7 9 and the scalar s = 2.
 Values eval(const std::string &type, const std::string &expr, const std::string &more = "") {
-  auto outputs =
-      run("kernel k[M, N](x : f64[M, N], v : f64[N], n : i64[M], s : f64) -> y : " + type +
-              " {\ny = " + expr + "\n}\n" + more,
-          {{{2, 3}, {1, 2, 3, 4, 5, 6}}, {{3}, {10, 20, 30}}, {{2}, {-7, 9}}, {{}, {2}}});
+  auto outputs = run("kernel k[M, N](x : f64[M, N], v : f64[N], n : i64[M], s : f64) -> y : " + type +
+                         " {\ny = " + expr + "\n}\n" + more,
+                     {{{2, 3}, {1, 2, 3, 4, 5, 6}}, {{3}, {10, 20, 30}}, {{2}, {-7, 9}}, {{}, {2}}});
   return outputs.empty() ? Values() : outputs[0].data;
 }
 
@@ -55,8 +54,7 @@ TEST(Meaning, AnIndexFormTakesItsExtentsFromTheOneBesideIt) {
 TEST(Meaning, Pointwise) {
   EXPECT_THAT(eval("f64[M, N]", "x * s + 1"), ElementsAre(3, 5, 7, 9, 11, 13));
   EXPECT_THAT(eval("f64[M, N]", "max(x, 3) - min(x, 2)"), ElementsAre(2, 1, 1, 2, 3, 4));
-  EXPECT_THAT(eval("f64[M, N]", "select(x > 3 and not (x == 5), x, -x)"),
-              ElementsAre(-1, -2, -3, 4, -5, 6));
+  EXPECT_THAT(eval("f64[M, N]", "select(x > 3 and not (x == 5), x, -x)"), ElementsAre(-1, -2, -3, 4, -5, 6));
   EXPECT_THAT(eval("f64[M, N]", "pow(x, 2)"), ElementsAre(1, 4, 9, 16, 25, 36));
   EXPECT_THAT(eval("f64[N]", "floor(v / 7) + ceil(v / 7)"), ElementsAre(3, 5, 9));
 }
@@ -94,8 +92,7 @@ TEST(Meaning, Products) {
   EXPECT_THAT(eval("f64[M]", "x max.+ v"), ElementsAre(33, 36));
   EXPECT_THAT(eval("f64[M]", "x +.*@(1,1) v"), ElementsAre(140, 320));
   EXPECT_THAT(eval("f64[M]", "inner(+, *, x, v)"), ElementsAre(140, 320));
-  EXPECT_THAT(eval("f64[M, M]", "inner(+, f, x, transpose(x))",
-                   "def f(a : [], b : []) { return abs(a - b) }"),
+  EXPECT_THAT(eval("f64[M, M]", "inner(+, f, x, transpose(x))", "def f(a : [], b : []) { return abs(a - b) }"),
               ElementsAre(0, 9, 9, 0));
   EXPECT_THAT(eval("f64[M, N]", "outer(-, n, v)"), ElementsAre(-17, -27, -37, -1, -11, -21));
   EXPECT_THAT(eval("bool[N, N]", "outer(<=, v, v)"), ElementsAre(1, 1, 1, 0, 1, 1, 0, 0, 1));
@@ -134,11 +131,9 @@ TEST(Meaning, Absence) {
   EXPECT_THAT(eval("f64[M, N]", masked), ElementsAre(1, 2, 0, 0, 0, 0));
   EXPECT_THAT(eval("f64[M]", std::string("+/ ") + masked), ElementsAre(3, 0));
   EXPECT_THAT(eval("f64[M]", std::string("max/ ") + masked), ElementsAre(2, -INFINITY));
-  EXPECT_THAT(
-      eval("f64[M]", std::string("logsumexp(") + masked + ")"),
-      ElementsAre(::testing::DoubleNear(std::log(std::exp(1) + std::exp(2)), 1e-12), -INFINITY));
-  EXPECT_THAT(eval("f64[M, N]", "addmask(x, [i, j] select(j > i, -inf, 1))"),
-              ElementsAre(2, 0, 0, 5, 6, 0));
+  EXPECT_THAT(eval("f64[M]", std::string("logsumexp(") + masked + ")"),
+              ElementsAre(::testing::DoubleNear(std::log(std::exp(1) + std::exp(2)), 1e-12), -INFINITY));
+  EXPECT_THAT(eval("f64[M, N]", "addmask(x, [i, j] select(j > i, -inf, 1))"), ElementsAre(2, 0, 0, 5, 6, 0));
 }
 
 TEST(Meaning, Functions) {

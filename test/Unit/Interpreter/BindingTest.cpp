@@ -37,12 +37,9 @@ TEST(Binding, SolvesPlainAndLinearExtents) {
 }
 
 TEST(Binding, SaysWhatIsWrong) {
-  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}}, {{"G", 3}}),
-            "the kernel has 3 parameters, but got 2");
-  EXPECT_EQ(bindError({{2, 6, 3}, {2, 10}, {}}, {{"G", 3}}),
-            "'k' has rank 3, but got an array of shape [2, 10]");
-  EXPECT_EQ(bindError({{2, 6, 3}, {4, 2, 10}, {}}, {{"G", 3}}),
-            "axis 0 of 'k' has extent 4, but 'B' is 2");
+  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}}, {{"G", 3}}), "the kernel has 3 parameters, but got 2");
+  EXPECT_EQ(bindError({{2, 6, 3}, {2, 10}, {}}, {{"G", 3}}), "'k' has rank 3, but got an array of shape [2, 10]");
+  EXPECT_EQ(bindError({{2, 6, 3}, {4, 2, 10}, {}}, {{"G", 3}}), "axis 0 of 'k' has extent 4, but 'B' is 2");
   EXPECT_EQ(bindError({{2, 6, 3}, {2, 4, 10}, {}}, {{"G", 3}}),
             "axis 1 of 'k' has extent 4, but 'H/G' is 2 with G = 3, H = 6");
   EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}, {}}, {}),
@@ -50,13 +47,10 @@ TEST(Binding, SaysWhatIsWrong) {
             "give it");
   EXPECT_EQ(bindError({{2, 6, 3}, {2, 1, 10}, {}}, {{"G", 4}}),
             "the constraint 'H%G == 0' does not hold with G = 4, H = 6");
-  EXPECT_EQ(bindError({{2, 6, 9}, {2, 2, 10}, {}}, {{"G", 3}}),
-            "the constraint 'N <= 8' does not hold with N = 9");
+  EXPECT_EQ(bindError({{2, 6, 9}, {2, 2, 10}, {}}, {{"G", 3}}), "the constraint 'N <= 8' does not hold with N = 9");
   EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 1}, {}}, {{"G", 3}}), "symbol 'P' is negative: -2");
-  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}, {}}, {{"G", 0}}),
-            "'H/G' divides by zero with G = 0, H = 6");
-  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}, {}}, {{"G", 3}, {"X", 1}}),
-            "the kernel has no symbol 'X'");
+  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}, {}}, {{"G", 0}}), "'H/G' divides by zero with G = 0, H = 6");
+  EXPECT_EQ(bindError({{2, 6, 3}, {2, 2, 10}, {}}, {{"G", 3}, {"X", 1}}), "the kernel has no symbol 'X'");
 }
 
 TEST(Binding, ChecksTheData) {
@@ -79,8 +73,7 @@ TEST(Binding, ShapesOfOutputs) {
 
 TEST(Binding, OnlyKernelsAreInterpreted) {
   KernelText text("module { module {} }");
-  EXPECT_NE(errorOf(text.get(), {}).find("expected a kernel of moa, dnf or onf"),
-            std::string::npos);
+  EXPECT_NE(errorOf(text.get(), {}).find("expected a kernel of moa, dnf or onf"), std::string::npos);
 }
 
 } // namespace

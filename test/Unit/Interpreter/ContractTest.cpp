@@ -23,8 +23,7 @@ std::string edited(const std::string &name, const std::string &from, const std::
 
 KernelInputs gqaInputs(int64_t n, int64_t m) {
   KernelInputs inputs;
-  inputs.arrays = {random({1, 2, n, 3}, 1), random({1, 1, m, 3}, 2), random({1, 1, m, 3}, 3),
-                   scalar(1)};
+  inputs.arrays = {random({1, 2, n, 3}, 1), random({1, 1, m, 3}, 2), random({1, 1, m, 3}, 3), scalar(1)};
   return inputs;
 }
 
@@ -33,8 +32,7 @@ std::string editedError(const std::string &from, const std::string &to) {
   return errorOf(text.get(), gqaInputs(7, 9));
 }
 
-#define EXPECT_CONTAINS(TEXT, PART)                                                                \
-  EXPECT_NE(std::string(TEXT).find(PART), std::string::npos) << (TEXT)
+#define EXPECT_CONTAINS(TEXT, PART) EXPECT_NE(std::string(TEXT).find(PART), std::string::npos) << (TEXT)
 
 TEST(ONFContract, FullIntervalsHoldOnlyPresentIndices) {
   EXPECT_CONTAINS(editedError("(s0, d0 + s0 - s1 + 1)>", "(s0, d0 + s0 - s1 + 2)>"),
@@ -54,8 +52,7 @@ TEST(ONFContract, FullIntervalsStayInTheRange) {
 }
 
 TEST(ONFContract, NoPieceClaimsThatNothingIsPresent) {
-  EXPECT_CONTAINS(editedError("pieces [#causal]", "pieces []"),
-                  "the index is present but in no visited interval");
+  EXPECT_CONTAINS(editedError("pieces [#causal]", "pieces []"), "the index is present but in no visited interval");
 }
 
 TEST(ONFContract, PieceChecksCanBeSwitchedOff) {
@@ -80,9 +77,9 @@ TEST(ONFContract, AllElementsAreWritten) {
 
 TEST(ONFContract, AddressesUseStrides) {
   // Row-major strides computed from extents miss the padded array.
-  EXPECT_CONTAINS(editedError("times [\"K.s0\", \"K.s1\", \"K.s2\", \"K.s3\"]",
-                              "times [\"G*M*D\", \"M*D\", \"D\", \"1\"]"),
-                  "is no element of 'K' of shape [1, 1, 9, 3]");
+  EXPECT_CONTAINS(
+      editedError("times [\"K.s0\", \"K.s1\", \"K.s2\", \"K.s3\"]", "times [\"G*M*D\", \"M*D\", \"D\", \"1\"]"),
+      "is no element of 'K' of shape [1, 1, 9, 3]");
 }
 
 TEST(ONFContract, SingularStatesAreIdentities) {
@@ -100,8 +97,7 @@ TEST(ONFContract, SingularStatesAreIdentities) {
 
 TEST(ONFContract, StatesFollowTheirDefinition) {
   // Without the repair the sum differs unless the first key has the maximum.
-  std::string text =
-      edited("gqa.onf.mlir", "%c = math.exp %difference : f32", "%c = arith.constant 1.0 : f32");
+  std::string text = edited("gqa.onf.mlir", "%c = math.exp %difference : f32", "%c = arith.constant 1.0 : f32");
   KernelText broken(text), sound(readInput("gqa.onf.mlir"));
   KernelInputs inputs = gqaInputs(1, 2);
   inputs.arrays[0].data.assign(6, 1);
@@ -112,9 +108,8 @@ TEST(ONFContract, StatesFollowTheirDefinition) {
 }
 
 TEST(ONFContract, UnknownOperation) {
-  EXPECT_CONTAINS(editedError("%scale0 = onf.load",
-                              "%w = arith.constant dense<0.0> : vector<2xf32>\n"
-                              "    %scale0 = onf.load"),
+  EXPECT_CONTAINS(editedError("%scale0 = onf.load", "%w = arith.constant dense<0.0> : vector<2xf32>\n"
+                                                    "    %scale0 = onf.load"),
                   "no meaning for 'arith.constant' in the interpreter");
 }
 
@@ -174,8 +169,7 @@ TEST(DNF, LogicIgnoresTheRightOperandWhereTheLeftDecides) {
     %z = arith.constant -1.0 : f32
     %r = arith.select %l, %one, %z : f32
     dnf.yield %r : f32 })mlir"));
-    EXPECT_EQ(run(text.get(), dnfInputs())[0].data,
-              std::vector<double>({-1, 1, isAnd ? -1.0 : 1.0}));
+    EXPECT_EQ(run(text.get(), dnfInputs())[0].data, std::vector<double>({-1, 1, isAnd ? -1.0 : 1.0}));
   }
 }
 
@@ -242,8 +236,7 @@ TEST(DNF, LetsAreAppliedInsideTheirDomain) {
     %v = dnf.apply @f(%j) : f32
     dnf.yield %v : f32
   })mlir"));
-  EXPECT_CONTAINS(errorOf(text.get(), dnfInputs()),
-                  "index 3 is outside axis 0 of 'f' with domain [3]");
+  EXPECT_CONTAINS(errorOf(text.get(), dnfInputs()), "index 3 is outside axis 0 of 'f' with domain [3]");
 }
 
 TEST(DNF, MarkedConversionsRound) {

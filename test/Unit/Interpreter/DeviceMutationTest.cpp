@@ -74,8 +74,8 @@ protected:
           chosen = op;
       });
       std::string text;
-      llvm::raw_string_ostream(text)
-          << number << ": " << chosen->getName() << " in " << chosen->getParentOp()->getName();
+      llvm::raw_string_ostream(text) << number << ": " << chosen->getName() << " in "
+                                     << chosen->getParentOp()->getName();
       if (change(chosen) && !outcome(*copy))
         list.push_back(text);
     }
@@ -90,8 +90,7 @@ protected:
 
 TEST_F(DeviceMutations, EveryArrivalCounts) {
   // Nobody waits for the stage of the last tile, behind the loops.
-  for (const std::string &name :
-       survivors<device::ArriveOp>([](device::ArriveOp op) { return op.erase(), true; }))
+  for (const std::string &name : survivors<device::ArriveOp>([](device::ArriveOp op) { return op.erase(), true; }))
     EXPECT_EQ(name.find("in scf.for"), std::string::npos) << name;
 }
 
@@ -99,8 +98,7 @@ TEST_F(DeviceMutations, EveryParityCounts) {
   auto flip = [](device::WaitOp op) {
     OpBuilder b(op);
     Value one = arith::ConstantIndexOp::create(b, op.getLoc(), 1);
-    op.getParityMutable().assign(
-        arith::SubIOp::create(b, op.getLoc(), one, op.getParity()).getResult());
+    op.getParityMutable().assign(arith::SubIOp::create(b, op.getLoc(), one, op.getParity()).getResult());
     return true;
   };
   EXPECT_EQ(survivors<device::WaitOp>(flip), std::vector<std::string>());
@@ -109,8 +107,7 @@ TEST_F(DeviceMutations, EveryParityCounts) {
 TEST_F(DeviceMutations, EveryWaitCounts) {
   // In the loop over guarded tiles the values of the tile before have been waited for
   // when its unseen rows were cleared.
-  EXPECT_LE(survivors<device::WaitOp>([](device::WaitOp op) { return op.erase(), true; }).size(),
-            1u);
+  EXPECT_LE(survivors<device::WaitOp>([](device::WaitOp op) { return op.erase(), true; }).size(), 1u);
 }
 
 TEST_F(DeviceMutations, EveryAwaitCounts) {
@@ -125,8 +122,7 @@ TEST_F(DeviceMutations, EveryAwaitCounts) {
 }
 
 TEST_F(DeviceMutations, EveryCopyCounts) {
-  EXPECT_EQ(survivors<device::CopyOp>([](device::CopyOp op) { return op.erase(), true; }),
-            std::vector<std::string>());
+  EXPECT_EQ(survivors<device::CopyOp>([](device::CopyOp op) { return op.erase(), true; }), std::vector<std::string>());
 }
 
 TEST_F(DeviceMutations, EveryClearingCountsWhereUnseenKeysAreNaN) {
@@ -137,8 +133,7 @@ TEST_F(DeviceMutations, EveryClearingCountsWhereUnseenKeysAreNaN) {
   // The first tile's: in the loop every guarded tile but the last is seen by some row.
   unsigned cleared = 0;
   program->get().walk([&](device::ClearUnseenOp) { ++cleared; });
-  auto left =
-      survivors<device::ClearUnseenOp>([](device::ClearUnseenOp op) { return op.erase(), true; });
+  auto left = survivors<device::ClearUnseenOp>([](device::ClearUnseenOp op) { return op.erase(), true; });
   EXPECT_LT(left.size(), cleared);
   // And all of them at once.
   OwningOpRef<ModuleOp> copy = program->get().clone();
@@ -156,8 +151,7 @@ TEST_F(DeviceMutations, EveryBranchOfWarpsCounts) {
     return true;
   };
   const KernelInputs even = inputs;
-  const std::array<double, 4> sizesOfTiles[] = {
-      {16.0, 64.0, 0.1, 4.0}, {0.1, 0.1, 0.1, 8.0}, {1e12, 1e12, 1e12, 1e12}};
+  const std::array<double, 4> sizesOfTiles[] = {{16.0, 64.0, 0.1, 4.0}, {0.1, 0.1, 0.1, 8.0}, {1e12, 1e12, 1e12, 1e12}};
   std::vector<std::string> left;
   for (auto [number, sizesOf] : llvm::enumerate(sizesOfTiles)) {
     inputs = even;
@@ -167,8 +161,7 @@ TEST_F(DeviceMutations, EveryBranchOfWarpsCounts) {
     ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
     right = *outputs;
     std::vector<std::string> now = survivors<device::IfAnyOp>(skip), both;
-    std::set_intersection(left.begin(), left.end(), now.begin(), now.end(),
-                          std::back_inserter(both));
+    std::set_intersection(left.begin(), left.end(), now.begin(), now.end(), std::back_inserter(both));
     left = number == 0 ? now : both;
   }
   EXPECT_EQ(left, std::vector<std::string>());
@@ -185,8 +178,8 @@ TEST_F(DeviceMutations, ALayoutThatIsNotTheMachinesGivesAnotherResult) {
       if (place == static_cast<int64_t>(device::Place::lane))
         stride = size == 8 ? 1 : 8;
     ++changed;
-    return device::LayoutAttr::get(layout.getContext(), layout.getRanks(), layout.getPlaces(),
-                                   layout.getSizes(), strides);
+    return device::LayoutAttr::get(layout.getContext(), layout.getRanks(), layout.getPlaces(), layout.getSizes(),
+                                   strides);
   });
   replacer.recursivelyReplaceElementsIn(*copy, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);

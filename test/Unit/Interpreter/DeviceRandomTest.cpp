@@ -23,8 +23,7 @@ void compare(Compilation &unit, KernelOp kernel, const KernelInputs &inputs) {
   for (auto [k, output] : llvm::enumerate(*outputs))
     for (auto [got, want] : llvm::zip_equal(output.data, expected[k].data))
       // As on the levels, only finite values: R1 moves infinities.
-      ASSERT_TRUE(!std::isfinite(want) ||
-                  std::fabs(got - want) <= 1e-9 * std::max(1.0, std::fabs(want)))
+      ASSERT_TRUE(!std::isfinite(want) || std::fabs(got - want) <= 1e-9 * std::max(1.0, std::fabs(want)))
           << "output " << k << ": " << got << " for " << want;
 }
 

@@ -61,8 +61,7 @@ inline std::vector<ReferenceArray> attendInputs(const AttendSizes &s, mlir::Type
           {{}, {1 / std::sqrt(static_cast<double>(s.depth))}}};
 }
 
-inline Compilation compileAttend(const AttendSizes &s, const std::string &type,
-                                 const std::string &text = kAttend) {
+inline Compilation compileAttend(const AttendSizes &s, const std::string &type, const std::string &text = kAttend) {
   CompilerOptions options;
   options.settings = {"T=" + type, "D=" + std::to_string(s.depth), "E=" + std::to_string(s.width)};
   return Compiler(options).compileText(text, "attend.moa");
@@ -94,9 +93,7 @@ public:
     EXPECT_TRUE(module);
   }
   mlir::ModuleOp get() { return *module; }
-  static device::ProgramOp programOf(mlir::ModuleOp module) {
-    return *module.getOps<device::ProgramOp>().begin();
-  }
+  static device::ProgramOp programOf(mlir::ModuleOp module) { return *module.getOps<device::ProgramOp>().begin(); }
 
 private:
   static mlir::DialectRegistry registry() {

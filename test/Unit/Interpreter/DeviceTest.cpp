@@ -11,8 +11,7 @@ using namespace moa::test;
 namespace {
 
 /// The largest relative error of the two outputs against dnf in float64.
-double errorOf(const AttendSizes &sizes, const std::string &type,
-               const std::string &text = kAttend) {
+double errorOf(const AttendSizes &sizes, const std::string &type, const std::string &text = kAttend) {
   MLIRContext context;
   Type element = type == "bf16"  ? Type(BFloat16Type::get(&context))
                  : type == "f16" ? Type(Float16Type::get(&context))
@@ -133,8 +132,7 @@ TEST(Device, RefusesArgumentsThatDoNotFit) {
   inputs[1].shape[2] = 79;
   Compilation unit = compileAttend(sizes, "bf16");
   EXPECT_FALSE(unit.runDevice("attend", inputs));
-  EXPECT_NE(unit.renderDiagnostics().find("axis 2 of 'V' has extent 80, but 'M' is 79"),
-            std::string::npos)
+  EXPECT_NE(unit.renderDiagnostics().find("axis 2 of 'V' has extent 80, but 'M' is 79"), std::string::npos)
       << unit.renderDiagnostics();
 }
 
@@ -203,8 +201,7 @@ double binary(interp::Code code, Type type, double x, double y) {
   interp::Instr instr;
   instr.code = code;
   interp::Lanes result;
-  EXPECT_EQ(interp::compute(instr, type,
-                            {interp::Lanes(interp::ofFloat(x)), interp::Lanes(interp::ofFloat(y))},
+  EXPECT_EQ(interp::compute(instr, type, {interp::Lanes(interp::ofFloat(x)), interp::Lanes(interp::ofFloat(y))},
                             interp::Mask(1), result),
             nullptr);
   return result[0].f;
@@ -212,8 +209,7 @@ double binary(interp::Code code, Type type, double x, double y) {
 
 TEST(Device, FloatsRoundToTheirType) {
   MLIRContext context;
-  Type f32 = Float32Type::get(&context), bf16 = BFloat16Type::get(&context),
-       f64 = Float64Type::get(&context);
+  Type f32 = Float32Type::get(&context), bf16 = BFloat16Type::get(&context), f64 = Float64Type::get(&context);
   using interp::Code;
   EXPECT_EQ(binary(Code::AddF, f32, 16777216, 1), 16777216.0f);
   EXPECT_EQ(binary(Code::AddF, f64, 16777216, 1), 16777217);

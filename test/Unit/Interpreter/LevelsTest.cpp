@@ -23,8 +23,7 @@ KernelInputs makeInputs(const Sizes &s, unsigned seed = 1) {
 }
 
 /// One row by the definition; absent keys do not take part.
-void referenceRow(const Sizes &s, const KernelInputs &in, int64_t b, int64_t h, int64_t i,
-                  double *o, double &lse) {
+void referenceRow(const Sizes &s, const KernelInputs &in, int64_t b, int64_t h, int64_t i, double *o, double &lse) {
   const double *q = &in.arrays[0].data[((b * s.H + h) * s.N + i) * s.D];
   int64_t g = h / (s.H / s.G), present = 0;
   std::vector<double> scores;
@@ -55,8 +54,7 @@ std::vector<Array> reference(const Sizes &s, const KernelInputs &in) {
   out[0].data.resize(count(out[0].shape));
   out[1].data.resize(count(out[1].shape));
   for (int64_t row = 0; row < s.B * s.H * s.N; ++row)
-    referenceRow(s, in, row / s.N / s.H, row / s.N % s.H, row % s.N, out[0].data.data() + row * s.D,
-                 out[1].data[row]);
+    referenceRow(s, in, row / s.N / s.H, row / s.N % s.H, row % s.N, out[0].data.data() + row * s.D, out[1].data[row]);
   return out;
 }
 
@@ -133,15 +131,13 @@ TEST_P(Levels, ChosenElements) {
 TEST_P(Levels, ChosenElementsLieInsideTheOutput) {
   auto got = interpretElements(text.get(), makeInputs({1, 1, 1, 2, 2, 2}), 0, {{0, 0, 2, 0}});
   ASSERT_FALSE(bool(got));
-  EXPECT_EQ(llvm::toString(got.takeError()),
-            "index [0, 0, 2, 0] is outside output 'O' of shape [1, 1, 2, 2]");
+  EXPECT_EQ(llvm::toString(got.takeError()), "index [0, 0, 2, 0] is outside output 'O' of shape [1, 1, 2, 2]");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Levels, testing::Values("gqa.moa.mlir", "gqa.dnf.mlir", "gqa.onf.mlir"),
-    [](const auto &info) {
-      return llvm::StringRef(info.param).split('.').second.split('.').first.str();
-    });
+INSTANTIATE_TEST_SUITE_P(All, Levels, testing::Values("gqa.moa.mlir", "gqa.dnf.mlir", "gqa.onf.mlir"),
+                         [](const auto &info) {
+                           return llvm::StringRef(info.param).split('.').second.split('.').first.str();
+                         });
 
 /// Single rows of the size people run, where whole evaluation is out of reach.
 TEST(Samples, ARowOfALargeProblemIsQuick) {

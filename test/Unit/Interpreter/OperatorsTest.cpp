@@ -46,8 +46,7 @@ std::string evalError(const std::string &body, const std::string &result, int64_
 using V = std::vector<double>;
 
 TEST(Operators, Transpose) {
-  EXPECT_EQ(eval("%r = moa.transpose %a perm [1, 0] : !a -> !r", "!moa.array<[3, 2], f64>"),
-            V({1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(eval("%r = moa.transpose %a perm [1, 0] : !a -> !r", "!moa.array<[3, 2], f64>"), V({1, 4, 2, 5, 3, 6}));
 }
 
 TEST(Operators, TransposeOfThreeAxes) {
@@ -59,33 +58,28 @@ TEST(Operators, TransposeOfThreeAxes) {
 }
 
 TEST(Operators, Reshape) {
-  EXPECT_EQ(eval("%r = moa.reshape %a : !a -> !r", "!moa.array<[3, 2], f64>"),
-            V({1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(eval("%r = moa.reshape %a : !a -> !r", "!moa.array<[3, 2], f64>"), V({1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Operators, Slice) {
-  EXPECT_EQ(
-      eval(R"(%r = moa.slice %a axis 1 start "1" count "2" : !a -> !r)", "!moa.array<[2, 2], f64>"),
-      V({2, 3, 5, 6}));
+  EXPECT_EQ(eval(R"(%r = moa.slice %a axis 1 start "1" count "2" : !a -> !r)", "!moa.array<[2, 2], f64>"),
+            V({2, 3, 5, 6}));
 }
 
 TEST(Operators, SliceBeyondTheEnd) {
-  EXPECT_NE(evalError(R"(%r = moa.slice %a axis 1 start "2" count "2" : !a -> !r)",
-                      "!moa.array<[2, 2], f64>")
+  EXPECT_NE(evalError(R"(%r = moa.slice %a axis 1 start "2" count "2" : !a -> !r)", "!moa.array<[2, 2], f64>")
                 .find("index [0, 3] is outside an array of shape [2, 3], for element "
                       "[0, 1] (needed by output 'r')"),
             std::string::npos);
 }
 
 TEST(Operators, Reverse) {
-  EXPECT_EQ(eval("%r = moa.reverse %a axis 1 : !a -> !r", "!moa.array<[2, 3], f64>"),
-            V({3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(eval("%r = moa.reverse %a axis 1 : !a -> !r", "!moa.array<[2, 3], f64>"), V({3, 2, 1, 6, 5, 4}));
 }
 
 TEST(Operators, Rotate) {
   for (const char *by : {"1", "-2", "7"})
-    EXPECT_EQ(eval("%r = moa.rotate %a by \"" + std::string(by) + "\" axis 1 : !a -> !r",
-                   "!moa.array<[2, 3], f64>"),
+    EXPECT_EQ(eval("%r = moa.rotate %a by \"" + std::string(by) + "\" axis 1 : !a -> !r", "!moa.array<[2, 3], f64>"),
               V({2, 3, 1, 5, 6, 4}));
 }
 
@@ -105,10 +99,8 @@ TEST(Operators, Psi) {
 }
 
 TEST(Operators, PsiOutsideNamesTheValues) {
-  std::string error =
-      evalError("%r = moa.psi %a[%n] dims [0] axes [array<i64>] frame 0 : (!a, !z) -> !r", "!v", 2);
-  EXPECT_NE(error.find("index [2, 0] is outside an array of shape [2, 3]"), std::string::npos)
-      << error;
+  std::string error = evalError("%r = moa.psi %a[%n] dims [0] axes [array<i64>] frame 0 : (!a, !z) -> !r", "!v", 2);
+  EXPECT_NE(error.find("index [2, 0] is outside an array of shape [2, 3]"), std::string::npos) << error;
 }
 
 TEST(Operators, SelectIgnoresTheOtherBranch) {
@@ -228,8 +220,7 @@ TEST(Operators, ExplicitCastsRound) {
       %r = moa.cast %h {implicit} : !moa.array<[], bf16> -> !r)",
                  "!x"),
             V({0.10009765625}));
-  EXPECT_EQ(eval(third + "%r = moa.cast %c {implicit} : !x -> !r", "!moa.array<[], f32>"),
-            V({0.1}));
+  EXPECT_EQ(eval(third + "%r = moa.cast %c {implicit} : !x -> !r", "!moa.array<[], f32>"), V({0.1}));
   EXPECT_EQ(eval("%r = moa.cast %a : !a -> !r", "!moa.array<[2, 3], i8>"), V({1, 2, 3, 4, 5, 6}));
 }
 
@@ -252,8 +243,7 @@ moa.kernel @k attributes {symbols = [], requires = [], arg_names = ["a"],
 )mlir");
   KernelInputs in;
   in.arrays = {scalar(1)};
-  EXPECT_NE(errorOf(text.get(), in).find("no meaning for 'arith.constant' at the moa level"),
-            std::string::npos);
+  EXPECT_NE(errorOf(text.get(), in).find("no meaning for 'arith.constant' at the moa level"), std::string::npos);
 }
 
 } // namespace

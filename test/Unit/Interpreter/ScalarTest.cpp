@@ -71,9 +71,7 @@ Cell calc(Code code, std::vector<Cell> v, unsigned width = 64, unsigned result =
   EXPECT_EQ(why, nullptr);
   return out;
 }
-int64_t calc(Code code, int64_t a, int64_t b, unsigned width = 64) {
-  return calc(code, {ofInt(a), ofInt(b)}, width).i;
-}
+int64_t calc(Code code, int64_t a, int64_t b, unsigned width = 64) { return calc(code, {ofInt(a), ofInt(b)}, width).i; }
 
 TEST(Scalar, IntegerDivisions) {
   EXPECT_EQ(calc(Code::FloorDivSI, -7, 2), -4);

@@ -35,8 +35,7 @@ public:
 private:
   KernelText(const std::string &name, int) {
     load();
-    module =
-        mlir::parseSourceFile<mlir::ModuleOp>(std::string(MOA_TEST_INPUTS) + "/" + name, &context);
+    module = mlir::parseSourceFile<mlir::ModuleOp>(std::string(MOA_TEST_INPUTS) + "/" + name, &context);
     find();
   }
   void load() {
@@ -61,9 +60,7 @@ inline int64_t count(llvm::ArrayRef<int64_t> shape) {
 }
 
 inline Array scalar(double value) { return {{}, {value}}; }
-inline Array vector(std::vector<double> data) {
-  return {{static_cast<int64_t>(data.size())}, data};
-}
+inline Array vector(std::vector<double> data) { return {{static_cast<int64_t>(data.size())}, data}; }
 inline Array random(std::vector<int64_t> shape, unsigned seed) {
   std::mt19937 engine(seed);
   std::normal_distribution<double> normal;
@@ -84,8 +81,7 @@ inline std::vector<Array> run(mlir::Operation *kernel, const KernelInputs &input
 }
 
 /// The text of the error a run gives; fails the test if it gives none.
-inline std::string errorOf(mlir::Operation *kernel, const KernelInputs &inputs,
-                           const InterpretOptions &options = {}) {
+inline std::string errorOf(mlir::Operation *kernel, const KernelInputs &inputs, const InterpretOptions &options = {}) {
   auto outputs = interpret(kernel, inputs, options);
   if (!outputs)
     return llvm::toString(outputs.takeError());
@@ -99,8 +95,7 @@ inline void expectClose(const Array &got, const Array &expected, double toleranc
   ASSERT_EQ(got.data.size(), expected.data.size());
   for (size_t k = 0; k < got.data.size(); ++k) {
     if (std::isfinite(expected.data[k]))
-      ASSERT_NEAR(got.data[k], expected.data[k], tolerance * (1 + std::fabs(expected.data[k])))
-          << "element " << k;
+      ASSERT_NEAR(got.data[k], expected.data[k], tolerance * (1 + std::fabs(expected.data[k]))) << "element " << k;
     else if (std::isnan(expected.data[k]))
       ASSERT_TRUE(std::isnan(got.data[k])) << "element " << k;
     else

@@ -13,8 +13,7 @@ using namespace moa::interp;
 
 namespace {
 
-constexpr Monoid kMonoids[] = {Monoid::add, Monoid::mul,  Monoid::max,
-                               Monoid::min, Monoid::and_, Monoid::or_};
+constexpr Monoid kMonoids[] = {Monoid::add, Monoid::mul, Monoid::max, Monoid::min, Monoid::and_, Monoid::or_};
 
 class MonoidTest : public testing::TestWithParam<Monoid> {
 protected:
@@ -78,8 +77,8 @@ TEST_P(MonoidTest, ANonNegativeFactorKeepsTheIdentity) {
 TEST_P(MonoidTest, BuildsWhatItApplies) {
   OpBuilder b(&context);
   Location loc = b.getUnknownLoc();
-  for (Type type : {Type(b.getI1Type()), Type(b.getF32Type()), Type(b.getF64Type()),
-                    Type(b.getI32Type()), Type(b.getIndexType())}) {
+  for (Type type : {Type(b.getI1Type()), Type(b.getF32Type()), Type(b.getF64Type()), Type(b.getI32Type()),
+                    Type(b.getIndexType())}) {
     if (!isDefinedOn(GetParam(), type))
       continue;
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
@@ -101,8 +100,8 @@ TEST_P(MonoidTest, BuildsWhatItApplies) {
 
 TEST_P(MonoidTest, IdentityOfEveryType) {
   Builder b(&context);
-  for (Type type : {Type(b.getI1Type()), Type(b.getI8Type()), Type(b.getI32Type()),
-                    Type(b.getI64Type()), Type(b.getIndexType())}) {
+  for (Type type :
+       {Type(b.getI1Type()), Type(b.getI8Type()), Type(b.getI32Type()), Type(b.getI64Type()), Type(b.getIndexType())}) {
     if (!isDefinedOn(GetParam(), type))
       continue;
     Form form = Form::of(type);

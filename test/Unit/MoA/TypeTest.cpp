@@ -14,15 +14,13 @@ TEST(ArrayTypeTest, ExtentsAreCanonical) {
   MLIRContext context;
   context.loadDialect<MoADialect>();
   std::string message;
-  ScopedDiagnosticHandler handler(&context,
-                                  [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
   Builder b(&context);
   auto emitError = [&] { return mlir::emitError(b.getUnknownLoc()); };
   auto make = [&](StringRef extent) {
     message.clear();
     SmallVector<StringAttr> shape = {b.getStringAttr(extent)};
-    return ArrayType::getChecked(emitError, &context, ArrayRef<StringAttr>(shape),
-                                 Type(b.getF32Type()));
+    return ArrayType::getChecked(emitError, &context, ArrayRef<StringAttr>(shape), Type(b.getF32Type()));
   };
   EXPECT_TRUE(make("M + N"));
   EXPECT_FALSE(make("N + M"));

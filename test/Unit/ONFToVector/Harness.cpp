@@ -28,8 +28,7 @@ using namespace mlir;
 
 namespace moa::test {
 
-static OwningOpRef<ModuleOp> lower(MLIRContext &context, StringRef text,
-                                   const ONFToVectorOptions &options) {
+static OwningOpRef<ModuleOp> lower(MLIRContext &context, StringRef text, const ONFToVectorOptions &options) {
   ParserConfig config(&context);
   auto module = parseSourceString<ModuleOp>(text, config);
   if (!module || failed(convertONFToVector(*module, options)))
@@ -70,15 +69,13 @@ static std::unique_ptr<ExecutionEngine> makeEngine(ModuleOp module) {
   return std::move(*engine);
 }
 
-std::unique_ptr<Kernel> Kernel::compile(StringRef text, const ONFToVectorOptions &options,
-                                        std::string &error) {
+std::unique_ptr<Kernel> Kernel::compile(StringRef text, const ONFToVectorOptions &options, std::string &error) {
   auto kernel = std::make_unique<Kernel>();
   MLIRContext &context = kernel->context;
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-  registry.insert<MoADialect, onf::ONFDialect, arith::ArithDialect, math::MathDialect,
-                  func::FuncDialect>();
+  registry.insert<MoADialect, onf::ONFDialect, arith::ArithDialect, math::MathDialect, func::FuncDialect>();
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -112,8 +109,8 @@ void Kernel::run(const std::vector<int64_t> &slots, bool single) {
     std::string number = std::to_string(k);
     auto nest = reinterpret_cast<void (*)(const int64_t *, void *, int64_t, int64_t)>(
         llvm::cantFail(engine->lookup(name + "_nest" + number)));
-    auto tasks = reinterpret_cast<int64_t (*)(const int64_t *)>(
-        llvm::cantFail(engine->lookup(name + "_tasks" + number)));
+    auto tasks =
+        reinterpret_cast<int64_t (*)(const int64_t *)>(llvm::cantFail(engine->lookup(name + "_tasks" + number)));
     int64_t count = tasks(slots.data());
     if (!single)
       nest(slots.data(), scratch, 0, count);
@@ -128,8 +125,7 @@ double Kernel::runRange(const std::vector<int64_t> &slots, double fraction) {
   char *scratch = static_cast<char *>(std::aligned_alloc(64, scratchBytes + 64));
   auto nest = reinterpret_cast<void (*)(const int64_t *, void *, int64_t, int64_t)>(
       llvm::cantFail(engine->lookup(name + "_nest0")));
-  auto tasks = reinterpret_cast<int64_t (*)(const int64_t *)>(
-      llvm::cantFail(engine->lookup(name + "_tasks0")));
+  auto tasks = reinterpret_cast<int64_t (*)(const int64_t *)>(llvm::cantFail(engine->lookup(name + "_tasks0")));
   int64_t count = tasks(slots.data());
   int64_t some = std::max<int64_t>(static_cast<int64_t>(count * fraction), 1);
   nest(slots.data(), scratch, 0, some);
@@ -137,8 +133,7 @@ double Kernel::runRange(const std::vector<int64_t> &slots, double fraction) {
   return static_cast<double>(some) / count;
 }
 
-void pushStrided(std::vector<int64_t> &slots, const void *data,
-                 const std::vector<int64_t> &strides) {
+void pushStrided(std::vector<int64_t> &slots, const void *data, const std::vector<int64_t> &strides) {
   slots.push_back(reinterpret_cast<int64_t>(data));
   slots.insert(slots.end(), strides.begin(), strides.end());
 }

@@ -16,8 +16,7 @@ namespace moa::test {
 class Kernel {
 public:
   /// Parses, lowers and compiles. On failure null, and the diagnostics in `error`.
-  static std::unique_ptr<Kernel> compile(llvm::StringRef text, const ONFToVectorOptions &options,
-                                         std::string &error);
+  static std::unique_ptr<Kernel> compile(llvm::StringRef text, const ONFToVectorOptions &options, std::string &error);
   /// Runs every nest over all of its tasks, one task per call when `single`.
   void run(const std::vector<int64_t> &slots, bool single = false);
   /// Runs the first tasks of nest 0, about the given fraction of them; returns
@@ -34,8 +33,7 @@ private:
 
 /// The slots of an array: its data and row-major strides, or the given ones.
 void pushArray(std::vector<int64_t> &slots, const void *data, const std::vector<int64_t> &shape);
-void pushStrided(std::vector<int64_t> &slots, const void *data,
-                 const std::vector<int64_t> &strides);
+void pushStrided(std::vector<int64_t> &slots, const void *data, const std::vector<int64_t> &strides);
 int64_t floatSlot(float value);
 int64_t doubleSlot(double value);
 

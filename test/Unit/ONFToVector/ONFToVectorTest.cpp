@@ -19,8 +19,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-std::unique_ptr<Kernel> build(const std::string &text, bool blocks, int64_t vectors = 6,
-                              int64_t bits = 512) {
+std::unique_ptr<Kernel> build(const std::string &text, bool blocks, int64_t vectors = 6, int64_t bits = 512) {
   std::string error;
   ONFToVectorOptions options;
   options.blocks = blocks;
@@ -95,8 +94,8 @@ struct Tensor {
 };
 
 /// The tensor with its elements moved to the reverse order of axes.
-std::vector<char> reverseAxes(const std::vector<char> &bytes, const std::vector<int64_t> &shape,
-                              size_t size, bool back) {
+std::vector<char> reverseAxes(const std::vector<char> &bytes, const std::vector<int64_t> &shape, size_t size,
+                              bool back) {
   std::vector<char> result = bytes;
   int64_t count = 1;
   for (int64_t extent : shape)
@@ -136,8 +135,7 @@ Tensor makeTensor(int64_t count, const std::string &type, std::mt19937 &random) 
   return tensor;
 }
 
-std::vector<double> readTensor(const std::vector<char> &bytes, int64_t count,
-                               const std::string &type) {
+std::vector<double> readTensor(const std::vector<char> &bytes, int64_t count, const std::string &type) {
   std::vector<double> values;
   for (int64_t k = 0; k != count; ++k) {
     if (type == "f64") {
@@ -165,8 +163,8 @@ bool isPresent(const Form &s, int64_t i, int64_t j) {
   return true;
 }
 
-void reference(const Form &s, const Tensor &Q, const Tensor &K, const Tensor &V, double scale,
-               std::vector<double> &O, std::vector<double> &lse, double (*score)(double)) {
+void reference(const Form &s, const Tensor &Q, const Tensor &K, const Tensor &V, double scale, std::vector<double> &O,
+               std::vector<double> &lse, double (*score)(double)) {
   std::vector<double> p(s.M);
   for (int64_t b = 0; b != s.B; ++b)
     for (int64_t h = 0; h != s.H; ++h)
@@ -200,8 +198,8 @@ void reference(const Form &s, const Tensor &Q, const Tensor &K, const Tensor &V,
 void checkAttention(
     const Form &s, bool blocks, double tolerance, int64_t vectors = 6, int64_t bits = 512,
     double (*score)(double) = [](double x) { return x; }) {
-  SCOPED_TRACE(s.type + " N=" + std::to_string(s.N) + " M=" + std::to_string(s.M) +
-               " D=" + std::to_string(s.D) + (blocks ? " blocks" : " general"));
+  SCOPED_TRACE(s.type + " N=" + std::to_string(s.N) + " M=" + std::to_string(s.M) + " D=" + std::to_string(s.D) +
+               (blocks ? " blocks" : " general"));
   auto kernel = build(attentionText(s), blocks, vectors, bits);
   ASSERT_TRUE(kernel);
   std::mt19937 random(7);
@@ -260,8 +258,7 @@ void checkAttention(
 }
 
 class Both : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Path, Both, testing::Bool(),
-                         [](auto &info) { return info.param ? "Blocks" : "General"; });
+INSTANTIATE_TEST_SUITE_P(Path, Both, testing::Bool(), [](auto &info) { return info.param ? "Blocks" : "General"; });
 
 TEST_P(Both, FullAttention) {
   for (int64_t N : {1, 16, 40, 97})
@@ -507,8 +504,7 @@ onf.kernel @narrow attributes {symbols = ["N"], requires = [], arg_names = ["X"]
 }
 
 /// out = f(x), element by element.
-template <typename T>
-std::vector<T> evaluate(const std::string &function, std::vector<T> x, int64_t bits) {
+template <typename T> std::vector<T> evaluate(const std::string &function, std::vector<T> x, int64_t bits) {
   std::string type = sizeof(T) == 8 ? "f64" : "f32";
   auto kernel = build(fill(R"(
 onf.kernel @map attributes {symbols = ["N"], requires = [], arg_names = ["X"],
@@ -537,8 +533,7 @@ onf.kernel @map attributes {symbols = ["N"], requires = [], arg_names = ["X"],
 
 /// The error in units of the last place of the exact result.
 template <typename T>
-double worstUlp(const std::string &function, long double (*exact)(long double), double from,
-                double to, int64_t bits) {
+double worstUlp(const std::string &function, long double (*exact)(long double), double from, double to, int64_t bits) {
   std::vector<T> x;
   std::mt19937_64 random(9);
   std::uniform_real_distribution<double> uniform(from, to);
@@ -549,16 +544,14 @@ double worstUlp(const std::string &function, long double (*exact)(long double), 
   for (size_t k = 0; k != x.size(); ++k) {
     long double want = exact(x[k]);
     T near = static_cast<T>(want);
-    long double ulp =
-        std::nextafter(std::abs(near), std::numeric_limits<T>::infinity()) - std::abs(near);
+    long double ulp = std::nextafter(std::abs(near), std::numeric_limits<T>::infinity()) - std::abs(near);
     worst = std::max(worst, static_cast<double>(std::abs(y[k] - want) / ulp));
   }
   return worst;
 }
 
 /// Whether all results of these arguments are 0.
-template <typename T>
-bool areZero(const std::string &function, double from, double to, int64_t bits) {
+template <typename T> bool areZero(const std::string &function, double from, double to, int64_t bits) {
   std::vector<T> x;
   for (int k = 0; k != 1000; ++k)
     x.push_back(static_cast<T>(from + (to - from) * k / 999));
@@ -597,9 +590,8 @@ template <typename T> void checkSpecialValues() {
   T inf = std::numeric_limits<T>::infinity(), big = sizeof(T) == 8 ? 800 : 100;
   for (int64_t bits : {256, 512})
     for (const char *function : {"math.exp", "math.exp2"}) {
-      std::vector<T> y = evaluate<T>(
-          function, {-inf, inf, std::numeric_limits<T>::quiet_NaN(), 0, -0.0, 20 * big, -20 * big},
-          bits);
+      std::vector<T> y =
+          evaluate<T>(function, {-inf, inf, std::numeric_limits<T>::quiet_NaN(), 0, -0.0, 20 * big, -20 * big}, bits);
       EXPECT_EQ(y[0], 0);
       EXPECT_EQ(y[1], inf);
       EXPECT_TRUE(std::isnan(y[2]));

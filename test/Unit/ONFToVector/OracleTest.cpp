@@ -29,8 +29,7 @@ namespace {
 std::vector<std::string> kernelFiles() {
   std::vector<std::string> files;
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(MOA_TEST_KERNELS, error), end; it != end && !error;
-       it.increment(error))
+  for (llvm::sys::fs::directory_iterator it(MOA_TEST_KERNELS, error), end; it != end && !error; it.increment(error))
     files.push_back(llvm::sys::path::stem(it->path()).str());
   std::sort(files.begin(), files.end());
   return files;
@@ -52,9 +51,8 @@ public:
 
 private:
   int64_t extent(StringAttr text) {
-    return *getSymExpr(text).evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
-      return inputs.symbols.at(name.str());
-    });
+    return *getSymExpr(text).evaluate(
+        [&](llvm::StringRef name) -> std::optional<int64_t> { return inputs.symbols.at(name.str()); });
   }
   void addInput(ArrayType type, std::mt19937 &random);
   void addSlots(ArrayType type, const std::vector<int64_t> &shape, char *bytes, bool scalar);
@@ -65,9 +63,7 @@ private:
   std::vector<int64_t> slots;
 };
 
-size_t bytesOf(Type type) {
-  return type.isIndex() ? 8 : std::max(1u, type.getIntOrFloatBitWidth() / 8);
-}
+size_t bytesOf(Type type) { return type.isIndex() ? 8 : std::max(1u, type.getIntOrFloatBitWidth() / 8); }
 
 template <typename T> void put(char *where, T value) { std::memcpy(where, &value, sizeof value); }
 template <typename T> T get(const char *where) {
@@ -170,8 +166,7 @@ void Trial::check(const ONFToVectorOptions &options, double tolerance) {
     addInput(cast<ArrayType>(arg.getType()), random);
   auto shapes = outputShapes(kernel, inputs.symbols);
   ASSERT_TRUE(static_cast<bool>(shapes)) << llvm::toString(shapes.takeError());
-  for (auto [arg, shape] :
-       llvm::zip_equal(kernel.getBody().getArguments().drop_front(numInputs), *shapes)) {
+  for (auto [arg, shape] : llvm::zip_equal(kernel.getBody().getArguments().drop_front(numInputs), *shapes)) {
     auto type = cast<ArrayType>(arg.getType());
     int64_t count = 1;
     for (int64_t size : shape)
@@ -188,8 +183,7 @@ void Trial::check(const ONFToVectorOptions &options, double tolerance) {
   auto want = interpret(kernel, inputs);
   ASSERT_TRUE(static_cast<bool>(want)) << llvm::toString(want.takeError());
   for (auto [k, array] : llvm::enumerate(*want)) {
-    Type element =
-        cast<ArrayType>(kernel.getBody().getArgument(numInputs + k).getType()).getElementType();
+    Type element = cast<ArrayType>(kernel.getBody().getArgument(numInputs + k).getType()).getElementType();
     std::vector<double> got, finite;
     for (size_t e = 0; e != array.data.size(); ++e) {
       double value = getElement(&outputs[k][e * bytesOf(element)], element);
@@ -208,8 +202,7 @@ void Trial::check(const ONFToVectorOptions &options, double tolerance) {
 }
 
 class Oracle : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Kernels, Oracle, testing::ValuesIn(kernelFiles()),
-                         [](auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Kernels, Oracle, testing::ValuesIn(kernelFiles()), [](auto &info) { return info.param; });
 
 TEST_P(Oracle, Agrees) {
   auto file = llvm::MemoryBuffer::getFile(std::string(MOA_TEST_KERNELS "/") + GetParam() + ".mlir");

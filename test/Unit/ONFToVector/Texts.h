@@ -7,8 +7,7 @@
 namespace moa::test {
 
 /// Replaces every `$KEY` by its value.
-inline std::string fill(std::string text,
-                        std::initializer_list<std::pair<const char *, std::string>> values) {
+inline std::string fill(std::string text, std::initializer_list<std::pair<const char *, std::string>> values) {
   for (auto &[key, value] : values) {
     std::string mark = std::string("$") + key;
     for (size_t at; (at = text.find(mark)) != std::string::npos;)

@@ -26,8 +26,7 @@ TEST(GpuMachines, RoundTripAndNames) {
   for (const GpuMachine &machine : knownGpuMachines()) {
     std::string text = printGpuMachine(machine);
     EXPECT_EQ(printGpuMachine(llvm::cantFail(parseGpuMachine(text))), text);
-    EXPECT_EQ(llvm::cantFail(loadGpuMachine(machine.architecture)).architecture,
-              machine.architecture);
+    EXPECT_EQ(llvm::cantFail(loadGpuMachine(machine.architecture)).architecture, machine.architecture);
     for (const auto &[key, source] : machine.sources)
       EXPECT_GT(source.size(), 10u) << key;
   }
@@ -65,17 +64,15 @@ TEST(GpuMachines, BadDescriptions) {
   expect("\"value\": 1024", "\"value\": 4096", "no more threads per block than per SM");
   expect("\"value\": 232448", "\"value\": 999999", "no more shared memory per block");
   expect("\"value\": 24,", "\"value\": 512,", "least_registers up to most_registers");
-  expect("\"value\": 64, \"unit\": \"rows/warpgroup\"",
-         "\"value\": 32, \"unit\": \"rows/warpgroup\"", "64 rows per warpgroup");
+  expect("\"value\": 64, \"unit\": \"rows/warpgroup\"", "\"value\": 32, \"unit\": \"rows/warpgroup\"",
+         "64 rows per warpgroup");
   size_t at = good.find("\"source\": \"") + 11;
   std::string text = good;
   text.erase(at, text.find('"', at) - at);
-  EXPECT_NE(errorOf(parseGpuMachine(text)).find("expects a source for 'multiprocessors'"),
-            std::string::npos);
+  EXPECT_NE(errorOf(parseGpuMachine(text)).find("expects a source for 'multiprocessors'"), std::string::npos);
   EXPECT_NE(errorOf(parseGpuMachine("{")), "");
   EXPECT_NE(errorOf(parseGpuMachine("[]")).find("object"), std::string::npos);
-  EXPECT_NE(errorOf(loadGpuMachine("/none.json")).find("known are h200 (sm_90a)"),
-            std::string::npos);
+  EXPECT_NE(errorOf(loadGpuMachine("/none.json")).find("known are h200 (sm_90a)"), std::string::npos);
 }
 
 //===----------------------------------------------------------------------===//
@@ -270,10 +267,9 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   expect(shapeOf(2, 128, 1), "asks for 1 stage, but to overlap it takes at least 2");
   expect(shapeOf(2, 24), "tiles of 24 indices");
   expect(shapeOf(2, 512), "tiles of 512 indices");
-  expect(shapeOf(2, 128, 4),
-         "needs 297984 bytes of shared memory (32768 of rows, 4 x 65536 of "
-         "stages, 3072 of barriers, lists and alignment), but a block of 'h200' "
-         "has 232448");
+  expect(shapeOf(2, 128, 4), "needs 297984 bytes of shared memory (32768 of rows, 4 x 65536 of "
+                             "stages, 3072 of barriers, lists and alignment), but a block of 'h200' "
+                             "has 232448");
   expect(shapeOf(3, 128), "needs about 188 registers in each thread of a consumer (64 of sums, 64 "
                           "of scores, 32 of weights, 28 of states and addresses), but it has 160");
   TileShape shape = shapeOf(2, 128);
@@ -385,9 +381,7 @@ TEST(TileCosts, TheMeasuredLadder) {
   // columns, code without overlap at 0.85 of that with it. The formula ranks; it is
   // allowed a tenth.
   GpuMachine machine = h200();
-  auto cost = [&](const GpuNest &nest, const TileShape &shape) {
-    return tileCost(nest, shape, machine).perPair;
-  };
+  auto cost = [&](const GpuNest &nest, const TileShape &shape) { return tileCost(nest, shape, machine).perPair; };
   GpuNest narrow = weightedSum(64, 64), wide = weightedSum(128, 128);
   double ratio = cost(narrow, shapeOf(3, 128)) / cost(narrow, shapeOf(2, 128));
   EXPECT_GT(ratio, 0.70);
@@ -526,8 +520,7 @@ TEST(GpuSchedules, BadSchedules) {
   };
   auto expect = [&](StringRef from, StringRef to, StringRef message) {
     std::string error = with(from, to);
-    EXPECT_NE(error.find(message.str()), std::string::npos)
-        << "got '" << error << "' for " << to.str();
+    EXPECT_NE(error.find(message.str()), std::string::npos) << "got '" << error << "' for " << to.str();
   };
   EXPECT_EQ(with("\"shared\": 128", "\"shared\": 48"), "");
   EXPECT_EQ(with("\"order\": \"ascending\"", "\"order\": \"descending\""), "");

@@ -103,8 +103,7 @@ TEST(Lifting, ProofHoldsForEveryExtent) {
     resources.append(sizes.size(), 2);
     return onf::AxisAttr::get(&context, resources, all);
   };
-  const std::vector<std::vector<int64_t>> all = {{},        {16},   {6, 16}, {9, 8},
-                                                 {2, 3, 4}, {1, 1}, {128},   {1, 512}};
+  const std::vector<std::vector<int64_t>> all = {{}, {16}, {6, 16}, {9, 8}, {2, 3, 4}, {1, 1}, {128}, {1, 512}};
   for (const std::vector<int64_t> &sizes : all) {
     llvm::Error error = verifyBijection(axis(sizes));
     EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
@@ -150,15 +149,13 @@ TEST(Machines, BadDescriptions) {
     EXPECT_NE(at, std::string::npos);
     return errorOf(parseMachine(text.replace(at, from.size(), to.str())));
   };
-  EXPECT_NE(with("\"registers\"", "\"register\"").find("unknown key 'register'"),
-            std::string::npos);
+  EXPECT_NE(with("\"registers\"", "\"register\"").find("unknown key 'register'"), std::string::npos);
   EXPECT_NE(with("[128, 256]", "[256, 128]").find("vector_bits"), std::string::npos);
   EXPECT_NE(with("[128, 256]", "[]").find("vector_bits"), std::string::npos);
   EXPECT_NE(with(": 32768", ": 0").find("positive integer 'l1_bytes'"), std::string::npos);
   EXPECT_NE(errorOf(parseMachine("{")), "");
   EXPECT_NE(errorOf(parseMachine("[]")).find("object"), std::string::npos);
-  EXPECT_NE(errorOf(loadMachine("/nonexistent/machine.json")).find("known are host"),
-            std::string::npos);
+  EXPECT_NE(errorOf(loadMachine("/nonexistent/machine.json")).find("known are host"), std::string::npos);
 }
 
 //===----------------------------------------------------------------------===//
@@ -171,8 +168,7 @@ protected:
   ScheduleTest() { context.loadDialect<onf::ONFDialect, MoADialect, arith::ArithDialect>(); }
 
   /// A weighted sum of rows: s_ij = Σ_k Q_ik K_jk, o_id = Σ_j s_ij V_jd.
-  OwningOpRef<ModuleOp> weighted(StringRef rows, StringRef inner, StringRef carried,
-                                 StringRef type = "f32") {
+  OwningOpRef<ModuleOp> weighted(StringRef rows, StringRef inner, StringRef carried, StringRef type = "f32") {
     std::string text = R"(
 onf.kernel @f attributes {symbols = ["H", "N", "M"], requires = [], arg_names = ["Q", "V"],
     result_names = ["O"], result_types = [!moa.array<[H, "ROWS", "CARRIED"], TYPE>]} {
@@ -223,12 +219,9 @@ onf.kernel @f attributes {symbols = ["H", "N", "M"], requires = [], arg_names = 
     return parseSourceString<ModuleOp>(text, &context);
   }
 
-  static onf::KernelOp kernel(OwningOpRef<ModuleOp> &module) {
-    return *module->getOps<onf::KernelOp>().begin();
-  }
+  static onf::KernelOp kernel(OwningOpRef<ModuleOp> &module) { return *module->getOps<onf::KernelOp>().begin(); }
 
-  Schedule choose(StringRef machineName, StringRef rows, StringRef inner, StringRef carried,
-                  StringRef type = "f32") {
+  Schedule choose(StringRef machineName, StringRef rows, StringRef inner, StringRef carried, StringRef type = "f32") {
     auto module = weighted(rows, inner, carried, type);
     EXPECT_TRUE(bool(module));
     Machine target = machine(machineName);
@@ -240,9 +233,7 @@ onf.kernel @f attributes {symbols = ["H", "N", "M"], requires = [], arg_names = 
 };
 
 int64_t lanes(const Schedule &s) { return s.nests[0].axes.back().getSize(onf::Resource::lane); }
-int64_t registers(const Schedule &s) {
-  return s.nests[0].axes.back().getSize(onf::Resource::register_);
-}
+int64_t registers(const Schedule &s) { return s.nests[0].axes.back().getSize(onf::Resource::register_); }
 int64_t block(const Schedule &s) { return s.nests[0].folds[0].getSize(onf::Resource::cache); }
 
 TEST_F(ScheduleTest, DefaultsOfTheCostModel) {
@@ -290,8 +281,7 @@ TEST_F(ScheduleTest, TooMuchForTheCacheTakesTheSmallestTile) {
   EXPECT_EQ(block(s), 8);
   llvm::Error error = checkSchedule(kernel(module), s, target);
   ASSERT_TRUE(bool(error));
-  EXPECT_NE(llvm::toString(std::move(error)).find("more than half of the 262144 bytes"),
-            std::string::npos);
+  EXPECT_NE(llvm::toString(std::move(error)).find("more than half of the 262144 bytes"), std::string::npos);
 }
 
 TEST_F(ScheduleTest, RoundTripAndLift) {
@@ -337,8 +327,7 @@ TEST_F(ScheduleTest, BadSchedules) {
   };
   auto expect = [&](StringRef from, StringRef to, StringRef message) {
     std::string error = with(from, to);
-    EXPECT_NE(error.find(message.str()), std::string::npos)
-        << "got '" << error << "' for " << to.str();
+    EXPECT_NE(error.find(message.str()), std::string::npos) << "got '" << error << "' for " << to.str();
   };
   EXPECT_EQ(with("\"lane\": 16", "\"lane\": 8"), "");
   expect("\"register\"", "\"registers\"", "unknown key 'registers' in axis 'i'");
@@ -359,8 +348,7 @@ TEST_F(ScheduleTest, BadSchedules) {
   expect("\"name\": \"h\", \"core\": 0", "\"name\": \"h\", \"core\": 0, \"lane\": 16",
          "expects only the factor 'core' on axis 'h'");
   EXPECT_NE(errorOf(parseSchedule("{")), "");
-  EXPECT_NE(errorOf(loadSchedule("/nonexistent.json")).find("cannot read schedule"),
-            std::string::npos);
+  EXPECT_NE(errorOf(loadSchedule("/nonexistent.json")).find("cannot read schedule"), std::string::npos);
 }
 
 } // namespace

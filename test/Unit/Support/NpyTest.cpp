@@ -19,9 +19,7 @@ namespace {
 /// A directory that is gone after the test.
 class Files : public testing::Test {
 protected:
-  void SetUp() override {
-    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("moa-npy", directory));
-  }
+  void SetUp() override { ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("moa-npy", directory)); }
   void TearDown() override { llvm::sys::fs::remove_directories(directory); }
 
   std::string path(llvm::StringRef name) { return (directory + "/" + name).str(); }
@@ -37,8 +35,7 @@ protected:
   unsigned countFiles() {
     std::error_code error;
     unsigned count = 0;
-    for (llvm::sys::fs::directory_iterator file(directory, error), end; !error && file != end;
-         file.increment(error))
+    for (llvm::sys::fs::directory_iterator file(directory, error), end; !error && file != end; file.increment(error))
       ++count;
     return count;
   }

@@ -16,8 +16,7 @@ SymExpr parse(llvm::StringRef text) {
   return result ? *result : SymExpr();
 }
 
-std::optional<int64_t> evaluate(llvm::StringRef text,
-                                const std::map<std::string, int64_t> &values) {
+std::optional<int64_t> evaluate(llvm::StringRef text, const std::map<std::string, int64_t> &values) {
   return parse(text).evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
     auto found = values.find(name.str());
     if (found == values.end())
@@ -39,26 +38,18 @@ TEST(SymExprTest, EqualPolynomialsCompareEqualAndPrintTheSame) {
 }
 
 TEST(SymExprTest, TextIsAFixedPointOfParsing) {
-  for (const char *text : {"0", "-3", "N", "N - M", "2*N*M - M + 7", "H/G", "(N + 63)/64", "N % 4",
-                           "Q.s0*B", "(H/G)*(N % (M + 1)) - 2"}) {
+  for (const char *text :
+       {"0", "-3", "N", "N - M", "2*N*M - M + 7", "H/G", "(N + 63)/64", "N % 4", "Q.s0*B", "(H/G)*(N % (M + 1)) - 2"}) {
     std::string once = parse(text).str();
     EXPECT_EQ(once, parse(once).str()) << text;
   }
 }
 
 TEST(SymExprTest, DegreeIsThatOfTheLargestTerm) {
-  const std::pair<const char *, unsigned> cases[] = {{"0", 0},
-                                                     {"7", 0},
-                                                     {"N", 1},
-                                                     {"64*H*N + N*N*N", 3},
-                                                     {"((N + 63)/64)*H", 2},
-                                                     {"N/M", 0},
-                                                     {"N*M/H", 1},
-                                                     {"(N*M) % H", 1},
-                                                     {"N % 64", 0},
-                                                     {"(N*N/64)*(N % M)", 3},
-                                                     {"5*H - N", 1},
-                                                     {"3*(N/(M*M))", 0}};
+  const std::pair<const char *, unsigned> cases[] = {
+      {"0", 0},       {"7", 0},          {"N", 1},         {"64*H*N + N*N*N", 3}, {"((N + 63)/64)*H", 2},
+      {"N/M", 0},     {"N*M/H", 1},      {"(N*M) % H", 1}, {"N % 64", 0},         {"(N*N/64)*(N % M)", 3},
+      {"5*H - N", 1}, {"3*(N/(M*M))", 0}};
   for (auto &[text, degree] : cases)
     EXPECT_EQ(parse(text).getDegree(), degree) << text;
 }
@@ -90,14 +81,13 @@ TEST(SymExprTest, MissingSymbolsAndZeroDivisorsHaveNoValue) {
 }
 
 TEST(SymExprTest, SubstitutionReplacesInsideAtoms) {
-  SymExpr replaced =
-      parse("H/G + N").substitute([](llvm::StringRef name) -> std::optional<SymExpr> {
-        if (name == "H")
-          return SymExpr(8);
-        if (name == "G")
-          return SymExpr(2);
-        return std::nullopt;
-      });
+  SymExpr replaced = parse("H/G + N").substitute([](llvm::StringRef name) -> std::optional<SymExpr> {
+    if (name == "H")
+      return SymExpr(8);
+    if (name == "G")
+      return SymExpr(2);
+    return std::nullopt;
+  });
   EXPECT_EQ(replaced, parse("N + 4"));
 }
 

@@ -40,9 +40,9 @@ TEST(Tolerance, ReadsWhatItWrites) {
 }
 
 TEST(Tolerance, RefusesWhatIsNone) {
-  for (const char *text : {"", "0", "-1e-2", "inf", "nan", "1e999", "small", "1e-2 relative",
-                           "1e-2,", "1e-3,sampled", "1e-2,sampled,relative", "1e-2,relative,relative",
-                           "1e-2,relative,sampled,bound", "relative,1e-2"}) {
+  for (const char *text :
+       {"", "0", "-1e-2", "inf", "nan", "1e999", "small", "1e-2 relative", "1e-2,", "1e-3,sampled",
+        "1e-2,sampled,relative", "1e-2,relative,relative", "1e-2,relative,sampled,bound", "relative,1e-2"}) {
     std::string why;
     EXPECT_FALSE(parseTolerance(text, why)) << text;
     EXPECT_FALSE(why.empty()) << text;

@@ -54,8 +54,7 @@ TEST(Phases, AConstantThatAllNeedIsChosen) {
   Body second = {constant("x = g(n)"), line("a"), line("use(x)"), line("b")};
   auto merged = mergePhases({first, second}, "part");
   ASSERT_TRUE(merged);
-  EXPECT_EQ(list(*merged),
-            (Listed{{"x = part == 0 ? f(0) : g(n)", 3}, {"a", 3}, {"use(x)", 3}, {"b", 3}}));
+  EXPECT_EQ(list(*merged), (Listed{{"x = part == 0 ? f(0) : g(n)", 3}, {"a", 3}, {"use(x)", 3}, {"b", 3}}));
 }
 
 TEST(Phases, AChoiceInsideOfAChoiceHasParentheses) {
@@ -75,35 +74,23 @@ TEST(Phases, AConstantOfOnePhaseStaysUnderItsCondition) {
 }
 
 TEST(Phases, AConstantNeededLaterIsVisibleThere) {
-  Body first = {line("a"), constant("x = f(0)"), line("p(x)"),
-                line("b"), line("use(x)"),       line("c")};
+  Body first = {line("a"), constant("x = f(0)"), line("p(x)"), line("b"), line("use(x)"), line("c")};
   Body second = {line("a"), line("b"), line("c")};
   auto merged = mergePhases({first, second}, "phase");
   ASSERT_TRUE(merged);
-  EXPECT_EQ(list(*merged),
-            (Listed{{"a", 3}, {"x = f(0)", 3}, {"p(x)", 1}, {"b", 3}, {"use(x)", 1}, {"c", 3}}));
+  EXPECT_EQ(list(*merged), (Listed{{"a", 3}, {"x = f(0)", 3}, {"p(x)", 1}, {"b", 3}, {"use(x)", 1}, {"c", 3}}));
 }
 
 TEST(Phases, WhatASharedConstantIsMadeOfIsSharedToo) {
-  Body first = {line("a"),
-                constant("y = f(0)"),
-                constant("x = y + 1"),
-                line("p(x)"),
-                line("b"),
-                line("use(x)"),
-                line("c"),
-                line("d")};
+  Body first = {
+      line("a"), constant("y = f(0)"), constant("x = y + 1"), line("p(x)"), line("b"), line("use(x)"), line("c"),
+      line("d")};
   Body second = {line("a"), line("b"), line("c"), line("d")};
   auto merged = mergePhases({first, second}, "phase");
   ASSERT_TRUE(merged);
-  EXPECT_EQ(list(*merged), (Listed{{"a", 3},
-                                   {"y = f(0)", 3},
-                                   {"x = y + 1", 3},
-                                   {"p(x)", 1},
-                                   {"b", 3},
-                                   {"use(x)", 1},
-                                   {"c", 3},
-                                   {"d", 3}}));
+  EXPECT_EQ(
+      list(*merged),
+      (Listed{{"a", 3}, {"y = f(0)", 3}, {"x = y + 1", 3}, {"p(x)", 1}, {"b", 3}, {"use(x)", 1}, {"c", 3}, {"d", 3}}));
 }
 
 TEST(Phases, NamesThatOnlyContainTheWordAreOthers) {
@@ -121,10 +108,8 @@ TEST(Phases, RefusesANameOfTwoTypes) {
 }
 
 TEST(Phases, AValueDoesNotMoveBehindWhatDecidesIt) {
-  Body first = {constant("v = f(state[0])"), line("state[0] = 1;"), line("use(v)"), line("b"),
-                line("c")};
-  Body second = {line("state[0] = 1;"), constant("v = f(state[0])"), line("use(v)"), line("b"),
-                 line("c")};
+  Body first = {constant("v = f(state[0])"), line("state[0] = 1;"), line("use(v)"), line("b"), line("c")};
+  Body second = {line("state[0] = 1;"), constant("v = f(state[0])"), line("use(v)"), line("b"), line("c")};
   EXPECT_FALSE(mergePhases({first, second}, "phase"));
 }
 

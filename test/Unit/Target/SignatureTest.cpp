@@ -28,12 +28,12 @@ protected:
       names += comma + "\"" + name + "\"";
       arguments += comma + "%" + name + ": !moa.array<" + inputs[k] + ">";
     }
-    std::string text = "moa.kernel @f attributes {symbols = [" + symbols + "], requires = [" +
-                       constraints + "], arg_names = [" + names +
+    std::string text = "moa.kernel @f attributes {symbols = [" + symbols + "], requires = [" + constraints +
+                       "], arg_names = [" + names +
                        "], result_names = [\"r\"], result_types = "
                        "[!moa.array<" +
-                       inputs[0] + ">]} {\n^bb0(" + arguments +
-                       "):\n  moa.return %a0 : !moa.array<" + inputs[0] + ">\n}";
+                       inputs[0] + ">]} {\n^bb0(" + arguments + "):\n  moa.return %a0 : !moa.array<" + inputs[0] +
+                       ">\n}";
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     if (!module)
       return llvm::createStringError("the test's text does not parse");

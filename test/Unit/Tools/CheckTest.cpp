@@ -39,8 +39,7 @@ struct Trial {
 
   /// The errors of the outputs, of sampled rows or, for 0, of all.
   std::vector<OutputError> check(int64_t rows) {
-    auto errors =
-        checkOutputs(unit, info, call.getReferences(info), call.symbols, call.outputs, rows, 7);
+    auto errors = checkOutputs(unit, info, call.getReferences(info), call.symbols, call.outputs, rows, 7);
     EXPECT_TRUE(errors) << unit.renderDiagnostics();
     return errors ? *errors : std::vector<OutputError>(1);
   }
@@ -50,8 +49,7 @@ struct Trial {
   Arguments call;
 };
 
-Trial tryFamily(const std::string &name, const Words &words,
-                std::vector<std::string> settings = {}) {
+Trial tryFamily(const std::string &name, const Words &words, std::vector<std::string> settings = {}) {
   CompilerOptions options;
   options.settings = std::move(settings);
   options.optimization = 1;
@@ -62,8 +60,7 @@ Trial tryFamily(const std::string &name, const Words &words,
 Trial tryText(const std::string &text, const Words &words) {
   CompilerOptions options;
   options.optimization = 1;
-  options.accuracy.emplace().checksTolerances =
-      false; // relative errors are found here, which no call shows beforehand
+  options.accuracy.emplace().checksTolerances = false; // relative errors are found here, which no call shows beforehand
   return Trial(Compiler(options).compileText(text), words);
 }
 
@@ -95,8 +92,7 @@ TEST(Check, BoundsTheRoundingOfComputedOperandsAndNoMore) {
 
 TEST(Check, AddsNothingWhereOperandsAreRead) {
   // Two ulps are beyond the bound of the types, and no operand but the weights is rounded.
-  Trial trial = tryFamily("scaled.moa",
-                          {{"B", "1"}, {"H", "2"}, {"N", "64"}, {"M", "200"}, {"scale", "0.125"}});
+  Trial trial = tryFamily("scaled.moa", {{"B", "1"}, {"H", "2"}, {"N", "64"}, {"M", "200"}, {"scale", "0.125"}});
   ASSERT_TRUE(trial.unit.ok()) << trial.unit.renderDiagnostics();
   EXPECT_TRUE(trial.check(0)[0].ok());
   addUlps(trial.call.outputs[0], 2);
@@ -106,8 +102,7 @@ TEST(Check, AddsNothingWhereOperandsAreRead) {
 }
 
 TEST(Check, ARightResultNeedsNoSecondReference) {
-  Trial trial = tryText("kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = +/ x }\n",
-                        {{"N", "4"}, {"M", "50"}});
+  Trial trial = tryText("kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = +/ x }\n", {{"N", "4"}, {"M", "50"}});
   ASSERT_TRUE(trial.unit.ok());
   OutputError error = trial.check(0)[0];
   EXPECT_TRUE(error.ok());
@@ -162,9 +157,7 @@ TEST(Check, FindsElementsOfCatenations) {
 }
 
 TEST(Check, SaysWhereValuesLeaveTheRangeOfF32) {
-  Trial trial =
-      tryText("kernel k[N](x : f32[N]) -> y : f32[N] { y = exp(x * 200) / exp(x * 200) }\n",
-              {{"N", "300"}});
+  Trial trial = tryText("kernel k[N](x : f32[N]) -> y : f32[N] { y = exp(x * 200) / exp(x * 200) }\n", {{"N", "300"}});
   ASSERT_TRUE(trial.unit.ok());
   for (int64_t rows : {0, 16}) {
     OutputError error = trial.check(rows)[0];
@@ -252,8 +245,7 @@ TEST(Check, MeasuresOtherTolerancesByMagnitudes) {
 
 TEST(Check, KeepsTheBoundOfTheTypesUnderALargeTolerance) {
   // Nothing is spent, so an error that the types do not explain is one.
-  Trial trial =
-      tryText("kernel k[N](x : f32[N]) -> y : f32[N] within 0.5 { y = x * 3 }\n", {{"N", "40"}});
+  Trial trial = tryText("kernel k[N](x : f32[N]) -> y : f32[N] within 0.5 { y = x * 3 }\n", {{"N", "40"}});
   ASSERT_TRUE(trial.unit.ok());
   EXPECT_TRUE(trial.check(0)[0].ok());
   Value &y = trial.call.outputs[0];

@@ -22,8 +22,7 @@ using ::testing::HasSubstr;
 namespace {
 
 /// A law in the place of that for OpTy: what it makes of i ψ op.
-using MakeElement =
-    std::function<Value(Operation *op, SmallVector<Value> i, OpBuilder &b, Location loc)>;
+using MakeElement = std::function<Value(Operation *op, SmallVector<Value> i, OpBuilder &b, Location loc)>;
 
 struct WrongLaw final : OpRewritePattern<dnf::PsiOp> {
   WrongLaw(MLIRContext *context, StringRef name, MakeElement make)
@@ -42,12 +41,10 @@ struct WrongLaw final : OpRewritePattern<dnf::PsiOp> {
 };
 
 Value psi(OpBuilder &b, Location loc, Value array, ValueRange index) {
-  return dnf::PsiOp::create(b, loc, cast<ArrayType>(array.getType()).getElementType(), array,
-                            index);
+  return dnf::PsiOp::create(b, loc, cast<ArrayType>(array.getType()).getElementType(), array, index);
 }
 Value extent(OpBuilder &b, Location loc, Value array, unsigned axis) {
-  return dnf::ExtentOp::create(b, loc,
-                               cast<ArrayType>(array.getType()).getShape()[axis].getValue());
+  return dnf::ExtentOp::create(b, loc, cast<ArrayType>(array.getType()).getShape()[axis].getValue());
 }
 
 class Mutants : public ::testing::Test {
@@ -89,39 +86,32 @@ protected:
   /// The message of the validation where a law is replaced.
   std::string withLaw(StringRef text, StringRef law, StringRef op, MakeElement make) {
     read(text);
-    dnf = run(*moa,
-              createConvertMoAToDNFPass({law.str()}, 0, nullptr, [&](RewritePatternSet &patterns) {
-                patterns.add<WrongLaw>(&context, op, make);
-              }));
+    dnf = run(*moa, createConvertMoAToDNFPass({law.str()}, 0, nullptr, [&](RewritePatternSet &patterns) {
+      patterns.add<WrongLaw>(&context, op, make);
+    }));
     return compareUses();
   }
   std::string compareUses() {
     Validator validator(&context);
-    bool good = succeeded(
-        validator.compareUses(kernelOf<moa::KernelOp>(moa), kernelOf<dnf::KernelOp>(dnf)));
+    bool good = succeeded(validator.compareUses(kernelOf<moa::KernelOp>(moa), kernelOf<dnf::KernelOp>(dnf)));
     EXPECT_EQ(good, messages.empty());
     return std::move(messages);
   }
   std::string compareAddresses() {
     Validator validator(&context);
-    bool good = succeeded(
-        validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf)));
+    bool good = succeeded(validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf)));
     EXPECT_EQ(good, messages.empty());
     return std::move(messages);
   }
   /// The lifted form of `onf` with the intervals of its masks.
-  OwningOpRef<ModuleOp> lift() {
-    return run(*run(*onf, createDeriveIntervalsPass()), createLiftPass());
-  }
+  OwningOpRef<ModuleOp> lift() { return run(*run(*onf, createDeriveIntervalsPass()), createLiftPass()); }
   /// The message of the values at a random point, where `lifted` is not that of `onf`.
   std::string compareValues(OwningOpRef<ModuleOp> lifted) {
     Validator validator(&context);
-    bool good = succeeded(validator.compareValues(kernelOf<dnf::KernelOp>(dnf),
-                                                  kernelOf<onf::KernelOp>(onf),
+    bool good = succeeded(validator.compareValues(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf),
                                                   kernelOf<onf::KernelOp>(lifted)));
     EXPECT_EQ(good, messages.empty());
-    bool tried = llvm::any_of(validator.getFacts(),
-                              [](const Fact &fact) { return fact.status == Fact::Tried; });
+    bool tried = llvm::any_of(validator.getFacts(), [](const Fact &fact) { return fact.status == Fact::Tried; });
     EXPECT_EQ(good, tried);
     return std::move(messages);
   }
@@ -149,19 +139,15 @@ TEST_F(Mutants, RightLawsPass) {
        "}");
   toLoops();
   Validator validator(&context);
-  ASSERT_TRUE(
-      succeeded(validator.compareUses(kernelOf<moa::KernelOp>(moa), kernelOf<dnf::KernelOp>(dnf))))
-      << messages;
+  ASSERT_TRUE(succeeded(validator.compareUses(kernelOf<moa::KernelOp>(moa), kernelOf<dnf::KernelOp>(dnf)))) << messages;
   ASSERT_TRUE(succeeded(validator.checkBounds(kernelOf<dnf::KernelOp>(dnf)))) << messages;
-  ASSERT_TRUE(succeeded(
-      validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf))))
+  ASSERT_TRUE(succeeded(validator.compareAddresses(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf))))
       << messages;
   auto lifted = run(*onf, createLiftPass());
-  ASSERT_TRUE(succeeded(
-      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))))
+  ASSERT_TRUE(succeeded(validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))))
       << messages;
-  ASSERT_TRUE(succeeded(validator.compareValues(
-      kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))))
+  ASSERT_TRUE(succeeded(validator.compareValues(kernelOf<dnf::KernelOp>(dnf), kernelOf<onf::KernelOp>(onf),
+                                                kernelOf<onf::KernelOp>(lifted))))
       << messages;
   std::map<Fact::Kind, unsigned> counts;
   std::set<std::string> lemmas;
@@ -185,107 +171,96 @@ TEST_F(Mutants, RightLawsPass) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(Mutants, TransposeTheWrongWay) {
-  std::string text =
-      withLaw("kernel k[N](x : f32[N, N, N]) -> y : f32[N, N, N] { y = transpose(x, [1, 2, 0]) }",
-              "psi-transpose", "moa.transpose", [](Operation *op, auto i, auto &b, auto loc) {
-                auto transpose = cast<TransposeOp>(op);
-                SmallVector<Value> index;
-                for (int64_t axis : transpose.getPerm())
-                  index.push_back(i[axis]);
-                return psi(b, loc, transpose.getInput(), index);
-              });
+  std::string text = withLaw("kernel k[N](x : f32[N, N, N]) -> y : f32[N, N, N] { y = transpose(x, [1, 2, 0]) }",
+                             "psi-transpose", "moa.transpose", [](Operation *op, auto i, auto &b, auto loc) {
+                               auto transpose = cast<TransposeOp>(op);
+                               SmallVector<Value> index;
+                               for (int64_t axis : transpose.getPerm())
+                                 index.push_back(i[axis]);
+                               return psi(b, loc, transpose.getInput(), index);
+                             });
   EXPECT_THAT(text, HasSubstr("ψ-reduction has given y another meaning"));
   EXPECT_THAT(text, HasSubstr("became x["));
 }
 
 TEST_F(Mutants, ReverseOffByOne) {
-  std::string text =
-      withLaw("kernel k[N](x : f32[N]) -> y : f32[N] { y = reverse(x) }", "psi-reverse",
-              "moa.reverse", [](Operation *op, auto i, auto &b, auto loc) {
-                Value n = extent(b, loc, op->getOperand(0), 0);
-                return psi(b, loc, op->getOperand(0), {arith::SubIOp::create(b, loc, n, i[0])});
-              });
+  std::string text = withLaw("kernel k[N](x : f32[N]) -> y : f32[N] { y = reverse(x) }", "psi-reverse", "moa.reverse",
+                             [](Operation *op, auto i, auto &b, auto loc) {
+                               Value n = extent(b, loc, op->getOperand(0), 0);
+                               return psi(b, loc, op->getOperand(0), {arith::SubIOp::create(b, loc, n, i[0])});
+                             });
   EXPECT_THAT(text, HasSubstr("x[N - n - 1] became x[N - n]"));
 }
 
 TEST_F(Mutants, TakeFromTheWrongEnd) {
   std::string text =
-      withLaw("kernel k[N](x : f32[N]) -> y : f32[2] require N >= 2 { y = take(x, -2) }",
-              "psi-slice", "moa.slice", [](Operation *op, auto i, auto &b, auto loc) {
-                return psi(b, loc, op->getOperand(0), i);
-              });
+      withLaw("kernel k[N](x : f32[N]) -> y : f32[2] require N >= 2 { y = take(x, -2) }", "psi-slice", "moa.slice",
+              [](Operation *op, auto i, auto &b, auto loc) { return psi(b, loc, op->getOperand(0), i); });
   EXPECT_THAT(text, HasSubstr("x[N + k - 2] became x[k]"));
 }
 
 TEST_F(Mutants, CatenateWithoutOffset) {
-  std::string text =
-      withLaw("kernel k[N, M](x : f32[N], z : f32[M]) -> y : f32[N + M] { y = cat(x, z) }",
-              "psi-cat", "moa.cat", [](Operation *op, auto i, auto &b, auto loc) {
-                auto cat = cast<CatOp>(op);
-                Value n = extent(b, loc, cat.getLhs(), 0);
-                Value inFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, i[0], n);
-                Value left = psi(b, loc, cat.getLhs(), i), right = psi(b, loc, cat.getRhs(), i);
-                return dnf::JoinOp::create(b, loc, inFirst, left, right).getResult();
-              });
+  std::string text = withLaw("kernel k[N, M](x : f32[N], z : f32[M]) -> y : f32[N + M] { y = cat(x, z) }", "psi-cat",
+                             "moa.cat", [](Operation *op, auto i, auto &b, auto loc) {
+                               auto cat = cast<CatOp>(op);
+                               Value n = extent(b, loc, cat.getLhs(), 0);
+                               Value inFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, i[0], n);
+                               Value left = psi(b, loc, cat.getLhs(), i), right = psi(b, loc, cat.getRhs(), i);
+                               return dnf::JoinOp::create(b, loc, inFirst, left, right).getResult();
+                             });
   EXPECT_THAT(text, HasSubstr("z[m - N] became z[m]"));
 }
 
 TEST_F(Mutants, RotateBackwards) {
-  std::string text = withLaw(
-      "kernel k[N](x : f32[N]) -> y : f32[N] { y = rotate(x, 1) }", "psi-rotate", "moa.rotate",
-      [](Operation *op, auto i, auto &b, auto loc) {
-        Value n = extent(b, loc, op->getOperand(0), 0);
-        Value one = arith::ConstantIndexOp::create(b, loc, 1);
-        Value moved = arith::SubIOp::create(b, loc, i[0], one);
-        Value q = arith::FloorDivSIOp::create(b, loc, moved, n);
-        Value whole = arith::MulIOp::create(b, loc, q, n);
-        return psi(b, loc, op->getOperand(0), {arith::SubIOp::create(b, loc, moved, whole)});
-      });
+  std::string text = withLaw("kernel k[N](x : f32[N]) -> y : f32[N] { y = rotate(x, 1) }", "psi-rotate", "moa.rotate",
+                             [](Operation *op, auto i, auto &b, auto loc) {
+                               Value n = extent(b, loc, op->getOperand(0), 0);
+                               Value one = arith::ConstantIndexOp::create(b, loc, 1);
+                               Value moved = arith::SubIOp::create(b, loc, i[0], one);
+                               Value q = arith::FloorDivSIOp::create(b, loc, moved, n);
+                               Value whole = arith::MulIOp::create(b, loc, q, n);
+                               return psi(b, loc, op->getOperand(0), {arith::SubIOp::create(b, loc, moved, whole)});
+                             });
   EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
 TEST_F(Mutants, MaskForgotten) {
   std::string text =
-      withLaw("kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = +/ mask([i, j] j <= i, x) }",
-              "psi-mask", "moa.mask", [](Operation *op, auto i, auto &b, auto loc) {
-                return psi(b, loc, cast<MaskOp>(op).getInput(), i);
-              });
+      withLaw("kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = +/ mask([i, j] j <= i, x) }", "psi-mask", "moa.mask",
+              [](Operation *op, auto i, auto &b, auto loc) { return psi(b, loc, cast<MaskOp>(op).getInput(), i); });
   EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
 TEST_F(Mutants, SelectionTurned) {
-  std::string text = withLaw(
-      "kernel k[N](x : f32[N], z : f32[N], p : bool[N]) -> y : f32[N] { y = select(p, x, z) }",
-      "psi-map", "moa.map", [](Operation *op, auto i, auto &b, auto loc) {
-        SmallVector<Value> v;
-        for (Value input : op->getOperands())
-          v.push_back(psi(b, loc, input, i));
-        return dnf::JoinOp::create(b, loc, v[0], v[2], v[1]).getResult();
-      });
+  std::string text = withLaw("kernel k[N](x : f32[N], z : f32[N], p : bool[N]) -> y : f32[N] { y = select(p, x, z) }",
+                             "psi-map", "moa.map", [](Operation *op, auto i, auto &b, auto loc) {
+                               SmallVector<Value> v;
+                               for (Value input : op->getOperands())
+                                 v.push_back(psi(b, loc, input, i));
+                               return dnf::JoinOp::create(b, loc, v[0], v[2], v[1]).getResult();
+                             });
   EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
 TEST_F(Mutants, ReshapeByColumns) {
-  std::string text = withLaw(
-      "kernel k[N; D = 4](x : f32[N, D, D]) -> y : f32[N, D*D] { y = reshape(x, [N, D*D]) }",
-      "psi-reshape", "moa.reshape", [](Operation *op, auto i, auto &b, auto loc) {
-        Value four = arith::ConstantIndexOp::create(b, loc, 4);
-        Value high = arith::FloorDivSIOp::create(b, loc, i[1], four);
-        Value whole = arith::MulIOp::create(b, loc, high, four);
-        Value low = arith::SubIOp::create(b, loc, i[1], whole);
-        return psi(b, loc, op->getOperand(0), {i[0], low, high});
-      });
+  std::string text = withLaw("kernel k[N; D = 4](x : f32[N, D, D]) -> y : f32[N, D*D] { y = reshape(x, [N, D*D]) }",
+                             "psi-reshape", "moa.reshape", [](Operation *op, auto i, auto &b, auto loc) {
+                               Value four = arith::ConstantIndexOp::create(b, loc, 4);
+                               Value high = arith::FloorDivSIOp::create(b, loc, i[1], four);
+                               Value whole = arith::MulIOp::create(b, loc, high, four);
+                               Value low = arith::SubIOp::create(b, loc, i[1], whole);
+                               return psi(b, loc, op->getOperand(0), {i[0], low, high});
+                             });
   EXPECT_THAT(text, HasSubstr("became x["));
 }
 
 TEST_F(Mutants, GatherOnTheWrongAxis) {
-  std::string text =
-      withLaw("kernel k[N](x : f32[N, N], t : i32[N] in 0..N) -> y : f32[N, N] { y = x[t] }",
-              "psi-psi", "moa.psi", [](Operation *op, auto i, auto &b, auto loc) {
-                auto gather = cast<moa::PsiOp>(op);
-                Value entry = psi(b, loc, gather.getIndices()[0], {i[0]});
-                return psi(b, loc, gather.getInput(), {i[1], entry});
-              });
+  std::string text = withLaw("kernel k[N](x : f32[N, N], t : i32[N] in 0..N) -> y : f32[N, N] { y = x[t] }", "psi-psi",
+                             "moa.psi", [](Operation *op, auto i, auto &b, auto loc) {
+                               auto gather = cast<moa::PsiOp>(op);
+                               Value entry = psi(b, loc, gather.getIndices()[0], {i[0]});
+                               return psi(b, loc, gather.getInput(), {i[1], entry});
+                             });
   EXPECT_THAT(text, HasSubstr("has given y another meaning"));
 }
 
@@ -303,18 +278,16 @@ TEST_F(Mutants, OperationOfNoLaw) {
   OpBuilder b(yield);
   Value value = yield->getOperand(0);
   yield->setOperand(0, math::AtanOp::create(b, yield.getLoc(), value));
-  EXPECT_THAT(compareUses(),
-              HasSubstr("ψ-reduction has given y another meaning: an operation of its "
-                        "normal form is unknown"));
+  EXPECT_THAT(compareUses(), HasSubstr("ψ-reduction has given y another meaning: an operation of its "
+                                       "normal form is unknown"));
 }
 
 //===----------------------------------------------------------------------===//
 // Addresses
 //===----------------------------------------------------------------------===//
 
-static constexpr StringRef product =
-    "kernel k[N, M; D = 8](x : f32[N, D], y : f32[M, D]) -> z : f32[N, M] "
-    "{ z = x +.* transpose(y) }";
+static constexpr StringRef product = "kernel k[N, M; D = 8](x : f32[N, D], y : f32[M, D]) -> z : f32[N, M] "
+                                     "{ z = x +.* transpose(y) }";
 
 TEST_F(Mutants, RightAddressesPass) {
   read(product);
@@ -352,9 +325,8 @@ TEST_F(Mutants, StrideOfAnotherArray) {
   toLoops();
   auto load = first<onf::LoadOp>(*onf);
   load.setCoefficientsAttr(Builder(&context).getStrArrayAttr({"x.s0", "y.s1"}));
-  EXPECT_THAT(compareAddresses(),
-              HasSubstr("the address of x is no multi-index: a coefficient is not linear in the "
-                        "strides x.s0 …"));
+  EXPECT_THAT(compareAddresses(), HasSubstr("the address of x is no multi-index: a coefficient is not linear in the "
+                                            "strides x.s0 …"));
 }
 
 TEST_F(Mutants, StoreOmitted) {
@@ -377,10 +349,9 @@ TEST_F(Mutants, StoredAcross) {
   toLoops();
   auto store = first<onf::StoreOp>(*onf);
   store.setCoefficientsAttr(Builder(&context).getStrArrayAttr({"z.s1", "z.s0"}));
-  EXPECT_THAT(
-      compareAddresses(),
-      HasSubstr(", which is not every element once: axis 0 needs the index of a loop over N "
-                "of its own"));
+  EXPECT_THAT(compareAddresses(),
+              HasSubstr(", which is not every element once: axis 0 needs the index of a loop over N "
+                        "of its own"));
 }
 
 TEST_F(Mutants, StoredForEveryIndexOfALoop) {
@@ -396,11 +367,9 @@ TEST_F(Mutants, ReadLeftOut) {
   toLoops();
   auto load = first<onf::LoadOp>(*onf);
   OpBuilder b(load);
-  load.replaceAllUsesWith(
-      arith::ConstantOp::create(b, load.getLoc(), b.getFloatAttr(load.getType(), 1)).getResult());
+  load.replaceAllUsesWith(arith::ConstantOp::create(b, load.getLoc(), b.getFloatAttr(load.getType(), 1)).getResult());
   load.erase();
-  EXPECT_THAT(compareAddresses(),
-              HasSubstr("reads x[n, k] in its normal form, but no address does"));
+  EXPECT_THAT(compareAddresses(), HasSubstr("reads x[n, k] in its normal form, but no address does"));
 }
 
 TEST_F(Mutants, FoldOverAnotherRange) {
@@ -420,11 +389,9 @@ TEST_F(Mutants, LiftingOfAnotherRange) {
   auto lifted = run(*onf, createLiftPass());
   auto fold = first<onf::FoldOp>(*lifted);
   Validator validator(&context);
-  EXPECT_TRUE(succeeded(
-      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
+  EXPECT_TRUE(succeeded(validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
   fold.setExtent("M");
-  EXPECT_TRUE(mlir::failed(
-      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
+  EXPECT_TRUE(mlir::failed(validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
   EXPECT_THAT(messages, HasSubstr("lifting has changed more than the order of 'k': step "));
   EXPECT_THAT(messages, HasSubstr(" is another one"));
 }
@@ -435,8 +402,7 @@ TEST_F(Mutants, LiftingWithoutTheGuard) {
   auto lifted = run(*onf, createLiftPass());
   first<onf::GuardOp>(*lifted).erase();
   Validator validator(&context);
-  EXPECT_TRUE(mlir::failed(
-      validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
+  EXPECT_TRUE(mlir::failed(validator.checkLifting(kernelOf<onf::KernelOp>(onf), kernelOf<onf::KernelOp>(lifted))));
   EXPECT_THAT(messages, HasSubstr("lifting has changed more than the order of 'k'"));
 }
 
@@ -525,14 +491,12 @@ TEST_F(Mutants, IntervalTooShort) {
     for (AffineExpr bound : piece.getVisitUpper().getResults())
       upper.push_back(bound - 1);
     AffineMap map = piece.getVisitUpper();
-    pieces.push_back(
-        onf::PieceAttr::get(&context, piece.getVisitLower(),
-                            AffineMap::get(map.getNumDims(), map.getNumSymbols(), upper, &context),
-                            piece.getFullLower(), piece.getFullUpper(), piece.getFull()));
+    pieces.push_back(onf::PieceAttr::get(&context, piece.getVisitLower(),
+                                         AffineMap::get(map.getNumDims(), map.getNumSymbols(), upper, &context),
+                                         piece.getFullLower(), piece.getFullUpper(), piece.getFull()));
   }
   masked.setPiecesAttr(ArrayAttr::get(&context, pieces));
-  EXPECT_THAT(compareValues(std::move(lifted)),
-              HasSubstr("the lifted loops of 'k' do not compute"));
+  EXPECT_THAT(compareValues(std::move(lifted)), HasSubstr("the lifted loops of 'k' do not compute"));
 }
 
 /// What rounding decides is no difference: R1 makes both sides of this comparison the same,

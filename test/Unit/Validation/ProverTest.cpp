@@ -30,9 +30,8 @@ protected:
     return *term;
   }
   Proof below(Term a, StringRef extent, Term where = nullptr) {
-    return prover.prove(
-        terms.difference(terms.difference(terms.extent(extent), terms.number(1)), a),
-        where ? where : terms.truth(true));
+    return prover.prove(terms.difference(terms.difference(terms.extent(extent), terms.number(1)), a),
+                        where ? where : terms.truth(true));
   }
 
   MLIRContext context;
@@ -80,12 +79,9 @@ TEST_F(ProverTest, IntegersDecideACase) {
   // Whether i is even or odd, 2·j ≠ 2·k + 1: no rational test says so.
   Term i = index("N"), j = index("N"), k = index("N"), one = terms.number(1);
   Term odd = terms.equal(terms.scaled(j, 2), terms.sum(terms.scaled(k, 2), one));
-  Term choice =
-      terms.either(terms.both(odd, terms.below(i, one)), terms.both(odd, terms.below(one, i)));
+  Term choice = terms.either(terms.both(odd, terms.below(i, one)), terms.both(odd, terms.below(one, i)));
   EXPECT_TRUE(prover.prove(terms.difference(terms.number(-1), i), choice).holds);
-  EXPECT_FALSE(
-      prover.prove(terms.difference(terms.number(-1), i), terms.either(odd, terms.below(i, one)))
-          .holds);
+  EXPECT_FALSE(prover.prove(terms.difference(terms.number(-1), i), terms.either(odd, terms.below(i, one))).holds);
 }
 
 TEST_F(ProverTest, AProofMayHoldAlways) {
@@ -101,9 +97,7 @@ TEST_F(ProverTest, GoalsAreTightened) {
   Term q = terms.quotient(i, n), rest = terms.remainder(q, k);
   EXPECT_TRUE(prover.prove(rest, terms.truth(true)).holds);
   EXPECT_TRUE(prover.prove(terms.scaled(rest, 4), terms.truth(true)).holds);
-  EXPECT_FALSE(
-      prover.prove(terms.difference(terms.scaled(rest, 4), terms.number(1)), terms.truth(true))
-          .holds);
+  EXPECT_FALSE(prover.prove(terms.difference(terms.scaled(rest, 4), terms.number(1)), terms.truth(true)).holds);
 }
 
 TEST_F(ProverTest, PartsOfAGoalByCases) {
@@ -132,8 +126,7 @@ TEST_F(ProverTest, GoalsWithoutTheirQuotientsAreLemma15) {
   // ⌊(M − 2)·i / max(N, 1)⌋ + 2 < M: (M − 2)·i ≤ N·(M − 3) + N − 1, of (M − 3)·(N − 1 − i) ≥ 0.
   Term i = index("N"), one = terms.number(1), two = terms.number(2);
   Term n = terms.symbol("N"), m = terms.symbol("M");
-  Term scaled =
-      terms.quotient(terms.product(terms.difference(m, two), i), terms.integer("max", n, one));
+  Term scaled = terms.quotient(terms.product(terms.difference(m, two), i), terms.integer("max", n, one));
   Proof proof = below(terms.sum(scaled, two), "M", read("M >= 3"));
   EXPECT_TRUE(proof.holds);
   EXPECT_TRUE(proof.lemmas.count("Lemma 15"));
@@ -164,8 +157,7 @@ TEST_F(ProverTest, PartsAsIndicesAreLemma16) {
   // ⌊N·⌊⌊m/M⌋/M⌋ / max(K, 1)⌋ < N for m < M·M·K: the digit of m is below K.
   Term m = index("K*M*M"), n = terms.symbol("N"), one = terms.number(1);
   Term digit = terms.quotient(terms.quotient(m, terms.symbol("M")), terms.symbol("M"));
-  Term scaled =
-      terms.quotient(terms.product(n, digit), terms.integer("max", terms.symbol("K"), one));
+  Term scaled = terms.quotient(terms.product(n, digit), terms.integer("max", terms.symbol("K"), one));
   Proof proof = below(scaled, "N", read("N >= 1"));
   EXPECT_TRUE(proof.holds);
   EXPECT_TRUE(proof.lemmas.count("Lemma 16"));
@@ -211,8 +203,7 @@ TEST_F(ProverTest, RemaindersByCasesAreLemma18) {
     Term row = terms.product(terms.symbol("M"), terms.difference(n, terms.number(less)));
     Term e = terms.sum(k, terms.product(n, l));
     e = terms.sum(i, terms.product(row, terms.sum(j, terms.product(half, e))));
-    return terms.quotient(terms.quotient(terms.quotient(terms.quotient(e, n), n), half),
-                          terms.symbol("M"));
+    return terms.quotient(terms.quotient(terms.quotient(terms.quotient(e, n), n), half), terms.symbol("M"));
   };
   Proof proof = below(digit(2), "N - 2");
   EXPECT_TRUE(proof.holds);
@@ -256,8 +247,7 @@ TEST_F(ProverTest, ExtremesOfIntegersAreLemma17) {
   EXPECT_TRUE(below(first, "N", some).holds);
   EXPECT_FALSE(below(first, "N").holds);
   // Nothing says that an element is 3.
-  Term three =
-      terms.reduce("min", terms.indexType(), j, n, j, terms.equal(element, terms.number(3)));
+  Term three = terms.reduce("min", terms.indexType(), j, n, j, terms.equal(element, terms.number(3)));
   EXPECT_FALSE(below(three, "N", some).holds);
 }
 
@@ -267,8 +257,7 @@ TEST_F(ProverTest, ClampedReductionsNeedNoLemma) {
   Type i32 = IntegerType::get(&context, 32);
   Term j = terms.freshIndex("j"), k = terms.freshIndex("k"), yes = terms.truth(true);
   prover.splitSymbols(terms.extent("N/2"));
-  Term least =
-      terms.reduce("min", terms.indexType(), k, terms.number(3), terms.load(1, {j, k}, i32), yes);
+  Term least = terms.reduce("min", terms.indexType(), k, terms.number(3), terms.load(1, {j, k}, i32), yes);
   Term most = terms.reduce("max", terms.indexType(), j, terms.extent("N/2"), least, yes);
   Term clamped = terms.integer("min", most, terms.difference(terms.extent("N/2"), terms.number(1)));
   clamped = terms.integer("max", clamped, terms.number(0));
@@ -285,9 +274,8 @@ TEST_F(ProverTest, CountsAreLemma17) {
   Term j = terms.freshIndex("j"), i = index("N"), n = terms.symbol("N");
   Type i32 = IntegerType::get(&context, 32);
   Term less = terms.below(terms.load(0, {j}, i32), terms.load(0, {i}, i32));
-  Term count =
-      terms.reduce("add", terms.indexType(), j, n,
-                   terms.select(less, terms.number(1), terms.number(0)), terms.truth(true));
+  Term count = terms.reduce("add", terms.indexType(), j, n, terms.select(less, terms.number(1), terms.number(0)),
+                            terms.truth(true));
   EXPECT_TRUE(prover.prove(count, terms.truth(true)).holds);
   EXPECT_TRUE(below(count, "N + 1").holds);
   EXPECT_FALSE(below(count, "N - 1").holds);
@@ -317,8 +305,7 @@ TEST_F(ProverTest, WithoutTheConstraintNothingIsShown) {
 /// ⌊N·i / max(M, 1)⌋ < N needs N ≥ 1: for N = 0 it is 0 < 0.
 TEST_F(ProverTest, EmptyAxes) {
   Term i = index("M"), n = terms.symbol("N");
-  Term scaled =
-      terms.quotient(terms.product(n, i), terms.integer("max", terms.symbol("M"), terms.number(1)));
+  Term scaled = terms.quotient(terms.product(n, i), terms.integer("max", terms.symbol("M"), terms.number(1)));
   EXPECT_FALSE(below(scaled, "N").holds);
   Proof proof = below(scaled, "N", read("N >= 1"));
   EXPECT_TRUE(proof.holds);
@@ -340,8 +327,7 @@ TEST_F(ProverTest, CasesOfMinimaAndSelections) {
   EXPECT_TRUE(below(terms.sum(clipped, terms.number(4)), "9").holds);
   EXPECT_FALSE(below(terms.sum(clipped, terms.number(4)), "8").holds);
   Term even = terms.isZero(terms.remainder(i, terms.number(2)));
-  Term partner =
-      terms.select(even, terms.sum(i, terms.number(1)), terms.difference(i, terms.number(1)));
+  Term partner = terms.select(even, terms.sum(i, terms.number(1)), terms.difference(i, terms.number(1)));
   EXPECT_TRUE(below(partner, "N", read("N%2 == 0")).holds);
   EXPECT_FALSE(below(partner, "N").holds);
 }
@@ -360,16 +346,13 @@ TEST_F(ProverTest, AssumptionsAreNamedWhereNeeded) {
 TEST_F(ProverTest, RangesOfReals) {
   Type f32 = Float32Type::get(&context);
   Term i = terms.integer("max", index("N"), terms.number(8));
-  Term x = terms.scalar("log2", f32,
-                        {terms.scalar("divf", f32, {terms.cast(i, f32), terms.real(8, f32)})});
+  Term x = terms.scalar("log2", f32, {terms.scalar("divf", f32, {terms.cast(i, f32), terms.real(8, f32)})});
   RealRange range = rangeOfReal(x);
   EXPECT_LT(range.low, 0);
   EXPECT_GT(range.low, -0.1);
-  Term whole = terms.cast(terms.scalar("mulf", f32, {x, terms.real(2, f32)}),
-                          IntegerType::get(&context, 32));
+  Term whole = terms.cast(terms.scalar("mulf", f32, {x, terms.real(2, f32)}), IntegerType::get(&context, 32));
   EXPECT_TRUE(prover.prove(whole, terms.truth(true)).holds);
-  Term moved = terms.cast(terms.scalar("subf", f32, {x, terms.real(2, f32)}),
-                          IntegerType::get(&context, 32));
+  Term moved = terms.cast(terms.scalar("subf", f32, {x, terms.real(2, f32)}), IntegerType::get(&context, 32));
   EXPECT_FALSE(prover.prove(moved, terms.truth(true)).holds);
 }
 
@@ -449,8 +432,7 @@ TEST_F(ProverTest, WhatIsShownHolds) {
   for (unsigned round = 0; round < 80; ++round) {
     Term divisor = symbols[pick(3)], count = size();
     Term extents[2] = {terms.product(count, divisor), size()};
-    Term indices[2] = {variables.get(depth++, extents[0], "i"),
-                       variables.get(depth++, extents[1], "j")};
+    Term indices[2] = {variables.get(depth++, extents[0], "i"), variables.get(depth++, extents[1], "j")};
     // A term, and what it would be below of.
     auto [term, bound] = std::make_pair(indices[0], extents[0]);
     // Rows of a reshaped array, of another length.
@@ -500,8 +482,7 @@ TEST_F(ProverTest, WhatIsShownHolds) {
     byLemma += proof.lemmas.count("Lemma 16");
     Values values;
     for (int sizes = 0; proof.holds && sizes < 6 * 6 * 6; ++sizes) {
-      values[symbols[0]] = sizes % 6, values[symbols[1]] = sizes / 6 % 6,
-      values[symbols[2]] = sizes / 36;
+      values[symbols[0]] = sizes % 6, values[symbols[1]] = sizes / 6 % 6, values[symbols[2]] = sizes / 36;
       if (!*evaluate(condition, values))
         continue;
       auto n = *evaluate(extents[0], values), m = *evaluate(extents[1], values);
@@ -511,8 +492,7 @@ TEST_F(ProverTest, WhatIsShownHolds) {
           auto value = evaluate(goal, values);
           ASSERT_TRUE(!value || *value >= 0)
               << terms.str(goal) << " where " << terms.str(condition) << ": N = " << sizes % 6
-              << ", M = " << sizes / 6 % 6 << ", K = " << sizes / 36 << ", i = " << i
-              << ", j = " << j;
+              << ", M = " << sizes / 6 % 6 << ", K = " << sizes / 36 << ", i = " << i << ", j = " << j;
         }
     }
   }

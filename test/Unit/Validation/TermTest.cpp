@@ -18,9 +18,7 @@ protected:
     n = terms.symbol("N");
     x = terms.index(0), y = terms.index(1), j = terms.index(100), k = terms.index(101);
   }
-  Term sumOver(Term index, Term body) {
-    return terms.reduce("add", body->type, index, n, body, terms.truth(true));
-  }
+  Term sumOver(Term index, Term body) { return terms.reduce("add", body->type, index, n, body, terms.truth(true)); }
   Term read(std::initializer_list<Term> index) {
     return terms.load(0, ArrayRef<Term>(index.begin(), index.end()), f32);
   }
@@ -37,8 +35,7 @@ TEST_F(TermTest, IndicesOfNestedReductionsStayApart) {
     return sumOver(j, terms.scalar("mulf", f32, {read({j, row}), sumOver(k, read({j, k}))}));
   };
   EXPECT_EQ(terms.substitute(make(x), {{x, y}}), make(y));
-  EXPECT_NE(make(y),
-            sumOver(j, terms.scalar("mulf", f32, {read({j, y}), sumOver(k, read({k, k}))})));
+  EXPECT_NE(make(y), sumOver(j, terms.scalar("mulf", f32, {read({j, y}), sumOver(k, read({k, k}))})));
 }
 
 TEST_F(TermTest, NoReductionCapturesWhatComesIn) {
@@ -62,8 +59,7 @@ TEST_F(TermTest, NestedReductionsAreVisitedOnce) {
     Term t = read({row, y});
     for (unsigned level = 0; level < 20; ++level) {
       Term free = terms.index(200 + level);
-      t = terms.scalar("addf", f32,
-                       {t, sumOver(free, terms.scalar("mulf", f32, {read({free, row}), t}))});
+      t = terms.scalar("addf", f32, {t, sumOver(free, terms.scalar("mulf", f32, {read({free, row}), t}))});
     }
     return t;
   };

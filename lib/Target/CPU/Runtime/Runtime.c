@@ -87,8 +87,8 @@ static int hasFeature(const MoaFeature *feature, uint32_t saved) {
     if (words[kEAX] < feature->subleaf)
       return 0;
   }
-  if (!__get_cpuid_count((uint32_t)feature->leaf, (uint32_t)feature->subleaf, &words[0], &words[1],
-                         &words[2], &words[3]))
+  if (!__get_cpuid_count((uint32_t)feature->leaf, (uint32_t)feature->subleaf, &words[0], &words[1], &words[2],
+                         &words[3]))
     return 0;
   return (words[feature->reg] >> feature->bit & 1) && (saved & feature->state) == feature->state;
 }
@@ -115,8 +115,8 @@ static int32_t checkProcessor(const MoaKernel *kernel, Message *message) {
     used += count > 0 ? (size_t)count : 0;
   }
   if (used)
-    return refuse(message, MOA_PROCESSOR, "%s: compiled for %s; this processor lacks%s",
-                  kernel->name, kernel->processor, missing);
+    return refuse(message, MOA_PROCESSOR, "%s: compiled for %s; this processor lacks%s", kernel->name,
+                  kernel->processor, missing);
   if (needsTiles && !mayUseTiles())
     return refuse(message, MOA_PROCESSOR,
                   "%s: compiled for %s; the system does not let this process use the registers of "
@@ -191,23 +191,20 @@ static const char *bindings(const Call *call, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
   for (int32_t k = 0; k < call->numBound && used + 1 < size; ++k) {
-    int count = snprintf(text + used, size - used, "%s%s = %lld", k ? ", " : " with ",
-                         call->kernel->symbols[k].name, (long long)call->symbols[k]);
+    int count = snprintf(text + used, size - used, "%s%s = %lld", k ? ", " : " with ", call->kernel->symbols[k].name,
+                         (long long)call->symbols[k]);
     used += count > 0 ? (size_t)count : 0;
   }
   return text;
 }
 
-static int32_t evaluateOrRefuse(const Call *call, const MoaExpr *expr, int64_t *result,
-                                Message *message) {
+static int32_t evaluateOrRefuse(const Call *call, const MoaExpr *expr, int64_t *result, Message *message) {
   char text[256];
   int32_t code = evaluate(call, expr, result);
   if (code == MOA_OVERFLOW)
-    return refuse(message, code, "%s exceeds 64 bits%s", expr->text,
-                  bindings(call, text, sizeof text));
+    return refuse(message, code, "%s exceeds 64 bits%s", expr->text, bindings(call, text, sizeof text));
   if (code)
-    return refuse(message, code, "%s divides by zero%s", expr->text,
-                  bindings(call, text, sizeof text));
+    return refuse(message, code, "%s divides by zero%s", expr->text, bindings(call, text, sizeof text));
   return MOA_OK;
 }
 
@@ -248,15 +245,14 @@ static int32_t checkDescriptor(const MoaArray *array, const DLTensor *tensor, Me
                   "device type %d",
                   array->name, (int)tensor->device.device_type);
   if (tensor->ndim != array->rank)
-    return refuse(message, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", array->name,
-                  array->type, (int)array->rank, (int)tensor->ndim);
+    return refuse(message, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", array->name, array->type,
+                  (int)array->rank, (int)tensor->ndim);
   if (!sameType(array, tensor->dtype))
     return refuse(message, MOA_DTYPE,
                   "%s: expects %s, elements %s%d, but got %s%d with %d lanes "
                   "(DLPack code %d)",
-                  array->name, array->type, typeName((int)array->code), (int)array->bits,
-                  typeName(tensor->dtype.code), tensor->dtype.bits, tensor->dtype.lanes,
-                  tensor->dtype.code);
+                  array->name, array->type, typeName((int)array->code), (int)array->bits, typeName(tensor->dtype.code),
+                  tensor->dtype.bits, tensor->dtype.lanes, tensor->dtype.code);
   if (array->rank && !tensor->shape)
     return refuse(message, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", array->name);
   for (int64_t axis = 0; axis < array->rank; ++axis)
@@ -274,8 +270,8 @@ static int32_t bindSymbols(Call *call, Message *message) {
     if (code)
       return code;
     if (call->symbols[k] < 0)
-      return refuse(message, MOA_SHAPE, "%s = %s = %lld is negative", symbol->name,
-                    symbol->value.text, (long long)call->symbols[k]);
+      return refuse(message, MOA_SHAPE, "%s = %s = %lld is negative", symbol->name, symbol->value.text,
+                    (long long)call->symbols[k]);
     call->numBound = (int32_t)k + 1;
   }
   return MOA_OK;
@@ -291,9 +287,9 @@ static int32_t checkExtents(Call *call, int64_t index, Message *message) {
     if (code)
       return code;
     if (expected != tensor->shape[axis])
-      return refuse(message, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got %lld%s",
-                    array->name, array->type, array->extents[axis].text, (long long)expected,
-                    (int)axis, (long long)tensor->shape[axis], bindings(call, text, sizeof text));
+      return refuse(message, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got %lld%s", array->name,
+                    array->type, array->extents[axis].text, (long long)expected, (int)axis,
+                    (long long)tensor->shape[axis], bindings(call, text, sizeof text));
   }
   return MOA_OK;
 }
@@ -331,8 +327,8 @@ static int32_t checkConstraints(Call *call, Message *message) {
       return code;
     int holds[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
     if (!holds[constraint->relation])
-      return refuse(message, MOA_CONSTRAINT, "requires %s, but %s = %lld%s", constraint->text,
-                    constraint->lhs.text, (long long)a, bindings(call, text, sizeof text));
+      return refuse(message, MOA_CONSTRAINT, "requires %s, but %s = %lld%s", constraint->text, constraint->lhs.text,
+                    (long long)a, bindings(call, text, sizeof text));
   }
   return MOA_OK;
 }
@@ -353,8 +349,8 @@ static int32_t fillStrides(Call *call, int64_t index, Message *message) {
     if (tensor->strides && extent > 1)
       stride = tensor->strides[axis];
     if (stride < 0)
-      return refuse(message, MOA_STRIDES, "%s: stride %lld on axis %d is negative", array->name,
-                    (long long)stride, (int)axis);
+      return refuse(message, MOA_STRIDES, "%s: stride %lld on axis %d is negative", array->name, (long long)stride,
+                    (int)axis);
     call->strides[index][axis] = stride;
     if (__builtin_mul_overflow(stride, extent, &next))
       return refuse(message, MOA_OVERFLOW,
@@ -406,16 +402,13 @@ static int32_t fillRange(Call *call, int64_t index, Message *message) {
   if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, bytes, &last))
     return refuse(message, MOA_OVERFLOW, "%s: the array exceeds 64 bits", array->name);
   if (!tensor->data)
-    return refuse(message, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty",
-                  array->name);
+    return refuse(message, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", array->name);
   call->begin[index] = (uintptr_t)tensor->data + tensor->byte_offset;
   call->span[index] = (uint64_t)last;
   if (call->begin[index] + call->span[index] < call->begin[index])
-    return refuse(message, MOA_OVERFLOW, "%s: the array passes the end of the address space",
-                  array->name);
+    return refuse(message, MOA_OVERFLOW, "%s: the array passes the end of the address space", array->name);
   if (call->begin[index] % (uintptr_t)bytes)
-    return refuse(message, MOA_ALIGNMENT,
-                  "%s: address %p is not a multiple of the element size %lld", array->name,
+    return refuse(message, MOA_ALIGNMENT, "%s: address %p is not a multiple of the element size %lld", array->name,
                   (void *)call->begin[index], (long long)bytes);
   return MOA_OK;
 }
@@ -437,14 +430,12 @@ static int32_t checkOverlap(Call *call, Message *message) {
   const MoaKernel *kernel = call->kernel;
   for (int64_t a = 0; a < kernel->numArrays; ++a)
     for (int64_t b = a + 1; b < kernel->numArrays; ++b)
-      if (kernel->arrays[b].isOutput &&
-          overlaps(call->begin[a], call->span[a], call->begin[b], call->span[b]))
+      if (kernel->arrays[b].isOutput && overlaps(call->begin[a], call->span[a], call->begin[b], call->span[b]))
         return refuse(message, MOA_OVERLAP,
                       "output %s (%llu bytes at %p) overlaps %s (%llu bytes at "
                       "%p)",
-                      kernel->arrays[b].name, (unsigned long long)call->span[b],
-                      (void *)call->begin[b], kernel->arrays[a].name,
-                      (unsigned long long)call->span[a], (void *)call->begin[a]);
+                      kernel->arrays[b].name, (unsigned long long)call->span[b], (void *)call->begin[b],
+                      kernel->arrays[a].name, (unsigned long long)call->span[a], (void *)call->begin[a]);
   return MOA_OK;
 }
 
@@ -537,8 +528,8 @@ static void fillArguments(const Call *call, const int64_t *scalars, int64_t *blo
 }
 
 /* Fills in the strides of a temporary. Returns its bytes, a multiple of 64, in `bytes`. */
-static int32_t fillTemporary(const Call *call, const MoaArray *array, int64_t *block,
-                             int64_t *bytes, Message *message) {
+static int32_t fillTemporary(const Call *call, const MoaArray *array, int64_t *block, int64_t *bytes,
+                             Message *message) {
   int64_t count = 1;
   for (int64_t axis = array->rank - 1; axis >= 0; --axis) {
     int64_t extent = 0;
@@ -547,11 +538,9 @@ static int32_t fillTemporary(const Call *call, const MoaArray *array, int64_t *b
       return code;
     block[array->slot + 1 + axis] = count;
     if (__builtin_mul_overflow(count, extent, &count))
-      return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits", call->kernel->name,
-                    array->type);
+      return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits", call->kernel->name, array->type);
   }
-  if (__builtin_mul_overflow(count, array->bits / 8, bytes) ||
-      __builtin_add_overflow(*bytes, 63, bytes))
+  if (__builtin_mul_overflow(count, array->bits / 8, bytes) || __builtin_add_overflow(*bytes, 63, bytes))
     return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits", call->kernel->name, array->type);
   *bytes = *bytes / 64 * 64;
   return MOA_OK;
@@ -559,8 +548,7 @@ static int32_t fillTemporary(const Call *call, const MoaArray *array, int64_t *b
 
 /* Places the temporaries one after the other at the start of the workspace.
  * `next` receives the first free byte. */
-static int32_t placeTemporaries(const Call *call, int64_t *block, void *workspace, int64_t *next,
-                                Message *message) {
+static int32_t placeTemporaries(const Call *call, int64_t *block, void *workspace, int64_t *next, Message *message) {
   const MoaKernel *kernel = call->kernel;
   *next = 0;
   for (int64_t k = 0; k < kernel->numTemporaries; ++k) {
@@ -601,8 +589,7 @@ static Needs needsOf(const MoaKernel *kernel, const int64_t *block) {
 
 /* Runs a nest in chunks of tasks: small enough to balance rows of unequal cost,
  * large enough to make scheduling cheap. */
-static void runNest(const MoaNest *nest, const int64_t *block, char *scratch, int64_t scratchBytes,
-                    int64_t threads) {
+static void runNest(const MoaNest *nest, const int64_t *block, char *scratch, int64_t scratchBytes, int64_t threads) {
   int64_t tasks = nest->tasks(block);
   if (threads <= 1 || tasks <= 1) {
     if (tasks > 0)
@@ -629,30 +616,25 @@ static void *alignWorkspace(void *workspace, size_t *bytes) {
   return (void *)((uintptr_t)workspace + gap);
 }
 
-static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace, size_t bytes,
-                              int64_t needed, Message *message) {
+static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace, size_t bytes, int64_t needed,
+                              Message *message) {
   if (!needed)
     return MOA_OK;
   if (!workspace)
-    return refuse(message, MOA_WORKSPACE,
-                  "%s: the workspace is NULL; pass at least the %lld bytes of %s_workspace",
+    return refuse(message, MOA_WORKSPACE, "%s: the workspace is NULL; pass at least the %lld bytes of %s_workspace",
                   kernel->name, (long long)needed + 64, kernel->name);
   if (bytes < (uint64_t)needed)
-    return refuse(
-        message, MOA_WORKSPACE,
-        "%s: the workspace has %llu bytes from its first multiple of 64 on, but %lld are needed; "
-        "pass at least the %lld bytes of %s_workspace",
-        kernel->name, (unsigned long long)bytes, (long long)needed, (long long)needed + 64,
-        kernel->name);
+    return refuse(message, MOA_WORKSPACE,
+                  "%s: the workspace has %llu bytes from its first multiple of 64 on, but %lld are needed; "
+                  "pass at least the %lld bytes of %s_workspace",
+                  kernel->name, (unsigned long long)bytes, (long long)needed, (long long)needed + 64, kernel->name);
   return MOA_OK;
 }
 
-static int32_t checkWorkspaceOverlap(const Call *call, const void *workspace, int64_t bytes,
-                                     Message *message) {
+static int32_t checkWorkspaceOverlap(const Call *call, const void *workspace, int64_t bytes, Message *message) {
   for (int64_t k = 0; k < call->kernel->numArrays; ++k)
     if (overlaps(call->begin[k], call->span[k], (uintptr_t)workspace, (uint64_t)bytes))
-      return refuse(message, MOA_OVERLAP, "the workspace overlaps %s",
-                    call->kernel->arrays[k].name);
+      return refuse(message, MOA_OVERLAP, "the workspace overlaps %s", call->kernel->arrays[k].name);
   return MOA_OK;
 }
 
@@ -677,8 +659,7 @@ static void append(Message *message, const char *format, ...) {
 }
 
 /* Checks that the bounds of one result are at most its tolerance. A NaN is not. */
-static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_t *block,
-                           Message *message) {
+static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_t *block, Message *message) {
   const MoaArray *temporary = &call->kernel->temporaries[shown->temporary];
   const float *bounds = (const float *)block[temporary->slot];
   int64_t extents[kMaxRank], first = -1, numBeyond = 0;
@@ -691,17 +672,15 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_
   }
   if (first < 0)
     return MOA_OK;
-  append(message,
-         "%s%s is not shown to be within %s: ", message->text && *message->text ? "; " : "",
+  append(message, "%s%s is not shown to be within %s: ", message->text && *message->text ? "; " : "",
          call->kernel->arrays[shown->array].name, shown->within);
   if (*shown->why)
     append(message, "%s", shown->why);
   else if (bounds[first] <= 3.4e38f)
     append(message, "the bound on its errors is %.2e", (double)bounds[first]);
   else
-    append(message,
-           "no bound on its errors holds for these inputs: they are too large or too small for the "
-           "types, not finite, or sum up to what may cancel");
+    append(message, "no bound on its errors holds for these inputs: they are too large or too small for the "
+                    "types, not finite, or sum up to what may cancel");
   if (temporary->rank) {
     int64_t size = count, rest = first;
     for (int64_t axis = 0; axis < temporary->rank; ++axis) {
@@ -709,8 +688,8 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_
       append(message, "%s%lld", axis ? ", " : " at [", (long long)(rest / size));
       rest %= size;
     }
-    append(message, "], and too large at %lld of %lld indices of [%s]", (long long)numBeyond,
-           (long long)count, shown->axes);
+    append(message, "], and too large at %lld of %lld indices of [%s]", (long long)numBeyond, (long long)count,
+           shown->axes);
   }
   return MOA_NOT_SHOWN;
 }
@@ -721,8 +700,7 @@ static int32_t checkTolerances(const Call *call, const int64_t *block, Message *
   int32_t code = MOA_OK;
   for (int64_t k = 0; k < call->kernel->numShown; ++k) {
     const MoaShown *shown = &call->kernel->shown[k];
-    int32_t found =
-        isEmpty(call->tensors[shown->array]) ? MOA_OK : checkBounds(call, shown, block, message);
+    int32_t found = isEmpty(call->tensors[shown->array]) ? MOA_OK : checkBounds(call, shown, block, message);
     code = found ? found : code;
   }
   return code;
@@ -731,9 +709,8 @@ static int32_t checkTolerances(const Call *call, const int64_t *block, Message *
 /* Checks the arguments of a call, fills `block` and places the temporaries at the
  * start of the workspace. `behind` receives the first free byte. The places of
  * temporaries do not depend on the number of threads. */
-static int32_t openCall(Call *call, const MoaKernel *kernel, const DLTensor *const *tensors,
-                        const int64_t *scalars, int64_t *block, void *workspace, int64_t *behind,
-                        Message *message) {
+static int32_t openCall(Call *call, const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
+                        int64_t *block, void *workspace, int64_t *behind, Message *message) {
   initialise(call, kernel, tensors);
   int32_t code = examine(call, message);
   if (code)
@@ -742,15 +719,14 @@ static int32_t openCall(Call *call, const MoaKernel *kernel, const DLTensor *con
   return placeTemporaries(call, block, workspace, behind, message);
 }
 
-static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes, int64_t needed,
-                          Message *message) {
+static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes, int64_t needed, Message *message) {
   int32_t code = checkWorkspace(call->kernel, workspace, bytes, needed, message);
   return code ? code : checkWorkspaceOverlap(call, workspace, needed, message);
 }
 
 /* NAME */
-int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
-                  int64_t *block, void *workspace, size_t bytes) {
+int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars, int64_t *block,
+                  void *workspace, size_t bytes) {
   Message message = {0, 0};
   Call call;
   int64_t behind = 0;
@@ -770,8 +746,7 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const
 }
 
 /* NAME_workspace: returns the bytes needed, or minus the code of the refusal. */
-int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
-                     const int64_t *scalars, int64_t *block) {
+int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars, int64_t *block) {
   Message message = {0, 0};
   Call call;
   int64_t behind = 0;
@@ -784,8 +759,8 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
 
 /* NAME_shown: says in words which results a call with this workspace has not shown to be within
  * their tolerances. */
-int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
-                 int64_t *block, void *workspace, size_t bytes, char *text, size_t size) {
+int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars, int64_t *block,
+                 void *workspace, size_t bytes, char *text, size_t size) {
   Message message = {text, size};
   Call call;
   int64_t behind = 0;

@@ -78,8 +78,7 @@ template <int R> void pack_f16(uint32_t (&to)[R], const float (&x)[2 * R]) {
 
 // Element [row, k] of a stands in lane 4 · (row mod 8) + (k mod 8) / 2, in the register
 // row / 8 + 2 · (k / 8); [k, column] of b in lane 4 · column + (k mod 8) / 2, register k / 8.
-template <int DEPTH, class F>
-void multiply(float *const (&s)[4], const uint32_t *a, const uint32_t *b, F value) {
+template <int DEPTH, class F> void multiply(float *const (&s)[4], const uint32_t *a, const uint32_t *b, F value) {
   unsigned lane = threadIdx.x % 32;
   uint64_t *to = mine(lane);
   for (int r = 0; r < DEPTH / 4; ++r)
@@ -99,13 +98,12 @@ void multiply(float *const (&s)[4], const uint32_t *a, const uint32_t *b, F valu
   }
   together();
 }
-static void mma_m16n8k16_bf16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1,
-                              uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
+static void mma_m16n8k16_bf16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1, uint32_t a2,
+                              uint32_t a3, uint32_t b0, uint32_t b1) {
   uint32_t a[] = {a0, a1, a2, a3}, b[] = {b0, b1};
   multiply<16>({&s0, &s1, &s2, &s3}, a, b, bfloatToFloat);
 }
-static void mma_m16n8k8_f16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1,
-                            uint32_t b0) {
+static void mma_m16n8k8_f16(float &s0, float &s1, float &s2, float &s3, uint32_t a0, uint32_t a1, uint32_t b0) {
   uint32_t a[] = {a0, a1}, b[] = {b0};
   multiply<8>({&s0, &s1, &s2, &s3}, a, b, halfToFloat);
 }
@@ -129,20 +127,17 @@ template <bool TRANSPOSED> void read_matrices(uint32_t *const (&x)[4], uint32_t 
   together();
   for (int m = 0; m < 4; ++m)
     for (unsigned e = 0; e < 2; ++e) {
-      unsigned row = TRANSPOSED ? lane % 4 * 2 + e : lane / 4,
-               column = TRANSPOSED ? lane / 4 : lane % 4 * 2 + e;
+      unsigned row = TRANSPOSED ? lane % 4 * 2 + e : lane / 4, column = TRANSPOSED ? lane / 4 : lane % 4 * 2 + e;
       uint16_t element;
       memcpy(&element, at(unsigned(*mine(8 * m + row))) + 2 * column, 2);
       *x[m] = e ? *x[m] | uint32_t(element) << 16 : element;
     }
   together();
 }
-static void load_matrices_4(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3,
-                            uint32_t address) {
+static void load_matrices_4(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3, uint32_t address) {
   read_matrices<false>({&x0, &x1, &x2, &x3}, address);
 }
-static void load_matrices_4_transposed(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3,
-                                       uint32_t address) {
+static void load_matrices_4_transposed(uint32_t &x0, uint32_t &x1, uint32_t &x2, uint32_t &x3, uint32_t address) {
   read_matrices<true>({&x0, &x1, &x2, &x3}, address);
 }
 
@@ -160,8 +155,7 @@ void copy_tile_2d(unsigned char *to, const CUtensorMap *map, uint64_t *, int64_t
       memcpy(to + place(ROWS, r, c), &map->data[(first + r) * map->columns + c], 2);
 }
 // a · bᵀ of wgmma: a in registers as for mma.sync, b by rows.
-template <int STEPS, int ROWS, int R>
-void start_products(float (&sum)[R], const uint32_t *a, const void *b) {
+template <int STEPS, int ROWS, int R> void start_products(float (&sum)[R], const uint32_t *a, const void *b) {
   unsigned lane = threadIdx.x % 32;
   std::vector<double> sums(R);
   for (int step = 0; step < STEPS; ++step) {
