@@ -27,6 +27,7 @@ llvm-22-tools      | /usr/lib/llvm-22/bin/FileCheck
 libmlir-22-dev     | /usr/lib/llvm-22/lib/cmake/mlir/MLIRConfig.cmake
 mlir-22-tools      | /usr/lib/llvm-22/bin/mlir-tblgen
 clang-22           | /usr/lib/llvm-22/bin/clang
+clang-format-22    | /usr/bin/clang-format-22
 libomp-22-dev      | /usr/lib/llvm-22/lib/libomp.so
 libzstd-dev        | /usr/include/zstd.h
 zlib1g-dev         | /usr/include/zlib.h

@@ -15,8 +15,10 @@ endfunction()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_library(MoAPrecompiled OBJECT ${CMAKE_CURRENT_LIST_DIR}/Precompiled.cpp)
   target_link_libraries(MoAPrecompiled PRIVATE fmt::fmt-header-only)
-  # Without a time stamp the compiler cache finds the result again.
+  # Without a time stamp the result has the same bytes each time, so that the compiler cache finds what is compiled
+  # with it. The result itself is not cached: it names the headers of this tree.
   target_compile_options(MoAPrecompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  set_target_properties(MoAPrecompiled PROPERTIES CXX_COMPILER_LAUNCHER "")
   add_dependencies(MoAPrecompiled MoAMoAIncGen MoADNFIncGen MoAONFIncGen MoADeviceIncGen)
   target_precompile_headers(MoAPrecompiled PRIVATE
     <algorithm> <cmath> <functional> <limits> <map> <memory> <numeric> <optional> <set> <string>

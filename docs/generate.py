@@ -21,7 +21,7 @@ DIALECTS = {"MoA": "moa", "DNF": "dnf", "ONF": "onf", "Device": "device"}
 PASSES = [
     ("Between the levels", ["lib/Conversion/Passes.td"]),
     ("Analyses", ["lib/Analysis/Passes.td"]),
-    ("Accuracy", ["lib/Precision/Passes.td"]),
+    ("Accuracy", ["lib/Accuracy/Passes.td"]),
     ("Dimension lifting", ["lib/Schedule/Passes.td"]),
     ("Validation", ["lib/Validation/Passes.td"]),
     ("Contracts of the levels", [f"dialects/{name}/Transforms/Passes.td" for name in DIALECTS]),

@@ -9,8 +9,10 @@
 #include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Accuracy/Bounds/Bounds.h"
+#include "lib/Accuracy/Bounds/RoundingError.h"
+#include "lib/Accuracy/Passes.h"
 #include "lib/Analysis/Passes.h"
-#include "lib/Analysis/RoundingError.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Frontend/Frontend.h"
@@ -18,8 +20,6 @@
 #include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Pipelines/Tolerances.h"
-#include "lib/Precision/Bounds.h"
-#include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Support/ToleranceLimit.h"
 #include "lib/Target/CPU/Codegen.h"
@@ -104,8 +104,8 @@ bool Compilation::Impl::checkOptions() {
   known.push_back(kIntervals);
   known.push_back(kPrecision);
   known.push_back(kLowRank);
-  known.insert(known.end(), std::begin(precision::kPrecisionLaws), std::end(precision::kPrecisionLaws));
-  known.insert(known.end(), std::begin(precision::kLowRankLaws), std::end(precision::kLowRankLaws));
+  known.insert(known.end(), std::begin(accuracy::kPrecisionLaws), std::end(accuracy::kPrecisionLaws));
+  known.insert(known.end(), std::begin(accuracy::kLowRankLaws), std::end(accuracy::kLowRankLaws));
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
       log.addError("no law or rule is called '" + name + "'; there are " + llvm::join(known, ", "));
@@ -171,7 +171,7 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
     else if (name == kSplit) {
       result.ranges = false;
       result.disabledRules.push_back(name);
-    } else if (llvm::is_contained(precision::kPrecisionLaws, name) || llvm::is_contained(precision::kLowRankLaws, name))
+    } else if (llvm::is_contained(accuracy::kPrecisionLaws, name) || llvm::is_contained(accuracy::kLowRankLaws, name))
       result.precision.disabledLaws.push_back(name);
     else
       (llvm::is_contained(kFoldRules, name) ? result.disabledRules : result.disabledLaws).push_back(name);

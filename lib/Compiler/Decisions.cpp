@@ -1,8 +1,8 @@
 //===- Decisions.cpp - plans and decisions of mixed precision -------------===//
 
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Accuracy/Passes.h"
 #include "lib/Compiler/CompilationImpl.h"
-#include "lib/Precision/Passes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -125,7 +125,7 @@ bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
                       "'; compile with the options they were found with, or calibrate again");
       if (largest != largestPlans.end() && largest->second > int64_t(here.size()))
         return refuse("there is no plan '" + llvm::Twine(largest->second) + "' for '" + name + "'; " +
-                      precision::tellPlans(here.size()));
+                      accuracy::tellPlans(here.size()));
     }
   }
   return true;

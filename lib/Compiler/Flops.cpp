@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Accuracy/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
-#include "lib/Precision/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"

@@ -1,9 +1,9 @@
 //===- Report.cpp - the compilation report --------------------------------===//
 
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Accuracy/Bounds/RoundingError.h"
 #include "lib/Analysis/DataMovement.h"
 #include "lib/Analysis/Recomputation.h"
-#include "lib/Analysis/RoundingError.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Target/GPU/Launch.h"
 #include "llvm/ADT/StringExtras.h"
@@ -182,7 +182,7 @@ static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
     os << "  " << line << "\n";
 }
 
-/// The confidence of a sampled tolerance (Def 31). lib/Precision/Decision.cpp decides with margins
+/// The confidence of a sampled tolerance (Def 31). lib/Accuracy/Selection/Decision.cpp decides with margins
 /// for it.
 static constexpr double kSampledConfidence = 0.95;
 

@@ -5,13 +5,13 @@
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/Transforms/Passes.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Accuracy/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
-#include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -127,7 +127,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestT
   if (options.lowRankFrom > 0) {
     LowRankPassOptions condense{precision.decisions,       precision.check, precision.table, options.lowRankFrom,
                                 /*shared=*/options.spends, /*warns=*/true,  /*disable=*/{}};
-    llvm::append_range(condense.disable, onlyOf(precision.disabledLaws, precision::kLowRankLaws));
+    llvm::append_range(condense.disable, onlyOf(precision.disabledLaws, accuracy::kLowRankLaws));
     pm.addPass(createLowRankPass(condense));
   }
   if (options.spends) {
@@ -141,7 +141,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestT
     adapt.fewest = precision.fewest;
     adapt.pilot = precision.pilot;
     adapt.warns = precision.warns;
-    llvm::append_range(adapt.disable, onlyOf(precision.disabledLaws, precision::kPrecisionLaws));
+    llvm::append_range(adapt.disable, onlyOf(precision.disabledLaws, accuracy::kPrecisionLaws));
     if (auto machine = loadGpuMachine(options.gpu)) {
       adapt.workPerByte8 = machine->workPerByte8;
       adapt.workPerByte16 = machine->workPerByte16;

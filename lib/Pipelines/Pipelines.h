@@ -7,8 +7,8 @@
 #ifndef MOA_PIPELINES_PIPELINES_H
 #define MOA_PIPELINES_PIPELINES_H
 
+#include "lib/Accuracy/Passes.h"
 #include "lib/Conversion/ONFToVector/Bf16Dots.h"
-#include "lib/Precision/Passes.h"
 #include <string>
 #include <vector>
 

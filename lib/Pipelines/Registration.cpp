@@ -9,12 +9,12 @@
 #include "dialects/MoA/Transforms/Passes.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Accuracy/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Conversion/Passes.h"
 #include "lib/Pipelines/Pipelines.h"
-#include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Validation/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -112,7 +112,7 @@ void registerPasses() {
   device::registerDevicePasses();
   registerConversionPasses();
   registerAnalysisPasses();
-  registerPrecisionPasses();
+  registerAccuracyPasses();
   registerSchedulePasses();
   registerValidationPasses();
   registerONFToVectorPipelines();

@@ -1,5 +1,5 @@
 //===- RoundingErrorTest.cpp - bounds as expressions, and their rules -----===//
-#include "lib/Analysis/RoundingErrorRules.h"
+#include "lib/Accuracy/Bounds/RoundingErrorRules.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <random>

@@ -1,0 +1,462 @@
+//===- Bounds.cpp - bounds on errors, computed by a kernel ----------------===//
+#include "lib/Accuracy/Bounds/Bounds.h"
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+#include <set>
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// What is added to a value that f32 computes with a few hundred roundings, relatively.
+static constexpr double kSlack = 0x1p-9;
+/// Products are at least this, in place of the least normal number of f32 and of what underflows.
+static constexpr double kLeast = 0x1p-120;
+/// Rows whose magnitudes one index of a nest compares.
+static constexpr int64_t kPart = 128;
+
+//===----------------------------------------------------------------------===//
+// What is known
+//===----------------------------------------------------------------------===//
+
+std::optional<Bounds> Bounds::read(onf::KernelOp kernel) {
+  auto text = kernel->getAttrOfType<StringAttr>(kBoundsAttr);
+  auto value = llvm::json::parse(text ? text.getValue() : StringRef());
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return std::nullopt;
+  }
+  llvm::json::Object *object = value->getAsObject();
+  bool isWhole = object && object->getArray("results") && object->getArray("atoms");
+  return isWhole ? std::optional(Bounds(std::move(*object))) : std::nullopt;
+}
+
+const llvm::json::Object *Bounds::findResult(StringRef name) const {
+  for (const llvm::json::Value &result : *whole.getArray("results"))
+    if (const auto *object = result.getAsObject(); object && object->getString("result") == name)
+      return object;
+  return nullptr;
+}
+
+bool Bounds::hasBound(StringRef result, StringRef formats) const {
+  const llvm::json::Object *object = findResult(result);
+  return object && object->getObject(formats);
+}
+
+bool Bounds::isOf(StringRef list, StringRef input) const {
+  const llvm::json::Array *names = whole.getArray(list);
+  return names && llvm::any_of(*names, [&](const llvm::json::Value &name) { return name.getAsString() == input; });
+}
+
+const llvm::json::Object *Bounds::findAtom(int64_t number) const {
+  for (const llvm::json::Value &atom : *whole.getArray("atoms"))
+    if (const auto *object = atom.getAsObject(); object && object->getInteger("atom") == number)
+      return object;
+  return nullptr;
+}
+
+void Bounds::collect(const llvm::json::Object &sum, llvm::function_ref<void(const llvm::json::Object &)> visit) const {
+  std::set<int64_t> seen;
+  std::function<void(const llvm::json::Object &)> walk = [&](const llvm::json::Object &e) {
+    for (const llvm::json::Value &term : *e.getArray("terms"))
+      for (const llvm::json::Value &factor : *term.getAsObject()->getArray("factors")) {
+        int64_t number = *factor.getAsObject()->getInteger("atom");
+        const llvm::json::Object *atom = findAtom(number);
+        if (!atom || !seen.insert(number).second)
+          continue;
+        visit(*atom);
+        if (const llvm::json::Array *operands = atom->getArray("operands"))
+          for (const llvm::json::Value &operand : *operands)
+            walk(*operand.getAsObject());
+      }
+  };
+  walk(sum);
+}
+
+std::string whyNoBounds(onf::KernelOp kernel) {
+  bool isDouble = false;
+  kernel.walk(
+      [&](Operation *op) { isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); }); });
+  return isDouble ? "bounds are known of arithmetic in f32, and this kernel has f64: say "
+                    "'sampled', or take f32"
+                  : "bounds are found from definitions at the level dnf: compile the "
+                    "specification, or say 'sampled'";
+}
+
+double getLeast(Type element) {
+  return std::max(kUnderflow,
+                  llvm::APFloat::getSmallest(cast<FloatType>(element).getFloatSemantics()).convertToDouble());
+}
+
+std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef formats, double least) const {
+  const llvm::json::Object &bound = *findResult(result)->getObject(formats);
+  std::optional<std::string> why;
+  for (StringRef part : {"relative", "absolute"})
+    collect(*bound.getObject(part), [&](const llvm::json::Object &atom) {
+      if (atom.getString("kind") == "unknown" && !why)
+        why = atom.getString("reason").value_or("").str();
+    });
+  // Sizes and exponentials of what is not negative are at least 1.
+  auto isAtLeastOne = [&](const llvm::json::Value &factor) {
+    StringRef kind = *findAtom(*factor.getAsObject()->getInteger("atom"))->getString("kind");
+    return (kind == "extent" || kind == "exp") && *factor.getAsObject()->getInteger("power") > 0;
+  };
+  for (const llvm::json::Value &term : *bound.getObject("absolute")->getArray("terms"))
+    if (*term.getAsObject()->getNumber("coefficient") > least &&
+        llvm::all_of(*term.getAsObject()->getArray("factors"), isAtLeastOne) && !why)
+      why = "it has an error that is relative to nothing, as of what may cancel";
+  if (auto text = bound.getString("assumes"); text && !why)
+    why = ("it is assumed and not checked that " + *text).str();
+  return why;
+}
+
+SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, StringRef name) {
+  SmallVector<std::optional<unsigned>> axes(store.getArray().getType().getRank());
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+    auto argument = dyn_cast<BlockArgument>(term);
+    StringRef stride = text;
+    unsigned axis;
+    bool isOfHead = argument && argument.getOwner() == &nest.getBody().front() &&
+                    argument.getArgNumber() + 1 < nest.getExtents().size();
+    if (isOfHead && stride.consume_front(name) && stride.consume_front(".s") && !stride.getAsInteger(10, axis))
+      axes[axis] = argument.getArgNumber();
+  }
+  return axes;
+}
+
+BoundNests::BoundNests(KernelEditor &editor, const Bounds &bounds, StringRef result,
+                       ArrayRef<std::optional<unsigned>> axes, ArrayRef<Attribute> headExtents)
+    : editor(editor), bounds(bounds), result(bounds.findResult(result)), axes(axes), headExtents(headExtents) {
+  Value array = editor.kernel.getBody().getArgument(*editor.kernel.findArray(result));
+  least = getLeast(cast<ArrayType>(array.getType()).getElementType());
+}
+
+const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return result->getObject(formats); }
+
+//===----------------------------------------------------------------------===//
+// Statistics
+//===----------------------------------------------------------------------===//
+
+/// The statistic with its axes at those of the nest; over others the extreme is taken, which is no
+/// nearer. Norms that do not run along the last axis are found from the largest element.
+std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom) const {
+  int number = editor.kernel.findArray(*atom.getString("array")).value_or(-1);
+  if (number < 0)
+    return std::nullopt;
+  Statistic statistic{editor.kernel.getBody().getArgument(number), atom.getString("statistic")->str(), {}};
+  auto type = cast<ArrayType>(statistic.array.getType());
+  if (!isa<FloatType>(type.getElementType()) || type.getElementType().getIntOrFloatBitWidth() > 32)
+    return std::nullopt;
+  const llvm::json::Array &names = *result->getArray("indices");
+  for (const llvm::json::Value &entry : *atom.getArray("axes")) {
+    StringRef text = *entry.getAsString();
+    int axis = text == "norm" ? kNorm : kExtreme;
+    if (text.consume_front("index "))
+      for (auto [k, name] : llvm::enumerate(names))
+        if (name.getAsString() == text && axes[k])
+          axis = *axes[k];
+    // An array that is read at some indices alone, under a condition, has no element for the
+    // others.
+    if (axis >= 0 &&
+        type.getExtent(statistic.axes.size()) != *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue()))
+      axis = kExtreme;
+    statistic.axes.push_back(axis);
+  }
+  return statistic;
+}
+
+static std::string keyOf(Value array, StringRef kind, ArrayRef<int> axes) {
+  std::string key = (Twine(cast<BlockArgument>(array).getArgNumber()) + " " + kind).str();
+  for (int axis : axes)
+    key += " " + std::to_string(axis);
+  return key;
+}
+
+/// The extremes of an array along one axis, in parts of it first.
+Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
+  auto type = cast<ArrayType>(array.getType());
+  std::string name = editor.kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  SmallVector<Attribute> names, extents;
+  for (auto [k, extent] : llvm::enumerate(type.getShape()))
+    if (k != axis) {
+      names.push_back(editor.text("i" + Twine(k)));
+      extents.push_back(extent);
+    }
+  Monoid monoid = isMax ? Monoid::max : Monoid::min;
+  Type f32 = Builder(editor.kernel.getContext()).getF32Type();
+  SymExpr count = type.getExtent(axis), parts = SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart));
+  SmallVector<Attribute> partNames(names), partExtents(extents);
+  partNames.push_back(editor.text("p"));
+  partExtents.push_back(editor.text(parts));
+  Value inParts = editor.addTemporary(name + "_parts", partExtents, f32);
+  auto add = [&](ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
+                 llvm::function_ref<void(Code &, ValueRange)> body) {
+    nests.push_back(editor.addShortNest(names, extents, nullptr, body));
+  };
+  add(partNames, partExtents, [&](Code &code, ValueRange indices) {
+    Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
+    Value last = code.extent(count - SymExpr(1));
+    Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
+      SmallVector<Value> place(indices.drop_back());
+      // The last part has its last row several times.
+      Value row = at.make<arith::MinSIOp>(at.make<arith::AddIOp>(first, t), last);
+      place.insert(place.begin() + axis, row);
+      return SmallVector<Code::Term>{{monoid, "extreme", at.load(array, place)}};
+    })[0];
+    code.store(most, inParts, indices);
+  });
+  Value whole = editor.addTemporary(name + "_all", extents, f32);
+  add(names, extents, [&](Code &code, ValueRange indices) {
+    Value most = code.fold("p", parts, [&](Code &at, Value p, Value &) {
+      SmallVector<Value> place(indices);
+      place.push_back(p);
+      return SmallVector<Code::Term>{{monoid, "extreme", at.load(inParts, place)}};
+    })[0];
+    code.store(most, whole, indices);
+  });
+  return whole;
+}
+
+/// Whether a statistic is a least one, which is needed from below.
+static bool isLeast(StringRef kind) { return kind.starts_with("min"); }
+
+/// An array of a statistic over the axes that are left: of L2 the squares of norms.
+Value BoundNests::addStatistic(Statistic statistic) {
+  auto type = cast<ArrayType>(statistic.array.getType());
+  unsigned rank = type.getRank();
+  bool isMax = !isLeast(statistic.kind);
+  // From the last axis on: elements along it in one fold.
+  SmallVector<int> left(rank);
+  for (unsigned k = 0; k < rank; ++k)
+    left[k] = k; // as if every axis were left
+  auto known = [&]() -> Value & { return arrays[keyOf(statistic.array, statistic.kind, left)]; };
+  if (statistic.axes[rank - 1] < 0)
+    left[rank - 1] = statistic.axes[rank - 1];
+  Value current = known();
+  Builder b(editor.kernel.getContext());
+  std::string name =
+      editor.kernel.getArrayName(cast<BlockArgument>(statistic.array).getArgNumber()).str() + "_" + statistic.kind;
+  // An axis that is left and last is one of length 1 in front of nothing: then there is no fold.
+  bool isLastLeft = statistic.axes[rank - 1] >= 0;
+  if (!current) {
+    SmallVector<Attribute> names, extents;
+    for (unsigned k = 0; k + !isLastLeft < rank; ++k) {
+      names.push_back(editor.text("i" + Twine(k)));
+      extents.push_back(type.getShape()[k]);
+    }
+    current = editor.addTemporary(name, extents, b.getF32Type());
+    nests.push_back(editor.addNest(names, extents, nullptr, [&](Code &code, ValueRange indices) {
+      auto sizeAt = [&](Code &at, ValueRange place) {
+        return at.make<math::AbsFOp>(at.loadFloat(statistic.array, place));
+      };
+      if (isLastLeft)
+        return code.store(sizeAt(code, indices), current, indices);
+      Value value = code.fold("k", type.getExtent(rank - 1), [&](Code &at, Value k, Value &) {
+        SmallVector<Value> place(indices);
+        place.push_back(k);
+        Value size = sizeAt(at, place);
+        if (StringRef(statistic.kind).ends_with("L2"))
+          size = at.make<arith::MulFOp>(size, size);
+        Monoid monoid = left[rank - 1] == kNorm ? Monoid::add : isMax ? Monoid::max : Monoid::min;
+        return SmallVector<Code::Term>{{monoid, "magnitude", size}};
+      })[0];
+      code.store(value, current, indices);
+    }));
+    if (!isLastLeft)
+      known() = current;
+  }
+  for (unsigned k = rank - !isLastLeft; k-- > 0;) {
+    if (statistic.axes[k] >= 0)
+      continue;
+    left[k] = kExtreme;
+    Value &next = known();
+    if (!next)
+      next = reduce(current, k, isMax);
+    current = next;
+  }
+  return current;
+}
+
+void BoundNests::addStatistics(StringRef formats) {
+  auto visit = [&](const Json &atom) {
+    if (atom.getString("kind") != "statistic" || atom.getArray("axes")->empty())
+      return;
+    auto statistic = readStatistic(atom);
+    if (!statistic)
+      return;
+    // A norm along another axis than the last is bounded by the largest, or least, element.
+    bool isElsewhere = llvm::is_contained(ArrayRef(statistic->axes).drop_back(), kNorm);
+    if (isElsewhere) {
+      statistic->kind = isLeast(statistic->kind) ? "minabs" : "maxabs";
+      llvm::replace(statistic->axes, kNorm, kExtreme);
+    }
+    Value &array = arrays["of " + std::to_string(*atom.getInteger("atom"))];
+    if (!array)
+      array = addStatistic(*statistic);
+  };
+  const Json &bound = *boundOf(formats);
+  for (StringRef part : {"relative", "absolute"})
+    bounds.collect(*bound.getObject(part), visit);
+  for (const llvm::json::Value &fact : *bound.getArray("facts"))
+    bounds.collect(*fact.getAsObject()->getObject("value"), visit);
+}
+
+/// A statistic at an index, from above or, of least ones alone, from below.
+Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool isUpper) {
+  bool isBelow = isLeast(*atom.getString("statistic"));
+  auto statistic = readStatistic(atom);
+  if (statistic && statistic->axes.empty()) // a scalar, which is known from both sides
+    return code.make<math::AbsFOp>(code.loadFloat(statistic->array, {}));
+  if (!statistic || isBelow == isUpper)
+    return code.real(isUpper ? INFINITY : 0);
+  Value array = arrays.at("of " + std::to_string(*atom.getInteger("atom")));
+  SmallVector<Value> indices;
+  SymExpr length(1);
+  auto type = cast<ArrayType>(statistic->array.getType());
+  bool isElsewhere = false;
+  for (auto [k, axis] : llvm::enumerate(statistic->axes)) {
+    if (axis >= 0)
+      indices.push_back(head[axis]);
+    if (axis == kNorm) {
+      length = type.getExtent(k);
+      isElsewhere = k + 1 < statistic->axes.size();
+    }
+  }
+  Value value = code.load(array, indices);
+  bool isSquare = StringRef(statistic->kind).ends_with("L2"), isSum = statistic->kind == "maxL1";
+  // Of n terms each sum is rounded, and each square may underflow.
+  Value n = isSquare || isSum ? code.toReal(code.extent(length)) : Value();
+  Value roundings =
+      n ? code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), code.real(0x1p-23)) : Value();
+  if (isBelow && (!isSquare || isElsewhere))
+    return value;
+  if (isBelow) {
+    // A sum beyond the range of f32 is of a norm above the root of half of it.
+    value = code.make<arith::MinimumFOp>(value, code.real(0x1p127));
+    Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), code.real(0));
+    return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
+  }
+  // Over nothing a maximum is −∞.
+  value = code.make<arith::MaximumFOp>(value, code.real(0));
+  if (!isSquare && !isSum)
+    return value;
+  if (isElsewhere)
+    return code.make<arith::MulFOp>(value, isSum ? n : code.make<math::SqrtOp>(n));
+  value = code.make<arith::MulFOp>(value, code.make<arith::AddFOp>(roundings, code.real(1)));
+  value = code.make<arith::AddFOp>(value, code.make<arith::MulFOp>(n, code.real(kLeast)));
+  return isSquare ? code.make<math::SqrtOp>(value) : value;
+}
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+/// A number of f32 that is not below, or not above, this one.
+static Value constant(Code &code, double value, bool isUpper) {
+  float nearest = static_cast<float>(value);
+  if (isUpper && nearest < value)
+    nearest = std::nextafter(nearest, INFINITY);
+  if (!isUpper && nearest > value)
+    nearest = std::nextafter(nearest, 0.0f);
+  return code.real(isUpper && nearest > 0 ? std::max(nearest, float(kLeast)) : nearest);
+}
+
+/// The value with what computing it may have lost.
+static Value slackened(Code &code, Value value, bool isUpper) {
+  return code.make<arith::MulFOp>(value, code.real(isUpper ? 1 + kSlack : 1 - kSlack));
+}
+
+Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper, Known &known) {
+  Value total;
+  for (const llvm::json::Value &term : *sum.getArray("terms")) {
+    const Json &entry = *term.getAsObject();
+    Value product = constant(code, *entry.getNumber("coefficient"), isUpper);
+    for (const llvm::json::Value &factor : *entry.getArray("factors")) {
+      int64_t number = *factor.getAsObject()->getInteger("atom"), power = *factor.getAsObject()->getInteger("power");
+      bool isDivisor = power < 0;
+      Value base = atom(code, head, number, isUpper != isDivisor, known);
+      for (int64_t k = 0; k < std::abs(power); ++k) {
+        product = isDivisor ? code.make<arith::DivFOp>(product, base) : code.make<arith::MulFOp>(product, base);
+        if (isUpper)
+          product = code.make<arith::MaximumFOp>(product, code.real(kLeast));
+      }
+    }
+    total = total ? code.make<arith::AddFOp>(total, product) : product;
+  }
+  return total ? total : code.real(0);
+}
+
+Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper, Known &known) {
+  auto &values = isUpper ? known.upper : known.lower;
+  if (auto it = values.find(number); it != values.end())
+    return it->second;
+  Value value = function(code, head, *bounds.findAtom(number), isUpper, known);
+  values[number] = value;
+  return value;
+}
+
+Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool isUpper, Known &known) {
+  StringRef kind = *atom.getString("kind");
+  auto operand = [&](unsigned k, bool upper) {
+    return sum(code, head, *(*atom.getArray("operands"))[k].getAsObject(), upper, known);
+  };
+  if (kind == "statistic")
+    return statistic(code, head, atom, isUpper);
+  if (kind == "extent") {
+    Value size = code.toReal(code.extent(*SymExpr::parse(*atom.getString("expression"))));
+    return slackened(code, code.make<math::AbsFOp>(size), isUpper);
+  }
+  if (kind == "tiny")
+    return code.real(isUpper ? kLeast : 0);
+  if (kind == "exp")
+    return slackened(code, code.make<math::ExpOp>(operand(0, isUpper)), isUpper);
+  if (kind == "expm1") {
+    // x ≤ e^x − 1 ≤ x + x²·e^x / 2.
+    Value x = operand(0, isUpper);
+    if (!isUpper)
+      return x;
+    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(x, x), code.make<math::ExpOp>(x));
+    Value sum = code.make<arith::AddFOp>(x, code.make<arith::MulFOp>(square, code.real(0.5)));
+    return slackened(code, sum, isUpper);
+  }
+  if (kind == "sqrt")
+    return slackened(code, code.make<math::SqrtOp>(operand(0, isUpper)), isUpper);
+  if (kind == "recip")
+    return slackened(code, code.make<arith::DivFOp>(code.real(1), operand(0, !isUpper)), isUpper);
+  if (kind == "max" || kind == "min") {
+    Value x = operand(0, isUpper), y = operand(1, isUpper);
+    return kind == "max" ? code.make<arith::MaximumFOp>(x, y) : code.make<arith::MinimumFOp>(x, y);
+  }
+  if (kind == "group")
+    return operand(0, isUpper);
+  return code.real(isUpper ? INFINITY : 0); // what is not known
+}
+
+/// Where |δ| ≤ E·m + a and a < η, |δ| ≤ max(ε·m, η) for ε = E/(1 − a/η) whatever m is: the right
+/// side is least, as against the left, where ε·m = η (law B5).
+Value BoundNests::write(Code &code, ValueRange head, StringRef formats) {
+  const Json &bound = *boundOf(formats);
+  if (bound.getString("assumes"))
+    return code.real(INFINITY);
+  Known known;
+  Value isGood;
+  auto upper = [&](const Json &e) {
+    return slackened(code, sum(code, head, e, /*isUpper=*/true, known), /*isUpper=*/true);
+  };
+  auto require = [&](Value value, double limit) {
+    Value holds = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, value, constant(code, limit, /*isUpper=*/false));
+    isGood = isGood ? code.make<arith::AndIOp>(isGood, holds) : holds;
+  };
+  for (const llvm::json::Value &fact : *bound.getArray("facts"))
+    require(upper(*fact.getAsObject()->getObject("value")), *fact.getAsObject()->getNumber("limit"));
+  Value part = code.make<arith::MulFOp>(upper(*bound.getObject("absolute")), code.real(1 / least));
+  require(part, 1);
+  Value rest = code.make<arith::SubFOp>(code.real(1), part);
+  Value relative = code.make<arith::DivFOp>(upper(*bound.getObject("relative")), rest);
+  return code.make<arith::SelectOp>(isGood, relative, code.real(INFINITY));
+}
+
+} // namespace moa::accuracy

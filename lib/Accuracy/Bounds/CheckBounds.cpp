@@ -1,0 +1,235 @@
+//===- CheckBounds.cpp - whether results are shown to be near enough ------===//
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Accuracy/Bounds/Bounds.h"
+#include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
+#include "lib/Accuracy/Passes.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace moa {
+#define GEN_PASS_DEF_CHECKBOUNDSPASS
+#include "lib/Accuracy/AccuracyPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::accuracy;
+
+namespace {
+/// What a kernel stores of its results' bounds.
+class BoundChecks {
+public:
+  BoundChecks(onf::KernelOp kernel, bool onlyKnown)
+      : kernel(kernel), onlyKnown(onlyKnown), editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()),
+        bounds(Bounds::read(kernel)) {}
+  void run();
+
+private:
+  SmallVector<unsigned> findAxes(unsigned number);
+  void add(unsigned number, const Tolerance &allowed);
+
+  onf::KernelOp kernel;
+  bool onlyKnown;
+  KernelEditor editor;
+  std::optional<Bounds> bounds;
+  SmallVector<Attribute> shown;
+  SmallVector<onf::ForOp> nests;
+};
+} // namespace
+
+namespace {
+/// The states that what is stored in an array follows from, inside of a nest or a kernel; nests of
+/// plans, which are not as it is written, do not count.
+class StatesOf {
+public:
+  StatesOf(Operation *where, Value result) : where(where) { visitArray(result); }
+  SmallVector<onf::AccOp> accs;
+
+private:
+  void visitArray(Value array) {
+    if (!arrays.insert(array).second)
+      return;
+    where->walk([&](onf::StoreOp store) {
+      if (store.getArray() == array && !isOfPlan(store))
+        visit(store.getValue());
+    });
+  }
+  bool isOfPlan(Operation *op) {
+    auto nest = op->getParentOfType<onf::ForOp>();
+    while (nest && nest != where && isa<onf::ForOp>(nest->getParentOp()))
+      nest = cast<onf::ForOp>(nest->getParentOp());
+    return nest && nest.getChoices() && nest.getChoice() != 0;
+  }
+  void visit(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (auto fold = dyn_cast_or_null<onf::FoldOp>(op)) // one of its states
+      return visit(fold.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+    if (!op || !seen.insert(op).second)
+      return;
+    op->walk([&](Operation *inner) {
+      if (auto acc = dyn_cast<onf::AccOp>(inner))
+        accs.push_back(acc);
+      if (auto load = dyn_cast<onf::LoadOp>(inner))
+        visitArray(load.getArray());
+      for (Value operand : inner->getOperands())
+        visit(operand);
+    });
+  }
+
+  Operation *where;
+  llvm::SmallPtrSet<Operation *, 32> seen;
+  llvm::SmallPtrSet<Value, 8> arrays;
+};
+} // namespace
+
+static double roundoffOf(Type rounded) {
+  auto type = dyn_cast_or_null<FloatType>(rounded);
+  return type && type.getWidth() < 32 ? std::ldexp(1.0, -int(type.getFPMantissaWidth())) : 0;
+}
+
+/// Whether the sum's operands are other numbers once they are rounded to its type.
+static bool isRounded(onf::AccOp acc) {
+  Type narrow = acc.getOperandType().value_or(Type());
+  Operation *term = getTerm(acc).getDefiningOp();
+  if (roundoffOf(narrow) == 0 || !isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term))
+    return false;
+  auto isElement = [&](Value factor) {
+    while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
+      factor = widened.getIn();
+    auto load = factor.getDefiningOp<onf::LoadOp>();
+    auto array = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
+    return array && factor.getType() == narrow && acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
+  };
+  return isa<arith::DivFOp>(term) || !llvm::all_of(term->getOperands(), isElement);
+}
+
+SmallVector<onf::AccOp> moa::accuracy::findRounded(Operation *where, Value result) {
+  StatesOf states(where, result);
+  llvm::erase_if(states.accs, [](onf::AccOp acc) { return !isRounded(acc); });
+  return states.accs;
+}
+
+ErrorAsWritten moa::accuracy::errorAsWritten(Operation *where, Value result, const Tolerance &allowed) {
+  // Of the unit roundoff; of sums in f32, and in f64.
+  constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
+  Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
+  double ofResult = roundoffOf(element), ofOperands = 0;
+  if (ofResult > 0)
+    narrowest = element;
+  for (onf::AccOp acc : findRounded(where, result)) {
+    Type operand = *acc.getOperandType();
+    ofOperands = std::max(ofOperands, roundoffOf(operand));
+    if (roundoffOf(operand) > roundoffOf(narrowest))
+      narrowest = operand;
+  }
+  double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
+  return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
+}
+
+std::optional<std::string> moa::accuracy::whyNeverShown(onf::KernelOp kernel, unsigned number,
+                                                        const Tolerance &allowed) {
+  StringRef name = kernel.getArrayName(number);
+  auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
+  if (allowed.isRelative)
+    return (kNoRelativeBound + Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)")).str();
+  auto bounds = Bounds::read(kernel);
+  if (!bounds || !bounds->hasBound(name, "written"))
+    return whyNoBounds(kernel);
+  return bounds->whyInfinite(name, "written", getLeast(type.getElementType()));
+}
+
+DictionaryAttr moa::accuracy::tellOfBound(KernelEditor &editor, unsigned number, Value array) {
+  onf::KernelOp kernel = editor.kernel;
+  Builder b(kernel.getContext());
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
+       b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
+       b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))});
+}
+
+DictionaryAttr moa::accuracy::tellNeverShown(KernelEditor &editor, unsigned number, StringRef why, bool hasBound) {
+  onf::KernelOp kernel = editor.kernel;
+  Builder b(kernel.getContext());
+  SmallVector<NamedAttribute> entry{b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
+                                    b.getNamedAttr("why", editor.text(why)),
+                                    b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
+  if (hasBound) {
+    Value array = editor.addTemporary(kernel.getArrayName(number) + "_shown", {}, b.getF32Type());
+    editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) { code.store(code.real(INFINITY), array, {}); });
+    entry.push_back(
+        b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))));
+  }
+  return b.getDictionaryAttr(entry);
+}
+
+void moa::accuracy::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
+  kernel.emitWarning("nothing shows before it runs that '")
+      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why
+      << (StringRef(why).contains("sampled'") ? "" : "; 'relative sampled' asks for no bound");
+}
+
+/// The axes of a result that every nest which stores it has in front of its rows.
+SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
+  StringRef name = kernel.getArrayName(number);
+  SmallVector<unsigned> axes;
+  for (unsigned axis = 0; axis < cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getRank(); ++axis)
+    axes.push_back(axis);
+  for (auto nest : kernel.getBody().getOps<onf::ForOp>())
+    nest.walk([&](onf::StoreOp store) {
+      if (store.getArray() != kernel.getBody().getArgument(number))
+        return;
+      auto head = findHeadAxes(nest, store, name);
+      llvm::erase_if(axes, [&](unsigned axis) { return !head[axis]; });
+    });
+  return axes;
+}
+
+/// The bound of the kernel as it is written, per index of these axes: a plan is taken where one
+/// that is no less is small enough.
+void BoundChecks::add(unsigned number, const Tolerance &allowed) {
+  Builder b(kernel.getContext());
+  std::string name = kernel.getArrayName(number).str();
+  auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
+  if (auto unknown = whyNeverShown(kernel, number, allowed)) {
+    warnOfNeverShown(kernel, number, allowed, *unknown);
+    shown.push_back(tellNeverShown(editor, number, *unknown, !onlyKnown));
+    return;
+  }
+  SmallVector<std::optional<unsigned>> axes(type.getRank());
+  SmallVector<Attribute> names, extents;
+  for (unsigned axis : findAxes(number)) {
+    axes[axis] = extents.size();
+    names.push_back(editor.text("h" + Twine(axis)));
+    extents.push_back(type.getShape()[axis]);
+  }
+  BoundNests of(editor, *bounds, name, axes, extents);
+  of.addStatistics("written");
+  llvm::append_range(nests, of.nests);
+  Value array = editor.addTemporary(name + "_shown", extents, b.getF32Type());
+  editor.addShortNest(names, extents, nullptr,
+                      [&](Code &code, ValueRange head) { code.store(of.write(code, head, "written"), array, head); });
+  shown.push_back(tellOfBound(editor, number, array));
+}
+
+void BoundChecks::run() {
+  for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
+    if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
+      add(kernel.getNumInputs() + k, within.getTolerance());
+  fuseNests(nests);
+  if (!shown.empty())
+    kernel->setAttr(onf::kShownAttr, ArrayAttr::get(kernel.getContext(), shown));
+  kernel->removeAttr(kBoundsAttr);
+}
+
+namespace {
+struct CheckBounds final : moa::impl::CheckBoundsPassBase<CheckBounds> {
+  using Base::Base;
+
+  void runOnOperation() final {
+    for (auto kernel : getOperation().getOps<onf::KernelOp>())
+      BoundChecks(kernel, onlyKnown).run();
+  }
+};
+} // namespace

@@ -1,0 +1,291 @@
+//===- Chooser.cpp - a nest, its plans and the choice ---------------------===//
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Accuracy/Bounds/Bounds.h"
+#include "lib/Accuracy/Passes.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "lib/Analysis/RepeatedSums.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+/// A result with the loops inside of the nest that are around its store.
+Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
+  Result result{store, allowed, {}, {}, {}, {}};
+  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>()) {
+    result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
+    result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
+  }
+  return result;
+}
+
+/// Whether axes of a result other than the last one stand behind its rows, so that a relative error
+/// is that of a row.
+bool Chooser::isErrorOfRow(onf::StoreOp store) {
+  Value row = nest.getBody().front().getArguments().back();
+  int64_t rank = store.getArray().getType().getRank();
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    if (int64_t axis; term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
+      return true;
+  return false;
+}
+
+/// Finds the results of the nest. Each may have an error: in the norm over the rows, estimated on a
+/// sample of them, or, with `takesBounds`, one that is bounded for every input.
+bool Chooser::findResults(std::string &why, bool takesBounds) {
+  bool fits = true;
+  nest.walk([&](onf::StoreOp store) {
+    StringRef name = kernel.getArrayName(numberOf(store));
+    auto refuse = [&](const Twine &reason) {
+      if (fits)
+        why = ("'" + name + "' " + reason).str();
+      fits = false;
+    };
+    if (kernel.isTemporary(numberOf(store)))
+      return refuse("is no result, but an array that later nests read");
+    WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
+    if (!within)
+      return refuse("may have no error beside those that may; give it a tolerance too, with 'within'");
+    Result result = resultOf(store, within.getTolerance());
+    bool isShown = takesBounds && !result.allowed.isSampled;
+    if (isShown && result.allowed.isRelative)
+      return refuse("has a relative tolerance that is not sampled: " + kNoRelativeBound);
+    if (isShown && (results.empty() || isBound)) {
+      isBound = true;
+      return void(results.push_back(result));
+    }
+    if (isShown || isBound)
+      return refuse("has a tolerance of another mode than other results of the nest");
+    if (!result.allowed.isSampled)
+      return refuse("has a tolerance that is not sampled");
+    if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
+      return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
+    if (isErrorOfRow(store))
+      return refuse("has rows in front of other axes than the last, so that a relative error is "
+                    "that of a row, of which a sample of rows says "
+                    "nothing; give it the order of axes that has rows and columns last, and "
+                    "strides for the other one");
+    results.push_back(result);
+  });
+  return fits && !results.empty();
+}
+
+LogicalResult checkLaws(Operation *op, ArrayRef<std::string> disabled, ArrayRef<const char *> known) {
+  for (const std::string &law : disabled)
+    if (!llvm::is_contained(known, law))
+      return op->emitError("no law of this pass is called '") << law << "'; there are " << llvm::join(known, ", ");
+  return success();
+}
+
+bool storesResult(onf::ForOp nest) {
+  auto kernel = nest->getParentOfType<onf::KernelOp>();
+  return nest
+      .walk([&](onf::StoreOp store) {
+        unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
+        return kernel.isTemporary(number) ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+void Chooser::findHead() {
+  findEarlier();
+  headNames.assign(nest.getNames().begin(), nest.getNames().end());
+  headExtents.assign(nest.getExtents().begin(), nest.getExtents().end());
+  headNames.pop_back();
+  headExtents.pop_back();
+  picked.names = headNames;
+  picked.extents = headExtents;
+  picked.names.push_back(editor.text("r"));
+  picked.extents.push_back(editor.text(SymExpr(kSample)));
+}
+
+std::string tellPlans(unsigned count) {
+  return count ? ("there are 0 to " + Twine(count)).str() : "there is none but 0, the kernel as written";
+}
+
+/// "f.O=1,0;g.P=2": the plans that are given for this nest.
+LogicalResult Chooser::readTable() {
+  SmallVector<StringRef> lists, entries;
+  StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);
+  for (StringRef list : lists) {
+    auto [key, numbers] = list.split('=');
+    for (Result &result : MutableArrayRef(results).drop_front())
+      if (StringRef name = kernel.getArrayName(numberOf(result.store)); key == (kernel.getSymName() + "." + name).str())
+        return nest.emitError("'") << name << "' is computed with '" << base()
+                                   << "', whose plans are its own; give them as '" << kernel.getSymName() << "."
+                                   << base() << "'";
+    if (key != (kernel.getSymName() + "." + base()).str())
+      continue;
+    isTabled = true;
+    numbers.split(entries, ',', -1, /*KeepEmpty=*/false);
+    for (StringRef entry : entries) {
+      int64_t plan = 0;
+      bool isNumber = !entry.getAsInteger(10, plan) && plan >= 0;
+      if (!isNumber || (plan > int64_t(numAll()) && !options.isShared))
+        return nest.emitError("there is no plan '") << entry << "' for '" << base() << "'; " << tellPlans(numAll());
+      table.push_back(plan);
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+std::string Chooser::whyNoScores() {
+  auto isRow = [](Value value) {
+    auto load = value.getDefiningOp<onf::LoadOp>();
+    return load && load.getArray().getType().getRank() > 1;
+  };
+  auto isOfRows = [&](onf::AccOp acc) {
+    auto product = acc.getMonoid() == Monoid::add ? getTerm(acc).getDefiningOp<arith::MulFOp>() : nullptr;
+    return product && isRow(product.getLhs()) && isRow(product.getRhs());
+  };
+  std::string why = "no fold has, for each of its indices, a sum of products of rows of two inputs";
+  nest.walk([&](onf::AccOp acc) {
+    auto fold = acc->getParentOfType<onf::FoldOp>();
+    if (!isOfRows(acc) || !isa<onf::FoldOp>(fold->getParentOp()))
+      return;
+    std::string over = "sums of products are over '" + fold.getName().str() + "' < " + fold.getExtent().str();
+    auto extent = SymExpr::parse(fold.getExtent());
+    auto length = extent ? extent->getConstant() : std::nullopt;
+    if (getTerm(acc).getType().isF64())
+      why = "operands are of f64, and plans are for f32, f16 and bf16";
+    else if (!length)
+      why = over + ", a length that is not known here, and plans are for known ones of at most " +
+            std::to_string(kMostTerms) + "; give it with --set";
+    else if (*length > kMostTerms)
+      why = over + ", and plans are for at most " + std::to_string(kMostTerms) + " terms";
+  });
+  return why;
+}
+
+/// Says on the kernel what may be computed how; there is one list per result.
+void Chooser::note() {
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> lists, texts;
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(kSpentAttr))
+    lists.assign(known.begin(), known.end());
+  else // before there are copies
+    RepeatedSums::note(kernel);
+  lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
+  auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
+  llvm::append_range(texts, cast<ArrayAttr>(listOf(results[0])));
+  for (unsigned plan = 1; plan <= numPlans(); ++plan)
+    texts.push_back(b.getStringAttr("plan " + Twine(numEarlier + plan) + ": " + describe(plan)));
+  for (Result &result : results)
+    listOf(result) = b.getArrayAttr(texts);
+  kernel->setAttr(kSpentAttr, b.getArrayAttr(lists));
+  SmallVector<Attribute> laws;
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(kLawsAttr))
+    laws.assign(known.begin(), known.end());
+  for (unsigned plan = 1; plan <= numPlans(); ++plan) {
+    laws.push_back(b.getStringAttr(base() + ", plan " + Twine(numEarlier + plan)));
+    for (const std::string &law : listLaws(plan))
+      laws.push_back(b.getStringAttr("  " + law));
+  }
+  kernel->setAttr(kLawsAttr, b.getArrayAttr(laws));
+  if (!kernel->hasAttr(kStoredAttr))
+    kernel->setAttr(kStoredAttr,
+                    b.getI64IntegerAttr(kernel.getTemporaryTypes() ? kernel.getTemporaryTypes()->size() : 0));
+}
+
+void Chooser::addDecisionResults() {
+  if (!options.decisions)
+    return;
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> told, extents(headExtents);
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr))
+    told.assign(known.begin(), known.end());
+  // What a pass before has added becomes that of all.
+  auto add = [&](StringRef of, StringRef suffix, Type element) {
+    if (Value known = findDecision(of, element))
+      return known;
+    told.push_back(editor.text(of));
+    return editor.addResult(of + suffix, extents, element);
+  };
+  planArray = add(base(), "_plan", b.getI32Type());
+  if (earlier.array)
+    for (Operation *user : llvm::make_early_inc_range(planArray.getUsers()))
+      user->erase();
+  extents.push_back(editor.text(Twine(numAll() + isBound)));
+  if (needsEstimates() || isBound)
+    for (Result &result : results) {
+      Value array = add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type());
+      estimateArrays.push_back(array);
+      earlierEstimates.push_back(extendDecision(array));
+    }
+  kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
+}
+
+void Chooser::addChoice() {
+  if (needsEstimates()) {
+    for (auto [result, sample] : llvm::zip_equal(results, addSample(0)))
+      result.sample = sample;
+    SmallVector<SmallVector<Value>> samples;
+    for (unsigned plan = 1; plan <= numPlans(); ++plan)
+      samples.push_back(addSample(plan));
+    addErrors(samples);
+  }
+  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
+  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
+    chosen.axes.push_back(axis);
+  needsEstimates() ? addDecision() : addTable();
+  addCopies();
+}
+
+/// The nest once for each plan, and itself where none is chosen, neither here nor by passes before.
+void Chooser::addCopies() {
+  for (unsigned plan = 1; plan <= numPlans(); ++plan) {
+    Copy copy = copyNest();
+    rewrite(copy, plan, {});
+    chosen.value = numEarlier + plan;
+    setChoice(copy.nest, chosen);
+  }
+  // Of these nests no index is chosen where the condition does not hold.
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) && other->isBeforeInBlock(nest))
+      other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
+  takeAlternatives();
+  chosen.value = 0;
+  setChoice(nest, chosen);
+  if (leavesAtOnce) // what is not tried has been computed
+    nest->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
+}
+
+//===----------------------------------------------------------------------===//
+// The condition
+//===----------------------------------------------------------------------===//
+
+/// Whether there are rows and indices enough for a sample to be worth its time.
+void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
+                           llvm::function_ref<void(Code &, Value)> beside) {
+  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
+    Value enough;
+    auto require = [&](const SymExpr &x, const SymExpr &y) {
+      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));
+      enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
+      runs.append({editor.text(x), editor.text(y)});
+    };
+    require(rows(), SymExpr(fewest - 1));
+    std::set<std::string> known;
+    for (Score &score : scores)
+      if (known.insert(score.outer.getExtent().str()).second)
+        require(*SymExpr::parse(score.outer.getExtent()), SymExpr(fewest - 1));
+    if (larger)
+      require(larger->first, larger->second);
+    code.store(code.make<arith::SelectOp>(enough, code.index(1), code.index(0)), tried.array, {});
+    if (beside)
+      beside(code, enough);
+  });
+  sampled = tried;
+}
+
+} // namespace moa::accuracy

@@ -1,0 +1,201 @@
+//===- Copies.cpp - copies of a nest in other precisions ------------------===//
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+Value copyOf(Code &at, Value value, IRMapping &map) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return value;
+  SetVector<Value> used(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), used);
+  for (Value operand : used)
+    copyOf(at, operand, map);
+  return at.b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+Places placesWithout(unsigned rank, ArrayRef<unsigned> axes) {
+  Places places;
+  unsigned next = 0;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    places.push_back(llvm::is_contained(axes, axis) ? std::nullopt : std::optional<unsigned>(next++));
+  return places;
+}
+
+Axes axesWithout(unsigned rank, ArrayRef<unsigned> axes) {
+  Axes others;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (!llvm::is_contained(axes, axis))
+      others.push_back(axis);
+  return others;
+}
+
+Axes partsOf(Axes axes) {
+  axes.push_back(std::nullopt);
+  return axes;
+}
+
+Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMapping &map) {
+  auto numberOf = [](Value value) { return cast<BlockArgument>(value).getArgNumber(); };
+  std::string from = at.kernel.getArrayName(numberOf(load.getArray())).str();
+  StringRef to = at.kernel.getArrayName(numberOf(array));
+  auto axisOf = [&](StringRef symbol) -> std::optional<unsigned> {
+    auto [name, number] = symbol.rsplit(".s");
+    unsigned axis;
+    if (name != from || number.getAsInteger(10, axis))
+      return std::nullopt;
+    return axis;
+  };
+  auto renamed = [&](StringRef text) {
+    SymExpr expr = SymExpr::parse(text)->substitute([&](StringRef symbol) -> std::optional<SymExpr> {
+      auto axis = axisOf(symbol);
+      return axis ? std::optional(SymExpr::symbol((to + ".s" + Twine(*places[*axis])).str())) : std::nullopt;
+    });
+    return at.b.getStringAttr(expr.str());
+  };
+  // Terms of one axis stand in the order of the axes in the new array, the others behind them.
+  struct Term {
+    unsigned place;
+    Value value;
+    StringAttr coefficient;
+  };
+  SmallVector<Term> list;
+  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+    auto axis = axisOf(text);
+    if (axis && !places[*axis])
+      continue;
+    list.push_back({axis ? *places[*axis] : unsigned(places.size()), copyOf(at, term, map), renamed(text)});
+  }
+  llvm::stable_sort(list, [](const Term &x, const Term &y) { return x.place < y.place; });
+  SmallVector<Value> terms;
+  SmallVector<Attribute> coefficients;
+  for (const Term &term : list) {
+    terms.push_back(term.value);
+    coefficients.push_back(term.coefficient);
+  }
+  return at.make<onf::LoadOp>(cast<ArrayType>(array.getType()).getElementType(), array, terms,
+                              at.b.getArrayAttr(coefficients), renamed(load.getConstant()));
+}
+
+Value loadAt(Code &at, const Operand &operand, Value array, Value k, IRMapping &map) {
+  IRMapping here = map;
+  here.map(operand.load->getParentOfType<onf::FoldOp>().getBody().getArgument(0), k);
+  return loadAs(at, operand.load, array, placesWithout(operand.rank(), {}), here);
+}
+
+Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+  SmallVector<unsigned, 2> without{operand.axis};
+  if (rounded.across)
+    without.push_back(*rounded.across);
+  return loadAs(at, operand.load, rounded.scale, placesWithout(operand.rank(), without), map);
+}
+
+Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+  return loadAs(at, operand.load, rounded.beyond, placesWithout(operand.rank(), {operand.axis, *rounded.across}), map);
+}
+
+Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+  if (!rounded.across)
+    return loadScale(at, operand, rounded, map);
+  Places places = placesWithout(operand.rank(), {operand.axis, *rounded.across});
+  places[*rounded.across] = operand.rank() - 2;
+  return loadAs(at, operand.load, rounded.largest, places, map);
+}
+
+Chooser::Copy Chooser::copyNest() {
+  Copy copy;
+  OpBuilder b(nest);
+  copy.nest = cast<onf::ForOp>(b.clone(*nest, copy.map));
+  copy.row = copy.nest.getBody().getArguments().back();
+  return copy;
+}
+
+/// Σ row · key becomes f32(Σ row8 · key8) · (scale of the key) · (scale of the row). The row's
+/// operand is at these indices, or where the score reads it.
+void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, ValueRange rowIndices,
+                         const Rounded &key) {
+  auto old = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
+  auto outer = cast<onf::FoldOp>(old->getParentOp());
+  // Behind the factor, which may stand behind the sum.
+  Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
+  Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
+  Value sum = code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
+    SmallVector<Value> indices(rowIndices);
+    indices.push_back(k);
+    Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map) : at.load(row.data, indices);
+    Value y = loadAt(at, score.key, key.data, k, copy.map);
+    Value product = at.make<arith::MulIOp>(at.toIndex(x), at.toIndex(y));
+    return SmallVector<Code::Term>{{Monoid::add, "add", product}};
+  })[0];
+  // What belongs to the row alone is multiplied once, in front of the fold.
+  Value index = score.fold.getBody().getArgument(0);
+  bool isFree = llvm::all_of(score.row.load.getTerms(), [&](Value term) {
+    Operation *op = copy.map.lookupOrDefault(term).getDefiningOp();
+    return term == index || !op || !outer->isAncestor(op);
+  });
+  // As a scale of all keys.
+  bool isCommon = isFree && key.across;
+  Value keyScale = isCommon ? Value() : loadScale(code, score.key, key, copy.map);
+  Value product = code.toReal(sum);
+  if (keyScale)
+    product = code.make<arith::MulFOp>(product, keyScale);
+  Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
+  Value scale =
+      rowIndices.empty() || row.across ? loadScale(front, score.row, row, copy.map) : front.load(row.scale, rowIndices);
+  if (isCommon)
+    scale = front.make<arith::MulFOp>(scale, loadScale(front, score.key, key, copy.map));
+  Value factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();
+  if (factor)
+    scale = front.make<arith::MulFOp>(scale, factor);
+  if (!isFree)
+    code.b = front.b;
+  Value value = code.make<arith::MulFOp>(product, scale);
+  if (Value shift = shifts.lookup(&score)) {
+    // Of the rows' own indices, which a sample has by number.
+    SmallVector<Value> indices(copy.nest.getBody().getArguments());
+    Code first(kernel, OpBuilder(outer), old.getLoc());
+    indices.back() = copy.row;
+    Value moved = first.load(shift, indices);
+    if (factor)
+      moved = first.make<arith::MulFOp>(moved, factor);
+    if (score.moved) {
+      first.b.setInsertionPointAfter(outer);
+      for (unsigned number : *score.moved) {
+        Value result = outer.getResult(number);
+        Value sum = first.make<arith::AddFOp>(result, moved);
+        result.replaceAllUsesExcept(sum, sum.getDefiningOp());
+        Value &all = copy.moved[number];
+        if (all)
+          first.b.setInsertionPoint(outer);
+        all = all ? Value(first.make<arith::AddFOp>(all, moved)) : moved;
+        first.b.setInsertionPointAfter(outer);
+      }
+    } else {
+      value = code.make<arith::AddFOp>(value, moved);
+    }
+  }
+  copy.map.lookup(score.value).replaceAllUsesWith(value);
+  if (score.scaled)
+    copy.map.lookup(score.scaled.getOperation())->erase();
+  old.erase();
+}
+
+/// The rows of the operand come from the array they were gathered in.
+void Chooser::readSampledRows(Copy &copy, const Score &score, Value gathered) {
+  auto load = cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()));
+  auto fold = cast<onf::FoldOp>(load->getParentOp());
+  Code code(kernel, OpBuilder(load), load.getLoc());
+  SmallVector<Value> indices(copy.nest.getBody().getArguments());
+  indices.push_back(fold.getBody().getArgument(0));
+  load.getResult().replaceAllUsesWith(code.load(gathered, indices));
+  load.erase();
+}
+
+} // namespace moa::accuracy

@@ -1,0 +1,273 @@
+//===- Decision.cpp - which plan is near enough ---------------------------===//
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Accuracy/Bounds/Bounds.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cfloat>
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// A sum of squares of results below which nothing is estimated of plans: f32 holds the squares of
+/// errors of 10⁻⁶ of larger ones.
+static constexpr double kLeastNorm = 0x1p-40;
+/// Deviations of the estimate that are added to it: 95 % of Student's distribution with the parts
+/// less 1 degrees of freedom.
+static constexpr double kDeviations = 1.6730;
+static_assert(kParts.count == 56);
+/// What stands for no plan, nor for the nest as it is written.
+static constexpr int64_t kLeft = -1;
+
+/// Returns |x|² of an element of the sample, and |x̂ − x|² for each plan.
+Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Samples samples) {
+  const Result &result = results[number];
+  Code::Values values;
+  Value x = at.load(result.sample, indices);
+  auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
+  auto compare = [&](arith::CmpFPredicate is, Value a, Value b) { return at.make<arith::CmpFOp>(is, a, b); };
+  // An infinity has no norm, and must be the same.
+  Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
+  Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
+  values.push_back(at.make<arith::MulFOp>(finite, finite));
+  for (const auto &sample : samples) {
+    Value y = at.load(sample[number], indices);
+    Value same = compare(arith::CmpFPredicate::OEQ, x, y);
+    Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
+    values.push_back(at.make<arith::MulFOp>(off, off));
+  }
+  return values;
+}
+
+/// Sums errorsAt over the elements of a row, from an element's indices on.
+Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallVector<Value> indices, Samples samples) {
+  const Result &result = results[number];
+  unsigned axis = indices.size() - row.size();
+  if (axis == result.extents.size())
+    return errorsAt(at, number, indices, samples);
+  StringRef name = cast<StringAttr>(result.names[axis]).getValue();
+  SymExpr extent = *SymExpr::parse(cast<StringAttr>(result.extents[axis]).getValue());
+  return at.fold(name, extent, [&](Code &in, Value index, Value &) {
+    SmallVector<Value> more(indices);
+    more.push_back(index);
+    SmallVector<Code::Term> terms;
+    for (Value value : errorsOf(in, number, row, more, samples))
+      terms.push_back({Monoid::add, "sum", value});
+    return terms;
+  });
+}
+
+/// Stores Σ |x|² of the unmodified nest, and Σ |x̂ − x|² of each plan, per row of the sample and
+/// result.
+void Chooser::addErrors(Samples samples) {
+  Builder b(kernel.getContext());
+  errors.resize(numPlans());
+  for (Result &result : results) {
+    std::string name = kernel.getArrayName(numberOf(result.store)).str();
+    result.norm = editor.addTemporary(name + "_norm", picked.extents, b.getF32Type());
+    for (unsigned p = 0; p < numPlans(); ++p)
+      errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), picked.extents, b.getF32Type()));
+  }
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange row) {
+    for (auto [o, result] : llvm::enumerate(results)) {
+      Code::Values values = errorsOf(code, o, row, SmallVector<Value>(row), samples);
+      code.store(values.front(), result.norm, row);
+      for (unsigned p = 0; p < numPlans(); ++p)
+        code.store(values[values.size() - numPlans() + p], errors[p][o], row);
+    }
+  });
+}
+
+Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
+  SmallVector<Value> indices;
+  for (int64_t axis : choice.axes)
+    indices.push_back(head[axis]);
+  Value is = code.load(choice.array, indices);
+  return code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(choice.value));
+}
+
+/// The plans of a table, by the indices in front of the rows in row-major order.
+Value Chooser::tabled(Code &code, ValueRange head) {
+  Value number = code.index(0), plan = code.index(0);
+  for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
+    Value size = code.extent(*SymExpr::parse(cast<StringAttr>(extent).getValue()));
+    number = code.make<arith::AddIOp>(code.make<arith::MulIOp>(number, size), index);
+  }
+  for (auto [k, entry] : llvm::enumerate(table)) {
+    Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, number, code.index(k));
+    plan = code.make<arith::SelectOp>(is, code.index(entry), plan);
+  }
+  return plan;
+}
+
+/// The sample of one index before the rows. The last rows are the largest of their group of parts
+/// and stand for themselves alone; each other row stands for 1 over its probability to be picked.
+struct Chooser::Look {
+  Code &code;
+  SmallVector<Value> head;
+  Value runs;   // whether there is a sample
+  Value shares; // Chooser::RowSet::shares
+
+  SmallVector<Value> at(Value r) const {
+    SmallVector<Value> row(head);
+    row.push_back(r);
+    return row;
+  }
+  /// Returns whether the row stands for itself alone.
+  Value isAlone(Code &in, Value r) const {
+    return in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, in.index(kParts.count));
+  }
+  /// Returns how many rows one stands for.
+  Value weigh(Code &in, Value r) const { return in.load(shares, at(r)); }
+  /// Replaces NaN, which stands where nothing was estimated, by ∞, so that comparisons fail.
+  Value orInfinity(Value estimate) const {
+    Value isNaN = code.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, estimate, estimate);
+    return code.make<arith::SelectOp>(isNaN, code.real(INFINITY), estimate);
+  }
+};
+
+/// Of each plan the ratio Σ w·e / Σ w·n over the sample, with w the rows that one stands for, and a
+/// margin for what was not seen; its root. Squared errors are skewed, for which N. J. Johnson has a
+/// term (Modified t tests and confidence intervals for asymmetrical populations, JASA 73, 1978).
+Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
+  Code &code = look.code;
+  const Result &result = results[o];
+  Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
+    present = look.runs;
+    Value w = look.weigh(in, r);
+    SmallVector<Code::Term> terms{{Monoid::add, "norm", in.make<arith::MulFOp>(w, in.load(result.norm, look.at(r)))}};
+    for (auto &error : errors)
+      terms.push_back({Monoid::add, "error", in.make<arith::MulFOp>(w, in.load(error[o], look.at(r)))});
+    return terms;
+  });
+  Value norm = totals[0], zero = code.real(0);
+  // Squares of what is much smaller than 1 are not what they stand for.
+  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
+  // What is not seen is relative to the whole error, so that its squares and cubes are there
+  // whatever the scale.
+  SmallVector<Value> ratios, inverses;
+  for (Value error : llvm::drop_begin(totals)) {
+    ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
+    Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, error, code.real(FLT_MIN));
+    inverses.push_back(code.make<arith::SelectOp>(isNone, zero, code.make<arith::DivFOp>(code.real(1), error)));
+  }
+  Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
+    present = look.runs; // of the row alone, so that nothing is read where no sample was taken
+    Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
+    SmallVector<Code::Term> terms;
+    for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
+      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
+      off = in.make<arith::MulFOp>(in.make<arith::MulFOp>(w, off), inverse);
+      off = in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), off);
+      Value square = in.make<arith::MulFOp>(off, off);
+      terms.push_back({Monoid::add, "square", square});
+      terms.push_back({Monoid::add, "cube", in.make<arith::MulFOp>(square, off)});
+    }
+    return terms;
+  });
+  Code::Values estimates;
+  for (unsigned p = 0; p < numPlans(); ++p) {
+    // With n parts, q and c the sums of squares and of cubes, σ = √(n/(n − 1)·q) and a skewness of
+    // √n·c/q^(3/2): (t + skewness·(1 + 2·t²)/(6·√n))·σ.
+    double scale = std::sqrt(double(kParts.count) / (kParts.count - 1));
+    Value square = squares[2 * p], cube = code.make<arith::MaximumFOp>(squares[2 * p + 1], zero);
+    Value deviation = code.make<math::SqrtOp>(square);
+    Value skewed = code.make<arith::DivFOp>(cube, code.make<arith::MaximumFOp>(square, code.real(FLT_MIN)));
+    skewed = code.make<arith::MulFOp>(skewed, code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
+    Value margin =
+        code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
+    Value upper = code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
+    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
+    estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
+  }
+  return estimates;
+}
+
+/// Returns the error that a tolerance leaves for a plan. The errors of the plan and of the
+/// unmodified nest are independent, so that their squares add up in a norm.
+double Chooser::leftOf(const Result &result) {
+  double allowed = result.allowed.epsilon;
+  double error = errorAsWritten(nest, onf::StoreOp(result.store).getArray(), result.allowed).size;
+  return std::sqrt(std::max(allowed * allowed - error * error, 0.0));
+}
+
+/// The first plan whose estimates are small enough for every result.
+void Chooser::addDecision() {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, sampled, head);
+    Look look{code, SmallVector<Value>(head), runs, picked.shares};
+    SmallVector<Value> allowed(numPlans()); // whether every result allows the plan
+    SmallVector<Value> unseen(numPlans());
+    for (unsigned p = 0; p < numPlans(); ++p)
+      unseen[p] = isUnseen(code, head, p + 1, runs);
+    SmallVector<Code::Values> estimates;
+    for (auto [o, result] : llvm::enumerate(results)) {
+      Code::Values &list = estimates.emplace_back(estimateNorms(look, o));
+      Value limit = code.real(leftOf(result));
+      for (unsigned p = 0; p < numPlans(); ++p) {
+        if (unseen[p])
+          list[p] = code.make<arith::SelectOp>(unseen[p], code.real(INFINITY), list[p]);
+        Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, list[p], limit);
+        allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], fits) : fits;
+      }
+    }
+    Value first = isTabled ? tabled(code, head) : Value();
+    Value plan = code.index(0);
+    for (unsigned p = numPlans(); p-- > 0;) {
+      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(runs, allowed[p]);
+      if (first) {
+        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, first);
+        Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
+        takes = code.make<arith::AndIOp>(takes, code.make<arith::AndIOp>(isLater, isAny));
+      }
+      plan = code.make<arith::SelectOp>(takes, number, plan);
+    }
+    // That has been computed by then.
+    if (leavesAtOnce)
+      plan = code.make<arith::SelectOp>(runs, plan, code.index(kLeft));
+    storeDecision(code, head, plan);
+    for (auto [o, array] : llvm::enumerate(estimateArrays)) {
+      Attribute size = editor.text(Twine(numAll()));
+      code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
+        auto isNumber = [&](unsigned k) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k)); };
+        Value value = in.real(NAN);
+        for (unsigned k = 0; k < numEarlier && earlierEstimates[o]; ++k) {
+          SmallVector<Value> place(head);
+          place.push_back(in.index(k));
+          value = in.make<arith::SelectOp>(isNumber(k), in.load(earlierEstimates[o], place), value);
+        }
+        for (unsigned k = 0; k < numPlans(); ++k) {
+          Value here = isNumber(numEarlier + k);
+          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
+        }
+        SmallVector<Value> indices(head);
+        indices.push_back(p[0]);
+        in.store(value, array, indices);
+      });
+    }
+  });
+}
+
+/// The plans of the table, wherever anything was rounded.
+void Chooser::addTable() {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value entry = tabled(code, head), plan = code.index(0);
+    Value runs = isTried(code, sampled, head);
+    for (unsigned p = 1; p <= numPlans(); ++p) {
+      Value number = code.index(numEarlier + p);
+      Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, number);
+      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(runs, taken), number, plan);
+    }
+    storeDecision(code, head, plan);
+  });
+}
+
+void Chooser::storeDecision(Code &code, ValueRange head, Value plan) {
+  plan = takenBefore(code, head, plan);
+  code.store(plan, chosen.array, head);
+  if (planArray)
+    code.store(plan, planArray, head);
+}
+
+} // namespace moa::accuracy

@@ -1,0 +1,320 @@
+//===- Earlier.cpp - nests that passes before have left as written --------===//
+//
+// A pass that writes copies of a nest leaves the nest itself where none of them is chosen. Another
+// one may give that its own plans: numbers go on behind those of the first, decisions and estimates
+// become one table of both, and what stands in front of the new plans runs for indices alone that
+// the first pass has left.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Accuracy/Passes.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+/// How many plans the results of a nest have that samples choose between.
+static unsigned countPlans(onf::KernelOp kernel, onf::ForOp nest) {
+  auto lists = kernel->getAttrOfType<ArrayAttr>(kSpentAttr);
+  std::optional<unsigned> count;
+  nest.walk([&](onf::StoreOp store) {
+    unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber() - kernel.getNumInputs();
+    WithinAttr within = number < kernel.getNumOutputs() ? getWithin(kernel, number) : WithinAttr();
+    bool isListed = lists && number < lists.size() && within && within.getTolerance().isSampled;
+    unsigned here = isListed ? cast<ArrayAttr>(lists[number]).size() : 0;
+    count = std::min(count.value_or(here), here);
+  });
+  return count.value_or(0);
+}
+
+bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest) {
+  if (!nest.getChoices() || *nest.getChoice() != 0 || countPlans(kernel, nest) == 0)
+    return false;
+  // What one choice leaves to another, and what that leaves, is computed for good.
+  auto refines = [&](onf::ForOp other) {
+    return llvm::any_of(other.getBody().getOps<onf::StoreOp>(), [&](onf::StoreOp store) {
+      auto found = onf::getRefinement(store);
+      return found && found->of == nest.getChoices();
+    });
+  };
+  onf::StoreOp decision = kernel.getStore(cast<BlockArgument>(nest.getChoices()).getArgNumber());
+  if (llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), refines) || (decision && onf::getRefinement(decision)))
+    return false;
+  ArrayRef<int64_t> axes = *nest.getChoiceAxes();
+  return axes.size() + 1 == nest.getExtents().size() &&
+         llvm::all_of(llvm::enumerate(axes), [](auto axis) { return axis.value() == int64_t(axis.index()); });
+}
+
+bool isAdded(onf::KernelOp kernel, onf::ForOp nest) {
+  auto stored = kernel->getAttrOfType<IntegerAttr>(kStoredAttr);
+  if (!stored)
+    return false;
+  int64_t first = kernel.getNumInputs() + kernel.getNumOutputs() + stored.getInt();
+  return nest
+      .walk([&](onf::StoreOp store) {
+        bool isOwn = cast<BlockArgument>(store.getArray()).getArgNumber() < first;
+        return isOwn ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+void Chooser::findEarlier() {
+  if (!nest.getChoices())
+    return;
+  earlier = {nest.getChoices(), SmallVector<int64_t>(*nest.getChoiceAxes()), 0};
+  numEarlier = countPlans(kernel, nest);
+}
+
+//===----------------------------------------------------------------------===//
+// One table
+//===----------------------------------------------------------------------===//
+
+/// What this pass adds stands in front of all that one array chooses between.
+void Chooser::leadAlternatives() {
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (earlier.array && other.getChoices() == earlier.array) {
+      if (other != nest)
+        nest->moveBefore(other);
+      return;
+    }
+}
+
+/// The copies of passes before are chosen by the table of all.
+void Chooser::takeAlternatives() {
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (earlier.array && other.getChoices() == earlier.array)
+      other.getChoicesMutable().assign(chosen.array);
+}
+
+/// What passes before have chosen, or else this.
+Value Chooser::takenBefore(Code &code, ValueRange head, Value plan) {
+  for (unsigned p = 1; p <= numEarlier; ++p) {
+    Value is = isTried(code, {earlier.array, earlier.axes, int64_t(p)}, head);
+    plan = code.make<arith::SelectOp>(is, code.index(p), plan);
+  }
+  return plan;
+}
+
+/// The result that tells of decisions about another, or of what was estimated, if a pass before has
+/// added it.
+Value Chooser::findDecision(StringRef of, Type element) {
+  auto told = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
+  if (!earlier.array || !told)
+    return {};
+  unsigned first = kernel.getNumInputs() + kernel.getNumOutputs() - told.size();
+  for (auto [k, name] : llvm::enumerate(told.getAsValueRange<StringAttr>())) {
+    BlockArgument array = kernel.getBody().getArgument(first + k);
+    if (name == of && cast<ArrayType>(array.getType()).getElementType() == element)
+      return array;
+  }
+  return {};
+}
+
+/// Makes room for all plans in a result that a pass before has added; what that stores goes to an
+/// array of its own, which is returned.
+Value Chooser::extendDecision(Value result) {
+  auto array = cast<BlockArgument>(result);
+  onf::StoreOp store = kernel.getStore(array.getArgNumber());
+  if (!store)
+    return {};
+  auto old = cast<ArrayType>(array.getType());
+  SmallVector<Attribute> extents(old.getShape().begin(), old.getShape().end());
+  Value before =
+      editor.addTemporary(kernel.getArrayName(array.getArgNumber()) + "_before", extents, old.getElementType());
+  Code code(kernel, OpBuilder(store), store.getLoc());
+  code.store(store.getValue(), before, store.getTerms());
+  store.erase();
+  SmallVector<StringAttr> shape(old.getShape());
+  shape.back() = editor.text(Twine(numAll()));
+  auto type = ArrayType::get(kernel.getContext(), shape, old.getElementType());
+  array.setType(type);
+  SmallVector<Attribute> types(kernel.getResultTypes().begin(), kernel.getResultTypes().end());
+  types[array.getArgNumber() - kernel.getNumInputs()] = TypeAttr::get(type);
+  kernel.setResultTypesAttr(ArrayAttr::get(kernel.getContext(), types));
+  return before;
+}
+
+//===----------------------------------------------------------------------===//
+// Where anything runs
+//===----------------------------------------------------------------------===//
+
+/// A sample is taken where sizes say so, at indices that passes before have left and, if that is
+/// given, where it holds.
+void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
+  sampled = tried;
+  if (!earlier.array && !also)
+    return;
+  sampled.array = editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
+  sampled.axes.assign(llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())));
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value is = isTried(code, tried, {});
+    if (earlier.array)
+      is = code.make<arith::AndIOp>(is, isTried(code, earlier, head));
+    if (also)
+      is = code.make<arith::AndIOp>(is, also(code, head));
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+  });
+}
+
+/// Whether both compute one value from indices and loads.
+static bool isSame(Value x, Value y) {
+  if (x == y)
+    return true;
+  Operation *one = x.getDefiningOp(), *other = y.getDefiningOp();
+  return one && other && one->getNumRegions() == 0 && one->getName() == other->getName() &&
+         one->getAttrDictionary() == other->getAttrDictionary() && one->getNumResults() == 1 &&
+         one->getNumOperands() == other->getNumOperands() &&
+         llvm::all_of(llvm::zip(one->getOperands(), other->getOperands()),
+                      [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); });
+}
+
+/// The first axes of an array that are at indices in front of the rows wherever an operand is read,
+/// each at the same.
+Adapter::Need Adapter::findNeed(Value array) {
+  SmallVector<onf::LoadOp> loads;
+  for (const Score &score : scores)
+    loads.append({score.row.load, score.key.load});
+  for (ArrayRef<Carrier> list : {ArrayRef(carriers), ArrayRef(anyCarriers)})
+    for (const Carrier &carrier : list)
+      loads.push_back(carrier.load);
+  llvm::erase_if(loads, [&](onf::LoadOp load) { return load.getArray() != array; });
+  ValueRange head = nest.getBody().getArguments().drop_back();
+  auto type = cast<ArrayType>(array.getType());
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
+  /// The one term of a load along an axis, if it follows from indices in front of the rows.
+  auto termOf = [&](onf::LoadOp load, unsigned axis) {
+    Value found;
+    for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+      std::set<std::string> symbols;
+      SymExpr::parse(text)->collectSymbols(symbols);
+      std::string stride = (name + ".s" + Twine(axis)).str();
+      if (!symbols.count(stride))
+        continue;
+      llvm::SmallPtrSet<Value, 8> indices;
+      bool isOfHead = text == stride && collectIndices(term, indices) && !indices.empty() &&
+                      llvm::all_of(indices, [&](Value index) { return llvm::is_contained(head, index); });
+      if (found || !isOfHead)
+        return Value();
+      found = term;
+    }
+    std::set<std::string> others;
+    SymExpr::parse(load.getConstant())->collectSymbols(others);
+    return others.count((name + ".s" + Twine(axis)).str()) ? Value() : found;
+  };
+  Need need;
+  for (unsigned axis = 0; axis < type.getRank() && !loads.empty(); ++axis) {
+    Value term = termOf(loads.front(), axis);
+    bool isOne = term && llvm::all_of(loads, [&](onf::LoadOp load) {
+                   Value other = termOf(load, axis);
+                   return other && isSame(term, other);
+                 });
+    if (!isOne)
+      break;
+    need.axes.push_back(axis);
+    need.terms.push_back(term);
+    need.extents.push_back(type.getShape()[axis]);
+  }
+  return need;
+}
+
+/// 1 at those indices of the axes that some index in front of the rows reads which is tried.
+Value Adapter::addNeed(const Need &need) {
+  ValueRange head = nest.getBody().getArguments().drop_back();
+  if (llvm::equal(need.terms, head) && llvm::equal(need.extents, headExtents))
+    return sampled.array;
+  for (const Need &known : needs)
+    if (known.extents == need.extents && llvm::all_of(llvm::zip(known.terms, need.terms), [](auto both) {
+          return isSame(std::get<0>(both), std::get<1>(both));
+        }))
+      return known.array;
+  Value array = editor.addTemporary(base() + "_needed", need.extents, Builder(kernel.getContext()).getI32Type());
+  SmallVector<Attribute> names;
+  for (unsigned axis : need.axes)
+    names.push_back(editor.text("i" + Twine(axis)));
+  editor.addNest(names, need.extents, nullptr, [&](Code &code, ValueRange indices) {
+    // An index that an axis is at is known, the others are tried one after the other.
+    auto isKnown = [&](unsigned place) {
+      auto axis = llvm::find(head, need.terms[place]);
+      return axis != head.end() && headExtents[axis - head.begin()] == need.extents[place];
+    };
+    std::function<Value(Code &, SmallVector<Value>)> any = [&](Code &at, SmallVector<Value> found) {
+      unsigned axis = found.size();
+      if (axis < head.size()) {
+        for (unsigned place = 0; place < need.terms.size(); ++place)
+          if (need.terms[place] == head[axis] && isKnown(place)) {
+            found.push_back(indices[place]);
+            return any(at, found);
+          }
+        SymExpr extent = *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue());
+        return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &) {
+          SmallVector<Value> more(found);
+          more.push_back(index);
+          return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, more)}};
+        })[0];
+      }
+      Value is = isTried(at, sampled, found);
+      IRMapping map;
+      map.map(head, found);
+      for (unsigned place = 0; place < need.terms.size(); ++place)
+        if (!isKnown(place)) {
+          Value term = copyOf(at, need.terms[place], map);
+          Value isSame = at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, term, indices[place]);
+          is = at.make<arith::AndIOp>(is, isSame);
+        }
+      return Value(at.make<arith::SelectOp>(is, at.index(1), at.index(0)));
+    };
+    code.store(any(code, {}), array, indices);
+  });
+  needs.push_back(need);
+  needs.back().array = array;
+  return array;
+}
+
+/// Where a nest over these axes of an operand, or of what has them, is of use: wherever anything is
+/// tried or, if some indices are not sampled, at those of the others. It is the same for all nests
+/// that have axes behind those, so that none reads what another has not written.
+Choice Adapter::whereRead(Value array, const Axes &axes) {
+  if (sampled.array == tried.array)
+    return tried;
+  if (llvm::is_contained(picked.gathered, array))
+    return sampled;
+  Need need = findNeed(array);
+  if (need.axes.empty())
+    return tried;
+  Choice choice{addNeed(need), {}, 1};
+  for (unsigned axis : need.axes) {
+    choice.axes.push_back(llvm::find(axes, std::optional(axis)) - axes.begin());
+    assert(choice.axes.back() + 1 < int64_t(axes.size()) && "a nest over more than what is needed");
+  }
+  return choice;
+}
+
+/// The same of a nest that reads few elements. It does not wait for what a pilot says, as it runs
+/// beside the pilot's own.
+Choice Adapter::whereReadFew(Value array, const Axes &axes) { return piloted.array ? tried : whereRead(array, axes); }
+
+/// Whether that holds at some indices of a nest's axes; null where there is no doubt.
+Value Adapter::isNeeded(Code &code, const Choice &where, ValueRange indices) {
+  return where.array == tried.array ? Value() : isTried(code, where, indices);
+}
+
+/// Whether it is one of the arrays that say where something in front of the plans runs.
+bool Adapter::isSwitch(Value array) const {
+  return array && (array == tried.array || array == sampled.array ||
+                   llvm::any_of(needs, [&](const Need &need) { return need.array == array; }));
+}
+
+SmallVector<onf::ForOp> Adapter::switchedNests() {
+  SmallVector<onf::ForOp> nests;
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (isSwitch(other.getChoices()))
+      nests.push_back(other);
+  return nests;
+}
+
+} // namespace moa::accuracy

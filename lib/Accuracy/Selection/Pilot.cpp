@@ -1,0 +1,249 @@
+//===- Pilot.cpp - a small nest that says whether a plan is worth its trial ===//
+//
+// What stands in front of a plan, the rounding of all keys and rows and the sample, is lost where
+// the plan is not taken. So a nest like the one at hand with few rows and keys, at equal distances
+// from each other, is computed first, as it is written and by the plan, and all else is left out at
+// indices in front of the rows where that is not near enough. Each index decides for itself, so
+// that its results are the same whatever stands beside it.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// Rows and keys of a head: a tile of rows, and keys enough for the plan's tiles.
+static constexpr int64_t kPilotRows = 128, kPilotKeys = 1024;
+/// The nest has so many times the pairs of rows and keys that the pilot has, in both ways together.
+static constexpr int64_t kPilotShare = 200;
+/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's
+/// launches take 44 µs of an H200, 2 % of what 16 times as many multiply-adds do, and save 100 more
+/// where no plan is taken; how many indices there are may change no results.
+static constexpr int64_t kPilotWork = 60'000'000'000;
+/// A head may be near enough where the error in the pilot is at most so much of what is allowed:
+/// among few keys a row has fewer that matter, and errors of most peaked heads are up to 1.05 times
+/// what is allowed where they are within it among all.
+static constexpr double kHopeful = 1.1;
+/// Where scores are off by more than the tolerance, weights are too, and how far that goes depends
+/// on how many keys weigh alike, of which few keys say little: errors among all keys were up to 1.8
+/// times those of the pilot, and down to 0.6 times.
+static constexpr double kDoubtful = 0.5;
+
+/// Whether there is one plan, of 8 bits, for one fold whose index stands
+/// in loads alone, along one axis of each: a mask would be another one for few keys.
+bool Adapter::canPilot() {
+  bool isAsked = options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
+  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half || headExtents.empty())
+    return false;
+  onf::FoldOp outer = scores[0].outer;
+  Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);
+  auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
+  for (const Score &score : scores)
+    if (score.outer != outer || !score.keyAxis || !findAxis(score.row.load, row, rowExtent))
+      return false;
+  return llvm::all_of(carriers, [&](const Carrier &carrier) { return carrier.outer == outer; }) &&
+         llvm::all_of(key.getUsers(), [&](Operation *user) {
+           auto load = dyn_cast<onf::LoadOp>(user);
+           return load && isa<BlockArgument>(load.getArray()) && findAxis(load, key, outer.getExtentAttr());
+         });
+}
+
+/// Of the array, `count` indices along the axis, at equal distances.
+Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
+  KernelEditor editor(kernel, before);
+  auto type = cast<ArrayType>(array.getType());
+  SmallVector<Attribute> extents(type.getShape().begin(), type.getShape().end()), names;
+  SymExpr size = type.getExtent(axis);
+  extents[axis] = editor.text(SymExpr(count));
+  for (unsigned k = 0; k < extents.size(); ++k)
+    names.push_back(editor.text("i" + Twine(k)));
+  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str() + "_part";
+  Value part = editor.addTemporary(name, extents, type.getElementType());
+  SmallVector<Attribute> outer(llvm::drop_end(names)), outerExtents(llvm::drop_end(extents));
+  editor.addNest(outer, outerExtents, &where, [&](Code &code, ValueRange indices) {
+    code.loops({names.back()}, {extents.back()}, [&](Code &at, ValueRange last) {
+      SmallVector<Value> to(indices), from;
+      to.push_back(last[0]);
+      from = to;
+      from[axis] = at.make<arith::MulIOp>(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
+      at.store(at.load(array, from), part, to);
+    });
+  });
+  return part;
+}
+
+/// A copy of the nest for few rows and keys; `small` gets its operands.
+Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
+  DenseMap<std::pair<Value, unsigned>, Value> parts;
+  Copy copy = copyNest();
+  copy.nest.setExtentsAttr(Builder(kernel.getContext()).getArrayAttr(small.picked.extents));
+  setChoice(copy.nest, small.sampled);
+  auto outer = cast<onf::FoldOp>(copy.map.lookup(scores[0].outer.getOperation()));
+  outer.setExtentAttr(editor.text(SymExpr(kPilotKeys)));
+  // Elsewhere than in operands, the number of a row is that of the one it stands for.
+  Block &body = copy.nest.getBody().front();
+  Code front(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
+  Value place = body.getArguments().back();
+  Value step = front.extent(SymExpr::floorDiv(rows(), SymExpr(kPilotRows)));
+  Value row = front.make<arith::MulIOp>(place, step);
+  place.replaceAllUsesExcept(row, row.getDefiningOp());
+  // The same indices, of an array that has few along one axis.
+  auto replace = [&](onf::LoadOp load, unsigned axis, int64_t count) {
+    Value &part = parts[{load.getArray(), axis}];
+    if (!part) {
+      part = addPart(load.getArray(), axis, count, where, copy.nest);
+      small.origins[part] = load.getArray();
+    }
+    auto old = cast<onf::LoadOp>(copy.map.lookup(load.getOperation()));
+    Code code(kernel, OpBuilder(old), old.getLoc());
+    IRMapping terms;
+    for (Value term : old.getTerms())
+      terms.map(term, term);
+    Value now = loadAs(code, old, part, placesWithout(old.getArray().getType().getRank(), {}), terms);
+    old.getResult().replaceAllUsesWith(now);
+    old.erase();
+    return now.getDefiningOp<onf::LoadOp>();
+  };
+  auto copied = [&](auto op) { return cast<decltype(op)>(copy.map.lookup(op.getOperation())); };
+  // What differs from row to row is read where it stands, as copies of few keys of all rows would
+  // be long.
+  DenseMap<Operation *, onf::LoadOp> replaced;
+  onf::FoldOp from = scores[0].outer;
+  Value key = from.getBody().getArgument(0);
+  Code inside(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), nest.getLoc());
+  Value keyStep = inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
+  Value keyOf = inside.make<arith::MulIOp>(outer.getBody().getArgument(0), keyStep);
+  for (Operation *user : llvm::to_vector(key.getUsers())) {
+    auto load = cast<onf::LoadOp>(user);
+    llvm::SmallPtrSet<Value, 8> indices;
+    bool isKnown = llvm::all_of(load.getTerms(), [&](Value term) { return collectIndices(term, indices); });
+    if (!isKnown || indices.contains(nest.getBody().getArguments().back()))
+      copy.map.lookup(load.getOperation())->replaceUsesOfWith(outer.getBody().getArgument(0), keyOf);
+    else if (!replaced.count(load))
+      replaced[load] = replace(load, *findAxis(load, key, from.getExtentAttr()), kPilotKeys);
+  }
+  auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
+  for (const Score &score : scores) {
+    Score now = score;
+    now.outer = outer;
+    now.fold = copied(score.fold);
+    unsigned axis = *findAxis(score.row.load, nest.getBody().getArguments().back(), rowExtent);
+    cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()))->replaceUsesOfWith(row, place);
+    now.row.load = replace(score.row.load, axis, kPilotRows);
+    now.key.load = replaced.at(score.key.load);
+    now.value = copy.map.lookup(score.value);
+    now.factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();
+    if (score.scaled)
+      now.scaled = copied(score.scaled);
+    small.scores.push_back(now);
+  }
+  for (const Carrier &carrier : carriers) {
+    Carrier now = carrier;
+    now.outer = outer;
+    now.acc = copied(carrier.acc);
+    now.load = replaced.at(carrier.load);
+    now.weight = copy.map.lookup(carrier.weight);
+    small.carriers.push_back(now);
+  }
+  for (Value unused : {row, step, keyOf, keyStep})
+    if (unused.use_empty())
+      unused.getDefiningOp()->erase();
+  return copy;
+}
+
+/// x > y for each of these where the pilot is small beside the nest.
+SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
+  SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
+  SmallVector<std::pair<SymExpr, SymExpr>> list{{keys, SymExpr(2 * kPilotKeys - 1)},
+                                                {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
+  SymExpr work = weigh().first;
+  if (options.pilot >= 0)
+    list.assign({{keys, SymExpr(2 * kPilotKeys - 1)}, {work, SymExpr(options.pilot)}});
+  else if (options.sums)
+    list.push_back({work, SymExpr(kPilotWork)});
+  return list;
+}
+
+/// Where the pilot is computed, in the nest that finds out whether rows and keys are many enough
+/// for a trial.
+void Adapter::addPiloted(Code &code, Value isLarge) {
+  piloted = {editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  Value is = isLarge;
+  for (const auto &[x, y] : pilotConditions())
+    is = code.make<arith::AndIOp>(is,
+                                  code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y)));
+  code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), piloted.array, {});
+}
+
+/// A sample is taken where sizes say so and, where keys are many, the pilot.
+void Adapter::addPilot() {
+  const Choice where = piloted;
+  Adapter small(kernel, nest, options);
+  small.picked.names = picked.names, small.picked.extents = picked.extents;
+  small.picked.extents.back() = editor.text(SymExpr(kPilotRows));
+  small.plans = plans;
+  small.tried = where;
+  small.results = results;
+  small.headNames = headNames, small.headExtents = headExtents;
+  small.findEarlier();
+  small.addOpen();
+  Copy copy = addPilotNest(small, where);
+  // The small one's nests stand in front of the copy.
+  small.nest = small.editor.before = copy.nest;
+  for (Result &result : small.results)
+    result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
+  small.takeScales(*this);
+  small.addBytes();
+  for (const Score &score : small.scores)
+    small.reach.push_back(small.addReach(score, /*ofSample=*/false));
+  Copy fewer = small.copyNest();
+  small.rewrite(fewer, 1, {});
+  SmallVector<SmallVector<Value>> samples{small.storeSample(fewer, "_pilot1", small.picked.extents)};
+  SmallVector<Value> exact = storeSample(copy, "_pilot0", small.picked.extents);
+  for (auto [result, from, sample] : llvm::zip_equal(small.results, results, exact))
+    result.store = from.store, result.sample = sample;
+  small.editor.before = nest;
+  small.addErrors(samples);
+  fuseNests(small.switchedNests());
+  SmallVector<Attribute> needed(runs);
+  for (const auto &[x, y] : pilotConditions())
+    needed.append({editor.text(x), editor.text(y)});
+  for (auto other : small.switchedNests())
+    other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), needed));
+  addOpen([&](Code &code, ValueRange head) {
+    Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
+    Value looked = isTried(code, where, {});
+    if (earlier.array)
+      looked = code.make<arith::AndIOp>(looked, isTried(code, small.sampled, head));
+    ScoreErrors scores = small.measureScores(code, head, 1, looked);
+    Value isNear = code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
+    for (auto [o, result] : llvm::enumerate(small.results)) {
+      Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
+        present = looked;
+        SmallVector<Value> at(head);
+        at.push_back(r);
+        return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
+                                       {Monoid::add, "error", in.load(small.errors[0][o], at)}};
+      });
+      auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
+      Value isDoubtful = isOffBy(code, scores, result.allowed.epsilon);
+      Value little = allowed(kDoubtful), usual = allowed(kHopeful);
+      Value share = code.make<arith::SelectOp>(isDoubtful, little, usual);
+      Value most = code.make<arith::MulFOp>(sums[0], share);
+      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, sums[1], most);
+      isNear = code.make<arith::AndIOp>(isNear, is);
+    }
+    return Value(code.make<arith::SelectOp>(looked, isNear, yes));
+  });
+  // What is not tried need not wait for what is.
+  if (earlier.array)
+    return;
+  leavesAtOnce = true;
+  setChoice(copyNest().nest, {sampled.array, sampled.axes, 0});
+}
+
+} // namespace moa::accuracy

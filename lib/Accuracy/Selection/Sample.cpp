@@ -1,0 +1,468 @@
+//===- Sample.cpp - rows that every plan computes -------------------------===//
+#include "dialects/ONF/Transforms/SplitFolds.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cfloat>
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// The same of f32, whose products tensor cores do not take: a GPU has a thread for each row and
+/// part.
+static constexpr int64_t kShortPart = 256;
+
+/// Rows that are drawn of each part, each to be taken in proportion to its square, at most where
+/// that is as many times the mean of the others; of rows that are alike six parts in seven have one
+/// that is taken.
+static constexpr int64_t kDraws = 64, kMostOfMean = 32;
+/// Parts of the keys whose largest score is farther from that of all have none that a plan, whose
+/// scores are off by a deviation of 0.2 at most, takes for the largest.
+static constexpr double kFar = 0.75;
+/// A draw has two hashes, of its number and of that and this.
+static constexpr int64_t kTakeSalt = 977;
+
+/// Reads what the load reads, so far behind it along the axis that `index` is a term of.
+static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
+  SmallVector<Value> terms(load.getTerms());
+  SmallVector<Attribute> texts(load.getCoefficients().getValue());
+  texts.push_back(texts[llvm::find(terms, index) - terms.begin()]);
+  terms.push_back(further);
+  Value result =
+      at.make<onf::LoadOp>(load.getType(), load.getArray(), terms, at.b.getArrayAttr(texts), load.getConstantAttr());
+  load.erase();
+  return result;
+}
+
+/// Whether a load's address has the index as one term, and otherwise nothing that follows from it.
+static bool isTermOf(onf::LoadOp load, Value index) {
+  std::function<bool(Value)> follows = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return value == index || (op && llvm::any_of(op->getOperands(), follows));
+  };
+  return llvm::count(load.getTerms(), index) == 1 && llvm::count_if(load.getTerms(), follows) == 1;
+}
+
+/// The rows fall into parts of equal length. The sample has the row of the largest magnitude of
+/// each group of parts, behind one of each part's others: of kDraws that a hash of the indices
+/// draws the first one that is taken, each with a probability a = min(1, x²/(32·mean x²)), or, if
+/// none is, one more. So rows whose size may betray them are not missed because they are few, and a
+/// row's probability is p = q·a/Σ a + (1 − q)/n, q = 1 − (1 − Σ a/n)^kDraws: it stands for 1/p rows
+/// (Def 31).
+void Chooser::addSampleRows() {
+  Builder builder(kernel.getContext());
+  Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
+  SymExpr count = rows();
+  SmallVector<Attribute> names(picked.names), extents(picked.extents);
+  names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(kParts.count));
+  Value largest = editor.addTemporary(base() + "_largest", extents, i32);
+  Value sizes = editor.addTemporary(base() + "_size", extents, f32);
+  Value units = editor.addTemporary(base() + "_unit", extents, f32),
+        sums = editor.addTemporary(base() + "_chances", extents, f32);
+  auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
+  auto startOf = [&](Code &at, Value part) {
+    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), at.index(kParts.count));
+  };
+  auto lengthOf = [&](Code &at, Value part, Value start) {
+    return at.make<arith::SubIOp>(startOf(at, add(at, part, at.index(1))), start);
+  };
+  auto magnitudeOf = [&](Code &at, ValueRange head, Value row) {
+    IRMapping map;
+    SmallVector<Value> indices(head);
+    indices.push_back(row);
+    map.map(nest.getBody().getArguments(), indices);
+    return loadMagnitude(at, map);
+  };
+  auto times = [](Code &at, Value x, Value y) { return at.make<arith::MulFOp>(x, y); };
+  // Of a magnitude in units, the square or its root, the probability that a draw is taken.
+  auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
+    Value x = times(at, magnitude, unit);
+    return Value(at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most));
+  };
+  // The largest of each part, and the probabilities of the others.
+  editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value part = indices.back(), start = startOf(code, part), end = startOf(code, add(code, part, code.index(1)));
+    // The magnitude of neighbours from the start of the part on, or from further in front so that
+    // all exist: those of the part count as they are, others as 0. Where the row is an index of the
+    // magnitudes, the address is that of the first one and t, which lanes share.
+    SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts.count)) + SymExpr(1);
+    Value from = code.make<arith::MinSIOp>(start, code.extent(count - longest));
+    auto isInside = [&](Code &at, Value t) {
+      Value row = add(at, from, t);
+      return at.make<arith::AndIOp>(at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, start),
+                                    at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, end));
+    };
+    auto magnitudeAt = [&](Code &at, Value t) {
+      auto first = magnitudeOf(at, head, from).getDefiningOp<onf::LoadOp>();
+      return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, head, add(at, from, t));
+    };
+    auto ifInside = [&](Code &at, Value t, Value x) {
+      return at.make<arith::SelectOp>(isInside(at, t), x, at.real(0));
+    };
+    Value most = code.fold("t", longest, [&](Code &at, Value t, Value &) {
+      Value limit = at.make<arith::SelectOp>(isInside(at, t), at.real(INFINITY), at.real(0));
+      return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
+    })[0];
+    // Relative to the largest, whose square may be beyond f32.
+    Value inverse = code.make<arith::DivFOp>(code.real(1), code.make<arith::MaximumFOp>(most, code.real(FLT_MIN)));
+    Code::Values found = code.fold("t", longest, [&](Code &at, Value t, Value &) {
+      Value magnitude = magnitudeAt(at, t), x = times(at, magnitude, inverse);
+      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitude, most);
+      Value isHere = at.make<arith::AndIOp>(is, isInside(at, t));
+      Value row = at.make<arith::SelectOp>(isHere, add(at, from, t), at.index(0));
+      Value square = isMagnitudeSquare() ? x : times(at, x, x);
+      return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
+    });
+    // Of NaN no row has the largest.
+    Value where = code.make<arith::MaxSIOp>(found[0], start);
+    Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), code.index(1)));
+    Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
+    Value unit =
+        code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
+    unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
+    unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX)); // where all are 0
+    Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
+      // Every element is read, so that lanes share them.
+      Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
+      Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)), at.real(1), at.real(0));
+      return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
+    })[0];
+    code.store(where, largest, indices);
+    code.store(most, sizes, indices);
+    code.store(unit, units, indices);
+    code.store(sum, sums, indices);
+  });
+  // The draw comes last, so that the rest is the same for all of a part.
+  auto hashOf = [&](Code &at, ValueRange head, Value part, Value draw) {
+    SmallVector<Value> numbers(head);
+    numbers.push_back(draw);
+    return at.hash(part, numbers);
+  };
+  auto placed = [](ValueRange head, Value part) {
+    SmallVector<Value> place(head);
+    place.push_back(part);
+    return place;
+  };
+  // The part of a group that has the group's largest row.
+  auto leaderOf = [&](Code &at, ValueRange head, Value group) {
+    Value first = at.make<arith::MulIOp>(group, at.index(kParts.perGroup)), leader = first,
+          most = at.load(sizes, placed(head, first));
+    for (int64_t k = 1; k < kParts.perGroup; ++k) {
+      Value part = add(at, first, at.index(k)), size = at.load(sizes, placed(head, part));
+      Value isMore = at.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, size, most);
+      leader = at.make<arith::SelectOp>(isMore, part, leader), most = at.make<arith::SelectOp>(isMore, size, most);
+    }
+    return leader;
+  };
+  auto isLeader = [&](Code &at, ValueRange head, Value part) {
+    Value leader = leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(kParts.perGroup)));
+    return Value(at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, leader, part));
+  };
+  auto numOthers = [&](Code &at, Value part, Value leads) {
+    Value own = at.make<arith::SelectOp>(leads, at.index(1), at.index(0));
+    return Value(at.make<arith::SubIOp>(lengthOf(at, part, startOf(at, part)), own));
+  };
+  // Any but the group's largest.
+  auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value leads) {
+    Value number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), numOthers(at, part, leads));
+    Value row = add(at, startOf(at, part), at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
+    Value where = at.toIndex(at.load(largest, placed(head, part)));
+    Value isBehind = at.make<arith::AndIOp>(leads, at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where));
+    return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
+  };
+  names.push_back(editor.text("t")), extents.push_back(editor.text(SymExpr(kDraws)));
+  Value taken = editor.addTemporary(base() + "_taken", extents, i32);
+  editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back(2), at = indices.drop_back();
+    Value part = at.back(), draw = indices.back();
+    Value row = drawn(code, head, part, draw, isLeader(code, head, part));
+    Value chance = chanceOf(code, magnitudeOf(code, head, row), code.load(units, at), code.real(1));
+    Value number = times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))),
+                         code.real(1.0 / Code::kHashes));
+    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), taken, indices);
+  });
+  picked.numbers = editor.addTemporary(base() + "_row", picked.extents, i32);
+  picked.shares = editor.addTemporary(base() + "_share", picked.extents, f32);
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(kParts.count - 1));
+    SmallVector<Value> at = placed(head, part);
+    Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
+    // The largest of the part may be drawn too if it is not that of the group.
+    Value ofLargest =
+        code.make<arith::SelectOp>(leads, code.real(0), chanceOf(code, code.load(sizes, at), unit, code.real(1)));
+    sum = code.make<arith::AddFOp>(sum, ofLargest);
+    // The number of the first draw that is taken, or one behind all.
+    Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
+      SmallVector<Value> place(at);
+      place.push_back(t);
+      Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), in.index(0));
+      return SmallVector<Code::Term>{{Monoid::min, "first", in.make<arith::SelectOp>(is, t, in.index(kDraws))}};
+    })[0];
+    Value row = drawn(code, head, part, first, leads), others = code.toReal(numOthers(code, part, leads));
+    // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
+    Value missed = code.make<arith::SubFOp>(code.real(1), code.make<arith::DivFOp>(sum, others));
+    missed = code.make<arith::MaximumFOp>(missed, code.real(0));
+    static_assert(kDraws == 64);
+    for (int squares = 0; squares < 6; ++squares)
+      missed = times(code, missed, missed);
+    Value share = code.make<arith::DivFOp>(chanceOf(code, magnitudeOf(code, head, row), unit, code.real(1)),
+                                           code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)));
+    Value probability = times(code, code.make<arith::SubFOp>(code.real(1), missed), share);
+    probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
+    Value stands = code.make<arith::DivFOp>(code.real(1), probability);
+    Value isPicked = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts.count));
+    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts.count)), code.index(0));
+    Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
+    code.store(code.make<arith::SelectOp>(isPicked, row, where), picked.numbers, indices);
+    code.store(code.make<arith::SelectOp>(isPicked, stands, code.real(1)), picked.shares, indices);
+  });
+}
+
+/// The rows of the sample, one behind the other.
+Value Chooser::addGathered(const Score &score, Value from) {
+  auto type = cast<ArrayType>(from.getType());
+  SmallVector<Attribute> extents(picked.extents);
+  extents.push_back(type.getShape()[score.row.axis]);
+  std::string name = kernel.getArrayName(cast<BlockArgument>(from).getArgNumber()).str() + "_rows";
+  Value array = editor.addTemporary(name, extents, type.getElementType());
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
+    IRMapping map;
+    SmallVector<Value> rowIndices(indices.drop_back());
+    rowIndices.push_back(code.toIndex(code.load(picked.numbers, indices)));
+    map.map(nest.getBody().getArguments(), rowIndices);
+    code.loops({editor.text("k")}, {extents.back()}, [&](Code &at, ValueRange k) {
+      SmallVector<Value> element(indices);
+      element.push_back(k[0]);
+      Value x = loadAt(at, score.row, from, k[0], map);
+      at.store(isa<FloatType>(x.getType()) ? x : at.toIndex(x), array, element);
+    });
+  });
+  return array;
+}
+
+/// The nest with the sample in the place of its rows.
+Chooser::Copy Chooser::copySample(const Choice &where) {
+  Copy copy = copyNest();
+  Builder b(kernel.getContext());
+  copy.nest.setNamesAttr(b.getArrayAttr(picked.names));
+  copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
+  setChoice(copy.nest, where);
+  // What is no result here it does not store, nor has it loops for that.
+  nest.walk([&](onf::StoreOp store) {
+    if (llvm::none_of(results, [&](const Result &result) { return result.store == store; }))
+      copy.map.lookup(store.getOperation())->erase();
+  });
+  copy.nest.walk([&](onf::ForOp loop) {
+    bool stores = loop.walk([](onf::StoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (loop != copy.nest && !stores)
+      loop.erase();
+  });
+  // The row's number takes the place of its index, but where rows were gathered.
+  Block &body = copy.nest.getBody().front();
+  Code code(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
+  Value place = body.getArguments().back();
+  Value row = code.toIndex(code.load(picked.numbers, body.getArguments()));
+  Operation *read = row.getDefiningOp()->getOperand(0).getDefiningOp();
+  place.replaceUsesWithIf(row, [&](OpOperand &use) { return use.getOwner() != read; });
+  copy.row = row;
+  return copy;
+}
+
+SmallVector<Value> Chooser::indicesOf(const Copy &copy, onf::StoreOp store) {
+  onf::ForOp nest = copy.nest;
+  SmallVector<Value> inner, indices(nest.getBody().getArguments());
+  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>())
+    inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
+  llvm::append_range(indices, inner);
+  return indices;
+}
+
+/// Stores in these arrays, at the indices of the nest and of the loops around, what is stored in
+/// results; in wider ones before it is rounded.
+void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
+  for (auto [result, array] : llvm::zip_equal(results, arrays)) {
+    auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
+    SmallVector<Value> indices = indicesOf(copy, store);
+    Code at(kernel, OpBuilder(store), store.getLoc());
+    Value value = store.getValue();
+    if (auto rounded = value.getDefiningOp<arith::TruncFOp>();
+        rounded && rounded.getIn().getType() == cast<ArrayType>(array.getType()).getElementType())
+      value = rounded.getIn();
+    at.store(value, array, indices);
+    store.erase();
+  }
+}
+
+/// 64 rows are few: the range falls into parts, which run at once.
+std::optional<onf::SplitNest> Chooser::splitSample(Copy &copy, int64_t length) {
+  if (!llvm::hasSingleElement(copy.nest.getBody().getOps<onf::FoldOp>()) || !onf::canSplitFold(copy.nest))
+    return std::nullopt;
+  return onf::splitFold(copy.nest, length);
+}
+
+SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents) {
+  SmallVector<Value> arrays;
+  for (Result &result : results) {
+    SmallVector<Attribute> extents(rowExtents);
+    llvm::append_range(extents, result.extents);
+    arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix, extents,
+                                         result.store.getValue().getType()));
+  }
+  return arrays;
+}
+
+/// What a copy of the nest stores goes to temporaries for its rows.
+SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRef<Attribute> rowExtents) {
+  SmallVector<Value> samples = addSampleArrays(suffix, rowExtents);
+  storeIn(copy, samples);
+  return samples;
+}
+
+/// Whether a value of the nest is found from a fold's results, of those that are chosen.
+static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(unsigned)> isChosen) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second || !next.getDefiningOp())
+      continue;
+    if (next.getDefiningOp() == fold && isChosen(cast<OpResult>(next).getResultNumber()))
+      return true;
+    if (next.getDefiningOp() != fold)
+      llvm::append_range(open, next.getDefiningOp()->getOperands());
+  }
+  return false;
+}
+
+/// The extremes that other states of the fold refer to, where every result may be found from any
+/// larger one.
+void Chooser::findReferences() {
+  if (!llvm::hasSingleElement(nest.getBody().getOps<onf::FoldOp>()))
+    return;
+  onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
+  auto yield = cast<onf::YieldOp>(fold.getBody().front().back());
+  auto accAt = [&](unsigned k) { return yield.getValues()[k].getDefiningOp<onf::AccOp>(); };
+  for (unsigned k = 0; k < fold.getNumResults(); ++k) {
+    onf::AccOp acc = accAt(k);
+    bool isExtreme = acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min;
+    auto refers = [&](unsigned other) { return llvm::is_contained(accAt(other).getRefs(), acc.getResult()); };
+    // A result is a quotient of two such states, or the extreme and a function of one; what has one
+    // alone is that for one reference.
+    auto isTold = [&](const Result &result) {
+      onf::StoreOp store = result.store;
+      unsigned found = 0;
+      for (unsigned other = 0; other < fold.getNumResults(); ++other)
+        if (other == k || refers(other))
+          found += isFoundFrom(store.getValue(), fold, [&](unsigned number) { return number == other; });
+      return found != 1;
+    };
+    if (isExtreme && acc.getType().isF32() && llvm::any_of(llvm::seq(fold.getNumResults()), refers) &&
+        llvm::all_of(results, isTold))
+      references.push_back({acc, k, Value()});
+  }
+}
+
+/// From the extremes of parts of the keys, of the rows as they are written, that of all keys for
+/// each of a plan's parts that are far from it, and no element's for the others, which have
+/// elements next to it that are to be the plan's own.
+void Chooser::addReferences(const onf::SplitNest &written) {
+  onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
+  int64_t length = sampleLength(/*isWritten=*/false), own = sampleLength(/*isWritten=*/true);
+  auto numParts = [&](int64_t of) {
+    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(of - 1), SymExpr(of));
+  };
+  SmallVector<Attribute> names(picked.names), extents(picked.extents);
+  names.insert(std::prev(names.end()), editor.text("part"));
+  extents.insert(std::prev(extents.end()), editor.text(numParts(length)));
+  for (Reference &of : references) {
+    Type type = onf::AccOp(of.acc).getType();
+    Monoid monoid = onf::AccOp(of.acc).getMonoid();
+    bool isMax = monoid == Monoid::max;
+    of.array = editor.addTemporary(base() + "_far_" + onf::AccOp(of.acc).getName(), extents, type);
+    editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+      auto extreme = [&](const SymExpr &count, llvm::function_ref<Value(Code &, Value)> partAt) {
+        return code.fold("q", count, [&](Code &in, Value q, Value &present) {
+          Value part = partAt(in, q);
+          present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, part, in.extent(numParts(own)));
+          SmallVector<Value> place(indices);
+          place[place.size() - 2] = part;
+          return SmallVector<Code::Term>{{monoid, "extreme", in.load(written.states[of.result], place)}};
+        })[0];
+      };
+      Value whole = extreme(numParts(own), [&](Code &, Value q) { return q; });
+      Value here = extreme(SymExpr(length / own), [&](Code &in, Value q) {
+        Value first = in.make<arith::MulIOp>(indices[indices.size() - 2], in.index(length / own));
+        return Value(in.make<arith::AddIOp>(first, q));
+      });
+      Value off = isMax ? code.make<arith::SubFOp>(whole, here) : code.make<arith::SubFOp>(here, whole);
+      Value isFar = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, off, code.real(kFar));
+      code.store(code.make<arith::SelectOp>(isFar, whole, code.real(isMax ? -INFINITY : INFINITY)), of.array, indices);
+    });
+  }
+}
+
+/// Weights of a plan are relative to the extremes of all keys, also in parts of the keys that do
+/// not have these: a run that has met them rounds them so. The results are the same for any
+/// reference that is as large. Until the nest is split the part is 0.
+void Chooser::takeReferences(Copy &copy) {
+  for (const Reference &of : references) {
+    auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(onf::AccOp(of.acc).getOperation()));
+    if (!acc)
+      continue;
+    Code row(kernel, OpBuilder(acc->getParentOp()), nest.getLoc());
+    SmallVector<Value> place(copy.nest.getBody().getArguments());
+    place.insert(std::prev(place.end()), row.index(0));
+    Value known = row.load(of.array, place);
+    if (Value moved = copy.moved.lookup(of.result))
+      known = row.make<arith::SubFOp>(known, moved);
+    auto yield = cast<onf::YieldOp>(acc.getValue().front().back());
+    Code code(kernel, OpBuilder(yield), nest.getLoc());
+    Value own = yield.getValues()[0];
+    Value value = acc.getMonoid() == Monoid::max ? Value(code.make<arith::MaximumFOp>(own, known))
+                                                 : Value(code.make<arith::MinimumFOp>(own, known));
+    yield->setOperand(0, value);
+  }
+}
+
+/// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
+/// written: arrays of what it would store.
+SmallVector<Value> Chooser::addSample(unsigned plan) {
+  SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), picked.extents);
+  Copy copy = copySample(sampled);
+  if (plan)
+    rewrite(copy, plan, copy.nest.getBody().getArguments());
+  else
+    for (auto [score, rows] : llvm::zip_equal(scores, picked.gathered))
+      readSampledRows(copy, score, rows);
+  storeIn(copy, samples);
+  if (!plan && llvm::any_of(llvm::seq(1u, numPlans() + 1), [&](unsigned p) { return roundsSmallWeights(p); }))
+    findReferences();
+  if (plan && roundsSmallWeights(plan) && onf::canSplitFold(copy.nest))
+    takeReferences(copy);
+  auto split = splitSample(copy, sampleLength(/*isWritten=*/!plan));
+  if (!plan && split)
+    addReferences(*split);
+  else if (!plan)
+    references.clear();
+  else if (split)
+    split->parts.walk([&](onf::LoadOp load) {
+      if (llvm::any_of(references, [&](const Reference &of) { return of.array == load.getArray(); })) {
+        auto axes = split->parts.getBody().getArguments();
+        load.getTermsMutable()[load.getTerms().size() - 2].assign(axes[axes.size() - 2]);
+      }
+    });
+  return samples;
+}
+
+/// Indices of a part of the fold, of the nest as it is written or of a plan.
+int64_t Chooser::sampleLength(bool isWritten) const {
+  bool isSingle = options.halves &&
+                  llvm::any_of(scores, [](const Score &score) { return score.row.load.getResult().getType().isF32(); });
+  return isWritten && isSingle ? kShortPart : kPartLength;
+}
+
+} // namespace moa::accuracy

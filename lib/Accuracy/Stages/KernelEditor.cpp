@@ -1,0 +1,213 @@
+//===- KernelEditor.cpp - arrays and nests added to a kernel --------------===//
+#include "lib/Accuracy/Stages/KernelEditor.h"
+#include "dialects/ONF/Transforms/Temporaries.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+ArrayAttr Code::strides(Value array) { return onf::stridesOf(kernel, cast<BlockArgument>(array)); }
+
+Value Code::load(Value array, ValueRange indices) {
+  Type element = cast<ArrayType>(array.getType()).getElementType();
+  return make<onf::LoadOp>(element, array, indices, strides(array), b.getStringAttr("0"));
+}
+
+Value Code::loadFrom(Value array, ValueRange indices, Value further) {
+  SmallVector<Value> terms(indices);
+  terms.push_back(further);
+  SmallVector<Attribute> texts(strides(array).getValue());
+  texts.push_back(texts.back());
+  Type element = cast<ArrayType>(array.getType()).getElementType();
+  return make<onf::LoadOp>(element, array, terms, b.getArrayAttr(texts), b.getStringAttr("0"));
+}
+
+Value Code::loadFloat(Value array, ValueRange indices) { return widen(load(array, indices)); }
+
+void Code::store(Value value, Value array, ValueRange indices) {
+  onf::StoreOp::create(b, loc, value, array, indices, strides(array), b.getStringAttr("0"));
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value Code::extent(const SymExpr &expr) { return make<onf::ExtentOp>(b.getIndexType(), b.getStringAttr(expr.str())); }
+
+Value Code::index(int64_t value) { return make<arith::ConstantIndexOp>(value); }
+
+Value Code::integer(int64_t value) { return make<arith::ConstantIntOp>(b.getI32Type(), value); }
+
+Value Code::real(double value) { return make<arith::ConstantOp>(b.getF32FloatAttr(static_cast<float>(value))); }
+
+Value Code::widen(Value value) {
+  if (value.getType().isF32() || value.getType().isF64())
+    return value;
+  return make<arith::ExtFOp>(b.getF32Type(), value);
+}
+
+Value Code::toIndex(Value value) { return make<arith::IndexCastOp>(b.getIndexType(), value); }
+
+Value Code::toReal(Value index) {
+  Value wide = make<arith::IndexCastOp>(b.getI64Type(), index);
+  return make<arith::SIToFPOp>(b.getF32Type(), wide);
+}
+
+/// Two rounds of squares modulo a prime.
+Value Code::hash(Value number, ValueRange others) {
+  constexpr int64_t prime = 1048573;
+  static_assert(prime * 1024 / 32 <= kHashes);
+  auto add = [&](Value x, Value y) { return make<arith::AddIOp>(x, y); };
+  auto modulo = [&](Value x, int64_t y) { return make<arith::RemSIOp>(x, index(y)); };
+  auto times = [&](Value x, int64_t y) { return make<arith::MulIOp>(x, index(y)); };
+  Value hash = times(number, 7919);
+  for (Value other : others)
+    hash = modulo(add(times(modulo(hash, prime), 104729), other), prime);
+  for (int64_t shift : {12345, 54321}) {
+    Value moved = modulo(add(hash, index(shift)), prime);
+    Value square = make<arith::MulIOp>(moved, moved);
+    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), index(32));
+  }
+  return hash;
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+static ArrayAttr noText(OpBuilder &b) { return b.getArrayAttr({}); }
+
+Code::Values Code::fold(StringRef name, const SymExpr &extent,
+                        llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body,
+                        llvm::function_ref<SmallVector<Sum>(Code &)> sums) {
+  // The states are known behind the body; the fold is made around it.
+  auto block = std::make_unique<Block>();
+  Value index = block->addArgument(b.getIndexType(), loc), present;
+  Code inside(kernel, OpBuilder(b.getContext()), loc);
+  inside.b.setInsertionPointToEnd(block.get());
+  SmallVector<Term> terms = body(inside, index, present);
+  if (present)
+    onf::GuardOp::create(inside.b, loc, present);
+  Values states;
+  for (Term &term : terms) {
+    auto acc =
+        onf::AccOp::create(inside.b, loc, term.value.getType(), term.monoid, term.name, noText(b), noText(b),
+                           ValueRange(), ValueRange(), ScalarFn::mul, noText(b), TypeAttr(), FlatSymbolRefAttr());
+    OpBuilder value(b.getContext());
+    value.createBlock(&acc.getValue());
+    onf::YieldOp::create(value, loc, term.value);
+    states.push_back(acc.getResult());
+  }
+  for (Sum &sum : sums(inside)) {
+    auto type = ArrayType::get(b.getContext(), {sum.extent}, sum.value.getType());
+    auto acc = onf::AccOp::create(inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}),
+                                  b.getArrayAttr({sum.extent}), ValueRange(), ValueRange(), ScalarFn::mul, noText(b),
+                                  sum.operand ? TypeAttr::get(sum.operand) : TypeAttr(), FlatSymbolRefAttr());
+    Code term(kernel, OpBuilder(b.getContext()), loc);
+    Block *block = term.b.createBlock(&acc.getValue());
+    Value factor = sum.along(term, block->addArgument(b.getIndexType(), loc));
+    onf::YieldOp::create(term.b, loc, term.make<arith::MulFOp>(sum.value, factor));
+    states.push_back(acc.getResult());
+  }
+  onf::YieldOp::create(inside.b, loc, states);
+  auto fold = onf::FoldOp::create(b, loc, TypeRange(ValueRange(states)), b.getStringAttr(name),
+                                  b.getStringAttr(extent.str()), onf::AxisAttr(), ArrayAttr(), ValueRange());
+  fold.getBody().push_back(block.release());
+  return Values(fold.getResults());
+}
+
+static Block *makeLoop(OpBuilder &b, Location loc, ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
+                       onf::ForOp &loop) {
+  loop = onf::ForOp::create(b, loc, b.getArrayAttr(names), b.getArrayAttr(extents));
+  Block *block = new Block();
+  for (size_t k = 0; k < extents.size(); ++k)
+    block->addArgument(b.getIndexType(), loc);
+  loop.getBody().push_back(block);
+  return block;
+}
+
+void Code::loops(ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
+                 llvm::function_ref<void(Code &, ValueRange)> body) {
+  if (extents.empty())
+    return body(*this, {});
+  onf::ForOp loop;
+  Block *block = makeLoop(b, loc, names, extents, loop);
+  Code inside(kernel, OpBuilder::atBlockEnd(block), loc);
+  body(inside, block->getArguments());
+}
+
+void setChoice(onf::ForOp nest, const Choice &choice) {
+  Builder b(nest.getContext());
+  nest.getChoicesMutable().assign(choice.array);
+  nest.setChoiceAxesAttr(b.getDenseI64ArrayAttr(choice.axes));
+  nest.setChoiceAttr(b.getI64IntegerAttr(choice.value));
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+std::string KernelEditor::makeName(const Twine &name) {
+  std::string result = name.str();
+  auto isTaken = [&] {
+    return kernel.findArray(result) || llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(),
+                                                    [&](StringRef symbol) { return symbol == result; });
+  };
+  while (isTaken())
+    result += "_";
+  return result;
+}
+
+static ArrayAttr append(ArrayAttr list, MLIRContext *context, Attribute entry) {
+  SmallVector<Attribute> entries;
+  if (list)
+    llvm::append_range(entries, list);
+  entries.push_back(entry);
+  return ArrayAttr::get(context, entries);
+}
+
+static ArrayType makeType(ArrayRef<Attribute> extents, Type element) {
+  SmallVector<StringAttr> shape;
+  for (Attribute extent : extents)
+    shape.push_back(cast<StringAttr>(extent));
+  return ArrayType::get(element.getContext(), shape, element);
+}
+
+Value KernelEditor::addTemporary(const Twine &name, ArrayRef<Attribute> extents, Type element) {
+  ArrayType type = makeType(extents, element);
+  SmallVector<SymExpr> shape;
+  for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    shape.push_back(type.getExtent(axis));
+  return onf::addTemporary(kernel, makeName(name), shape, element, kernel.getLoc());
+}
+
+Value KernelEditor::addResult(const Twine &name, ArrayRef<Attribute> extents, Type element) {
+  ArrayType type = makeType(extents, element);
+  Attribute called = text(makeName(name));
+  MLIRContext *context = kernel.getContext();
+  unsigned number = kernel.getNumInputs() + kernel.getNumOutputs();
+  kernel.setResultNamesAttr(append(kernel.getResultNamesAttr(), context, called));
+  kernel.setResultTypesAttr(append(kernel.getResultTypesAttr(), context, TypeAttr::get(type)));
+  if (ArrayAttr within = kernel.getWithinAttr())
+    kernel.setWithinAttr(append(within, context, UnitAttr::get(context)));
+  return kernel.getBody().insertArgument(number, type, kernel.getLoc());
+}
+
+onf::ForOp KernelEditor::addNest(ArrayRef<Attribute> names, ArrayRef<Attribute> extents, const Choice *choice,
+                                 llvm::function_ref<void(Code &, ValueRange)> body) {
+  OpBuilder b(before);
+  onf::ForOp loop;
+  Block *block = makeLoop(b, before.getLoc(), names, extents, loop);
+  if (choice)
+    setChoice(loop, *choice);
+  Code code(kernel, OpBuilder::atBlockEnd(block), before.getLoc());
+  body(code, block->getArguments());
+  return loop;
+}
+
+} // namespace moa::accuracy

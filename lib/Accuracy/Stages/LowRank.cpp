@@ -1,0 +1,869 @@
+//===- LowRank.cpp - few keys for many ------------------------------------===//
+#include "lib/Accuracy/Stages/LowRank.h"
+#include "lib/Accuracy/Passes.h"
+#include "lib/Accuracy/Variants/Exponents.h"
+#include "lib/Analysis/Jumps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace moa {
+#define GEN_PASS_DEF_LOWRANKPASS
+#include "lib/Accuracy/AccuracyPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// Classes for each different key that there seems to be, and the fewest of them.
+static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
+/// Their number is a multiple of so many where it is not the largest.
+static constexpr int64_t kRoundedClasses = 256;
+/// A key that is as far from all classes is odd: so many times the radius squared.
+static constexpr double kFar = 4;
+/// Parts of the keys, in which odd ones are counted at once.
+static constexpr int64_t kLostParts = 2048;
+/// Of these as many are looked through at once where one is looked for.
+static constexpr int64_t kLostRun = 32;
+/// Keys that are farther from all first classes than so many radii, squared, are as likely to
+/// become one.
+static constexpr double kFarthest = 16;
+/// One class of so many is one of the first, which a hash picks.
+static constexpr int64_t kFirst = 3;
+/// Rows whose length says how near keys must be.
+static constexpr int64_t kRadiusRows = 256;
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+/// The states: sums, which count a class as often as it has members, extremes, which count it once,
+/// and sums with an axis of a weight times an element of an input.
+bool KeyClasses::findSums(std::string &why) {
+  onf::FoldOp outer = score().outer;
+  Value key = outer.getBody().getArgument(0);
+  Value row = nest.getBody().front().getArguments().back();
+  auto refuse = [&](onf::AccOp acc, const Twine &reason) {
+    why = ("the state '" + acc.getName() + "' " + reason).str();
+    return false;
+  };
+  for (auto acc : outer.getBody().getOps<onf::AccOp>()) {
+    bool isSum = acc.getMonoid() == Monoid::add, isTruth = acc.getResult().getType().isInteger(1);
+    if (isTruth && (acc.getMonoid() == Monoid::or_ || acc.getMonoid() == Monoid::and_) && acc.getExtents().empty())
+      continue; // as often as one likes
+    if (!isSum && acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
+      return refuse(acc, "is neither a sum nor an extreme");
+    if (!acc.getOthers().empty() || (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul))
+      return refuse(acc, "is not repaired by a factor");
+    if (acc.getExtents().empty()) {
+      if (!acc.getResult().getType().isF32())
+        return refuse(acc, "is not computed in f32");
+      continue;
+    }
+    auto array = cast<ArrayType>(acc.getResult().getType());
+    auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
+    constexpr const char *kNoElement = "multiplies with no element of an array along its axis";
+    if (!isSum || array.getRank() != 1 || !array.getElementType().isF32() || !product)
+      return refuse(acc, kNoElement);
+    Value column = acc.getValue().getArgument(0);
+    auto loadOf = [](Value factor) {
+      while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
+        factor = widened.getIn();
+      return factor.getDefiningOp<onf::LoadOp>();
+    };
+    // The factor of the keys; the other one must not have the axis.
+    onf::LoadOp load;
+    Value along;
+    for (Value factor : {product.getLhs(), product.getRhs()})
+      if (onf::LoadOp found = loadOf(factor); found && llvm::is_contained(found.getTerms(), column))
+        load = found, along = factor;
+    if (!load || !load.getResult().hasOneUse() || !isa<FloatType>(load.getResult().getType()))
+      return refuse(acc, kNoElement);
+    unsigned keys = 0;
+    bool isFree = kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber());
+    for (Value term : load.getTerms()) {
+      keys += term == key;
+      Operation *op = term.getDefiningOp();
+      llvm::SmallPtrSet<Value, 8> indices;
+      if (term != key && term != column)
+        isFree &= collectIndices(term, indices) && !indices.contains(row) && !(op && outer->isAncestor(op));
+    }
+    if (keys != 1 || !isFree)
+      return refuse(acc, "reads an array at an index that is none of its own");
+    // A weight counts as often as its class has members, in the type of the other factor.
+    if (load.getResult().getType().isF16())
+      return refuse(acc, "multiplies elements of f16, whose range is too small for weights times members");
+    sums.push_back({acc, load, along});
+  }
+  return true;
+}
+
+/// Nothing else of the fold may know the key.
+bool KeyClasses::checkUses(std::string &why) {
+  onf::FoldOp outer = score().outer;
+  for (Operation *user : outer.getBody().getArgument(0).getUsers()) {
+    bool isKnown = user == score().key.load.getOperation() ||
+                   llvm::any_of(sums, [&](WeightedSum &sum) { return sum.load == user; });
+    if (isKnown)
+      continue;
+    why = "terms of the fold over '" + outer.getName().str() + "' depend on more of a key than its products with rows";
+    return false;
+  }
+  return true;
+}
+
+bool KeyClasses::plan(std::string &why) {
+  for (StringRef law : {"F2", "F9"})
+    if (!options.uses(law)) {
+      why = ("law " + law + ", of classes of keys, is disabled").str();
+      return false;
+    }
+  scores = findScores(nest, onDemand);
+  auto folds = nest.getBody().getOps<onf::FoldOp>();
+  if (scores.size() != 1 || !llvm::hasSingleElement(folds)) {
+    why = scores.empty() ? whyNoScores()
+                         : "it has several folds, or several sums of products of rows, and classes "
+                           "are of the keys of one";
+    return false;
+  }
+  bool isOfHead = llvm::all_of(score().key.load.getTerms(), [&](Value term) {
+    Operation *op = term.getDefiningOp();
+    return !op || !score().outer->isAncestor(op);
+  });
+  if (!score().keyAxis || !isOfHead) {
+    why = "the index of the fold is no axis of the keys";
+    return false;
+  }
+  if (!score().outer.getBody().getOps<onf::GuardOp>().empty()) {
+    why = "the fold over '" + score().outer.getName().str() + "' is masked, and classes are of keys that all rows have";
+    return false;
+  }
+  if (!findSums(why) || !checkUses(why) || !findResults(why))
+    return false;
+  auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < fewest; };
+  if (isShort(rows()) || isShort(numKeys())) {
+    why = "rows or keys are known to be fewer than " + std::to_string(fewest);
+    return false;
+  }
+  SmallVector<Value> approximate{score().fold.getResult(0)};
+  for (Value state : score().outer.getResults()) // truths follow from the products, or are as they were
+    if (!state.getType().isInteger(1))
+      approximate.push_back(state);
+  if (auto jump = findJump(approximate)) {
+    why = describeJump(*jump);
+    return false;
+  }
+  findHead();
+  return true;
+}
+
+SmallVector<std::string> KeyClasses::listLaws(unsigned) {
+  std::string keys = kernel.getArrayName(score().key.array().getArgNumber()).str(), values;
+  for (WeightedSum &sum : sums)
+    values += (values.empty() ? "" : " and ") +
+              kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+  SmallVector<std::string> laws{"F2: the fold over keys runs over classes, with their members as factors of sums",
+                                "F9: a key has a share in each class that is near" +
+                                    (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
+                                    "; keys of " + keys + " that are near none stay as they are"};
+  return laws;
+}
+
+std::string KeyClasses::describe(unsigned) {
+  std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
+  for (WeightedSum &sum : sums)
+    text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other, and up to " +
+         (mostClasses() + mostOdd()).str() + " with keys that are near none";
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays over the axes in front of the rows
+//===----------------------------------------------------------------------===//
+
+std::pair<KeyClasses::Extents, KeyClasses::Extents> KeyClasses::headed(StringRef name, const SymExpr &extent) {
+  std::pair<Extents, Extents> axes{headNames, headExtents};
+  axes.first.push_back(editor.text(name));
+  axes.second.push_back(editor.text(extent));
+  return axes;
+}
+
+Value KeyClasses::addArray(StringRef suffix, ArrayRef<SymExpr> inner, Type element) {
+  Extents extents(headExtents);
+  for (const SymExpr &extent : inner)
+    extents.push_back(editor.text(extent));
+  return editor.addTemporary(base() + "_" + suffix, extents, element);
+}
+
+IRMapping KeyClasses::headMap(ValueRange head, Value row) {
+  IRMapping map;
+  SmallVector<Value> indices(head);
+  indices.push_back(row);
+  map.map(nest.getBody().getArguments(), indices);
+  return map;
+}
+
+Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
+  IRMapping map = headMap(head, Value());
+  map.map(score().outer.getBody().getArgument(0), key);
+  return loadAt(code, score().key, score().key.array(), k, map);
+}
+
+/// Of equal parts of 0 … count − 1, where one begins.
+Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, Value parts) {
+  Value product = code.make<arith::MulIOp>(part, code.extent(count));
+  return code.make<arith::FloorDivSIOp>(product, parts);
+}
+
+/// A key of a part that a hash picks.
+Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts, int64_t salt) {
+  Value start = partStart(code, part, numKeys(), parts);
+  Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), numKeys(), parts);
+  Value length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), code.index(1));
+  SmallVector<Value> numbers{code.index(salt)};
+  llvm::append_range(numbers, head);
+  Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
+  return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
+}
+
+Value KeyClasses::numClasses(Code &code, ValueRange head) { return code.toIndex(code.load(classes, head)); }
+
+Value KeyClasses::numFirst(Code &code, ValueRange head) {
+  return code.make<arith::FloorDivSIOp>(numClasses(code, head), code.index(kFirst));
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// |factors · row|² of some rows, factors being those on the way to an exponential.
+Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Choice &where,
+                                llvm::function_ref<Value(Code &, Value)> rowOf) {
+  Value array = addArray(name, {extent}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("i", extent);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    IRMapping map = headMap(indices.drop_back(), rowOf(code, indices.back()));
+    Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
+      Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+    })[0];
+    auto noneOfKeys = [](const Exponent &, unsigned) -> Value {
+      llvm_unreachable("terms know no more of a key (checkUses)");
+    };
+    code.store(timesFactors(code, square, score(), nest, map, noneOfKeys), array, indices);
+  });
+  return array;
+}
+
+Value KeyClasses::loadMagnitude(Code &code, IRMapping &map) {
+  SmallVector<Value> indices;
+  for (Value argument : nest.getBody().getArguments())
+    indices.push_back(map.lookup(argument));
+  return code.load(rowMagnitudes, indices);
+}
+
+/// The square of how far keys may be from each other: at a distance δ that is like any other,
+/// scores of a row differ by |factor · row|·|δ| / √D in the root mean square, and that is what an
+/// error of a result may be.
+void KeyClasses::addRadius() {
+  double allowed = INFINITY;
+  for (Result &result : results)
+    allowed = std::min(allowed, result.allowed.epsilon);
+  SymExpr count(kRadiusRows);
+  Value magnitudes = addMagnitudes(
+      "reach", count, tried, [&](Code &code, Value p) { return partStart(code, p, rows(), code.index(kRadiusRows)); });
+  Type f32 = Builder(kernel.getContext()).getF32Type();
+  radius = addArray("radius", {}, f32);
+  sharpness = addArray("sharpness", {}, f32);
+  editor.addShortNest(headNames, headExtents, &tried, [&](Code &code, ValueRange head) {
+    Value sum = code.fold("p", count, [&](Code &in, Value p, Value &) {
+      return SmallVector<Code::Term>{{Monoid::add, "sum", in.load(magnitudes, at(head, {p}))}};
+    })[0];
+    Value least = code.make<arith::MaximumFOp>(sum, code.real(0x1p-100));
+    double depthOf = *depth().getConstant();
+    Value square = code.make<arith::DivFOp>(code.real(allowed * allowed * depthOf * kRadiusRows), least);
+    code.store(square, radius, head);
+    code.store(code.make<arith::DivFOp>(code.real(kSharpness), square), sharpness, head);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Seeds and distances
+//===----------------------------------------------------------------------===//
+
+Value KeyClasses::addSeeds(StringRef suffix, const SymExpr &count, const Choice &where,
+                           llvm::function_ref<Value(Code &, ValueRange, Value)> keyOf) {
+  Value seeds = addArray(suffix, {count, depth()}, score().key.load.getResult().getType());
+  auto [names, extents] = headed("c", count);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    Value key = keyOf(code, indices.drop_back(), indices.back());
+    code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
+      in.store(loadKey(in, indices.drop_back(), key, k[0]), seeds, at(indices, {k[0]}));
+    });
+  });
+  return seeds;
+}
+
+Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice &where) {
+  Value halves = addArray("half", {count}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("c", count);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
+      Value x =
+          seeds ? in.loadFloat(seeds, at(indices, {k})) : in.widen(loadKey(in, indices.drop_back(), indices.back(), k));
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+    })[0];
+    code.store(code.make<arith::MulFOp>(square, code.real(0.5)), halves, indices);
+  });
+  return halves;
+}
+
+/// Σ_k seed(k) · key(k), of all keys where there are no others.
+Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys, Value key,
+                           bool seedFirst) {
+  return code.fold("k", depth(), [&](Code &in, Value k, Value &) {
+    Value x = in.loadFloat(seeds, at(head, {seed, k}));
+    Value y = keys ? in.loadFloat(keys, at(head, {key, k})) : in.widen(loadKey(in, head, key, k));
+    if (!seedFirst)
+      std::swap(x, y);
+    return SmallVector<Code::Term>{{Monoid::add, "like", in.make<arith::MulFOp>(x, y)}};
+  })[0];
+}
+
+/// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the
+/// nearest.
+Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
+                             const Choice &where, Value (KeyClasses::*ends)(Code &, ValueRange)) {
+  Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("j", count);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value end = ends ? (this->*ends)(code, head) : Value();
+    Value most = code.fold("c", seedCount, [&](Code &in, Value c, Value &present) {
+      if (end)
+        present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
+      Value like = likeness(in, head, seeds, c, keys, indices.back(), /*seedFirst=*/false);
+      Value near = in.make<arith::SubFOp>(like, in.load(halves, at(head, {c})));
+      return SmallVector<Code::Term>{{Monoid::max, "near", near}};
+    })[0];
+    code.store(most, nearest, indices);
+  });
+  return nearest;
+}
+
+//===----------------------------------------------------------------------===//
+// How many classes
+//===----------------------------------------------------------------------===//
+
+/// Of parts of the pilot's keys, how many are within so many radii, squared, of the nearest.
+Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where) {
+  SymExpr parts(kCountParts);
+  Value counts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("p", parts);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5 * radii));
+    Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
+      // Neighbours read neighbours.
+      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
+      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), in.load(nearest, at(head, {key})));
+      Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
+      return SmallVector<Code::Term>{{Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
+    })[0];
+    code.store(sum, counts, indices);
+  });
+  return counts;
+}
+
+Value KeyClasses::addCounts(Code &code, ValueRange head, Value counts, Value where) {
+  return code.fold("p", SymExpr(kCountParts), [&](Code &in, Value p, Value &present) {
+    present = where;
+    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(counts, at(head, {p}))}};
+  })[0];
+}
+
+Choice KeyClasses::addChoiceOf(StringRef name) {
+  Choice choice{addArray(name, {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
+    choice.axes.push_back(axis);
+  return choice;
+}
+
+/// The share of keys near one of the pilot's seeds says how many different ones there are. Classes
+/// are tried where there may be enough of them.
+void KeyClasses::addPilot() {
+  Builder b(kernel.getContext());
+  SymExpr pilot(kPilot), count(kPilotKeys);
+  auto hashed = [&](int64_t parts, int64_t salt) {
+    return
+        [=, this](Code &code, ValueRange head, Value c) { return hashedKey(code, head, c, code.index(parts), salt); };
+  };
+  pilotSeeds = addSeeds("pilot", pilot, tried, hashed(kPilot, 1));
+  pilotSeedHalves = addHalfSquares(pilotSeeds, pilot, tried);
+  pilotKeys = addSeeds("pilot_key", count, tried, hashed(kPilotKeys, 2));
+  pilotHalves = addHalfSquares(pilotKeys, count, tried);
+  Value nearest = addNearest(pilotKeys, pilotSeeds, pilotSeedHalves, count, pilot, tried, nullptr);
+  Value counts = addNearCounts(nearest, 1, tried);
+  promising = addChoiceOf("promising");
+  classes = addArray("classes", {}, b.getI32Type());
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, tried, head);
+    Value near = addCounts(code, head, counts, runs);
+    // Of r keys that are equally frequent 1 − e^{−kPilot/r} are near.
+    Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
+    far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)),
+                                       code.real(1 - 1.0 / kPilotKeys));
+    Value logarithm = code.make<math::LogOp>(far);
+    Value needed = code.make<arith::DivFOp>(code.real(-double(kClassesPerKey) * kPilot), logarithm);
+    Value most = code.toReal(code.extent(SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass))));
+    needed = code.make<arith::MulFOp>(needed, code.real(1.0 / kRoundedClasses));
+    needed = code.make<math::FloorOp>(code.make<arith::AddFOp>(needed, code.real(0.5)));
+    needed = code.make<arith::MulFOp>(needed, code.real(kRoundedClasses));
+    // Those that are too many by half are found less surely, which the sample shows.
+    Value fits =
+        code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.make<arith::MulFOp>(most, code.real(1.5)));
+    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
+    Value number = code.toIndex(whole);
+    Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
+    number = code.make<arith::MaxSIOp>(number, least);
+    code.store(number, classes, head);
+    Value is = code.make<arith::AndIOp>(runs, fits);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), promising.array, head);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Classes
+//===----------------------------------------------------------------------===//
+
+/// A weight over an exponential variate from a hash of its number: the largest of them is one with
+/// a probability proportional to its weight.
+Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number, int64_t salt) {
+  SmallVector<Value> numbers(head);
+  if (salt)
+    numbers.push_back(code.index(salt));
+  Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, numbers)), code.real(0.5));
+  Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
+  Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
+  return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
+}
+
+/// The place of the largest of some weights, the last one of equal ones; of NaN none is the
+/// largest, and the place is 0.
+Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &longest,
+                                 llvm::function_ref<Value(Code &, Value)> weightAt,
+                                 llvm::function_ref<Value(Code &, Value)> isThere) {
+  Value most = code.fold(index, longest, [&](Code &in, Value place, Value &present) {
+    present = isThere(in, place);
+    return SmallVector<Code::Term>{{Monoid::max, "most", weightAt(in, place)}};
+  })[0];
+  Value where = code.fold(index, longest, [&](Code &in, Value place, Value &present) {
+    Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weightAt(in, place), most);
+    present = in.make<arith::AndIOp>(isThere(in, place), is);
+    return SmallVector<Code::Term>{{Monoid::max, "where", place}};
+  })[0];
+  return code.make<arith::MaxSIOp>(where, code.index(0));
+}
+
+/// The number of the largest weight in one of equal parts of them, none of which has more than
+/// `longest`.
+Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count,
+                                Value parts, const SymExpr &longest) {
+  Value start = partStart(code, part, count, parts);
+  Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), count, parts);
+  Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
+  auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
+  Value length = code.make<arith::SubIOp>(end, start);
+  return numberAt(
+      code, placeOfLargest(
+                code, "t", longest, [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); },
+                [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); }));
+}
+
+/// Of each part of the keys one, with a probability proportional to the fourth power of its
+/// distance to the nearest seed, up to a distance: the largest d⁴/e, with e an exponential variate
+/// from a hash of its number.
+Value KeyClasses::addDrawn(Value nearest) {
+  Builder b(kernel.getContext());
+  Value weights = addArray("draw", {numKeys()}, b.getF32Type());
+  auto [keyNames, keyExtents] = headed("j", numKeys());
+  editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
+    Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
+    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), code.real(0.5 * kFarthest));
+    half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
+    Value fourth = code.make<arith::MulFOp>(half, half);
+    code.store(overVariate(code, fourth, indices.drop_back(), indices.back(), 0), weights, indices);
+  });
+  Value drawn = addArray("drawn", {mostClasses()}, b.getI32Type());
+  auto [names, extents] = headed("c", mostClasses());
+  editor.addNest(names, extents, &promising, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    // Behind the last part are none.
+    Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
+    SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
+    code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
+  });
+  return drawn;
+}
+
+/// Whether a key of this number is there and near no class.
+Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value shares) {
+  Value last = in.make<arith::SubIOp>(count, in.index(1));
+  Value share = in.load(shares, at(head, {in.make<arith::MinSIOp>(key, last)}));
+  Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, share, in.real(0));
+  return in.make<arith::AndIOp>(in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count), is);
+}
+
+/// How many odd keys there may be.
+Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
+  Value places = code.extent(mostClasses() + mostOdd());
+  return code.make<arith::SubIOp>(places, numClasses(code, head));
+}
+
+/// Keys without a share in any class become classes of their own, where there is room for them;
+/// there the rest is tried. Part p has the keys p, p + kLostParts, …, so that neighbours read
+/// neighbours.
+void KeyClasses::addOdd(Value shares, const Choice &likely) {
+  Builder b(kernel.getContext());
+  SymExpr parts(kLostParts), longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
+  Value lost = addArray("lost", {parts}, b.getI32Type());
+  Value before = addArray("lost_before", {parts}, b.getI32Type());
+  auto keyOf = [](Code &in, Value t, Value part) {
+    return in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kLostParts)), part);
+  };
+  auto [names, extents] = headed("p", parts);
+  editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
+    Value count = code.extent(numKeys());
+    Value sum = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      present = isOdd(in, indices.drop_back(), keyOf(in, t, indices.back()), count, shares);
+      return SmallVector<Code::Term>{{Monoid::add, "lost", in.index(1)}};
+    })[0];
+    code.store(sum, lost, indices);
+  });
+  using Where = llvm::function_ref<Value(Code &, Value)>;
+  auto sumOver = [&](Code &code, ValueRange head, Where where) {
+    return code.fold("q", parts, [&](Code &in, Value q, Value &present) {
+      present = where(in, q);
+      return SmallVector<Code::Term>{{Monoid::add, "lost", in.toIndex(in.load(lost, at(head, {q})))}};
+    })[0];
+  };
+  editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
+    Value sum = sumOver(code, indices.drop_back(), [&](Code &in, Value q) {
+      return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, q, indices.back());
+    });
+    code.store(sum, before, indices);
+  });
+  sampled = addChoiceOf("try");
+  all = addArray("all", {}, b.getI32Type());
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, likely, head);
+    Value number = sumOver(code, head, [&](Code &, Value) { return runs; });
+    // What was not chosen has no number of classes.
+    Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
+    Value classesHere = code.make<arith::SelectOp>(runs, numClasses(code, head), code.index(0));
+    Value fits = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, number, room);
+    code.store(code.make<arith::AddIOp>(classesHere, number), all, head);
+    Value is = code.make<arith::AndIOp>(runs, fits);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+  });
+  // The one of number s: the last part that has no more in front of it, and there the one with as
+  // many in front of it as are left.
+  SymExpr most = mostClasses() + mostOdd();
+  oddKeys = addArray("odd", {most}, b.getI32Type());
+  auto [oddNames, oddExtents] = headed("s", most);
+  editor.addNest(oddNames, oddExtents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value count = code.extent(numKeys()), number = indices.back();
+    Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
+    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
+    // By runs of parts, then in the run: numbers in front of parts do not fall.
+    auto lastOf = [&](StringRef name, int64_t length, int64_t step, Value first) {
+      Value last = code.fold(name, SymExpr(length), [&](Code &in, Value k, Value &present) {
+        Value part = in.make<arith::MulIOp>(k, in.index(step));
+        if (first)
+          part = in.make<arith::AddIOp>(first, part);
+        Value start = in.toIndex(in.load(before, at(head, {part})));
+        present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
+        return SmallVector<Code::Term>{{Monoid::max, "part", part}};
+      })[0];
+      return Value(code.make<arith::MaxSIOp>(last, code.index(0))); // of none
+    };
+    static_assert(kLostParts % kLostRun == 0);
+    Value part = lastOf("run", kLostParts / kLostRun, kLostRun, Value());
+    part = lastOf("p", kLostRun, 1, part);
+    Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
+    Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      Value key = keyOf(in, t, part);
+      Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &counts) {
+        Value isEarlier = deep.make<arith::CmpIOp>(arith::CmpIPredicate::slt, u, t);
+        Value other = isOdd(deep, head, keyOf(deep, u, part), count, shares);
+        counts = deep.make<arith::AndIOp>(deep.make<arith::AndIOp>(isThere, isEarlier), other);
+        return SmallVector<Code::Term>{{Monoid::add, "earlier", deep.index(1)}};
+      })[0];
+      Value isIt = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, earlier, rank);
+      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt), isOdd(in, head, key, count, shares));
+      return SmallVector<Code::Term>{{Monoid::max, "key", key}};
+    })[0];
+    code.store(code.make<arith::MaxSIOp>(found, code.index(0)), oddKeys, indices);
+  });
+}
+
+/// e^{−s·d²/2} of a key and κ_c.
+Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
+  Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
+  Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
+                                      in.load(keyHalves, at(head, {j})));
+  return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
+}
+
+/// The keys of classes, and what belongs to each: a key belongs to κ_c to the part
+/// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}, so that equal ones share it.
+void KeyClasses::addClasses() {
+  Builder b(kernel.getContext());
+  keyHalves = addHalfSquares(Value(), numKeys(), promising);
+  SymExpr firsts = SymExpr::floorDiv(mostClasses(), SymExpr(kFirst));
+  auto hashed = [&](Code &code, ValueRange head, Value c) { return hashedKey(code, head, c, numFirst(code, head), 3); };
+  Value first = addSeeds("seed", firsts, promising, hashed);
+  Value firstHalves = addHalfSquares(first, firsts, promising);
+  Value nearest = addNearest(Value(), first, firstHalves, numKeys(), firsts, promising, &KeyClasses::numFirst);
+  Value drawn = addDrawn(nearest);
+  classKeys = addSeeds("key", mostClasses(), promising, [&](Code &code, ValueRange head, Value c) {
+    Value end = numFirst(code, head), place = code.make<arith::SubIOp>(c, end);
+    Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
+    Value early = hashed(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
+    Value late = code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
+    return code.make<arith::SelectOp>(isFirst, early, late);
+  });
+  Value halves = addHalfSquares(classKeys, mostClasses(), promising);
+  // A second look: where so many keys of the pilot are far from all classes that there is no room
+  // for all such keys, there were too few.
+  Value nearer =
+      addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising, &KeyClasses::numClasses);
+  Value counts = addNearCounts(nearer, kFar, promising);
+  Choice likely = addChoiceOf("likely");
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, promising, head);
+    Value near = addCounts(code, head, counts, runs);
+    // Of a part of the keys as large as that room, with what a sample of 4,096 may miss it by.
+    Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
+    Value part = code.make<arith::DivFOp>(code.toReal(room), code.toReal(code.extent(numKeys())));
+    Value most = code.make<arith::MulFOp>(part, code.real(kPilotKeys));
+    Value far = code.make<arith::SubFOp>(code.real(kPilotKeys), near);
+    Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, far, most);
+    Value is = code.make<arith::AndIOp>(runs, enough);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), likely.array, head);
+  });
+  Value inverse = addArray("share", {numKeys()}, b.getF32Type());
+  auto [keyNames, keyExtents] = headed("j", numKeys());
+  editor.addNest(keyNames, keyExtents, &likely, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value end = numClasses(code, head);
+    Value total = code.fold("c", mostClasses(), [&](Code &in, Value c, Value &present) {
+      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
+      return SmallVector<Code::Term>{
+          {Monoid::add, "total", nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
+    })[0];
+    // A key that is near none, or no number, has no share in any.
+    Value isAny =
+        code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
+    Value one = code.real(1);
+    Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
+    code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
+  });
+  addOdd(inverse, likely);
+  addMeans(halves, inverse);
+  addSums();
+}
+
+Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key, Value column) {
+  IRMapping map = headMap(head, Value());
+  map.map(score().outer.getBody().getArgument(0), key);
+  map.map(sum.acc.getValue().getArgument(0), column);
+  return loadAs(code, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
+}
+
+SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
+  return *SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue());
+}
+
+/// Computes the members of classes and the means of their values.
+void KeyClasses::addMeans(Value halves, Value shares) {
+  Builder b(kernel.getContext());
+  auto [names, extents] = headed("c", mostClasses());
+  counts = addArray("class_members", {mostClasses()}, b.getF32Type());
+  for (WeightedSum &sum : sums)
+    means.push_back(addArray("means", {mostClasses(), widthOf(sum)}, sum.load.getResult().getType()));
+  editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value weight, key;
+    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
+    Code::Values found = code.fold(
+        "j", numKeys(),
+        [&](Code &in, Value j, Value &present) {
+          present = isClass;
+          key = j;
+          Value share = nearness(in, head, indices.back(), j, halves, /*seedFirst=*/true);
+          weight = in.make<arith::MulFOp>(share, in.load(shares, at(head, {j})));
+          return SmallVector<Code::Term>{{Monoid::add, "members", weight}};
+        },
+        [&](Code &) {
+          SmallVector<Code::Sum> terms;
+          for (WeightedSum &sum : sums) {
+            Type type = sum.load.getResult().getType();
+            bool isHalf = type.isBF16() || type.isF16();
+            auto along = [&](Code &term, Value column) { return term.widen(valueAt(term, sum, head, key, column)); };
+            terms.push_back(
+                {"values", editor.text("d"), editor.text(widthOf(sum)), weight, along, isHalf ? type : Type()});
+          }
+          return terms;
+        });
+    code.store(found[0], counts, indices);
+    Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, found[0], code.real(0));
+    Value divisor = code.make<arith::SelectOp>(isNone, code.real(1), found[0]);
+    for (auto [k, array] : llvm::enumerate(means))
+      code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
+        Value sum = in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d);
+        SmallVector<Value> place(indices);
+        place.push_back(d[0]);
+        in.store(in.make<arith::DivFOp>(sum, divisor), array, place);
+      });
+  });
+}
+
+/// Behind the classes odd keys, each the one member of its class.
+void KeyClasses::addSums() {
+  Builder b(kernel.getContext());
+  SymExpr most = mostClasses() + mostOdd();
+  Value keys = addArray("all_keys", {most, depth()}, score().key.load.getResult().getType());
+  members = addArray("members", {most}, b.getF32Type());
+  for (WeightedSum &sum : sums)
+    classValues.push_back(addArray("values", {most, widthOf(sum)}, sum.load.getResult().getType()));
+  auto [allNames, allExtents] = headed("c", most);
+  editor.addNest(allNames, allExtents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value number = indices.back(), end = numClasses(code, head);
+    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, end);
+    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
+    Value place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(number, end), code.index(0));
+    Value odd = code.toIndex(code.load(oddKeys, at(head, {place})));
+    Value last = code.make<arith::SubIOp>(code.extent(mostClasses()), code.index(1));
+    Value c = code.make<arith::MinSIOp>(number, last);
+    Value one = code.make<arith::SelectOp>(isThere, code.real(1), code.real(0));
+    code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members, indices);
+    code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
+      Value found =
+          in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})), loadKey(in, head, odd, k[0]));
+      in.store(found, keys, at(indices, {k[0]}));
+    });
+    for (auto [k, sum] : llvm::enumerate(sums))
+      code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
+        Value mean = in.load(means[k], at(head, {c, d[0]})), own = valueAt(in, sum, head, odd, d[0]);
+        in.store(in.make<arith::SelectOp>(isClass, mean, own), classValues[k], at(indices, {d[0]}));
+      });
+  });
+  classKeys = keys;
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+/// The fold runs over classes: keys are theirs, what is summed up counts as often as there are
+/// members, and values are their means.
+void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
+  if (!rowIndices.empty())
+    readSampledRows(copy, score(), picked.gathered[0]);
+  ValueRange head = copy.nest.getBody().getArguments().drop_back();
+  foldOverClasses(copy, head);
+  readClasses(copy, head);
+}
+
+/// As many as there are.
+void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
+  auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
+  outer.setExtentAttr(editor.text(classPlaces()));
+  Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
+  Code before(kernel, OpBuilder(outer), outer.getLoc());
+  Value end = before.toIndex(before.load(all, head));
+  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
+  onf::GuardOp::create(front.b, outer.getLoc(), isClass);
+}
+
+/// `make` reads what the load of the nest reads.
+void KeyClasses::readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<Value(Code &)> make) {
+  auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
+  Code code(kernel, OpBuilder(load), load.getLoc());
+  load.getResult().replaceAllUsesWith(make(code));
+  load.erase();
+}
+
+/// Makes keys, values and weights those of classes, at the indices before the rows.
+void KeyClasses::readClasses(Copy &copy, ValueRange head) {
+  auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
+  Value index = outer.getBody().getArgument(0);
+  auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
+  Value depthAxis = inner.getBody().getArgument(0);
+  readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
+  // One product for all sums of the same weight.
+  auto counted = [&](onf::AccOp acc, Value weight) {
+    Operation *yield = acc.getValue().front().getTerminator();
+    bool isInside = weight.getParentRegion() == &acc.getValue();
+    Value &known = copy.weights[weight];
+    if (known)
+      return known;
+    // In front of all states that may read it.
+    Code code(kernel, isInside ? OpBuilder(yield) : OpBuilder(*outer.getBody().getOps<onf::AccOp>().begin()),
+              acc.getLoc());
+    if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())
+      code.b.setInsertionPointAfter(op);
+    Value product = code.make<arith::MulFOp>(weight, code.load(members, at(head, {index})));
+    if (isInside)
+      return product;
+    return known = product;
+  };
+  for (auto [k, sum] : llvm::enumerate(sums)) {
+    auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
+    Value along = acc.getValue().getArgument(0);
+    readFrom(copy, sum.load, [&, k = k](Code &code) { return code.load(classValues[k], at(head, {index, along})); });
+    Operation *product = getTerm(acc).getDefiningOp();
+    unsigned weight = getTerm(sum.acc).getDefiningOp()->getOperand(0) == sum.factor;
+    product->setOperand(weight, counted(acc, product->getOperand(weight)));
+  }
+  for (auto acc : outer.getBody().getOps<onf::AccOp>())
+    if (acc.getMonoid() == Monoid::add && acc.getExtents().empty())
+      acc.getValue().front().getTerminator()->setOperand(0, counted(acc, getTerm(acc)));
+}
+
+void KeyClasses::run() {
+  note();
+  addDecisionResults();
+  addCondition(fewest);
+  addRadius();
+  addPilot();
+  addClasses();
+  if (needsEstimates()) {
+    rowMagnitudes = addMagnitudes("magnitude", rows(), sampled, [&](Code &, Value row) { return row; });
+    addSampleRows();
+    picked.gathered.push_back(addGathered(score(), score().row.array()));
+  }
+  addChoice();
+}
+
+namespace {
+struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
+  using Base::Base;
+
+  void runOnOperation() final {
+    if (failed(checkLaws(getOperation(), disable, kLowRankLaws)))
+      return signalPassFailure();
+    Options options{decisions, check, false, false, false, table, shared};
+    options.disabled.assign(disable.begin(), disable.end());
+    auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
+    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns,
+                                /*takesLeft=*/false, condense)))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace moa::accuracy

@@ -1,0 +1,136 @@
+//===- LowRank.h - few keys for many ----------------------------*- C++ -*-===//
+//
+// A fold over keys j whose terms are g(i, row(i)·key(j)) × v(j) is computed over classes c of keys
+// that are near each other: over a key κ_c of each, with the number n_c of its members in place of
+// 1 and the sum W_c of their values in place of v (law F2 of docs/LowRank.md). A plan is a number
+// of classes. In front of it stand the nests that look for keys that are near each other, and those
+// that choose the κ_c among the keys and sum up what belongs to them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_ACCURACY_LOWRANK_H
+#define MOA_ACCURACY_LOWRANK_H
+
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace moa::accuracy {
+
+/// There are at most a multiple of so many classes, and one for so many keys. Behind them stand odd
+/// keys, which are near none of them: at most one of so many.
+inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16, kKeysPerOdd = 32;
+
+/// Seeds that tell how many classes there are, and keys that are compared with them.
+inline constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
+/// A key whose distance to another class is the radius belongs to that to e^{-kSharpness/2}.
+inline constexpr double kSharpness = 8;
+
+/// Indices in front of the rows, and more of them.
+inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer_list<mlir::Value> more) {
+  llvm::SmallVector<mlir::Value> indices(head);
+  llvm::append_range(indices, more);
+  return indices;
+}
+
+/// t(i, d) = Σ_j w(i, j) · v(j, d), a state of the fold that carries an axis.
+struct WeightedSum {
+  mutable onf::AccOp acc;
+  mutable onf::LoadOp load; // of v
+  mlir::Value factor;       // v as it is multiplied
+};
+
+class KeyClasses final : public Chooser {
+public:
+  KeyClasses(onf::KernelOp kernel, onf::ForOp nest, const Options &options, int64_t fewest)
+      : Chooser(kernel, nest, options), fewest(fewest) {}
+
+  /// Whether the nest is of this form; `why` says why not.
+  bool plan(std::string &why);
+  void run();
+
+private:
+  unsigned numPlans() const override { return 1; }
+  std::string describe(unsigned plan) override;
+  llvm::SmallVector<std::string> listLaws(unsigned plan) override;
+  void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
+  mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
+  bool isMagnitudeSquare() override { return true; }
+
+  //===--- What there is --------------------------------------------------===//
+  bool findSums(std::string &why);
+  bool checkUses(std::string &why);
+  const Score &score() { return scores[0]; }
+  SymExpr numKeys() { return *SymExpr::parse(scores[0].outer.getExtent()); }
+  SymExpr mostClasses() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass)) + SymExpr(kClassUnit); }
+  SymExpr mostOdd() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOdd)); }
+  SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
+
+  //===--- Arrays over the axes in front of the rows -----------------------===//
+  using Extents = llvm::SmallVector<mlir::Attribute>;
+  std::pair<Extents, Extents> headed(llvm::StringRef name, const SymExpr &extent);
+  mlir::Value addArray(llvm::StringRef suffix, llvm::ArrayRef<SymExpr> inner, mlir::Type element);
+  mlir::IRMapping headMap(mlir::ValueRange head, mlir::Value row);
+  mlir::Value loadKey(Code &at, mlir::ValueRange head, mlir::Value key, mlir::Value k);
+  mlir::Value partStart(Code &code, mlir::Value part, const SymExpr &count, mlir::Value parts);
+  mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, mlir::Value parts, int64_t salt);
+  mlir::Value numClasses(Code &code, mlir::ValueRange head);
+  mlir::Value numFirst(Code &code, mlir::ValueRange head);
+
+  //===--- The nests in front ---------------------------------------------===//
+  mlir::Value addMagnitudes(llvm::StringRef name, const SymExpr &extent, const Choice &where,
+                            llvm::function_ref<mlir::Value(Code &, mlir::Value)> rowOf);
+  void addRadius();
+  mlir::Value addSeeds(llvm::StringRef suffix, const SymExpr &count, const Choice &where,
+                       llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> keyOf);
+  mlir::Value addHalfSquares(mlir::Value seeds, const SymExpr &count, const Choice &where);
+  mlir::Value addNearest(mlir::Value keys, mlir::Value seeds, mlir::Value halves, const SymExpr &count,
+                         const SymExpr &seedCount, const Choice &where,
+                         mlir::Value (KeyClasses::*ends)(Code &, mlir::ValueRange));
+  mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value keys,
+                       mlir::Value key, bool seedFirst);
+  mlir::Value addNearCounts(mlir::Value nearest, double radii, const Choice &where);
+  mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value counts, mlir::Value where);
+  Choice addChoiceOf(llvm::StringRef name);
+  void addPilot();
+  mlir::Value overVariate(Code &code, mlir::Value weight, mlir::ValueRange head, mlir::Value number, int64_t salt);
+  mlir::Value placeOfLargest(Code &code, llvm::StringRef index, const SymExpr &longest,
+                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> weightAt,
+                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> isThere);
+  mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part,
+                            const SymExpr &count, mlir::Value parts, const SymExpr &longest);
+  mlir::Value addDrawn(mlir::Value nearest);
+  mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count, mlir::Value shares);
+  void addOdd(mlir::Value shares, const Choice &likely);
+  mlir::Value roomForOdd(Code &code, mlir::ValueRange head);
+  mlir::Value nearness(Code &in, mlir::ValueRange head, mlir::Value c, mlir::Value j, mlir::Value halves,
+                       bool seedFirst);
+  mlir::Value valueAt(Code &code, const WeightedSum &sum, mlir::ValueRange head, mlir::Value key, mlir::Value column);
+  SymExpr widthOf(const WeightedSum &sum);
+  void addMeans(mlir::Value halves, mlir::Value shares);
+  void addSums();
+  void foldOverClasses(Copy &copy, mlir::ValueRange head);
+  void readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<mlir::Value(Code &)> make);
+  void readClasses(Copy &copy, mlir::ValueRange head);
+  void addClasses();
+
+  /// Places of the fold over classes: classes, then odd keys.
+  SymExpr classPlaces() { return mostClasses() + mostOdd(); }
+
+  int64_t fewest;
+  llvm::SmallVector<WeightedSum> sums;
+  mlir::Value counts; // members of the classes
+  llvm::SmallVector<mlir::Value> means;
+  mlir::Value radius, sharpness;              // of classes, squared; and what it makes of distances
+  mlir::Value pilotSeeds, pilotSeedHalves;    // few keys, and half of their squares
+  mlir::Value pilotKeys, pilotHalves;         // more keys that are compared with them, and half of theirs
+  Choice promising;                           // where classes are looked for
+  mlir::Value classes;                        // how many there are
+  mlir::Value keyHalves;                      // half of the square of each key
+  mlir::Value classKeys, members;             // κ and n
+  mlir::Value oddKeys, all;                   // which are near no class; and how many there are with the classes
+  llvm::SmallVector<mlir::Value> classValues; // means, by weighted sum
+  mlir::Value rowMagnitudes;
+};
+
+} // namespace moa::accuracy
+
+#endif // MOA_ACCURACY_LOWRANK_H

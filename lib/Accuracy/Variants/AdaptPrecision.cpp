@@ -1,0 +1,501 @@
+//===- AdaptPrecision.cpp - fewer bits where an error is allowed ----------===//
+#include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
+#include "lib/Accuracy/Passes.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "lib/Accuracy/Variants/Exponents.h"
+#include "lib/Analysis/Jumps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace moa {
+#define GEN_PASS_DEF_ADAPTPRECISIONPASS
+#include "lib/Accuracy/AccuracyPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::accuracy;
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+/// Tolerances, sampled, below which 8 bits are left out where inputs have 16 bits to lose.
+static constexpr double kLeastOfBytes = 0x1p-9;
+
+/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds,
+/// less what makes a float of it and multiplies it with its scales. Moving a byte takes as long as
+/// so many of f32, and the sample as long as so many rows of the nest: its 64 are two panels of 48,
+/// once as written and once by the plan (benchmarks/cpu/NOTES.md).
+static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleRows = 160;
+
+/// On a CPU sums of products of bf16 take half of the time of f32's or less
+/// (benchmarks/cpu/NOTES.md): where half of the heads take them, a quarter of all that is not
+/// summed up so as it is written is saved.
+static constexpr int64_t kCpuSaved = 4;
+
+/// Elements that the states of a fold carry.
+static SymExpr carriedBy(onf::FoldOp fold) {
+  SymExpr sum;
+  for (auto acc : fold.getBody().getOps<onf::AccOp>())
+    if (!acc.getExtents().empty()) {
+      SymExpr product(1);
+      for (StringRef extent : acc.getExtents().getAsValueRange<StringAttr>())
+        product = product * *SymExpr::parse(extent);
+      sum = sum + product;
+    }
+  return sum;
+}
+
+/// Whether a CPU adds up products of bf16 by instructions for them as the nest is written.
+static bool isAlone(onf::AccOp acc) {
+  auto is = acc->getAttrOfType<BoolAttr>(onf::kAloneAttr);
+  return is && is.getValue();
+}
+
+static bool isFast(const Score &score) {
+  return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16() &&
+         isAlone(*score.fold.getBody().getOps<onf::AccOp>().begin());
+}
+
+static bool isFast(const Carrier &carrier) {
+  Type type = carrier.load.getResult().getType();
+  return type.isBF16() && carrier.acc.getOperandType() == type && isAlone(carrier.acc);
+}
+
+/// The multiply-adds of the nest, and those that would take as long as what stands in front of its
+/// plans. Where scores alone have fewer bits, on a CPU, half of the heads save three quarters of
+/// the scores' work; both times 8.
+std::pair<SymExpr, SymExpr> Adapter::weigh() {
+  SymExpr work, bytes, sample, saved;
+  bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
+  auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
+  auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key, bool isSaved) {
+    SymExpr keys = *SymExpr::parse(outer.getExtent());
+    if (isSaved)
+      work = work + rows() * keys * width;
+    // Keys are read for their scale, rounded, written, and read twice by the sample.
+    bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
+  };
+  for (const Score &score : scores) {
+    SymExpr width = *SymExpr::parse(score.fold.getExtent());
+    add(score.outer, width, score.key.load, !options.bf16 || !isFast(score));
+    bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
+    SymExpr keys = *SymExpr::parse(score.outer.getExtent());
+    sample = sample + keys * (width + carriedBy(score.outer));
+    saved = saved + rows() * keys * (width - SymExpr(kCpuWorkPerScore));
+  }
+  if (!options.sums && plans.size() == 1 && !plans[0].half)
+    return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
+  for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
+    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load,
+        !options.bf16 || !isFast(carrier));
+  if (options.bf16)
+    return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
+  bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
+  // Where some heads do not take the plan, what is lost must be won by the others.
+  int64_t perByte = 2 * (isSplit && plans.size() == 1 ? options.workPerByteSplit
+                         : isSingle                   ? options.workPerByte16
+                                                      : options.workPerByte8);
+  // Under a mask, as a causal one, half of the pairs are taken to be there.
+  bool isMasked =
+      llvm::any_of(scores, [](Score &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
+  if (isMasked && !isSingle)
+    perByte *= 2;
+  return {work, bytes * SymExpr(perByte)};
+}
+
+/// Where anything is tried.
+void Adapter::addSizeCondition() {
+  auto addOn = [&](Code &code, Value isLarge) { addPiloted(code, isLarge); };
+  llvm::function_ref<void(Code &, Value)> beside = nullptr;
+  if (canPilot())
+    beside = addOn;
+  options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, beside)
+                 : addCondition(kFewest, weigh(), beside);
+  if (!beside)
+    return addOpen();
+  addScales();
+  addPilot();
+}
+
+bool Adapter::plan(std::string &why) { return findPlans(why) && keepFastPlans(why); }
+
+/// Leaves out plans whose nests, written into a copy of the kernel, would run slowly. Where
+/// decisions are told or given all are kept, as they are then on every target: tables number them.
+bool Adapter::keepFastPlans(std::string &why) {
+  if (!options.tellsSlow || options.decisions || !options.table.empty())
+    return true;
+  std::optional<ScopedDiagnosticHandler> silence;
+  silence.emplace(kernel.getContext(), [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> module(ModuleOp::create(kernel.getLoc()));
+  module->push_back(kernel->clone());
+  auto copy = *module->getOps<onf::KernelOp>().begin();
+  auto nests = kernel.getBody().getOps<onf::ForOp>();
+  size_t place = std::distance(nests.begin(), llvm::find(nests, nest));
+  Options plain = options;
+  plain.tellsSlow = nullptr;
+  plain.table.clear();
+  Adapter trial(copy, *std::next(copy.getBody().getOps<onf::ForOp>().begin(), place), plain);
+  std::string unused;
+  if (!trial.plan(unused))
+    llvm_unreachable("a copy of a nest has its plans");
+  trial.run();
+  // Choices of a nest count on from the plans of passes before.
+  llvm::SmallBitVector slow(plans.size());
+  SmallVector<std::string> reasons;
+  for (auto written : copy.getBody().getOps<onf::ForOp>()) {
+    int64_t number = static_cast<int64_t>(written.getChoice().value_or(0)) - trial.numEarlier;
+    if (written.getChoices() != trial.chosen.array || number < 1)
+      continue;
+    std::string reason = options.tellsSlow(copy, written);
+    if (reason.empty())
+      continue;
+    slow.set(number - 1);
+    reasons.push_back(describe(number) + " would run slowly: " + reason);
+  }
+  silence.reset();
+  if (slow.any())
+    why = llvm::join(reasons, "; ");
+  for (int number = slow.size() - 1; number >= 0; --number)
+    if (slow[number]) {
+      if (!plans[number].half)
+        carriers.clear();
+      plans.erase(plans.begin() + number);
+    }
+  if (slow.any() && !plans.empty())
+    nest.emitRemark("leaves out plans: ") << why;
+  return !plans.empty();
+}
+
+bool Adapter::findPlans(std::string &why) {
+  scores = findScores(nest, onDemand);
+  bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true);
+  if (fits && isBound)
+    return planBound(why);
+  if (scores.empty()) {
+    why = whyNoScores();
+    return false;
+  }
+  if (!fits)
+    return false;
+  auto isShort = [](StringRef extent) {
+    auto size = SymExpr::parse(extent)->getConstant();
+    return size && *size < kFewest;
+  };
+  if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||
+      llvm::any_of(scores, [&](Score &score) { return isShort(score.outer.getExtent()); })) {
+    why = "rows or the indices of a fold are known to be few";
+    return false;
+  }
+  // Fewer bits first, as they are faster.
+  std::string whyNot;
+  bool hasHalves = false, hasBytes = false;
+  if (options.bf16)
+    hasHalves = addHalvesPlan(whyNot);
+  auto isOfBf16 = [](const Score &score) {
+    return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16();
+  };
+  // The products of scores of bf16 are as fast as those of 8 bits.
+  bool areFast = options.bf16 && llvm::all_of(scores, isOfBf16);
+  // Of inputs of 16 bits there is no other plan, and values may have nearly everything in common,
+  // as results may be logarithms.
+  bool areNarrow = llvm::all_of(scores, [](const Score &score) {
+    return score.row.load.getResult().getType().getIntOrFloatBitWidth() == 16 &&
+           score.key.load.getResult().getType().getIntOrFloatBitWidth() == 16;
+  });
+  if (!hasHalves && !areFast) {
+    bool loseMore = options.halves && !areNarrow;
+    if (!(options.bf16 || loseMore) || allow(kLeastOfBytes))
+      hasBytes = addBytesPlan(why);
+    else if (!options.bf16)
+      why = "8 bits are not near enough for a tolerance below 2^-9";
+    hasHalves = options.halves && addHalvesPlan(whyNot);
+  }
+  if (!hasBytes && !hasHalves) {
+    why += why.empty() || whyNot.empty() ? whyNot : "; and " + whyNot;
+    return false;
+  }
+  SmallVector<Value> rounded;
+  for (const Score &score : scores)
+    rounded.push_back(score.fold.getResult(0));
+  for (ArrayRef<Carrier> list : {ArrayRef(carriers), ArrayRef(anyCarriers)})
+    for (const Carrier &carrier : list)
+      rounded.push_back(carrier.acc.getResult());
+  if (auto jump = findJump(rounded)) {
+    why = describeJump(*jump);
+    return false;
+  }
+  // A sample does not have the few rows in which errors of an exponent matter most; how large it
+  // may be is asked instead.
+  for (const Score &score : scores)
+    if (Operation *unknown = isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
+      why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) +
+            " reach an exponential through '" + unknown->getName().getStringRef().str() +
+            "', by a factor that neither the row nor the key alone tells, and a sample says "
+            "nothing of the "
+            "few rows that are off by most then; factors and divisors of the row or the key, sums "
+            "with what is no score and extremes are known";
+      return false;
+    }
+  findHead();
+  return true;
+}
+
+/// The plan of 8 bits.
+bool Adapter::addBytesPlan(std::string &why) {
+  if (!options.uses("B2")) {
+    why = "law B2, of products of integers, is disabled";
+    return false;
+  }
+  for (auto [k, score] : llvm::enumerate(scores))
+    for (auto [n, other] : llvm::enumerate(scores))
+      if (score.row.array() == other.key.array() || (k != n && score.key.array() == other.key.array())) {
+        const char *what = k == n ? "both operands of a sum of products" : "an operand of several sums of products";
+        why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not take";
+        return false;
+      }
+  Plan all;
+  for (unsigned k = 0; k < scores.size(); ++k)
+    all.scores.push_back(k);
+  if (options.sums)
+    carriers = findCarriers(nest, onDemand);
+  // Of one fold, and of different arrays.
+  for (auto [k, carrier] : llvm::enumerate(carriers))
+    for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
+      if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
+        why = carrier.outer == other.outer ? "several weighted sums are of elements of one array, "
+                                             "which the plan of 8 bits does not take"
+                                           : "weighted sums stand in several folds, and the plan "
+                                             "of 8 bits is for those of one";
+        return false;
+      }
+  // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
+  all.sums = !carriers.empty();
+  plans.push_back(all);
+  return true;
+}
+
+SmallVector<std::string> Adapter::listLaws(unsigned number) {
+  const Plan &plan = plans[number - 1];
+  SmallVector<std::string> laws;
+  auto namesOf = [&](ArrayRef<Carrier> list) {
+    llvm::SetVector<StringRef> names;
+    for (const Carrier &carrier : list)
+      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+    return llvm::join(names, " and ");
+  };
+  if (plan.half) {
+    SmallVector<std::string> scaled;
+    auto add = [&](const std::string &name) {
+      if (!llvm::is_contained(scaled, name))
+        scaled.push_back(name);
+    };
+    for (const Score &score : scores)
+      if (plan.half.isF16())
+        add(nameOf(score.row)), add(nameOf(score.key));
+    if (plan.sumHalf && plan.sumHalf.isF16() && !anyCarriers.empty())
+      add(namesOf(anyCarriers));
+    if (!scaled.empty())
+      laws.push_back("B4: " + llvm::join(scaled, " and ") + " times powers of 2, which f16 then holds");
+    if (plan.isSplit)
+      laws.push_back("B6: operands as sums of two floats, and products as those of three pairs");
+    if (isBound)
+      laws.push_back("B5: a bound on the errors, evaluated at each index in front of the rows, decides");
+    if (laws.empty())
+      laws.push_back("none: operands are rounded to bf16, which has the range of f32");
+    return laws;
+  }
+  SmallVector<std::string> means, products;
+  for (unsigned k : plan.scores) {
+    if (scores[k].keyAxis && options.uses("B1"))
+      means.push_back(nameOf(scores[k].key));
+    products.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
+  }
+  if (!means.empty())
+    laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(means, ", ") +
+                   ", so that what keys have in common is not rounded");
+  laws.push_back("B2: products of " + llvm::join(products, ", ") + " as those of integers times two steps");
+  bool hasTotal = llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });
+  if (plan.sums && hasTotal && options.uses("B3"))
+    laws.push_back("B3: " + namesOf(carriers) +
+                   " less the mean of 64 rows, where that is large, which the sum of weights brings back");
+  if (plan.sums && options.uses("B7"))
+    laws.push_back("B7: exponentials that are weights of e4m3 by lines between powers of 2");
+  return laws;
+}
+
+std::string Adapter::describe(unsigned number) {
+  const Plan &plan = plans[number - 1];
+  SmallVector<std::string> sums;
+  bool isCommon = true;
+  auto textOf = [](Type type) { return type.isF16() ? "f16 with powers of 2 as scales" : "bf16"; };
+  for (unsigned k : plan.scores) {
+    sums.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
+    isCommon &= hasCommonScales(scores[k]);
+  }
+  if (plan.half) {
+    std::string how = plan.isSplit ? "as sums of two floats of " : "in ";
+    std::string text = "sums of products of " + llvm::join(sums, ", ") + " " + how + textOf(plan.half);
+    if (anyCarriers.empty())
+      return text;
+    text += "; weights and ";
+    llvm::SetVector<StringRef> names;
+    for (const Carrier &carrier : anyCarriers)
+      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+    return text + llvm::join(names, " ") + " of sums " + how + textOf(plan.sumHalf);
+  }
+  std::string text = "sums of products of " + llvm::join(sums, ", ") + " in 8-bit integers with a scale " +
+                     (isCommon ? "for all rows" : "per row");
+  if (plan.sums)
+    for (const Carrier &carrier : carriers)
+      text += "; weights and " +
+              kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() +
+              " of sums in e4m3 with a scale per column";
+  return text;
+}
+
+/// The size of a row's largest element, or with factors that each row has of its own, and that
+/// scores have on the way to an exponential, the square of their product.
+Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
+  const Score &first = scores[plans[0].scores[0]];
+  Type type = plans[0].half;
+  Value size =
+      loadLargest(at, first.row,
+                  type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type) : rounded(first.row), map);
+  if (!isMagnitudeSquare())
+    return size;
+  // Those of keys are the same for all rows.
+  auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
+  return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
+}
+
+bool Adapter::isMagnitudeSquare() { return hasFactorsOfRows(scores[plans[0].scores[0]], nest); }
+
+void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
+  const Plan &plan = plans[number - 1];
+  for (auto [k, score] : llvm::enumerate(scores)) {
+    if (plan.half)
+      halveScore(copy, k, plan, rowIndices);
+    else if (llvm::is_contained(plan.scores, k))
+      roundScore(copy, score, rowIndices.empty() ? rounded(score.row) : gatheredRounded[k], rowIndices,
+                 rounded(score.key));
+    else if (!rowIndices.empty())
+      readSampledRows(copy, score, picked.gathered[k]);
+  }
+  for (const Carrier &carrier : plan.half ? ArrayRef(anyCarriers) : ArrayRef<Carrier>())
+    halveCarrier(copy, carrier, plan);
+  if (plan.sums && !plan.half)
+    for (const Carrier &carrier : carriers)
+      roundCarrier(copy, carrier);
+}
+
+void Adapter::addBytes() {
+  for (Score &score : scores) {
+    Rounded key = roundedArrays.lookup({score.key.array(), score.key.axis});
+    if (!key.data) {
+      key = addRounded(score.key.array(), score.key.axis, findMean(score),
+                       hasCommonScales(score) ? score.keyAxis : std::nullopt);
+      roundedArrays[{score.key.array(), score.key.axis}] = key;
+    }
+    // The shift is found where the rows are read anyway, if that is at the nest's indices.
+    auto mean = means.find(score.key.array());
+    Value shift = mean != means.end() ? shifts[&score] = addShiftArray(score) : Value();
+    auto storeShiftAt = [&](Code &code, ValueRange indices) { storeShift(code, score, mean->second, shift, indices); };
+    Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
+    bool isBeside = shift && !row.data && hasRowsOfNest(score.row);
+    if (shift && !isBeside)
+      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &sampled, storeShiftAt);
+    if (!row.data) {
+      auto across = key.across ? rowAxisOf(score) : std::nullopt;
+      row = isBeside ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
+                     : addRounded(score.row.array(), score.row.axis, nullptr, across);
+    }
+  }
+  if (plans[0].sums)
+    for (Carrier &carrier : carriers)
+      if (RoundedValues &values = roundedValues[carrier.load.getArray()]; !values.data)
+        values = addRoundedValues(carrier);
+}
+
+void Adapter::run() {
+  if (isBound)
+    return runBound();
+  leadAlternatives();
+  note();
+  addDecisionResults();
+  addSizeCondition();
+  bool hasBytes = !plans[0].half;
+  if (hasBytes)
+    addBytes();
+  for (const Plan &plan : plans)
+    if (plan.half)
+      addHalves(plan);
+  if (needsEstimates()) {
+    addSampleRows();
+    for (auto [k, score] : llvm::enumerate(scores)) {
+      picked.gathered.push_back(addGathered(score, score.row.array()));
+      for (const Plan &plan : plans)
+        if (plan.half) {
+          const Rounded &rows = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+          for (Value data : {rows.data, rows.rest})
+            if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
+              *known = addGathered(score, data);
+        }
+      if (llvm::any_of(plans, [&](const Plan &plan) { return asksScores(plan); }))
+        reach.push_back(addReach(score, /*ofSample=*/true));
+      if (!hasBytes)
+        continue;
+      Rounded rows = rounded(score.row);
+      if (rows.across)
+        rows.data = addGathered(score, rows.data);
+      else
+        rows = addRounded(picked.gathered.back(), picked.extents.size());
+      gatheredRounded.push_back(rows);
+    }
+  }
+  addChoice();
+  // What runs wherever anything is tried.
+  fuseNests(switchedNests());
+}
+
+namespace {
+struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> {
+  using Base::Base;
+  NestTeller tellsSlow;
+
+  void runOnOperation() final {
+    if (failed(checkLaws(getOperation(), disable, kPrecisionLaws)))
+      return signalPassFailure();
+    Options options{decisions,
+                    check,
+                    sums,
+                    halves,
+                    bf16,
+                    table,
+                    /*isShared=*/false,
+                    fewest,
+                    pilot,
+                    tellsSlow,
+                    workPerByte8,
+                    workPerByte16,
+                    workPerByteSplit,
+                    SmallVector<std::string>(disable.begin(), disable.end())};
+    auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
+    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns,
+                                /*takesLeft=*/true, adapt)))
+      signalPassFailure();
+    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
+      kernel->removeAttr(kBoundsAttr);
+      kernel->removeAttr(kStoredAttr);
+    }
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> moa::createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow) {
+  auto pass = std::make_unique<AdaptPrecision>(std::move(options));
+  pass->tellsSlow = std::move(tellsSlow);
+  return pass;
+}

@@ -1,0 +1,140 @@
+//===- BoundPlans.cpp - plans whose errors are bounded for every input ----===//
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// Contractions in 16 bits, or of sums of two floats of 16 bits, whose errors the analysis bounds:
+/// weights and values in bf16, as what underflows in f16 has an error that is not relative. What
+/// contractions of two inputs read may be f16 where the classes of the analysis are the plan's,
+/// else all is bf16.
+bool Adapter::planBound(std::string &why) {
+  if (!options.uses("B5")) {
+    why = "law B5, of bounds that a kernel evaluates, is disabled";
+    return false;
+  }
+  bounds = Bounds::read(kernel);
+  for (Result &result : results)
+    if (!bounds || !bounds->hasBound(kernel.getArrayName(numberOf(result.store)), "written")) {
+      why = whyNoBounds(kernel);
+      return false;
+    }
+  auto isShort = [](StringRef extent) {
+    auto size = SymExpr::parse(extent)->getConstant();
+    return size && *size < kFewest;
+  };
+  std::string whyNot = "this processor has nothing for products of 16 bits";
+  if (options.halves || options.bf16) {
+    if (scores.empty())
+      whyNot = whyNoScores();
+    else if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||
+             isShort(scores.front().outer.getExtent()))
+      whyNot = "rows or the indices of a fold are known to be few";
+    else
+      addHalvesPlan(whyNot);
+  }
+  auto nameOf = [&](Value array) { return kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()); };
+  for (Plan &plan : plans) {
+    bool areClasses = llvm::all_of(
+        results, [&](Result &result) { return bounds->hasBound(nameOf(result.store.getArray()), "halves"); });
+    for (const Score &score : scores)
+      areClasses &=
+          bounds->isOf("scores", nameOf(score.row.array())) && bounds->isOf("scores", nameOf(score.key.array()));
+    for (const Carrier &carrier : anyCarriers)
+      areClasses &= bounds->isOf("sums", nameOf(carrier.load.getArray()));
+    Type bf16 = Builder(kernel.getContext()).getBF16Type();
+    if (!areClasses)
+      plan.half = bf16;
+    plan.sumHalf = bf16;
+  }
+  if (plans.empty() && !options.decisions) {
+    why = whyNot;
+    return false;
+  }
+  findHead();
+  return true;
+}
+
+/// The first plan whose bounds are at most what is allowed, or the nest as written: as 0 where its
+/// own are, else as −1.
+void Adapter::runBound() {
+  if (!plans.empty())
+    note();
+  addDecisionResults();
+  if (!plans.empty()) {
+    addSizeCondition();
+    for (const Plan &plan : plans)
+      addHalves(plan);
+  }
+  SmallVector<std::string> formats{"written"};
+  for (const Plan &plan : plans)
+    formats.push_back(plan.isSplit ? plan.half.isF16() ? "split" : "bf16x2" : plan.half.isF16() ? "halves" : "bf16");
+  std::vector<BoundNests> each;
+  SmallVector<onf::ForOp> nests;
+  for (Result &result : results) {
+    std::string name = kernel.getArrayName(numberOf(result.store)).str();
+    BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store, name), headExtents);
+    for (const std::string &text : formats)
+      of.addStatistics(text);
+    llvm::append_range(nests, of.nests);
+  }
+  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
+  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
+    chosen.axes.push_back(axis);
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    SmallVector<Value> allowed(formats.size());
+    SmallVector<SmallVector<Value>> values(results.size());
+    for (auto [o, result] : llvm::enumerate(results)) {
+      // Not above it in f32.
+      float limit = static_cast<float>(result.allowed.epsilon);
+      if (limit > result.allowed.epsilon)
+        limit = std::nextafter(limit, 0.0f);
+      for (auto [p, text] : llvm::enumerate(formats)) {
+        Value bound = each[o].write(code, head, text);
+        Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, bound, code.real(limit));
+        values[o].push_back(bound);
+        allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], is) : is;
+      }
+    }
+    Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), code.index(kNotShown)), none = code.index(0);
+    Value first = isTabled ? tabled(code, head) : Value(), choice = none;
+    for (unsigned p = plans.size(); p > 0; --p) {
+      Value takes = code.make<arith::AndIOp>(isTried(code, tried, head), allowed[p]);
+      if (first) {
+        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.index(p), first);
+        Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, none);
+        takes = code.make<arith::AndIOp>(takes, code.make<arith::AndIOp>(isLater, isAny));
+      }
+      plan = code.make<arith::SelectOp>(takes, code.index(p), plan);
+      choice = code.make<arith::SelectOp>(takes, code.index(p), choice);
+    }
+    code.store(choice, chosen.array, head);
+    if (planArray)
+      code.store(plan, planArray, head);
+    for (auto [o, array] : llvm::enumerate(estimateArrays)) {
+      Attribute size = editor.text(Twine(formats.size()));
+      code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
+        Value value = values[o][0];
+        for (unsigned k = 1; k < formats.size(); ++k) {
+          Value here = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k));
+          value = in.make<arith::SelectOp>(here, values[o][k], value);
+        }
+        SmallVector<Value> indices(head);
+        indices.push_back(p[0]);
+        in.store(value, array, indices);
+      });
+    }
+  });
+  if (!plans.empty())
+    addCopies();
+  fuseNests(nests);
+  SmallVector<onf::ForOp> tries;
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (tried.array && other.getChoices() == tried.array)
+      tries.push_back(other);
+  fuseNests(tries);
+}
+
+} // namespace moa::accuracy

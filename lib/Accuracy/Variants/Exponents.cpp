@@ -1,0 +1,209 @@
+//===- Exponents.cpp - by what factors scores are exponents ---------------===//
+#include "lib/Accuracy/Variants/Exponents.h"
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "lib/Analysis/Jumps.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+#include <set>
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+namespace {
+/// Follows a score forwards, value by value, with the factors on the way.
+class Follower {
+public:
+  Follower(onf::ForOp nest, onf::FoldOp outer) : nest(nest), key(outer.getBody().getArgument(0)) {}
+
+  Exponents run(Value start) {
+    findReached(start);
+    follow(start, {});
+    while (!open.empty()) {
+      auto [value, way] = open.pop_back_val();
+      for (OpOperand &use : value.getUses())
+        if (nest->isProperAncestor(use.getOwner()))
+          step(use, way);
+    }
+    // A sum with something else has a size of its own, which an exponential asks for itself.
+    if (result.ways.empty() && !result.unknown)
+      result.ways = sums;
+    return std::move(result);
+  }
+
+private:
+  struct Way : Exponent {
+    Operation *unknown = nullptr;
+    std::vector<void *> key(Value value) const {
+      std::vector<void *> key{value.getAsOpaquePointer(), unknown};
+      for (ArrayRef<Value> list :
+           {ArrayRef(ofRow.factors), ArrayRef(ofRow.divisors), ArrayRef(ofKey.factors), ArrayRef(ofKey.divisors)}) {
+        for (Value x : list)
+          key.push_back(x.getAsOpaquePointer());
+        key.push_back(nullptr);
+      }
+      return key;
+    }
+  };
+
+  /// What a use of a value makes: of what a fold yields, one result.
+  static SmallVector<Value> madeBy(OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto fold = dyn_cast<onf::FoldOp>(user->getParentOp()); fold && isa<onf::YieldOp>(user))
+      return {fold->getResult(use.getOperandNumber())};
+    return getMade(user);
+  }
+
+  void findReached(Value start) {
+    reached.insert(start);
+    for (size_t next = 0; next < reached.size(); ++next)
+      for (OpOperand &use : reached[next].getUses())
+        if (nest->isProperAncestor(use.getOwner())) {
+          SmallVector<Value> made = madeBy(use);
+          reached.insert(made.begin(), made.end());
+        }
+  }
+
+  void follow(Value value, const Way &way) {
+    constexpr size_t kMostWays = 256;
+    if (seen.size() < kMostWays && seen.insert(way.key(value)).second)
+      open.push_back({value, way});
+    else if (seen.size() >= kMostWays)
+      result.unknown = nest; // too many ways to tell
+  }
+
+  /// Whether a value is one number of a row, the same for all keys, or of a key, the same for all
+  /// rows. What follows from scores is neither.
+  bool isOfRow(Value value) {
+    auto isOfNest = [&](Value index) { return cast<BlockArgument>(index).getOwner()->getParentOp() == nest; };
+    return !reached.contains(value) && llvm::all_of(deps.of(value), isOfNest) && canCopy(value);
+  }
+  bool isOfKey(Value value) {
+    Value row = nest.getBody().getArguments().back();
+    auto isKnown = [&](Value index) {
+      return index == key || (index != row && cast<BlockArgument>(index).getOwner()->getParentOp() == nest);
+    };
+    return !reached.contains(value) && llvm::all_of(deps.of(value), isKnown) && canCopy(value);
+  }
+  /// Whether it can be computed elsewhere from the indices.
+  bool canCopy(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !nest->isProperAncestor(op))
+      return true;
+    if (reached.contains(value) || !isPure(op))
+      return false;
+    SetVector<Value> used(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), used);
+    return llvm::all_of(used, [&](Value operand) { return canCopy(operand); });
+  }
+  static bool isPure(Operation *op) { return isa<onf::LoadOp, onf::FoldOp>(op) || isMemoryEffectFree(op); }
+
+  void end(const Way &way) {
+    if (way.unknown)
+      result.unknown = way.unknown;
+    else
+      result.ways.push_back(way);
+  }
+
+  void step(OpOperand &use, const Way &way) {
+    Operation *user = use.getOwner();
+    // Comparisons jump or do nothing, and a state that has a score as its reference takes its
+    // changes out.
+    if (isa<arith::CmpFOp, onf::AccOp>(user))
+      return;
+    Way next = way;
+    auto lose = [&] { next.unknown = user; };
+    if (isa<arith::MulFOp, arith::DivFOp>(user)) {
+      bool isQuotient = isa<arith::DivFOp>(user);
+      Value other = user->getOperand(1 - use.getOperandNumber());
+      bool ofRow = isOfRow(other);
+      Exponent::Factors &into = ofRow ? next.ofRow : next.ofKey;
+      if ((isQuotient && use.getOperandNumber() == 1) || !(ofRow || isOfKey(other)))
+        lose();
+      else
+        (isQuotient ? into.divisors : into.factors).push_back(other);
+    } else if (isa<arith::AddFOp, arith::SubFOp>(user)) {
+      if (!reached.contains(user->getOperand(1 - use.getOperandNumber())) && !way.unknown)
+        sums.push_back(way);
+    } else if (isa<math::ExpOp, math::Exp2Op>(user)) {
+      return end(way);
+    } else if (isa<math::TanhOp, math::ErfOp, math::SinOp, math::CosOp, math::AtanOp>(user)) {
+      end(way); // a slope of at most 1.13
+    } else if (isa<math::LogOp, math::Log2Op, math::Log1pOp, math::SqrtOp, math::RsqrtOp>(user)) {
+      lose();
+    } else if (isa_and_nonnull<math::MathDialect>(user->getDialect()) && !isa<math::AbsFOp>(user)) {
+      lose();
+      end(next);
+      return;
+    } else if (auto acc = dyn_cast<onf::AccOp>(user->getParentOp()); acc && isa<onf::YieldOp>(user)) {
+      // A state: an extreme is one of what it takes in; a sum or a product is not.
+      if (acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
+        next.unknown = acc;
+      if (acc.getMonoid() == Monoid::user)
+        end(next);
+    }
+    for (Value made : madeBy(use))
+      follow(made, next);
+  }
+
+  onf::ForOp nest;
+  Value key;
+  rows::Dependence deps;
+  llvm::SetVector<Value> reached;
+  SmallVector<std::pair<Value, Way>> open;
+  std::set<std::vector<void *>> seen;
+  SmallVector<Exponent> sums;
+  Exponents result;
+};
+} // namespace
+
+Exponents findExponents(const Score &score, onf::ForOp nest) {
+  return Follower(nest, score.outer).run(score.fold.getResult(0));
+}
+
+/// `square` times the squares of factors, over those of divisors.
+static Value timesSquares(Code &code, Value square, const Exponent::Factors &by, IRMapping &map) {
+  auto squareOf = [&](Value factor) {
+    Value copy = copyOf(code, factor, map);
+    return code.make<arith::MulFOp>(copy, copy);
+  };
+  for (Value factor : by.factors)
+    square = code.make<arith::MulFOp>(square, squareOf(factor));
+  for (Value divisor : by.divisors)
+    square = code.make<arith::DivFOp>(square, squareOf(divisor));
+  return square;
+}
+
+Value squareOfKey(Code &code, const Exponent &way, IRMapping &map) {
+  return timesSquares(code, code.real(1), way.ofKey, map);
+}
+
+Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest, IRMapping &map,
+                   llvm::function_ref<Value(const Exponent &, unsigned)> ofKeys) {
+  Exponents exponents = findExponents(score, nest);
+  if (exponents.ways.empty() && score.factor)
+    exponents.ways.push_back({{{score.factor}, {}}, {}});
+  Value largest;
+  for (auto [number, way] : llvm::enumerate(exponents.ways)) {
+    Value x = timesSquares(code, square, way.ofRow, map);
+    if (!way.ofKey.isOne())
+      x = code.make<arith::MulFOp>(x, ofKeys(way, number));
+    largest = largest ? Value(code.make<arith::MaximumFOp>(largest, x)) : x;
+  }
+  return largest ? largest : square;
+}
+
+bool hasFactorsOfRows(const Score &score, onf::ForOp nest) {
+  rows::Dependence deps;
+  Value row = nest.getBody().getArguments().back();
+  return llvm::any_of(findExponents(score, nest).ways, [&](const Exponent &way) {
+    auto differs = [&](Value factor) { return deps.on(factor, row); };
+    return llvm::any_of(way.ofRow.factors, differs) || llvm::any_of(way.ofRow.divisors, differs);
+  });
+}
+
+} // namespace moa::accuracy

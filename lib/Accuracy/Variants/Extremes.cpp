@@ -1,0 +1,82 @@
+//===- Extremes.cpp - largest and smallest elements of parts of an axis ----===//
+//
+// Scales of operands less a mean take the largest |x − μ|. As x ↦ fl(x − μ) does not decrease, that
+// is the larger one of |fl(max x − μ)| and |fl(min x − μ)|, bit for bit: extremes are found without
+// the mean, in one launch with it.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+SmallVector<Value> Adapter::Extremes::placesOf(ValueRange others, Value part, Value column) {
+  SmallVector<Value> places(others);
+  places.append({part, column});
+  return places;
+}
+
+Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
+                                       llvm::function_ref<Choice(const Axes &)> where) {
+  auto type = cast<ArrayType>(array.getType());
+  SmallVector<Attribute> names, extents;
+  SmallVector<unsigned> others;
+  Axes axes;
+  for (auto [axis, extent] : llvm::enumerate(type.getShape()))
+    if (axis != along && axis != column) {
+      others.push_back(axis);
+      axes.push_back(axis);
+      names.push_back(editor.text("i" + Twine(axis)));
+      extents.push_back(extent);
+    }
+  names.append({editor.text("p"), editor.text("d")});
+  extents.append({editor.text(SymExpr(part.count)), type.getShape()[column]});
+  axes.append({std::nullopt, column});
+  std::string name = kernel.getArrayName(array.getArgNumber()).str();
+  Type single = Builder(kernel.getContext()).getF32Type();
+  Extremes extremes;
+  extremes.parts = part.count;
+  extremes.high = editor.addTemporary(name + "_high", extents, single);
+  extremes.low = editor.addTemporary(name + "_low", extents, single);
+  Choice choice = where(axes);
+  editor.addNest(names, extents, &choice, [&](Code &code, ValueRange at) {
+    ValueRange outer = at.drop_back(2);
+    Value number = at[outer.size()];
+    Code::Values found = code.fold("t", part.steps, [&](Code &in, Value step, Value &) {
+      Value high, low;
+      for (int64_t k = 0; k < part.atOnce; ++k) {
+        SmallVector<Value> indices(type.getRank());
+        for (auto [axis, index] : llvm::zip(others, outer))
+          indices[axis] = index;
+        indices[column] = at.back();
+        indices[along] = part.place(in, number, step, k);
+        Value x = in.loadFloat(array, indices);
+        high = high ? in.make<arith::MaximumFOp>(high, x) : x;
+        low = low ? in.make<arith::MinimumFOp>(low, x) : x;
+      }
+      return SmallVector<Code::Term>{{Monoid::max, "high", high}, {Monoid::min, "low", low}};
+    });
+    code.store(found[0], extremes.high, at);
+    code.store(found[1], extremes.low, at);
+  });
+  return extremes;
+}
+
+Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, int64_t count, Value column,
+                                   Value mean) const {
+  Value most;
+  for (int64_t k = 0; k < count; ++k) {
+    Value part = first ? code.make<arith::AddIOp>(first, code.index(k)) : code.index(k);
+    for (Value array : {high, low}) {
+      Value x = code.load(array, placesOf(others, part, column));
+      x = code.make<math::AbsFOp>(mean ? code.make<arith::SubFOp>(x, mean) : x);
+      most = most ? code.make<arith::MaximumFOp>(most, x) : x;
+    }
+  }
+  return most;
+}
+
+} // namespace moa::accuracy

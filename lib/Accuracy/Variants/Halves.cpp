@@ -1,0 +1,392 @@
+//===- Halves.cpp - operands in floats of 16 bits -------------------------===//
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// Powers of 2 that arrays in f16 are multiplied with are at most 2^kMost in size.
+static constexpr int kMost = 63;
+/// Weights of at most 1 that are split are multiplied with it: of what is above 2^-25 both floats
+/// have all bits, and a lowering may be late with a maximum by a factor of 2^3.
+static constexpr double kSplitScale = 0x1p12;
+/// Tolerances, sampled, below which rounding to 16 bits, or to two floats of f16 or of bf16, is
+/// never near enough, and such as hold for every input, below which no bound shows that bf16 is.
+static constexpr double kLeastOfHalves = 0x1p-12, kLeastOfSplit = 0x1p-20, kLeastOfWideSplit = 0x1p-16;
+static constexpr double kLeastBound = 0x1p-7;
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+static Type elementOf(Value array) { return cast<ArrayType>(array.getType()).getElementType(); }
+
+/// A plan whose scores and sums multiply floats of 16 bits, where tensor cores take the whole: one
+/// fold whose states with an axis, if it has any, are sums of computed weights times elements of
+/// inputs, all of f32. And one with sums of two such floats. On a CPU some of them may be of bf16,
+/// which stay as they are.
+bool Adapter::addHalvesPlan(std::string &why) {
+  auto refuse = [&](const Twine &reason) {
+    why = reason.str();
+    return false;
+  };
+  onf::FoldOp outer = scores.front().outer;
+  bool isAnyWide = false;
+  auto fitsType = [&](Value array) {
+    isAnyWide |= elementOf(array).isF32();
+    return elementOf(array).isF32() || (options.bf16 && elementOf(array).isBF16());
+  };
+  for (const Score &score : scores) {
+    for (const Operand *operand : {&score.row, &score.key})
+      if (!fitsType(operand->array()))
+        return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
+                      (isBound ? "; plans of 8 bits are for tolerances that say 'sampled'" : ""));
+    if (score.outer != outer)
+      return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
+  }
+  anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
+  unsigned carried = 0;
+  nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
+  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
+  if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
+    return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
+  if (!isAnyWide)
+    return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
+  // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own
+  // have; weights are at most 1. bf16 has the range of f32.
+  Builder b(kernel.getContext());
+  Plan plan;
+  for (unsigned k = 0; k < scores.size(); ++k)
+    plan.scores.push_back(k);
+  auto hasOwnAxes = [&](const Score &score) { return score.keyAxis && rowAxisOf(score); };
+  auto isShare = [](const Carrier &carrier) { return carrier.isNormalised; };
+  bool isScaled = !options.bf16 && options.uses("B4") && llvm::all_of(scores, hasOwnAxes);
+  bool areShares = !options.bf16 && options.uses("B4") && llvm::all_of(anyCarriers, isShare);
+  plan.sums = true;
+  plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  // What is 16 bits off cannot be near enough; what is split can, up to the roundings of f32.
+  if (allow(isBound ? kLeastBound : kLeastOfHalves))
+    plans.push_back(plan);
+  if (options.bf16) {
+    if (plans.empty())
+      return refuse("results may be off by less than sums of bf16 are");
+    return true;
+  }
+  plan.isSplit = true;
+  if (!options.uses("B6")) {
+    why = "law B6, of sums of two floats, is disabled";
+    return !plans.empty();
+  }
+  if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
+    return refuse("results may be off by less than sums of two floats of 16 bits are");
+  plans.push_back(plan);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Rounding
+//===----------------------------------------------------------------------===//
+
+static Value roundedTo(Code &code, Value x, Type element) { return code.widen(code.make<arith::TruncFOp>(element, x)); }
+
+/// The power of 2 that brings a magnitude to 2^14 … 2^15, and its inverse; NaN where there is none,
+/// so that nothing is taken there.
+static std::pair<Value, Value> powerOf(Code &code, Value largest) {
+  Value x = largest, power = code.real(1), inverse = code.real(1);
+  auto step = [&](arith::CmpFPredicate predicate, double limit, int exponent) {
+    Value is = code.make<arith::CmpFOp>(predicate, x, code.real(limit));
+    auto times = [&](Value value, int by) {
+      Value product = code.make<arith::MulFOp>(value, code.real(std::ldexp(1.0, by)));
+      return code.make<arith::SelectOp>(is, product, value);
+    };
+    x = times(x, exponent);
+    power = times(power, exponent);
+    inverse = times(inverse, -exponent);
+  };
+  for (int e = (kMost + 1) / 2; e > 0; e /= 2)
+    step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTopOfF16 + 1 - e), e);
+  for (int e = (kMost + 1) / 2; e > 0; e /= 2)
+    step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTopOfF16 + e), -e);
+  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
+  auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
+  return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
+}
+
+/// What nests over the rows of an array along an axis do.
+struct ArrayRows {
+  Value array;
+  unsigned axis;
+  SmallVector<Attribute> names, extents; // of the other axes
+  ArrayType type() const { return cast<ArrayType>(array.getType()); }
+
+  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
+    SmallVector<Value> indices(row);
+    indices.insert(indices.begin() + axis, k);
+    return indices;
+  }
+  Value largestOf(Code &code, ValueRange row) const {
+    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
+      Value size = at.make<math::AbsFOp>(at.loadFloat(array, indicesOf(row, k)));
+      return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
+    })[0];
+  }
+  /// Times a power of 2, if there is one; what that leaves to the rest, if there is one.
+  void store(Code &code, ValueRange row, Value power, const Rounded &to) const {
+    Type element = elementOf(to.data);
+    code.loops({code.b.getStringAttr("k")}, {type().getShape()[axis]}, [&](Code &at, ValueRange k) {
+      Value x = at.loadFloat(array, indicesOf(row, k[0]));
+      if (power)
+        x = at.make<arith::MulFOp>(x, power);
+      at.store(x, to.data, indicesOf(row, k[0]));
+      if (to.rest)
+        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
+    });
+  }
+};
+
+/// A copy of an array in 16 bits, or the array where it is of that type. Of f16 x·2^e, with one e
+/// for all that `axis` and `across` tell apart, and `scale` is 2^-e; `largest` are the magnitudes
+/// of the rows along `axis`. Of bf16 x, and `scale` are these magnitudes. With `hasRest` what that
+/// leaves is there too, in the same type.
+Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
+  ArrayRows rows{array, axis, {}, {}};
+  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  SmallVector<Attribute> all(rows.type().getShape().begin(), rows.type().getShape().end());
+  for (auto [k, extent] : llvm::enumerate(all))
+    if (k != axis) {
+      rows.names.push_back(editor.text("i" + Twine(k)));
+      rows.extents.push_back(extent);
+    }
+  std::string suffix = element.isF16() ? "_f16" : "_bf16";
+  Rounded result;
+  result.data = elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
+  if (hasRest)
+    result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
+  element.isBF16() ? fillBf16(rows, name, result) : fillF16(rows, name, across, result);
+  return result;
+}
+
+void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
+  const Score &first = scores[plans[0].scores[0]];
+  bool isCopied = result.data != rows.array;
+  bool isRow = plans[0].half && rows.array == first.row.array() && rows.axis == first.row.axis;
+  bool isKey = llvm::any_of(
+      scores, [&](const Score &score) { return rows.array == score.key.array() && rows.axis == score.key.axis; });
+  bool isMeasured = needsEstimates() && (isRow || isKey);
+  if (!isCopied && !isMeasured)
+    return;
+  Choice where = whereRead(rows.array, axesWithout(rows.type().getRank(), {rows.axis}));
+  if (isMeasured)
+    result.scale = editor.addTemporary(name + "_largest", rows.extents, Builder(kernel.getContext()).getF32Type());
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+    if (isMeasured)
+      code.store(rows.largestOf(code, row), result.scale, row);
+    if (isCopied)
+      rows.store(code, row, Value(), result);
+  });
+}
+
+void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Rounded &result) {
+  unsigned rank = rows.type().getRank(), place = across - (across > rows.axis);
+  Choice where = whereRead(rows.array, axesWithout(rank, {rows.axis}));
+  SmallVector<Attribute> otherNames(rows.names), otherExtents(rows.extents);
+  for (auto *list : {&otherNames, &otherExtents})
+    list->erase(list->begin() + place);
+  auto lastOf = [&](auto list) {
+    auto moved = list[place];
+    list.erase(list.begin() + place);
+    list.push_back(moved);
+    return list;
+  };
+  Type single = Builder(kernel.getContext()).getF32Type();
+  result.across = across;
+  result.largest = editor.addTemporary(name + "_largest", lastOf(rows.extents), single);
+  result.scale = editor.addTemporary(name + "_unit", otherExtents, single);
+  Value power = editor.addTemporary(name + "_power", otherExtents, single);
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+    code.store(rows.largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
+  });
+  Choice whereParts = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, across})));
+  Value parts = addPartsOf(result.largest, otherNames, otherExtents, whereParts);
+  editor.addShortNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
+    Value most = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
+    auto [up, down] = powerOf(code, most);
+    code.store(up, power, others);
+    code.store(down, result.scale, others);
+  });
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+    SmallVector<Value> others(row);
+    others.erase(others.begin() + place);
+    rows.store(code, row, code.load(power, others), result);
+  });
+}
+
+/// Rows without an axis of their own have the first other one, as bf16 has no scale.
+unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
+
+/// The copies that a plan reads, each once, and the rows of the sample among them.
+void Adapter::addHalves(const Plan &plan) {
+  auto add = [&](Value array, unsigned axis, unsigned across, Type element) {
+    Rounded &known = half(array, axis, across, element);
+    bool hasRest = llvm::any_of(plans, [&](const Plan &other) {
+      return other.isSplit && other.half == plan.half && other.sumHalf == plan.sumHalf;
+    });
+    if (!known.data)
+      known = addHalf(array, axis, across, element, hasRest);
+  };
+  for (unsigned k : plan.scores) {
+    const Score &score = scores[k];
+    add(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+    add(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+  }
+  for (const Carrier &carrier : anyCarriers)
+    add(carrier.load.getArray(), carrier.axis, carrier.keyAxis, plan.sumHalf);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of the nest
+//===----------------------------------------------------------------------===//
+
+/// Whether what a load's address has besides these indices stands in front of the fold.
+static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp outer, IRMapping &map) {
+  return llvm::all_of(load.getTerms(), [&](Value term) {
+    Operation *op = map.lookupOrDefault(term).getDefiningOp();
+    return llvm::is_contained(indices, term) || !op || !outer->isAncestor(op);
+  });
+}
+
+/// x·y for sums of two floats, x·y′ + x′·y + x·y, without the product of what is small; the large
+/// product comes last, as tensor cores cut off what they add to a large sum.
+static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
+  code.b.setInsertionPointAfter(product);
+  Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]), code.make<arith::MulFOp>(x[0], y[1]));
+  return code.make<arith::AddFOp>(small, product->getResult(0));
+}
+
+/// What a plan sums up of rounded factors stands nowhere else.
+static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true)); }
+
+/// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the
+/// operands.
+void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
+  const Score &score = scores[number];
+  Rounded row = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+  auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
+  auto outer = cast<onf::FoldOp>(fold->getParentOp());
+  // Both floats of an element, or the one.
+  auto replace = [&](onf::LoadOp old, const Rounded &by, bool isGathered) {
+    auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
+    Code code(kernel, OpBuilder(load), load.getLoc());
+    SmallVector<Value> indices(rowIndices), floats;
+    indices.push_back(fold.getBody().getArgument(0));
+    for (Value data : {by.data, plan.isSplit ? by.rest : Value()})
+      if (data) {
+        Value x = isGathered ? code.load(gatheredHalves.lookup({data, number}), indices)
+                             : loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map);
+        floats.push_back(x.getType() == load.getType() ? x : code.widen(x));
+      }
+    load.getResult().replaceAllUsesWith(floats[0]);
+    load.erase();
+    return floats;
+  };
+  bool isSample = !rowIndices.empty();
+  // The scales' indices are those of the loads, which may go.
+  Value index = score.fold.getBody().getArgument(0), j = score.outer.getBody().getArgument(0);
+  bool isFree =
+      isFreeOf(score.row.load, index, outer, copy.map) && isFreeOf(score.key.load, {index, j}, outer, copy.map);
+  if (plan.half.isF16()) {
+    Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
+    Code behind(kernel, OpBuilder(fold), fold.getLoc());
+    scaled ? behind.b.setInsertionPoint(scaled) : behind.b.setInsertionPointAfter(fold);
+    Code front(kernel, isFree ? OpBuilder(outer) : behind.b, fold.getLoc());
+    Value rowUnit = loadScale(front, score.row, row, copy.map), keyUnit = loadScale(front, score.key, key, copy.map);
+    Value unit = front.make<arith::MulFOp>(rowUnit, keyUnit);
+    Value sum = fold.getResult(0);
+    if (scaled) {
+      unsigned place = scaled->getOperand(0) == sum;
+      scaled->setOperand(place, front.make<arith::MulFOp>(scaled->getOperand(place), unit));
+    } else {
+      Value product = behind.make<arith::MulFOp>(sum, unit);
+      sum.replaceAllUsesExcept(product, product.getDefiningOp());
+      copy.map.map(score.fold.getResult(0), product); // a weight may be the sum itself
+    }
+  }
+  auto rows = replace(score.row.load, row, isSample), keys = replace(score.key.load, key, false);
+  if (plan.half.isBF16() && (row.data != score.row.array() || key.data != score.key.array()))
+    noteAlone(*fold.getBody().getOps<onf::AccOp>().begin());
+  if (!plan.isSplit)
+    return;
+  auto acc = *fold.getBody().getOps<onf::AccOp>().begin();
+  auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
+  Code code(kernel, OpBuilder(acc), acc.getLoc());
+  Value sum = addProducts(code, rows, keys, product);
+  product.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
+}
+
+/// What weights are a sum of, each rounded to 16 bits.
+std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type element) {
+  auto &both = copy.split[weight];
+  if (!both.first) {
+    Code code(kernel, OpBuilder(weight.getDefiningOp()), weight.getLoc());
+    code.b.setInsertionPointAfter(weight.getDefiningOp());
+    both.first = roundedTo(code, weight, element);
+    both.second = roundedTo(code, code.make<arith::SubFOp>(weight, both.first), element);
+  }
+  return both;
+}
+
+/// Σ w·v becomes 2^-e · Σ w·v16, with weights rounded as v16 is, or the same of sums of two floats
+/// (law B6).
+void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan) {
+  Type element = plan.sumHalf;
+  Rounded values = half(carrier.load.getArray(), carrier.axis, carrier.keyAxis, element);
+  auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+  auto outer = cast<onf::FoldOp>(acc->getParentOp());
+  auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
+  unsigned rank = carrier.load.getArray().getType().getRank();
+  Code code(kernel, OpBuilder(load), load.getLoc());
+  auto read = [&](Value data) {
+    Value x = loadAs(code, carrier.load, data, placesWithout(rank, {}), copy.map);
+    return x.getType() == load.getType() ? x : code.widen(x);
+  };
+  double scale = plan.isSplit && element.isF16() ? kSplitScale : 1;
+  if (plan.isSplit) {
+    Operation *product = getTerm(acc).getDefiningOp();
+    Value weight = scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
+    auto [first, second] = splitWeight(copy, weight, element);
+    Value x = read(values.data), rest = read(values.rest);
+    code.b.setInsertionPoint(product);
+    Value whole = code.make<arith::MulFOp>(first, x);
+    Value sum = addProducts(code, {first, second}, {x, rest}, whole.getDefiningOp());
+    product->replaceAllUsesWith(ValueRange{sum});
+    product->erase();
+    load.erase();
+    acc.removeOperandTypeAttr();
+  } else {
+    load.getResult().replaceAllUsesWith(read(values.data));
+    load.erase();
+    acc.setOperandTypeAttr(TypeAttr::get(element));
+  }
+  if (element.isBF16())
+    noteAlone(acc);
+  if (!element.isF16())
+    return;
+  Code front(kernel, OpBuilder(outer), acc.getLoc());
+  auto places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
+  Value unit = loadAs(front, carrier.load, values.scale, places, copy.map);
+  if (scale != 1)
+    unit = front.make<arith::MulFOp>(unit, front.real(1 / scale));
+  for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {
+    auto at = cast<onf::AtOp>(user);
+    Code behind(kernel, OpBuilder(at), at.getLoc());
+    behind.b.setInsertionPointAfter(at);
+    Value sum = behind.make<arith::MulFOp>(at.getResult(), unit);
+    at.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
+  }
+}
+
+} // namespace moa::accuracy

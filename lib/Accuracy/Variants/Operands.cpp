@@ -1,0 +1,613 @@
+//===- Operands.cpp - operands in fewer bits ------------------------------===//
+#include "lib/Accuracy/Selection/Adapter.h"
+#include "lib/Accuracy/Variants/Exponents.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <algorithm>
+
+using namespace mlir;
+
+namespace moa::accuracy {
+
+/// The largest magnitude of a rounded element, in steps.
+static constexpr double kSteps = 127;
+
+/// Rows that the scale of all is found from, at equal distances, and how much larger than their
+/// largest element others may be before they are rounded to what that is: a 512th of normal numbers
+/// has a maximum of 4.4 deviations, all 2^21 of one of 5.1. Rounding costs the more, the larger the
+/// room.
+static constexpr int64_t kScaleRows = 512;
+/// Parts of them whose extremes are found apart.
+static constexpr int64_t kScaleParts = 8;
+static constexpr double kRoom = 1.25;
+/// What is larger than so many times that is off by as much as it weighs; where there is such a
+/// row, the plan is not taken.
+static constexpr double kBeyond = 1.25;
+
+/// Elements that an index of a fold takes, so that their loads are in flight together.
+static constexpr int64_t kAtOnce = 16;
+
+/// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
+/// all is no better where keys are alike. 0 where it is not large.
+Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
+  auto type = cast<ArrayType>(keys.getType());
+  SmallVector<Attribute> names, extents;
+  for (auto [k, extent] : llvm::enumerate(type.getShape()))
+    if (k != axis) {
+      names.push_back(editor.text("i" + Twine(k)));
+      extents.push_back(extent);
+    }
+  std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
+  // Any vector is as exact, one of the keys' own type is read sooner.
+  Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
+  bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
+  Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
+  Choice where = whereReadFew(keys, axesWithout(type.getRank(), {axis}));
+  editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
+    // Several at once, whose loads wait for one another's addresses only.
+    Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
+    Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
+      Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
+      for (int64_t k = 0; k < kAtOnce; ++k) {
+        SmallVector<Value> indices(others);
+        Value number = at.make<arith::AddIOp>(first, at.index(k));
+        indices.insert(indices.begin() + mean.axis, at.make<arith::MulIOp>(number, step));
+        Value x = at.loadFloat(keys, indices), square = at.make<arith::MulFOp>(x, x);
+        sum = sum ? at.make<arith::AddFOp>(sum, x) : x;
+        squares = squares ? at.make<arith::AddFOp>(squares, square) : square;
+      }
+      SmallVector<Code::Term> terms{{Monoid::add, "sum", sum}};
+      if (ifLarge)
+        terms.push_back({Monoid::add, "squares", squares});
+      return terms;
+    });
+    Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));
+    if (!ifLarge)
+      return code.store(value, mean.array, others);
+    // Tensor cores add products of 8-bit floats with few bits, which a vector of no use would take:
+    // 0 where the mean is less than half of the root mean square, as that of 64 elements without
+    // one is.
+    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
+    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]); // or NaN
+    code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
+  });
+  return mean;
+}
+
+/// That of the score's keys, where law B1 may be applied; otherwise null.
+const Mean *Adapter::findMean(const Score &score) {
+  if (!score.keyAxis || !options.uses("B1"))
+    return nullptr;
+  auto found = means.find(score.key.array());
+  if (found == means.end())
+    found = means.try_emplace(score.key.array(), addMean(score.key.array(), *score.keyAxis)).first;
+  return &found->second;
+}
+
+/// Whether the operand's other axes are those of the nest, in order, so that a nest over its rows
+/// is one over the nest's indices.
+bool Adapter::hasRowsOfNest(const Operand &operand) {
+  onf::LoadOp load = operand.load;
+  StringRef name = kernel.getArrayName(operand.array().getArgNumber());
+  auto type = cast<ArrayType>(operand.array().getType());
+  unsigned rank = operand.rank(), next = 0;
+  if (load.getTerms().size() != rank || load.getConstant() != "0" || nest.getExtents().size() + 1 != rank)
+    return false;
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
+    if (stride != (name + ".s" + Twine(axis)).str())
+      return false;
+    if (axis == operand.axis)
+      continue;
+    if (load.getTerms()[axis] != nest.getBody().getArgument(next) || type.getShape()[axis] != nest.getExtents()[next])
+      return false;
+    ++next;
+  }
+  return true;
+}
+
+Value Adapter::addShiftArray(const Score &score) {
+  SmallVector<Attribute> extents(nest.getExtents().begin(), nest.getExtents().end());
+  std::string name = kernel.getArrayName(score.row.array().getArgNumber()).str() + "_shift";
+  return editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+}
+
+/// c(i) = Σ_k row(i, k) · mean(k), at an index of the nest.
+void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
+  IRMapping map;
+  map.map(nest.getBody().getArguments(), indices);
+  SymExpr extent = *SymExpr::parse(score.fold.getExtent());
+  // The mean has no axis for j.
+  Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
+    Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
+    IRMapping here = map;
+    here.map(score.fold.getBody().getArgument(0), k);
+    Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
+    return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
+  })[0];
+  code.store(sum, array, indices);
+}
+
+/// The axis of the row's operand that the rows of the nest run over, if it is one of its own.
+std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
+  Value row = nest.getBody().front().getArguments().back();
+  onf::LoadOp load = score.row.load;
+  std::optional<unsigned> found;
+  for (auto [axis, term] : llvm::enumerate(load.getTerms()))
+    if (term == row) {
+      auto stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
+      if (found || load.getTerms().size() != score.row.rank() ||
+          stride != (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
+        return std::nullopt;
+      found = axis;
+    }
+  return found;
+}
+
+/// The largest of each `kPart` neighbours along the last axis of magnitudes. The last part reaches
+/// back into the one before it, so that all have as many.
+static constexpr int64_t kPart = 128;
+static_assert(kPart <= kFewest);
+
+Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents,
+                          const Choice &where) {
+  auto type = cast<ArrayType>(largest.getType());
+  unsigned last = type.getRank() - 1;
+  SymExpr count = type.getExtent(last);
+  SmallVector<Attribute> names(otherNames), extents(otherExtents);
+  names.push_back(editor.text("p"));
+  extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
+  std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
+  Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
+    Value latest = code.make<arith::SubIOp>(code.extent(count), code.index(kPart));
+    Value start = code.make<arith::MinSIOp>(first, latest);
+    Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
+      SmallVector<Value> place(indices.drop_back());
+      place.push_back(start);
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.loadFrom(largest, place, t)}};
+    })[0];
+    code.store(most, parts, indices);
+  });
+  return parts;
+}
+
+Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value present) {
+  auto type = cast<ArrayType>(parts.getType());
+  return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &there) {
+    there = present;
+    SmallVector<Value> indices(others);
+    indices.push_back(p);
+    return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
+  })[0];
+}
+
+/// The step of a magnitude and its inverse, which of zeros is any number; a NaN remains one.
+static std::pair<Value, Value> stepOf(Code &code, Value largest) {
+  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
+  Value steps = code.real(kSteps);
+  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), code.make<arith::DivFOp>(steps, largest));
+  return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
+}
+
+/// The integer nearest to x·inverse. |x| ≤ largest, so that it is at most 127 with the errors of
+/// the inverse and the product; adding 1.5·2^23 leaves no fraction.
+static Value nearestInteger(Code &code, Value x, Value inverse) {
+  Value scaled = code.make<arith::MulFOp>(x, inverse), large = code.real(0x1.8p23);
+  Value nearest = code.make<arith::SubFOp>(code.make<arith::AddFOp>(scaled, large), large);
+  auto whole = arith::FPToSIOp::create(code.b, code.loc, code.b.getI8Type(), nearest);
+  whole->setAttr("moa.round", code.b.getUnitAttr());
+  return code.toIndex(whole);
+}
+
+/// What nests over the rows of an array along an axis read: its elements, less their mean where
+/// there is one. Rows that `across` tells apart have one scale.
+struct Adapter::RowReader {
+  Value array;
+  unsigned axis = 0;
+  const Mean *mean = nullptr;
+  std::optional<unsigned> across;
+  SmallVector<Attribute> names, extents;           // of the rows
+  SmallVector<Attribute> scaleNames, scaleExtents; // of their scales
+
+  ArrayType type() const { return cast<ArrayType>(array.getType()); }
+  unsigned place() const { return across ? *across - (*across > axis) : 0; }
+  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
+    SmallVector<Value> indices(row);
+    indices.insert(indices.begin() + axis, k);
+    return indices;
+  }
+  Value read(Code &at, ValueRange row, Value k) const {
+    SmallVector<Value> indices = indicesOf(row, k);
+    Value x = at.loadFloat(array, indices);
+    if (!mean)
+      return x;
+    indices.erase(indices.begin() + mean->axis);
+    return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
+  }
+  /// The mean's element of a column, at indices of the axes but those of rows and columns.
+  Value loadMean(Code &at, ValueRange others, Value k) const {
+    SmallVector<Value> indices = indicesOf(withRow(others, Value()), k);
+    indices.erase(indices.begin() + mean->axis);
+    return at.loadFloat(mean->array, indices);
+  }
+  Value largestOf(Code &code, ValueRange row) const {
+    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
+    })[0];
+  }
+  SmallVector<Value> withRow(ValueRange others, Value number) const {
+    SmallVector<Value> row(others);
+    row.insert(row.begin() + place(), number);
+    return row;
+  }
+  SmallVector<Value> withoutRow(ValueRange row) const {
+    SmallVector<Value> others(row);
+    others.erase(others.begin() + place());
+    return others;
+  }
+  /// With that of `across` last.
+  template <typename List> List lastOf(List list) const {
+    std::rotate(list.begin() + place(), list.begin() + place() + 1, list.end());
+    return list;
+  }
+};
+
+Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
+  RowReader rows{array, axis, mean, across, {}, {}, {}, {}};
+  for (auto [k, extent] : llvm::enumerate(rows.type().getShape()))
+    if (k != axis) {
+      rows.names.push_back(editor.text("i" + Twine(k)));
+      rows.extents.push_back(extent);
+    }
+  rows.scaleNames = rows.names, rows.scaleExtents = rows.extents;
+  if (across)
+    for (auto *list : {&rows.scaleNames, &rows.scaleExtents})
+      list->erase(list->begin() + rows.place());
+  return rows;
+}
+
+/// The scale of the rows that `across` tells apart, its inverse and the largest magnitude that it
+/// holds, from a part of these rows.
+Rounded Adapter::addScaleOfPart(const RowReader &rows) {
+  Type single = Builder(kernel.getContext()).getF32Type();
+  std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
+  unsigned rank = rows.type().getRank();
+  Rounded result;
+  result.across = rows.across;
+  result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, single);
+  result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, single);
+  result.limit = editor.addTemporary(name + "_limit", rows.scaleExtents, single);
+  auto placeOf = [&](Code &code, Value number) {
+    Value count = code.extent(rows.type().getExtent(*rows.across));
+    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), code.index(kScaleRows));
+  };
+  Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
+  // Of rows less a mean, extremes of columns, which need not wait for it.
+  Value some;
+  Extremes extremes;
+  if (rows.mean) {
+    constexpr int64_t kEach = kScaleRows / kScaleParts;
+    Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce), [&](Code &in, Value p, Value step, int64_t k) {
+                          Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)),
+                                                               in.make<arith::MulIOp>(step, in.index(kAtOnce)));
+                          return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
+                        }};
+    extremes = addExtremes(cast<BlockArgument>(rows.array), *rows.across, rows.axis, part,
+                           [&](const Axes &axes) { return whereReadFew(rows.array, axes); });
+  } else {
+    SmallVector<Attribute> names(rows.scaleNames), extents(rows.scaleExtents);
+    names.push_back(editor.text("s"));
+    extents.push_back(editor.text(SymExpr(kScaleRows)));
+    some = editor.addTemporary(name + "_some", extents, single);
+    editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
+      code.store(rows.largestOf(code, rows.withRow(at.drop_back(), placeOf(code, at.back()))), some, at);
+    });
+  }
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value present = isNeeded(code, where, others);
+    Value largest =
+        some ? largestOfParts(code, some, others, present)
+             : code.fold("k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
+                 there = present;
+                 Value mean = rows.loadMean(in, others, k);
+                 return SmallVector<Code::Term>{
+                     {Monoid::max, "largest", extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
+               })[0];
+    largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
+    code.store(largest, result.limit, others);
+    auto [step, back] = stepOf(code, largest);
+    code.store(step, result.scale, others);
+    code.store(back, result.inverse, others);
+  });
+  return result;
+}
+
+/// The same from all rows, whose magnitudes are stored by `largest`.
+void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
+  unsigned rank = rows.type().getRank();
+  Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
+  Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, where);
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    auto [step, back] = stepOf(code, largestOfParts(code, parts, others, isNeeded(code, where, others)));
+    code.store(step, result.scale, others);
+    code.store(back, result.inverse, others);
+  });
+}
+
+/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
+/// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's
+/// largest magnitude is found. A scale that is known already is kept.
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
+                            llvm::function_ref<void(Code &, ValueRange)> beside) {
+  Rounded result = roundedArrays.lookup({array, axis});
+  bool isKnown = bool(result.scale);
+  if (isKnown)
+    across = result.across;
+  RowReader rows = readRows(array, axis, mean, across);
+  auto type = rows.type();
+  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> all(type.getShape().begin(), type.getShape().end());
+  result.data = editor.addTemporary(name + "_i8", all, b.getI8Type());
+  result.across = across;
+  // A limit that is checked behind the rounding, which a pilot's few rows need not.
+  bool isChecked = isKnown ? bool(result.limit) : across && needsEstimates();
+  if (across && (!isKnown || isChecked))
+    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
+  auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
+    code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
+      at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data, rows.indicesOf(row, k[0]));
+    });
+  };
+  Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
+  if (!isKnown && !isChecked) {
+    result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, b.getF32Type());
+    if (across)
+      result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, b.getF32Type());
+    editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+      Value largest = rows.largestOf(code, row);
+      if (beside)
+        beside(code, row);
+      if (across)
+        return code.store(largest, result.largest, rows.lastOf(SmallVector<Value>(row)));
+      auto [step, inverse] = stepOf(code, largest);
+      code.store(step, result.scale, row);
+      storeRow(code, row, inverse);
+    });
+    if (!across)
+      return result;
+    addScaleOfAll(rows, result);
+  } else if (!isKnown) {
+    Rounded scale = addScaleOfPart(rows);
+    result.scale = scale.scale, result.inverse = scale.inverse, result.limit = scale.limit;
+  }
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+    if (isChecked)
+      code.store(rows.largestOf(code, row), result.largest, rows.lastOf(SmallVector<Value>(row)));
+    if (beside && (isKnown || isChecked))
+      beside(code, row);
+    storeRow(code, row, code.load(result.inverse, rows.withoutRow(row)));
+  });
+  if (!isChecked)
+    return result;
+  // Not at most the limit is NaN too, and infinity is at most itself.
+  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
+  Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
+  result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value most = code.make<arith::MulFOp>(code.load(result.limit, others), code.real(kBeyond));
+    most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
+    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
+    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
+    code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond, others);
+  });
+  return result;
+}
+
+/// Means and scales that few elements give, before anything is rounded, so that a pilot may have
+/// them too. Under a mask a pilot finds those of values by itself, as the plan's are of all keys.
+void Adapter::addScales() {
+  auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
+    Rounded &known = roundedArrays[{operand.array(), operand.axis}];
+    if (across && !known.scale)
+      known = addScaleOfPart(readRows(operand.array(), operand.axis, mean, across));
+  };
+  for (const Score &score : scores) {
+    const Mean *mean = findMean(score);
+    if (!hasCommonScales(score))
+      continue;
+    add(score.key, mean, score.keyAxis);
+    add(score.row, nullptr, rowAxisOf(score));
+  }
+  for (const Carrier &carrier : carriers)
+    if (plans[0].sums && areScalesOfPart(carrier) && !roundedValues.lookup(carrier.load.getArray()).scale)
+      roundedValues[carrier.load.getArray()] = addValueScales(carrier);
+}
+
+/// What another one has found for the arrays that those of this one are parts of.
+void Adapter::takeScales(const Adapter &whole) {
+  for (auto [part, array] : origins) {
+    if (auto mean = whole.means.find(array); mean != whole.means.end())
+      means[part] = mean->second;
+    for (const auto &[key, known] : whole.roundedArrays)
+      if (key.first == array) {
+        Rounded &own = roundedArrays[{part, key.second}];
+        own.scale = known.scale, own.inverse = known.inverse, own.across = known.across;
+      }
+    if (auto values = whole.roundedValues.find(array); values != whole.roundedValues.end())
+      roundedValues[part] = values->second;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What a sample does not show
+//===----------------------------------------------------------------------===//
+
+/// The share of rows that 32 picks miss in one of 20 heads: smaller rows than others, whose scores
+/// are smaller too, are fewer of the picks.
+static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
+
+/// Whether a plan is asked how far off scores are: f16 and sums of two floats are off by little
+/// relative to what they are, which matters where something takes scores absolutely.
+bool Adapter::asksScores(const Plan &plan) {
+  auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
+  bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);
+  return isCoarse || llvm::any_of(scores, isExponent);
+}
+
+/// |factors · row|² of the rows of the sample, or of all rows of the nest, factors being those on
+/// the way to an exponential. It is read where the row stands, so that it need not wait for copies
+/// of rows.
+Value Adapter::addReach(const Score &score, bool ofSample) {
+  Value array = editor.addTemporary(base() + "_reach", picked.extents, Builder(kernel.getContext()).getF32Type());
+  SmallVector<Value> ofKeys = addFactorsOfKeys(score);
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
+    IRMapping map;
+    SmallVector<Value> arguments(indices);
+    if (ofSample)
+      arguments.back() = code.toIndex(code.load(picked.numbers, indices));
+    map.map(nest.getBody().getArguments(), arguments);
+    Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
+      Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+    })[0];
+    auto largest = [&](const Exponent &, unsigned way) {
+      return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
+    };
+    code.store(timesFactors(code, square, score, nest, map, largest), array, indices);
+  });
+  return array;
+}
+
+/// Of each way on which the key has factors, the largest of their squares in each part of the keys.
+SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
+  SmallVector<Value> parts;
+  SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names),
+      extents(picked.extents);
+  names.back() = editor.text("m"), extents.back() = score.outer.getExtentAttr();
+  onf::FoldOp outer = score.outer;
+  for (const Exponent &way : findExponents(score, nest).ways) {
+    if (way.ofKey.isOne()) {
+      parts.push_back(Value());
+      continue;
+    }
+    Value squares = editor.addTemporary(base() + "_of_keys", extents, Builder(kernel.getContext()).getF32Type());
+    editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+      IRMapping map;
+      SmallVector<Value> arguments(indices);
+      arguments.back() = code.index(0); // which nothing asks for
+      map.map(nest.getBody().getArguments(), arguments);
+      map.map(outer.getBody().getArgument(0), indices.back());
+      code.store(squareOfKey(code, way, map), squares, indices);
+    });
+    parts.push_back(addPartsOf(squares, heads, ArrayRef<Attribute>(picked.extents).drop_back(), sampled));
+  }
+  return parts;
+}
+
+/// Errors of scores that are not small against 1 change those rows by much in which keys are nearly
+/// as large as the largest, and where scores are so large, these rows are few. So are rows with
+/// elements beyond what the scale holds, and those that see keys with such elements.
+Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
+  if (!asksScores(plans[plan - 1]))
+    return Value();
+  bool isHalf = bool(plans[plan - 1].half);
+  // Trials have it for 8 bits. Rows with as much of a relative error as their scores have
+  // absolutely, all of those missed, are within the tolerance.
+  double much = kMuch;
+  for (const Result &result : results)
+    if (isHalf)
+      much = std::min(much, result.allowed.epsilon / std::sqrt(kMissed));
+  ScoreErrors errors = measureScores(code, head, plan, present);
+  return either(code, errors.beyond, isOffBy(code, errors, much));
+}
+
+Value Adapter::either(Code &code, Value a, Value b) {
+  return a && b ? Value(code.make<arith::OrIOp>(a, b)) : a ? a : b;
+}
+
+/// Whether scores of some row are off by that much or more.
+Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
+  Value any;
+  // Roundings are within half a step, evenly: its square / 12 is their mean square.
+  for (Value square : errors.squares)
+    any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
+  return any;
+}
+
+/// By how much a number of the size 1 is off at most in a plan of 16 bits, or of sums of two floats
+/// of 16 bits.
+static double unitRoundoff(const Plan &plan) {
+  if (plan.isSplit)
+    return plan.half.isF16() ? 0x1p-21 : 0x1p-15;
+  return plan.half.isF16() ? 0x1p-11 : 0x1p-8;
+}
+
+/// Of each score, 12 times the square of the largest standard deviation of its errors, from the
+/// keys' steps; and whether rows or keys have elements beyond what their scales hold.
+Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan, Value present) {
+  Type halfType = plans[plan - 1].half;
+  ScoreErrors errors;
+  for (auto [number, score] : llvm::enumerate(scores)) {
+    Rounded keys = halfType
+                       ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
+                       : rounded(score.key);
+    Value squares = reach[number];
+    SymExpr count = *SymExpr::parse(cast<StringAttr>(picked.extents.back()).getValue());
+    const Score &of = score;
+    auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::Term> &terms) {
+      SmallVector<Value> indices(head);
+      indices.push_back(r);
+      terms.push_back({Monoid::max, "reach", in.load(squares, indices)});
+    };
+    auto addSteps = [&](Code &in, Value m, SmallVectorImpl<Code::Term> &terms) {
+      IRMapping map;
+      SmallVector<Value> indices(head);
+      indices.push_back(in.index(0));
+      map.map(nest.getBody().getArguments(), indices);
+      map.map(of.outer.getBody().getArgument(0), m);
+      terms.push_back({Monoid::max, "step", loadScale(in, of.key, keys, map)});
+      for (const Operand *operand : {&of.row, &of.key})
+        if (Rounded limited = halfType ? Rounded() : rounded(*operand); limited.beyond)
+          terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
+    };
+    using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::Term> &)>;
+    auto fold = [&](StringRef name, const SymExpr &extent, ArrayRef<Add> adds) {
+      return code.fold(name, extent, [&](Code &in, Value index, Value &there) {
+        there = present;
+        SmallVector<Code::Term> terms;
+        for (Add add : adds)
+          add(in, index, terms);
+        return terms;
+      });
+    };
+    // Keys may have one step, which is read beside the rows, so that their fold is the only one and
+    // lanes may share it.
+    Code::Values most;
+    if (keys.across) {
+      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) { addSteps(in, in.index(0), terms); };
+      most = fold("r", count, {addSquare, addFirst});
+    } else {
+      most = fold("r", count, {addSquare});
+      llvm::append_range(most, fold("m", *SymExpr::parse(score.outer.getExtent()), {addSteps}));
+    }
+    Value square = most[0];
+    // Half a step of a key's largest element in 16 bits, or more: as its others have smaller ones,
+    // that of most. Of f16 what was read is a power of 2, of which elements are less than
+    // 2^(kTopOfF16 + 1) times.
+    Value step = most[1];
+    if (halfType)
+      step = code.make<arith::MulFOp>(
+          step, code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
+    for (Value beyond : llvm::drop_begin(most, 2)) {
+      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
+      errors.beyond = either(code, errors.beyond, is);
+    }
+    errors.squares.push_back(code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
+  }
+  return errors;
+}
+
+} // namespace moa::accuracy
