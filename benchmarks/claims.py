@@ -183,7 +183,7 @@ def bits_errors(kernel, measure):
             for o, *arrays in zip(made["O"], q, k, v)]
 
 
-@claim("coverage", "docs/Errors.md", "512 rows, 3.5 % of 1,886 heads", "3.5 % of heads above the estimate, nominal 5 %")
+@claim("coverage", "docs/Accuracy/Bounds.md", "512 rows, 3.5 % of 1,886 heads", "3.5 % of heads above the estimate, nominal 5 %")
 def coverage():
     """Fewer heads than the claim has: it holds unless 5 % is refuted with one in a million."""
     import coverage as study

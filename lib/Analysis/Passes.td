@@ -52,7 +52,7 @@ def PrintErrorsPass : Pass<"dnf-print-errors"> {
     Writes to standard output, for every kernel of the dnf level, the operands of its
     contractions with their formats, and for every result O a bound E and an absolute
     one with |δO| ≤ E·(|P|·|V|) + absolute, P·V being its outermost contraction, as
-    formulas over statistics of the inputs, or why there is none (docs/Errors.md).
+    formulas over statistics of the inputs, or why there is none (docs/Accuracy/Bounds.md).
 
         O: E = expm1(0.0156 + …)
 

@@ -2,7 +2,7 @@
 //
 // For every result of a dnf kernel a bound on what rounding changes, sound for any
 // inputs, as an expression over magnitude statistics of the inputs that one pass over
-// them finds [docs/Errors.md]:
+// them finds [docs/Accuracy/Bounds.md]:
 //
 //   auto analysis = RoundingErrorAnalysis::create(kernel);
 //   FormatAssignment formats = *parseFormats("S.lhs:int8,S.rhs:int8");

@@ -1,7 +1,7 @@
 //===- RoundingErrorFormats.h - formats of operands -------------*- C++ -*-===//
 //
 // What rounding an operand of a contraction to a format may change, and which
-// roundings every lowering makes anyhow [Def 26, Def 27 of docs/Errors.md].
+// roundings every lowering makes anyhow [Def 26, Def 27 of docs/Accuracy/Bounds.md].
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORFORMATS_H

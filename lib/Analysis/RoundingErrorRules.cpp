@@ -1,6 +1,6 @@
 //===- RoundingErrorRules.cpp - errors of scalar operations ---------------===//
 //
-// Every rule names the lemma of docs/Errors.md that it is.
+// Every rule names the lemma of docs/Accuracy/Bounds.md that it is.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/RoundingErrorShared.h"

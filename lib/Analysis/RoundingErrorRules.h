@@ -1,7 +1,7 @@
 //===- RoundingErrorRules.h - errors of scalar operations -------*- C++ -*-===//
 //
 // The abstract values of the rounding-error analysis and what each operation does
-// to them [docs/Errors.md, Def 28 and Lemmas E1 to E9].
+// to them [docs/Accuracy/Bounds.md, Def 28 and Lemmas E1 to E9].
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_ROUNDINGERRORRULES_H

@@ -140,9 +140,8 @@ private:
     }
     std::string message;
     // The bound of a tolerance for every input may exceed it: results are compared all the same.
-    bool isPromised = llvm::any_of(info.parameters, [](const ParameterInfo &p) {
-      return p.within && !p.within->isSampled;
-    });
+    bool isPromised = llvm::any_of(
+        info.parameters, [](const ParameterInfo &p) { return p.within && !p.within->isSampled; });
     if (int32_t why = call(arrays, scalars, placement, message);
         why && !(isPromised && why == Kernel::kNotShown))
       return fail("the code refuses", std::to_string(why) + ": " + message);
