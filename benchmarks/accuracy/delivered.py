@@ -1,15 +1,14 @@
 """How often what kernels deliver exceeds what they may spend, over many runs with inputs of their own.
 
-    python3 benchmarks/accuracy/delivered.py [--runs 1000] [--rows 512] [--keys 3200] [--only bits|halves|keys|bound] [--measure components]
+    python3 benchmarks/accuracy/delivered.py [--runs 1000] [--rows 512] [--keys 3200] [--only bits|halves|keys|bound]
 
 Attention within 3e-2 and 6e-2 by `onf-adapt-precision` (scores in 8-bit integers, sums in e4m3), within 4e-3 and 1e-2 by the same as it is
 for CPUs with instructions for bf16 (this one has to be such), and within 1e-2 by
 `onf-low-rank`, with `bound` within 6e-2 and 1e-2 for every input, where a head counts that its bound shows to be within, compiled for this CPU, on families of this folder and, for the second, on keys that repeat, nearly or not.
 With MOA_TEST_TARGET=record the kernels are written to MOA_GPU_KERNELS, and with cuda they run on a GPU once nvcc has made NAME.so of NAME.cu there.
-A run is one head. Stated is a confidence of 95 % by the normal limit of Def 31 of docs/Errors.md, so that at most 5 % of the heads that
+A run is one head. Stated is a confidence of 95 % by the normal limit of Def 31 of docs/Accuracy/Bounds.md, so that at most 5 % of the heads that
 a plan was taken for may exceed; exceeding by a factor is listed, as is the share of heads that took a plan. Errors are relative
-L2 errors of all rows against float64, with `--measure components` the largest error of an element relative to |P|·|V|, which `bits` and
-`halves` have. build/bin has to be there.
+L2 errors of all rows against float64, with `bound` the largest error of an element relative to |P|·|V|. build/bin has to be there.
 """
 import argparse
 import os
@@ -65,9 +64,9 @@ def error_of(found, meant, size, measure):
     return np.linalg.norm(found - meant) / np.linalg.norm(meant)
 
 
-def run(title, epsilon, flags, kinds, make, runs, measure="relative", is_bound=False):
+def run(title, epsilon, flags, kinds, make, runs, is_bound=False):
     """One launch has a head of every kind."""
-    within = epsilon if is_bound else f"{epsilon} relative sampled" if measure == "relative" else f"{epsilon} sampled"
+    within = epsilon if is_bound else f"{epsilon} relative sampled"
     kernel = mt.make_kernel(SPECIFICATION % within, flags=("--decisions", *flags))
     kernel.accepted = (mt.OK, mt.NOT_SHOWN)
     # Of inputs of f32 a GPU has plans of 16 bits behind that of 8, or instead of it, and of a bound that of the kernel as it is written.
@@ -82,7 +81,7 @@ def run(title, epsilon, flags, kinds, make, runs, measure="relative", is_bound=F
         found = kernel.run({"Q": q, "K": k, "V": v, "scale": SCALE},
                            {"O": q.shape, "O_plan": q.shape[:1], estimates: (len(q), plans)})
         for h, kind in enumerate(kinds):
-            error = error_of(found["O"][h], *exact(q[h], k[h], v[h]), measure)
+            error = error_of(found["O"][h], *exact(q[h], k[h], v[h]), "components" if is_bound else "relative")
             if is_bound and found["O_plan"][h] < 0:
                 continue
             taken[kind] += int(is_bound or found["O_plan"][h] > 0)
@@ -103,7 +102,6 @@ def main():
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--keys", type=int, default=3200)
-    parser.add_argument("--measure", choices=("relative", "components"), default="relative")
     parser.add_argument("--only", choices=("bits", "halves", "keys", "bound"), help="one of the passes")
     options = parser.parse_args()
     n, m = options.rows, options.keys
@@ -117,14 +115,14 @@ def main():
     print("## What kernels deliver")
     if options.only in (None, "bits"):
         for epsilon in (3e-2, 6e-2):
-            run("8 bits", epsilon, (), STUDIED, family, options.runs, options.measure)
+            run("8 bits", epsilon, (), STUDIED, family, options.runs)
     if options.only == "bound":
         for epsilon in (6e-2, 1e-2):
-            run("every input", epsilon, (), tuple(families.FAMILIES), family, options.runs, "components", is_bound=True)
+            run("every input", epsilon, (), tuple(families.FAMILIES), family, options.runs, is_bound=True)
     if options.only == "halves":
         for epsilon in (4e-3, 1e-2):
-            run("bf16", epsilon, (f"--spend={n}",), STUDIED, family, options.runs, options.measure)
-    if options.only == "keys" or (options.only is None and options.measure == "relative"):
+            run("bf16", epsilon, (f"--spend={n}",), STUDIED, family, options.runs)
+    if options.only in (None, "keys"):
         run("few keys", 1e-2, (f"--low-rank={min(n, m)}",), tuple(KINDS), keys, options.runs)
 
 

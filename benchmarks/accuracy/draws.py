@@ -3,7 +3,7 @@
     python3 benchmarks/accuracy/draws.py [--rows 2048] [--heads 12] [--draws 400]
 
 Errors of all rows by `reference.simulate` (8-bit scores by row, sums in e4m3, the mean key taken off), for the families of coverage.py; of
-each head many samples of 64 rows as Def 31 of docs/Errors.md has them: the longest row of each of some groups, and of each of the
+each head many samples of 64 rows as Def 31 of docs/Accuracy/Bounds.md has them: the longest row of each of some groups, and of each of the
 parts one of the others, drawn evenly or by its size. Nothing here runs a kernel of the compiler. `huge_key`, which no plan of 8 bits
 takes, is left out.
 """

@@ -26,14 +26,11 @@ def quantise(x, axes):
     return (x / size).round().to(torch.int8), size
 
 
-def attention(q, k, v, rows, scale, causal=False):
-    """Softmax attention of some rows in float64, one head after the other; causal counted from the end."""
+def attention(q, k, v, rows, scale):
+    """Softmax attention of some rows in float64, one head after the other."""
     heads = []
     for x, y, z in zip(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)):
         scores = x[rows].double() @ y.double().transpose(0, 1) * scale
-        if causal:
-            unseen = torch.arange(len(y), device=rows.device) > rows[:, None] + (len(y) - len(x))
-            scores = scores.masked_fill(unseen, -torch.inf)
         heads.append(scores.softmax(-1) @ z.double())
     return torch.stack(heads)
 

@@ -4,13 +4,13 @@
       moa-codegen benchmarks/gpu/low_rank.moa --target=cuda $([ $way = classes ] && echo --low-rank=4096) -o DIRECTORY/$way.cu
       nvcc -gencode arch=compute_90a,code=sm_90a -O3 -shared -Xcompiler -fPIC DIRECTORY/$way.cu -o DIRECTORY/$way.so -lcuda
     done
-    python3 benchmarks/gpu/low_rank.py DIRECTORY [--causal] [--kernels] [--growth] [--families known_rank,normal]
+    python3 benchmarks/gpu/low_rank.py DIRECTORY [--kernels] [--growth] [--families known_rank,normal]
 
 All of it is in the times: looking for classes, their sums, the sample and the decision; the time in which a host starts
 kernels is not, as it is ahead of the device. Printed are medians of interleaved
 launches, how many heads differ from the dense kernel (those of few keys), and the largest relative L2 error of a head, on
 128 rows against float64. With --growth one family of 256 different keys from N = 4,096 to 262,144 and the exponent of a
-fit; with --kernels the time of each kernel of a launch. With --causal rows see the keys up to their own.
+fit; with --kernels the time of each kernel of a launch.
 """
 import argparse
 import ctypes
@@ -79,28 +79,11 @@ def wide_clusters(h, n, d):
     return among(64, h, n, d) + 0.1 * normal_of(h, n, d)
 
 
-def subspace(h, n, d, dimensions):
-    """Keys of so many dimensions, for scores of deviation 1."""
-    basis = torch.linalg.qr(normal_of(h, d, dimensions))[0].transpose(1, 2)
-    return (d / dimensions) ** 0.5 * normal_of(h, n, dimensions) @ basis
-
-
-@family
-def plane(h, n, d):
-    """Keys in a plane, none of which repeats: weights are combinations of some 23."""
-    return subspace(h, n, d, 2)
-
-
-@family
-def plane_noise(h, n, d):
-    """The same with 0.004 in each coordinate."""
-    return subspace(h, n, d, 2) + 0.004 * normal_of(h, n, d)
-
-
 @family
 def four_dimensions(h, n, d):
-    """Weights that are combinations of more than what is tried: stay dense."""
-    return subspace(h, n, d, 4)
+    """Keys of four dimensions for scores of deviation 1, none of which repeats: must stay dense."""
+    basis = torch.linalg.qr(normal_of(h, d, 4))[0].transpose(1, 2)
+    return (d / 4) ** 0.5 * normal_of(h, n, 4) @ basis
 
 
 @family
@@ -114,19 +97,17 @@ def make(name, b, h, n, d):
     return [x.bfloat16().contiguous() for x in (normal_of(b, h, n, d), keys, normal_of(b, h, n, d))]
 
 
-def compare(directory, shape, name, rounds, kernels=False, causal=False):
+def compare(directory, shape, name, rounds, kernels=False):
     b, h, n, d = shape
     q, k, v = make(name, *shape)
     scale = d ** -0.5
     outputs = {way: torch.empty_like(v) for way in ("dense", "classes")}
-    kernel = f"low_rank_causal_{d}" if causal else f"low_rank_{d}"
-    variants = {way: Kernel(f"{directory}/{way}.so", kernel, [q, k, v, ctypes.c_float(scale)], outputs[way])
+    variants = {way: Kernel(f"{directory}/{way}.so", f"low_rank_{d}", [q, k, v, ctypes.c_float(scale)], outputs[way])
                 for way in outputs}
     times = measure(variants, rounds, 0.02)
     ratio = statistics.median(x / y for x, y in zip(times["dense"], times["classes"]))
-    # The results of the first causal rows are large, and no sample of 128 rows has as many of them as there are.
-    rows = torch.arange(n // 256 if causal else 0, n, n // 128, device="cuda")
-    meant = attention(q, k, v, rows, scale, causal)
+    rows = torch.arange(0, n, n // 128, device="cuda")
+    meant = attention(q, k, v, rows, scale)
     found = {way: output.flatten(0, 1) for way, output in outputs.items()}
     errors = {way: float(((x[:, rows].double() - meant).norm(dim=(1, 2)) / meant.norm(dim=(1, 2))).max())
               for way, x in found.items()}
@@ -153,18 +134,17 @@ def main():
     parser.add_argument("--shapes", default=",".join(map(str, range(len(SHAPES)))))
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--growth", action="store_true")
-    parser.add_argument("--causal", action="store_true")
     options = parser.parse_args()
     torch.manual_seed(0)
     print("| B, H, N, D | keys | dense, ms | classes, ms | dense / classes | heads of few keys | error | error dense | workspace, MiB |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for number in map(int, filter(None, options.shapes.split(","))):
         for name in options.families.split(","):
-            compare(options.directory, SHAPES[number], name, options.rounds, options.kernels, options.causal)
+            compare(options.directory, SHAPES[number], name, options.rounds, options.kernels)
     if options.growth:
         points = []
         for n in [2 ** k for k in range(12, 19)]:
-            points.append((math.log(n), math.log(compare(options.directory, (1, 4, n, 128), "few_keys", 5, causal=options.causal)[1])))
+            points.append((math.log(n), math.log(compare(options.directory, (1, 4, n, 128), "few_keys", 5)[1])))
         for first in (0, 3):
             some = points[first:]
             x, y = (sum(p[i] for p in some) / len(some) for i in (0, 1))

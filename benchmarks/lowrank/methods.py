@@ -355,7 +355,7 @@ class KeySummaries(Method):
         return sums[:, :-1] / sums[:, -1:]
 
     def certified(self, Q):
-        """Per row a bound of |O - exact| that needs no exact row: docs/LowRank.md, F3 and F4."""
+        """Per row a bound of |O - exact| that needs no exact row: docs/Accuracy/LowRank.md, F3 and F4."""
         S = self.scores(Q).astype(np.float64)
         P = np.exp(S - S.max(1, keepdims=True))
         P /= P.sum(1, keepdims=True)

@@ -37,8 +37,9 @@ namespace accuracy {
 /// Which numbers of plans there are where there are so many beside 0, as messages say it.
 std::string tellPlans(unsigned count);
 
-/// Laws of docs/Errors.md that onf-adapt-precision applies, and of docs/LowRank.md that
-/// onf-low-rank does. Without one of them plans do without it, or are left out.
+/// Laws of docs/Accuracy/Bounds.md that onf-adapt-precision applies, and of
+/// docs/Accuracy/LowRank.md that onf-low-rank does. Without one of them plans do without it, or are
+/// left out.
 inline constexpr const char *kPrecisionLaws[] = {"B1", "B2", "B3", "B4", "B5", "B6", "B7"};
 inline constexpr const char *kLowRankLaws[] = {"F2", "F9"};
 } // namespace accuracy

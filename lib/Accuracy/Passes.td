@@ -12,7 +12,7 @@ def PrintErrorsPass : Pass<"dnf-print-errors"> {
     - the operands of its contractions with their formats;
     - for every result O, bounds E and absolute with |δO| ≤ E·(|P|·|V|) + absolute, where P·V is its
       outermost contraction. They are formulas over statistics of the inputs. If there are none, the
-      reason is written instead (docs/Errors.md).
+      reason is written instead (docs/Accuracy/Bounds.md).
 
     For example:
 
@@ -55,7 +55,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
   let summary = "Compute contractions in fewer bits where a result allows an error and it is met";
   let description = [{
     In a nest whose results all have a tolerance that is relative and sampled [Def 25], over
-    axes of which the rows, its last axis, are one, or all one that is component-wise and sampled: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
+    axes of which the rows, its last axis, are one: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
     elements of inputs, at most 256 of them, may be computed in integers of 8 bits, and with the
     option `sums` what weighs elements of inputs by a softmax of them in e4m3. With `halves` there
     are further plans for inputs of f32: scores and sums multiply f16, inputs times a power of 2 for
@@ -76,7 +76,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     near enough to those of the nest as it was, on 64 rows. In front of both stand the nests that
     round operands (integers with the largest magnitude / 127 as the step, of one row, or with `sums` of all
     rows that share the other indices where rows are an axis of their own; keys less a vector near
-    their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Errors.md; with `sums` and a sample
+    their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Accuracy/Bounds.md; with `sums` and a sample
     the largest magnitude is that of some rows, with room for others, and an index with an element that is far beyond
     it does not take the plan), pick the
     rows of the sample, compute it by every plan in parts of 2,048 indices of the fold, compare, and decide; those that run over
@@ -111,7 +111,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     computed them again before there were copies, so that copies are added up as the nest is. Kernels without a tolerance do not change, nor do
     nests of which a remark says why not: of which a sample says little, as their results jump where a sum passes a
     number (Def 31), or whose form no plan has. **Numerics**: within the tolerances, with
-    the confidence of Def 31 of docs/Errors.md or for every input. **Cost**: linear in the size of a nest, times
+    the confidence of Def 31 of docs/Accuracy/Bounds.md or for every input. **Cost**: linear in the size of a nest, times
     the plans; the code of a nest is in the result four times for one plan.
   }];
   let options = [
@@ -138,7 +138,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"workPerByte16", "work-per-byte-16", "int64_t", "14", "The same of plans of 16 bits">,
     Option<"workPerByteSplit", "work-per-byte-split", "int64_t", "21", "The same of sums of two floats">,
     ListOption<"disable", "disable", "std::string",
-               "Laws of docs/Errors.md, B1 to B7, that are not applied: plans do without the mean of keys (B1), that of values (B3), powers of 2 (B4) and lines for exponentials (B7), and those of 8-bit integers (B2), of bounds (B5) and of two floats (B6) are left out">
+               "Laws of docs/Accuracy/Bounds.md, B1 to B7, that are not applied: plans do without the mean of keys (B1), that of values (B3), powers of 2 (B4) and lines for exponentials (B7), and those of 8-bit integers (B2), of bounds (B5) and of two floats (B6) are left out">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
@@ -151,7 +151,7 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     one fold over keys j has terms g(i, Σ_k q(i, k)·v(j, k)), or the products of such with elements of inputs along j,
     the fold may run over classes c of keys that are near each other: with a key κ_c of each in place of the keys,
     the number of its members n_c as a factor of the weights in all sums, and the means of what stands along j
-    in place of that (laws F2 and F9 of docs/LowRank.md). Extremes are those over the κ_c. The nest is written
+    in place of that (laws F2 and F9 of docs/Accuracy/LowRank.md). Extremes are those over the κ_c. The nest is written
     once more,
 
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
@@ -171,7 +171,7 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
     `moa.decisions` as onf-adapt-precision, and `moa.stored`, the number of temporaries before, which that removes. Masks and biases tell keys apart by more than their
     products: such nests do not change, nor do those whose results jump where a score passes a number (Def 31) nor kernels
-    without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
+    without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Accuracy/Bounds.md. **Cost**: linear in
     the size of a nest; its code is in the result four times.
   }];
   let options = [
@@ -187,7 +187,7 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     Option<"warns", "warns", "bool", "false",
            "Where no nest is changed the first remark that says why is a warning">,
     ListOption<"disable", "disable", "std::string",
-               "Laws of docs/LowRank.md that are not applied: classes and shares of them, F2 and F9, without either of which there is no plan">
+               "Laws of docs/Accuracy/LowRank.md that are not applied: classes and shares of them, F2 and F9, without either of which there is no plan">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
@@ -198,7 +198,7 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
   let description = [{
     For each result with a tolerance that holds for every input [Def 25], nests in front of all others find the magnitudes of the
     inputs that the bound on its errors needs, and one evaluates the expressions of dnf-bound-errors for the kernel as it is
-    written, never below their value (law B5 of docs/Errors.md), at each index of those axes of the result that every nest
+    written, never below their value (law B5 of docs/Accuracy/Bounds.md), at each index of those axes of the result that every nest
     which stores it has in front of its rows:
 
         onf.for ["h0"] in ["H"] { … onf.store %bound, %O_shown[%h0] {strides = ["O_shown.s0"]} … }

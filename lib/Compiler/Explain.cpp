@@ -86,8 +86,8 @@ static bool explainKernel(Compilation::Impl &unit, unsigned index, llvm::raw_ost
   flush("Operational normal form");
   for (const std::string &line : unit.getSpendingLaws(index))
     part << "  " << line << "\n";
-  flush("Accuracy that may be spent, by the laws of docs/Errors.md, section 3, and "
-        "docs/LowRank.md, section 2");
+  flush("Accuracy that may be spent, by the laws of docs/Accuracy/Bounds.md, section 3, and "
+        "docs/Accuracy/LowRank.md, section 2");
   part << printIntervals(lifted);
   flush("Masks as intervals, for a tile of rows");
   if (const std::vector<Schedule> *schedules = entry < Level::Lifted ? unit.getSchedules() : nullptr) {

@@ -171,8 +171,7 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     If the first fold of a nest is split over cores (rule R4), the nest becomes two. In the first,
     whose rows are one tile, a task is one part of the range and leaves its states in the workspace.
     `NAME_shared<k>` gives their bytes, and `moa.shared` lists these as polynomials. The second nest
-    merges the states and stores the results. `moa.telling` lists the numbers of nests that only
-    `NAME_shown` runs.
+    merges the states and stores the results.
 
     Sums Σ_k x(i, k)·y(j, k) of elements of i8 are contractions like those of floats, exact as
     integers. With `byte-dots` a lane holds four consecutive elements of a row, and the key's four

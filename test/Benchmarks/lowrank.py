@@ -1,5 +1,5 @@
 # RUN: %python %s
-"""The study of folds with fewer keys or rows (benchmarks/lowrank): bounds that docs/LowRank.md proves
+"""The study of folds with fewer keys or rows (benchmarks/lowrank): bounds that docs/Accuracy/LowRank.md proves
 hold on random inputs, exact cases are exact, and the decision is dense where it has to be."""
 import os
 import sys

@@ -1,5 +1,5 @@
 # RUN: %python %s
-"""The stages of docs/LowRank.md as compiled kernels (benchmarks/lowrank/stages.moa), one after the
+"""The stages of docs/Accuracy/LowRank.md as compiled kernels (benchmarks/lowrank/stages.moa), one after the
 other: they find the classes that the prototype finds, and the last ones give its results."""
 import os
 import re

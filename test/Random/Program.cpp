@@ -232,7 +232,7 @@ static std::string printTolerance(const Output &output, uint64_t number) {
   bool isFloat = output.type == "T" || output.type.find('f') != std::string::npos;
   if (!isFloat || number % 4 != 0)
     return "";
-  return std::string(" within 1.5e-1") + (number % 8 ? " relative" : "") + (number % 12 ? " sampled" : "");
+  return std::string(" within 1.5e-1") + (number % 12 ? " relative sampled" : number % 8 ? " relative" : "");
 }
 
 std::string Program::print() const {

@@ -1,4 +1,4 @@
-# RUN: %python %s %moa_source_root README.md docs/Tools.md docs/Calling.md docs/Recipes.md
+# RUN: %python %s %moa_source_root README.md docs/Tools.md docs/Calling.md docs/Recipes.md docs/Accuracy/Guide.md
 """The commands that the pages print run as they stand, from the root of a checkout
 whose build directory is fresh but for the programs."""
 import os

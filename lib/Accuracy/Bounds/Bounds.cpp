@@ -81,9 +81,9 @@ std::string whyNoBounds(onf::KernelOp kernel) {
   kernel.walk(
       [&](Operation *op) { isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); }); });
   return isDouble ? "bounds are known of arithmetic in f32, and this kernel has f64: say "
-                    "'sampled', or take f32"
+                    "'relative sampled', or take f32"
                   : "bounds are found from definitions at the level dnf: compile the "
-                    "specification, or say 'sampled'";
+                    "specification, or say 'relative sampled'";
 }
 
 double getLeast(Type element) {

@@ -1,9 +1,9 @@
 //===- Bounds.h - bounds on errors, computed by a kernel --------*- C++ -*-===//
 //
 // What is shown of rounding errors before a kernel runs is an expression over magnitudes of its
-// inputs (docs/Errors.md). Here a kernel evaluates it: nests find the magnitudes, and a scalar at
-// each index of the axes in front of the rows is the bound there, in f32 and never below the value
-// of the expression.
+// inputs (docs/Accuracy/Bounds.md). Here a kernel evaluates it: nests find the magnitudes, and a
+// scalar at each index of the axes in front of the rows is the bound there, in f32 and never below
+// the value of the expression.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ACCURACY_BOUNDS_H

@@ -133,7 +133,9 @@ std::optional<std::string> moa::accuracy::whyNeverShown(onf::KernelOp kernel, un
   StringRef name = kernel.getArrayName(number);
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   if (allowed.isRelative)
-    return (kNoRelativeBound + Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)")).str();
+    return (kNoRelativeBound +
+            Twine("; leave 'relative' out for a bound on each element, or add 'sampled' to ask for none"))
+        .str();
   auto bounds = Bounds::read(kernel);
   if (!bounds || !bounds->hasBound(name, "written"))
     return whyNoBounds(kernel);

@@ -2,7 +2,7 @@
 //
 // A-priori forward error analysis: a bound on the rounding error of every result of a dnf kernel.
 // It holds for all inputs. It is an expression over magnitude statistics of the inputs, all of
-// which one pass over the inputs finds [docs/Errors.md]:
+// which one pass over the inputs finds [docs/Accuracy/Bounds.md]:
 //
 //   auto analysis = RoundingErrorAnalysis::create(kernel);
 //   FormatAssignment formats = *parseFormats("S.lhs:int8,S.rhs:int8");

@@ -1,7 +1,7 @@
 //===- RoundingErrorFormats.h - formats of contraction operands -*- C++ -*-===//
 //
 // The rounding errors of formats for contraction operands, and the error model of the operations of
-// every lowering [Def 26, Def 27 of docs/Errors.md].
+// every lowering [Def 26, Def 27 of docs/Accuracy/Bounds.md].
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ACCURACY_ROUNDINGERRORFORMATS_H

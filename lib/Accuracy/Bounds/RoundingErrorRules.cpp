@@ -1,6 +1,6 @@
 //===- RoundingErrorRules.cpp - errors of scalar operations ---------------===//
 //
-// Every rule names the lemma of docs/Errors.md that it implements.
+// Every rule names the lemma of docs/Accuracy/Bounds.md that it implements.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Accuracy/Bounds/RoundingErrorShared.h"

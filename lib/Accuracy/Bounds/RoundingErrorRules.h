@@ -1,7 +1,7 @@
 //===- RoundingErrorRules.h - errors of scalar operations -------*- C++ -*-===//
 //
 // The abstract values of the rounding error analysis and its transfer function for each operation
-// [docs/Errors.md, Def 28 and Lemmas E1 to E9].
+// [docs/Accuracy/Bounds.md, Def 28 and Lemmas E1 to E9].
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ACCURACY_ROUNDINGERRORRULES_H

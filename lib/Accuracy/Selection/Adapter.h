@@ -146,7 +146,8 @@ protected:
   };
   virtual unsigned numPlans() const = 0;
   virtual std::string describe(unsigned plan) = 0;
-  /// What a plan applies: "B1: …", one text for each law of docs/Errors.md or docs/LowRank.md.
+  /// What a plan applies: "B1: …", one text for each law of docs/Accuracy/Bounds.md or
+  /// docs/Accuracy/LowRank.md.
   virtual llvm::SmallVector<std::string> listLaws(unsigned plan) = 0;
   /// Some rows, for which copies of the nest are computed.
   struct RowSet {

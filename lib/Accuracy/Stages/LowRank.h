@@ -2,9 +2,9 @@
 //
 // A fold over keys j whose terms are g(i, row(i)·key(j)) × v(j) is computed over classes c of keys
 // that are near each other: over a key κ_c of each, with the number n_c of its members in place of
-// 1 and the sum W_c of their values in place of v (law F2 of docs/LowRank.md). A plan is a number
-// of classes. In front of it stand the nests that look for keys that are near each other, and those
-// that choose the κ_c among the keys and sum up what belongs to them.
+// 1 and the sum W_c of their values in place of v (law F2 of docs/Accuracy/LowRank.md). A plan is a
+// number of classes. In front of it stand the nests that look for keys that are near each other,
+// and those that choose the κ_c among the keys and sum up what belongs to them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ACCURACY_LOWRANK_H

@@ -8,7 +8,7 @@
 //   - the term of a maximum or minimum: the state moves, as max_j (s − c) = max_j s − c.
 //
 // Then the fold may run on s − c, and c is added to those of its results that have moved
-// (law B1 of docs/Errors.md). Nothing here knows what the values are.
+// (law B1 of docs/Accuracy/Bounds.md). Nothing here knows what the values are.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ACCURACY_SHIFT_H

@@ -14,8 +14,7 @@
 //
 //   func @NAME_shared<k>(%args: !llvm.ptr) -> i64
 //
-// which returns the bytes of workspace that both share. A call skips the nests whose numbers are in
-// `moa.telling`: they only estimate errors (dialects/ONF/Transforms/Telling.h).
+// which returns the bytes of workspace that both share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ONFTOVECTOR_H

@@ -19,21 +19,22 @@ HEADS = 60
 
 class Coverage(unittest.TestCase):
 
-    def check(self, measure, element, most, flags=()):
-        found = coverage.ratios(KINDS, HEADS, 512, measure, element, flags)
+    def check(self, element, most, flags=()):
+        found = coverage.ratios(KINDS, HEADS, 512, element, flags)
         for kind, ratios in found.items():
             room = 1 / np.median(ratios)
-            print(f"{measure:10} {element:4} {kind:16} {len(ratios)} heads, at most {max(ratios):.2f} times, estimates {room:.2f} times the error")
+            print(f"{element:4} {kind:16} {len(ratios)} heads, at most {max(ratios):.2f} times, estimates {room:.2f} times the error")
             self.assertGreater(len(ratios), 0.8 * HEADS, kind)
             self.assertLess(room, most, kind)
         # 50 of 480 heads.
-        promise.check(self, np.concatenate(list(found.values())), f"{measure} {element}")
+        promise.check(self, np.concatenate(list(found.values())), element)
 
     def test_relative(self):
-        self.check("relative", "f32", 1.3)
+        self.check("f32", 1.3)
 
     def test_relative_bf16(self):
-        self.check("relative", "bf16", 2.0)
+        self.check("bf16", 2.0)
+
 
 if __name__ == "__main__":
     mt.compile_soonest()

@@ -140,7 +140,7 @@ def causal(Q, K, V):
 
 
 # Laws that spend accuracy, of accuracy_laws.py.
-ACCURACY = ("B1", "B2", "B3", "B4", "B5", "B6", "B7", "F2", "F9", "F10", "F11")
+ACCURACY = ("B1", "B2", "B3", "B4", "B5", "B6", "B7", "F2", "F9")
 
 
 def emit(spec, level, *extra):

@@ -133,8 +133,7 @@ class Shares(unittest.TestCase):
         """Of a plan, of which heads are chosen, taking turns; one head has no scale that its elements fit, and is as
         written. The last blocks, which have parts, are of the second head."""
         text = SPECS["softmax"].replace("D = 64", "D = 128").replace("D])\n", "D] within 6e-2 relative sampled)\n", 1)
-        # Nests that NAME_shown alone launches have schedules too, and nothing is shown of elements of 1e30.
-        self.flags = ["--spend=256", "--no-tolerance-check"]
+        self.flags = ["--spend=256"]
         rng = np.random.default_rng(3)
         with open(self.path("k.moa"), "w", encoding="utf-8") as file:
             file.write(text)

@@ -1,6 +1,6 @@
 """What a sampled estimate promises, and how a test may ask for it.
 
-The promise (Def 31 of docs/Errors.md): of many heads at most 5 % are off by more than is estimated. One head may
+The promise (Def 31 of docs/Accuracy/Bounds.md): of many heads at most 5 % are off by more than is estimated. One head may
 be, on a processor that rounds in another order as on any. So a test draws many heads and counts those above.
 
 Let each of n heads be above with a probability of at most p, independently. More than k of them are above with a
