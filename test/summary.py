@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads lit's JSON results and ends with the line `N passed, N failed, N skipped`."""
+"""Reads lit's JSON results, lists the ten slowest tests, and ends with the line `N passed, N failed, N skipped`."""
 import json
 import sys
 
@@ -24,6 +24,9 @@ def main(path):
         print(f"skipped: {test['name']}: {reason[0]}")
     for test in failed:
         print(f"failed: {test['name']}")
+    slowest = sorted(tests, key=lambda test: -(test.get("elapsed") or 0))[:10]
+    for test in slowest:
+        print(f"slow: {test.get('elapsed') or 0:.0f} s: {test['name']}")
     if not tests:
         print("no test was found")
     print(f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped")

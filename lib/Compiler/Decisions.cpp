@@ -12,8 +12,8 @@ using namespace mlir;
 namespace moa {
 
 /// Returns the text of an error about the given plans, which may come from a file.
-static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine &message) {
-  return ((accuracy.plansFile.empty() ? "" : accuracy.plansFile + ": ") + "plans: " + message).str();
+static std::string aboutPlans(const AccuracyOptions &options, const llvm::Twine &message) {
+  return ((options.plansFile.empty() ? "" : options.plansFile + ": ") + "plans: " + message).str();
 }
 
 /// Reads the plans, such as {"plans": {"f.O": [1, 0]}}, into the syntax of the pass option. The
@@ -22,7 +22,7 @@ bool Compilation::Impl::readPlans() {
   if (accuracy.plans.empty())
     return true;
   auto refuse = [&](const llvm::Twine &message) {
-    log.addError(aboutPlans(options, message));
+    log.addError(aboutPlans(accuracy, message));
     return false;
   };
   auto value = llvm::json::parse(accuracy.plans);
@@ -69,7 +69,7 @@ bool Compilation::Impl::checkPlanNames() {
   if (accuracy.plans.empty())
     return true;
   if (entry > Level::ONF) {
-    log.addError(aboutPlans(options, fileName + " is at the level " + getLevelName(entry) +
+    log.addError(aboutPlans(accuracy, fileName + " is at the level " + getLevelName(entry) +
                                          ", before which plans are taken; compile the specification with them"));
     return false;
   }
@@ -81,13 +81,13 @@ bool Compilation::Impl::checkPlanNames() {
   for (const auto &[name, largest] : largestPlans)
     if (!llvm::is_contained(known, name)) {
       log.addError(
-          aboutPlans(options, "there is no result '" + name + "' of a kernel; there are " + llvm::join(known, ", ")));
+          aboutPlans(accuracy, "there is no result '" + name + "' of a kernel; there are " + llvm::join(known, ", ")));
       return false;
     }
   if (!largestPlans.empty())
     return true;
   log.addError(
-      aboutPlans(options, "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
+      aboutPlans(accuracy, "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
   return false;
 }
 
@@ -106,7 +106,7 @@ bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
     return *plansFit;
   plansFit = true;
   auto refuse = [&](const llvm::Twine &message) {
-    log.addError(aboutPlans(options, message));
+    log.addError(aboutPlans(accuracy, message));
     return *(plansFit = false);
   };
   for (unsigned k = 0; k < infos.size(); ++k) {

@@ -102,18 +102,18 @@ static std::string describeMovement(const DataMovementReport &movement) {
 }
 
 /// Lists the options that may make results less accurate than specified, as the tools spell them.
-static void listSpending(const CompilerOptions &options, std::vector<std::string> &given) {
+static void listSpending(const AccuracyOptions &options, std::vector<std::string> &given) {
   auto number = [](int64_t value) { return "=" + std::to_string(value); };
-  if (accuracy.mixedPrecision)
-    given.push_back("spend" + (accuracy.mixedPrecisionFrom ? number(accuracy.mixedPrecisionFrom) : ""));
-  if (accuracy.pilotFrom >= 0)
-    given.push_back("pilot" + (accuracy.pilotFrom ? number(accuracy.pilotFrom) : ""));
-  if (accuracy.lowRankFrom)
-    given.push_back("low-rank" + number(accuracy.lowRankFrom));
-  if (!accuracy.plans.empty())
-    given.push_back((accuracy.checksPlans ? "checked plans" : "plans") +
-                    (accuracy.plansFile.empty() ? "" : " of " + accuracy.plansFile));
-  if (accuracy.decisions)
+  if (options.mixedPrecision)
+    given.push_back("spend" + (options.mixedPrecisionFrom ? number(options.mixedPrecisionFrom) : ""));
+  if (options.pilotFrom >= 0)
+    given.push_back("pilot" + (options.pilotFrom ? number(options.pilotFrom) : ""));
+  if (options.lowRankFrom)
+    given.push_back("low-rank" + number(options.lowRankFrom));
+  if (!options.plans.empty())
+    given.push_back((options.checksPlans ? "checked plans" : "plans") +
+                    (options.plansFile.empty() ? "" : " of " + options.plansFile));
+  if (options.decisions)
     given.push_back("decisions");
 }
 
@@ -136,7 +136,7 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
   std::vector<std::string> given = options.settings;
   for (const std::string &tolerance : accuracy.tolerances)
     given.push_back("within " + tolerance);
-  listSpending(options, given);
+  listSpending(accuracy, given);
   std::string set = given.empty() ? "" : "Compiled with " + llvm::join(given, ", ") + ".\n";
   return sourceText + "\n" + set + *forms;
 }
