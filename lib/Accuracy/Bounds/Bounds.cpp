@@ -107,7 +107,7 @@ std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef forma
   for (const llvm::json::Value &term : *bound.getObject("absolute")->getArray("terms"))
     if (*term.getAsObject()->getNumber("coefficient") > least &&
         llvm::all_of(*term.getAsObject()->getArray("factors"), isAtLeastOne) && !why)
-      why = "it has an error that is relative to nothing, as of what may cancel";
+      why = "it has an error that is not relative to its magnitude, as after cancellation";
   if (auto text = bound.getString("assumes"); text && !why)
     why = ("it is assumed and not checked that " + *text).str();
   return why;

@@ -23,8 +23,7 @@ double getLeast(mlir::Type element);
 
 /// The reason that relative tolerances for every input have no bound.
 inline constexpr llvm::StringLiteral kNoRelativeBound =
-    "no bound is known of errors relative to a result, as none knows before it runs how large that "
-    "is";
+    "no bound is known of errors relative to a result, because its norm is not known before the kernel runs";
 
 /// Returns why a kernel has no `moa.bounds`, and the remedy.
 std::string whyNoBounds(onf::KernelOp kernel);

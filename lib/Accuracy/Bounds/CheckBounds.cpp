@@ -166,8 +166,8 @@ DictionaryAttr moa::accuracy::tellNeverShown(KernelEditor &editor, unsigned numb
 }
 
 void moa::accuracy::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
-  kernel.emitWarning("nothing shows before it runs that '")
-      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why
+  kernel.emitWarning("no bound shows that '")
+      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", so that each call reports it: " << why
       << (StringRef(why).contains("sampled'") ? "" : "; 'relative sampled' asks for no bound");
 }
 

@@ -1,9 +1,9 @@
 //===- Adapter.h - one nest in several precisions ---------------*- C++ -*-===//
 //
-// Mixed-precision variants (plans) of a nest. For each plan the kernel gets a copy of the nest, and
-// each head (an index of the axes before the rows) runs one of them: a plan if a sample of its rows
-// is within the tolerance, otherwise the unmodified nest. Nests before the copies convert operands,
-// pick the sample, compute it by every plan, and decide.
+// Mixed-precision variants (plans) of a nest. A head is an index of the axes before the rows. The
+// kernel gets a copy of the nest for each plan, and each head runs one: a plan that is within the
+// tolerance on a sample of its rows, otherwise the unmodified nest. Nests before the copies convert
+// operands, pick the sample, compute it by every plan, and decide.
 //
 // `Chooser` has everything that does not depend on how a plan differs from the unmodified nest.
 // `Adapter` has plans with operands in fewer bits; `KeyClasses` (Stages/LowRank.h) has one with

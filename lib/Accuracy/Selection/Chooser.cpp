@@ -47,7 +47,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("is no result, but an array that later nests read");
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
-      return refuse("may have no error beside those that may; give it a tolerance too, with 'within'");
+      return refuse("has no tolerance, unlike other results of the nest; give it one with 'within'");
     Result result = resultOf(store, within.getTolerance());
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
@@ -61,12 +61,10 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     if (!result.allowed.isSampled)
       return refuse("has a tolerance that is not sampled");
     if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
-      return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
+      return refuse("has a tolerance below the error of the unmodified nest, so that nothing is left for a plan");
     if (isErrorOfRow(store))
-      return refuse("has rows in front of other axes than the last, so that a relative error is "
-                    "that of a row, of which a sample of rows says "
-                    "nothing; give it the order of axes that has rows and columns last, and "
-                    "strides for the other one");
+      return refuse("has axes between its rows and its last axis, so that a relative error is that of one row, "
+                    "which no sample of rows estimates; make rows and columns the last axes, and give strides");
     results.push_back(result);
   });
   return fits && !results.empty();
@@ -102,7 +100,7 @@ void Chooser::findHead() {
 }
 
 std::string tellPlans(unsigned count) {
-  return count ? ("there are 0 to " + Twine(count)).str() : "there is none but 0, the kernel as written";
+  return count ? ("there are 0 to " + Twine(count)).str() : "there is only 0, the unmodified kernel";
 }
 
 /// Reads the plans of this nest from a table "f.O=1,0;g.P=2".

@@ -1,8 +1,9 @@
 //===- Earlier.cpp - nests that passes before have left as written --------===//
 //
 // Nests with plans of an earlier pass. Such a nest runs for heads that take none of these plans,
-// and may get further ones: their numbers follow the earlier ones, decisions and estimates become
-// one table, and the nests before the new plans run only for heads that the earlier pass has left.
+// and may get further ones. Their numbers follow the earlier ones, and decisions and estimates
+// become one table. The nests before the new plans run only for heads that the earlier pass has
+// left.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Accuracy/Passes.h"

@@ -53,7 +53,8 @@ static bool areAlike(onf::ForOp x, onf::ForOp y) {
          x.getChoiceAttr() == y.getChoiceAttr();
 }
 
-/// Returns true if neither the nest nor the others write what the other side reads or writes.
+/// Returns true if the nest and the others may run in any order, because they share no array that
+/// either side writes.
 static bool commutes(onf::ForOp nest, ArrayRef<onf::ForOp> others) {
   Arrays own(nest);
   return llvm::all_of(others, [&](onf::ForOp each) {

@@ -54,7 +54,7 @@ bool KeyClasses::findSums(std::string &why) {
     if (!isSum && acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
       return refuse(acc, "is neither a sum nor an extreme");
     if (!acc.getOthers().empty() || (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul))
-      return refuse(acc, "is not repaired by a factor");
+      return refuse(acc, "is not rescaled by a factor");
     if (acc.getExtents().empty()) {
       if (!acc.getResult().getType().isF32())
         return refuse(acc, "is not computed in f32");
@@ -114,15 +114,14 @@ bool KeyClasses::checkUses(std::string &why) {
 bool KeyClasses::plan(std::string &why) {
   for (StringRef law : {"F2", "F9"})
     if (!options.uses(law)) {
-      why = ("law " + law + ", of classes of keys, is disabled").str();
+      why = ("law " + law + ", of clusters of keys, is disabled").str();
       return false;
     }
   scores = findScores(nest, onDemand);
   auto folds = nest.getBody().getOps<onf::FoldOp>();
   if (scores.size() != 1 || !llvm::hasSingleElement(folds)) {
     why = scores.empty() ? whyNoScores()
-                         : "it has several folds, or several sums of products of rows, and classes "
-                           "are of the keys of one";
+                         : "it has several folds or several sums of products of rows, but clusters need one of each";
     return false;
   }
   bool isOfHead = llvm::all_of(score().key.load.getTerms(), [&](Value term) {
@@ -134,7 +133,7 @@ bool KeyClasses::plan(std::string &why) {
     return false;
   }
   if (!score().outer.getBody().getOps<onf::GuardOp>().empty()) {
-    why = "the fold over '" + score().outer.getName().str() + "' is masked, and classes are of keys that all rows have";
+    why = "the fold over '" + score().outer.getName().str() + "' is masked, but clusters need keys that all rows see";
     return false;
   }
   if (!findSums(why) || !checkUses(why) || !findResults(why))
@@ -161,10 +160,11 @@ SmallVector<std::string> KeyClasses::listLaws(unsigned) {
   for (WeightedSum &sum : sums)
     values += (values.empty() ? "" : " and ") +
               kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  SmallVector<std::string> laws{"F2: the fold over keys runs over classes, with their members as factors of sums",
-                                "F9: a key has a share in each class that is near" +
-                                    (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
-                                    "; keys of " + keys + " that are near none stay as they are"};
+  SmallVector<std::string> laws{
+      "F2: the fold over keys runs over clusters, with the number of members as a factor of sums",
+      "F9: a key has a share in each cluster that is near" +
+          (values.empty() ? "" : ", and clusters the sums of " + values + " by shares") + "; outliers of " + keys +
+          " remain"};
   return laws;
 }
 
@@ -172,8 +172,8 @@ std::string KeyClasses::describe(unsigned) {
   std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
   for (WeightedSum &sum : sums)
     text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other, and up to " +
-         (mostClasses() + mostOdd()).str() + " with keys that are near none";
+  return text + " in up to " + mostClasses().str() + " clusters of similar keys, and up to " +
+         (mostClasses() + mostOdd()).str() + " with outliers";
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,8 +1,8 @@
 //===- LowRank.h - few keys for many ----------------------------*- C++ -*-===//
 //
 // A fold over keys j with terms g(i, row(i)·key(j)) × v(j) runs over clusters c of similar keys
-// instead: over one key κ_c of each, with the number of members n_c in place of 1 and the sum W_c
-// of their values in place of v (laws F2 and F9 of docs/Accuracy/LowRank.md). The nests before the
+// instead (laws F2 and F9 of docs/Accuracy/LowRank.md). It uses one key κ_c of each, the number of
+// members n_c in place of 1, and the sum W_c of their values in place of v. The nests before the
 // copies choose the κ_c among the keys and sum up the members.
 //
 //===----------------------------------------------------------------------===//

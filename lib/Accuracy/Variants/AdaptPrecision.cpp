@@ -208,7 +208,7 @@ bool Adapter::findPlans(std::string &why) {
     if (!(options.bf16 || loseMore) || allow(kLeastOfBytes))
       hasBytes = addBytesPlan(why);
     else if (!options.bf16)
-      why = "8 bits are not near enough for a tolerance below 2^-9";
+      why = "8 bits are not accurate enough for a tolerance below 2^-9";
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }
   if (!hasBytes && !hasHalves) {
@@ -231,10 +231,8 @@ bool Adapter::findPlans(std::string &why) {
     if (Operation *unknown = isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
       why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) +
             " reach an exponential through '" + unknown->getName().getStringRef().str() +
-            "', by a factor that neither the row nor the key alone tells, and a sample says "
-            "nothing of the "
-            "few rows that are off by most then; factors and divisors of the row or the key, sums "
-            "with what is no score and extremes are known";
+            "' with a factor that depends on more than the row or the key, so that a sample may miss the rows with "
+            "the largest errors; use factors of the row or of the key alone";
       return false;
     }
   findHead();
@@ -251,7 +249,7 @@ bool Adapter::addBytesPlan(std::string &why) {
     for (auto [n, other] : llvm::enumerate(scores))
       if (score.row.array() == other.key.array() || (k != n && score.key.array() == other.key.array())) {
         const char *what = k == n ? "both operands of a sum of products" : "an operand of several sums of products";
-        why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not take";
+        why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not support";
         return false;
       }
   Plan all;
@@ -263,10 +261,9 @@ bool Adapter::addBytesPlan(std::string &why) {
   for (auto [k, carrier] : llvm::enumerate(carriers))
     for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
       if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
-        why = carrier.outer == other.outer ? "several weighted sums are of elements of one array, "
-                                             "which the plan of 8 bits does not take"
-                                           : "weighted sums stand in several folds, and the plan "
-                                             "of 8 bits is for those of one";
+        why = carrier.outer == other.outer
+                  ? "several weighted sums read one array, which the plan of 8 bits does not support"
+                  : "weighted sums are in several folds, but the plan of 8 bits needs one fold";
         return false;
       }
   // With weighted sums in 16 bits, scores in 8 bits would gain nothing.
@@ -300,7 +297,7 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
     if (plan.isSplit)
       laws.push_back("B6: operands as sums of two floats, and products as those of three pairs");
     if (isBound)
-      laws.push_back("B5: a bound on the errors, evaluated at each index in front of the rows, decides");
+      laws.push_back("B5: a bound on the errors decides, evaluated at each index before the rows");
     if (laws.empty())
       laws.push_back("none: operands are rounded to bf16, which has the range of f32");
     return laws;
@@ -313,7 +310,7 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
   }
   if (!means.empty())
     laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(means, ", ") +
-                   ", so that what keys have in common is not rounded");
+                   ", so that the common part of keys is not rounded");
   laws.push_back("B2: products of " + llvm::join(products, ", ") + " as those of integers times two steps");
   bool hasTotal = llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });
   if (plan.sums && hasTotal && options.uses("B3"))

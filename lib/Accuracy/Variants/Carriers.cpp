@@ -203,9 +203,9 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
 // The sum
 //===----------------------------------------------------------------------===//
 
-/// Returns the weight times `by`, shared by all sums that use it; with `exponent` the weight is an
-/// exponential, and the factor 2^exponent by lines between powers of 2. copy.totals gets the sum of
-/// the unscaled weights.
+/// Returns the weight times `by`, shared by all sums that use it. With `exponent` the weight is an
+/// exponential, and the product 2^exponent times it by lines between powers of 2. copy.totals gets
+/// the sum of the unscaled weights.
 Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std::optional<double> exponent) {
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());

@@ -43,14 +43,14 @@ bool Adapter::addHalvesPlan(std::string &why) {
         return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
                       (isBound ? "; plans of 8 bits are for tolerances that say 'sampled'" : ""));
     if (score.outer != outer)
-      return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
+      return refuse("sums of products are in several folds, but plans of 16 bits need one fold");
   }
   anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
   auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
   if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
-    return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
+    return refuse("a sum along an axis is not one of computed weights times elements of an input of f32");
   if (!isAnyWide)
     return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
   // f16 needs a power of 2 per head, so rows and keys need axes of their own, and weights of at
@@ -70,7 +70,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
     plans.push_back(plan);
   if (options.bf16) {
     if (plans.empty())
-      return refuse("results may be off by less than sums of bf16 are");
+      return refuse("the tolerance is below the error of sums in bf16");
     return true;
   }
   plan.isSplit = true;
@@ -79,7 +79,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
     return !plans.empty();
   }
   if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
-    return refuse("results may be off by less than sums of two floats of 16 bits are");
+    return refuse("the tolerance is below the error of sums of two floats of 16 bits");
   plans.push_back(plan);
   return true;
 }
