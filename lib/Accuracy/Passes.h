@@ -7,7 +7,6 @@
 
 namespace moa {
 
-/// Returns a message about a nest of a kernel, or an empty string.
 using NestTeller = std::function<std::string(onf::KernelOp, onf::ForOp)>;
 
 #define GEN_PASS_DECL
@@ -32,7 +31,6 @@ inline constexpr llvm::StringLiteral kStoredAttr = "moa.stored";
 inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
 
 namespace accuracy {
-/// Returns a message that lists the plan numbers 0 to `count`.
 std::string tellPlans(unsigned count);
 
 /// The laws that `disable` of onf-adapt-precision and of onf-low-rank accepts.

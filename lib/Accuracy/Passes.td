@@ -160,7 +160,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"workPerByte16", "work-per-byte-16", "int64_t", "14", "The same for 16 bits">,
     Option<"workPerByteSplit", "work-per-byte-split", "int64_t", "21", "The same for sums of two floats">,
     ListOption<"disable", "disable", "std::string",
-               "Laws of docs/Accuracy/Bounds.md, B1 to B7, not to apply. Without B1, B3, B4 or B7, plans do without means of keys, means of values, powers of 2 or lines for exponentials; without B2, B5 or B6, plans of 8 bits, bounds or two floats are left out">
+               "Laws of docs/Accuracy/Bounds.md, B1 to B7, not to apply. Without B1, B3, B4 or B7, plans do without means of keys, means of values, powers of 2 or lines for exponentials. Without B2, B5 or B6, plans of 8 bits, bounds or two floats are left out">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -15,7 +15,6 @@ namespace moa::accuracy {
 static constexpr double kSlack = 0x1p-9;
 /// Lower limit of products, which covers underflow.
 static constexpr double kLeast = 0x1p-120;
-/// Rows per part of a reduction.
 static constexpr int64_t kPart = 128;
 
 //===----------------------------------------------------------------------===//
@@ -220,7 +219,6 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   return whole;
 }
 
-/// Returns true for minima, for which lower bounds are needed.
 static bool isLeast(StringRef kind) { return kind.starts_with("min"); }
 
 /// Adds the array of a statistic over the remaining axes; for L2 it has squared norms.
@@ -239,7 +237,6 @@ Value BoundNests::addStatistic(Statistic statistic) {
   Builder b(editor.kernel.getContext());
   std::string name =
       editor.kernel.getArrayName(cast<BlockArgument>(statistic.array).getArgNumber()).str() + "_" + statistic.kind;
-  // If the last axis remains there is no fold.
   bool isLastLeft = statistic.axes[rank - 1] >= 0;
   if (!current) {
     SmallVector<Attribute> names, extents;
@@ -339,7 +336,6 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
     Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), code.real(0));
     return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
   }
-  // A maximum over nothing is −∞.
   value = code.make<arith::MaximumFOp>(value, code.real(0));
   if (!isSquare && !isSum)
     return value;

@@ -18,18 +18,15 @@ namespace moa::accuracy {
 /// results of a type with a larger smallest number have that [Def 25].
 inline constexpr double kUnderflow = 0x1p-80;
 
-/// Returns it for a result's element type.
 double getLeast(mlir::Type element);
 
-/// The reason that relative tolerances for every input have no bound.
 inline constexpr llvm::StringLiteral kNoRelativeBound =
     "no bound is known of errors relative to a result, because its norm is not known before the kernel runs";
 
 /// Returns why a kernel has no `moa.bounds`, and the remedy.
 std::string whyNoBounds(onf::KernelOp kernel);
 
-/// The error of a result of the unmodified kernel, and the narrowest type that it rounds to (null:
-/// f32).
+/// The error of an unmodified result, and the narrowest type that it rounds to (null: f32).
 struct ErrorAsWritten {
   double size;
   mlir::Type rounded;
@@ -48,10 +45,8 @@ ErrorAsWritten errorAsWritten(mlir::Operation *where, mlir::Value result, const 
 std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed);
 /// Returns the entry of kShownAttr for a result with a bound in `array`.
 mlir::DictionaryAttr tellOfBound(KernelEditor &editor, unsigned number, mlir::Value array);
-/// Returns the entry for a result that never has a bound; with `hasBound` it has a bound of ∞,
-/// which calls compare.
+/// Returns the entry for a result without a bound; `hasBound` adds a bound of ∞ to compare.
 mlir::DictionaryAttr tellNeverShown(KernelEditor &editor, unsigned number, llvm::StringRef why, bool hasBound);
-/// Warns that the result never has a bound.
 void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, llvm::StringRef why);
 
 /// The bounds of a kernel, read from kBoundsAttr.
@@ -69,7 +64,6 @@ public:
   const llvm::json::Object *findResult(llvm::StringRef result) const;
   const llvm::json::Object *findAtom(int64_t number) const;
 
-  /// Visits the atoms of a sum and of its functions.
   void collect(const llvm::json::Object &sum, llvm::function_ref<void(const llvm::json::Object &)> visit) const;
 
 private:
@@ -77,17 +71,15 @@ private:
   llvm::json::Object whole;
 };
 
-/// Returns, for each axis of a stored result, the axis of the head that indexes it.
+/// Returns the axis of the head, if any, that indexes each axis of a stored result.
 llvm::SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, llvm::StringRef name);
 
 /// Computes the bounds of one result per head.
 class BoundNests {
 public:
-  /// `axes` has, for each axis of the result, the axis of the head that indexes it.
   BoundNests(KernelEditor &editor, const Bounds &bounds, llvm::StringRef result,
              llvm::ArrayRef<std::optional<unsigned>> axes, llvm::ArrayRef<mlir::Attribute> headExtents);
 
-  /// Adds the nests that compute the magnitudes of a bound, each once.
   void addStatistics(llvm::StringRef formats);
   /// Returns the smallest tolerance that is certain to hold for a head; ∞ if a condition fails or a
   /// term is unknown. Requires addStatistics.

@@ -18,7 +18,6 @@ using namespace moa;
 using namespace moa::accuracy;
 
 namespace {
-/// Adds the bounds of a kernel's results.
 class BoundChecks {
 public:
   BoundChecks(onf::KernelOp kernel, bool onlyKnown)

@@ -23,11 +23,9 @@
 
 namespace moa::accuracy {
 
-/// Arrays in f16 are scaled by a power of 2, so that their largest magnitude is in [2^kTopOfF16,
-/// 2^(kTopOfF16 + 1)).
+/// Largest magnitudes in f16 are scaled to [2^kTopOfF16, 2^(kTopOfF16 + 1)).
 inline constexpr int kTopOfF16 = 14;
 
-/// Rows of a sample.
 inline constexpr int64_t kSample = 64;
 /// The rows of a nest fall into `count` equal parts; each part gives one row of the sample, and
 /// each group of parts one more.
@@ -69,12 +67,14 @@ struct Options {
 };
 
 /// An array in fewer bits: `data` times `scale`. There is one scale per row along the contracted
-/// axis, or one for all rows along the axis `across`, which tensor cores need. With `across`,
-/// `largest` has the magnitude of each row, with the axis `across` last.
+/// axis, or one for all rows along the axis `across`, which tensor cores need.
+/// - `largest`, with `across`: the magnitude of each row, with the axis `across` last.
+/// - `beyond`, if the scale comes from some rows: 1 if an element is far above `limit`, else 0.
+/// - `rest`, in 16 bits: the rounding errors of `data`.
 struct Rounded {
   mlir::Value data, scale, largest, beyond, rest;
   mlir::Value inverse,
-      limit; ///< 1 / scale, and the largest magnitude that a scale from some rows represents
+      limit; ///< 1 / scale, and the largest magnitude that the scale represents
   std::optional<unsigned> across;
 };
 
@@ -93,7 +93,6 @@ struct RoundedValues {
   Mean mean;
 };
 
-/// A stored result with its tolerance.
 struct Result {
   onf::StoreOp store;
   Tolerance allowed;
@@ -103,7 +102,6 @@ struct Result {
   mlir::Value norm; // Σ |sample|² per row
 };
 
-/// A mixed-precision variant of the nest.
 struct Plan {
   llvm::SmallVector<unsigned> scores;
   bool sums = false; // also rounds weights and values of weighted sums
@@ -142,7 +140,6 @@ protected:
   virtual std::string describe(unsigned plan) = 0;
   /// Returns the laws that a plan applies, as "B1: …".
   virtual llvm::SmallVector<std::string> listLaws(unsigned plan) = 0;
-  /// A set of rows for which copies of the nest are computed.
   struct RowSet {
     llvm::SmallVector<mlir::Attribute> names,
         extents;                             ///< the axes of the head, and the set's own
@@ -185,7 +182,6 @@ protected:
   std::string whyNoScores();
   bool needsEstimates() const { return !isTabled || options.check; }
   void addDecisionResults();
-  /// Earlier.cpp: nests with plans of an earlier pass.
   void findEarlier();
   void leadAlternatives();
   void takeAlternatives();
@@ -206,11 +202,9 @@ protected:
   mlir::Value addGathered(const Score &score, mlir::Value array);
   /// Adds a copy of the nest for the sample: of a plan, or of the unmodified nest for plan 0.
   llvm::SmallVector<mlir::Value> addSample(unsigned plan);
-  /// Adds arrays for the results of such a copy.
   llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
   Copy copySample(const Choice &where);
   int64_t sampleLength(bool isWritten) const;
-  /// Returns the indices of the nest and of the loops around a store of a copy.
   static llvm::SmallVector<mlir::Value> indicesOf(const Copy &copy, onf::StoreOp store);
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
   std::optional<onf::SplitNest> splitSample(Copy &copy, int64_t length);
@@ -272,12 +266,10 @@ protected:
   llvm::SmallVector<mlir::Value> earlierEstimates; // of earlier passes, or null
 };
 
-/// One nest with plans in fewer bits.
 class Adapter final : public Chooser {
 public:
   using Chooser::Chooser;
 
-  /// Returns true if the nest has plans; otherwise `why` is the reason.
   bool plan(std::string &why);
   void run();
 
@@ -413,7 +405,7 @@ private:
   std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight, mlir::Type element);
 
   Choice piloted;
-  llvm::MapVector<mlir::Value, mlir::Value> origins; // original arrays of the pilot's partial copies
+  llvm::MapVector<mlir::Value, mlir::Value> origins; // from the pilot's partial arrays
   llvm::SmallVector<Need> needs;
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;
@@ -429,15 +421,12 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves;
 };
 
-/// Emits an error if `disabled` has a name that is not among the `known` laws.
 mlir::LogicalResult checkLaws(mlir::Operation *op, llvm::ArrayRef<std::string> disabled,
                               llvm::ArrayRef<const char *> known);
 /// Returns true if the nest stores a result of its kernel, not only temporaries.
 bool storesResult(onf::ForOp nest);
-/// Returns true if the nest is the unmodified one of an earlier pass, and its heads may get more
-/// plans.
+/// Returns true if the nest is an earlier pass's unmodified one, which may get more plans.
 bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest);
-/// Returns true if a pass has added the nest.
 bool isAdded(onf::KernelOp kernel, onf::ForOp nest);
 
 /// Adds plans to every nest of a module whose results have tolerances, unless the nest is lifted or
@@ -484,8 +473,7 @@ mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refu
   return mlir::success();
 }
 
-/// Fuses nests over the same indices if neither depends on the other, unless they hold
-/// contractions. This saves launches.
+/// Fuses nests without contractions over the same indices, if neither depends on the other.
 void fuseNests(llvm::SmallVector<onf::ForOp> nests);
 
 /// Returns the value that `map` has for `value`, or clones the operations that compute it.
@@ -493,13 +481,11 @@ mlir::Value copyOf(Code &at, mlir::Value value, mlir::IRMapping &map);
 
 /// For each axis of an array, its place in another array; none for an axis that array lacks.
 using Places = llvm::SmallVector<std::optional<unsigned>>;
-/// Returns the places in an array that lacks `axes`.
 Places placesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
 /// Returns the axes of an array without `axes`, in order; partsOf appends an axis of parts.
 Axes axesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
 Axes partsOf(Axes axes);
-/// Loads from `array` the element that `load` reads, with axes moved to `places` and indices mapped
-/// by `map`.
+/// Loads the element of `load` from `array`, with axes at `places` and indices mapped by `map`.
 mlir::Value loadAs(Code &at, onf::LoadOp load, mlir::Value array, const Places &places, mlir::IRMapping &map);
 /// Loads an operand's element at index k of the contraction, from an array of the same shape.
 mlir::Value loadAt(Code &at, const Operand &operand, mlir::Value array, mlir::Value k, mlir::IRMapping &map);

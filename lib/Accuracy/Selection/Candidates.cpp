@@ -23,7 +23,6 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
 
 Value getTerm(onf::AccOp acc) { return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0]; }
 
-/// Returns the load of a factor, perhaps widened.
 static onf::LoadOp getElement(Value factor) {
   while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
     factor = widened.getIn();
@@ -74,7 +73,6 @@ static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
   return Operand{load, *axis};
 }
 
-/// Returns true if the operand depends on the index `with` and not on `without`.
 static bool movesWith(const Operand &operand, Value with, Value without) {
   llvm::SmallPtrSet<Value, 8> indices;
   for (Value term : operand.load.getTerms())

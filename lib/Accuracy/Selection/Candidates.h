@@ -40,13 +40,12 @@ struct Carrier {
   bool isNormalised = false; // 0 ≤ w ≤ 1
   /// The result Σ_j w(i, j) of the fold, if there is one.
   std::optional<unsigned> total;
-  unsigned result = 0; // of the fold
+  unsigned result = 0;
 };
 
 /// Returns the axis of this extent that the index alone addresses in the load, if there is one.
 std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, mlir::StringAttr extent);
 
-/// Returns the term of a state.
 mlir::Value getTerm(onf::AccOp acc);
 
 /// Returns the weighted sums of a nest with 0 ≤ w ≤ 1 or, with `anyWeights`, any computed weights.

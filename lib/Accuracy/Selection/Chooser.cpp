@@ -103,7 +103,6 @@ std::string tellPlans(unsigned count) {
   return count ? ("there are 0 to " + Twine(count)).str() : "there is only 0, the unmodified kernel";
 }
 
-/// Reads the plans of this nest from a table "f.O=1,0;g.P=2".
 LogicalResult Chooser::readTable() {
   SmallVector<StringRef> lists, entries;
   StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);

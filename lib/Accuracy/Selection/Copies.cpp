@@ -186,7 +186,6 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   old.erase();
 }
 
-/// Reads the row's operand from the gathered rows.
 void Chooser::readSampledRows(Copy &copy, const Score &score, Value gathered) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()));
   auto fold = cast<onf::FoldOp>(load->getParentOp());

@@ -58,8 +58,7 @@ Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallV
   });
 }
 
-/// Stores Σ |x|² of the unmodified nest, and Σ |x̂ − x|² of each plan, per row of the sample and
-/// result.
+/// Stores Σ |x|² and, for each plan, Σ |x̂ − x|² per row of the sample.
 void Chooser::addErrors(Samples samples) {
   Builder b(kernel.getContext());
   errors.resize(numPlans());
@@ -106,19 +105,17 @@ Value Chooser::tabled(Code &code, ValueRange head) {
 struct Chooser::Look {
   Code &code;
   SmallVector<Value> head;
-  Value runs;   // whether there is a sample
-  Value shares; // Chooser::RowSet::shares
+  Value runs; // whether there is a sample
+  Value shares;
 
   SmallVector<Value> at(Value r) const {
     SmallVector<Value> row(head);
     row.push_back(r);
     return row;
   }
-  /// Returns whether the row stands for itself alone.
   Value isAlone(Code &in, Value r) const {
     return in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, in.index(kParts.count));
   }
-  /// Returns how many rows one stands for.
   Value weigh(Code &in, Value r) const { return in.load(shares, at(r)); }
   /// Replaces NaN, which stands where nothing was estimated, by ∞, so that comparisons fail.
   Value orInfinity(Value estimate) const {
@@ -142,7 +139,6 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     return terms;
   });
   Value norm = totals[0], zero = code.real(0);
-  // Squares of very small numbers underflow.
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
   // Deviations are relative to the whole error, so that squares and cubes are in range.
   SmallVector<Value> ratios, inverses;

@@ -18,7 +18,6 @@ namespace moa::accuracy {
 // The earlier choice
 //===----------------------------------------------------------------------===//
 
-/// Returns the number of sampled plans of a nest.
 static unsigned countPlans(onf::KernelOp kernel, onf::ForOp nest) {
   auto lists = kernel->getAttrOfType<ArrayAttr>(kSpentAttr);
   std::optional<unsigned> count;
@@ -84,7 +83,6 @@ void Chooser::leadAlternatives() {
     }
 }
 
-/// Predicates the earlier copies on the new table.
 void Chooser::takeAlternatives() {
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
     if (earlier.array && other.getChoices() == earlier.array)
@@ -100,8 +98,7 @@ Value Chooser::takenBefore(Code &code, ValueRange head, Value plan) {
   return plan;
 }
 
-/// Returns the result that an earlier pass has added for the decisions or estimates of `of`, or
-/// null.
+/// Returns the earlier result for decisions or estimates of `of`, or null.
 Value Chooser::findDecision(StringRef of, Type element) {
   auto told = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
   if (!earlier.array || !told)
@@ -115,8 +112,7 @@ Value Chooser::findDecision(StringRef of, Type element) {
   return {};
 }
 
-/// Extends a result of an earlier pass to all plans; the earlier values go to a new array, which is
-/// returned.
+/// Extends an earlier result to all plans; returns a new array with the earlier values.
 Value Chooser::extendDecision(Value result) {
   auto array = cast<BlockArgument>(result);
   onf::StoreOp store = kernel.getStore(array.getArgNumber());
@@ -143,8 +139,7 @@ Value Chooser::extendDecision(Value result) {
 // Switches
 //===----------------------------------------------------------------------===//
 
-/// Restricts the sample to heads that earlier passes have left and, if given, to those for which
-/// `also` holds.
+/// Restricts the sample to heads left by earlier passes, and for which `also` holds.
 void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   sampled = tried;
   if (!earlier.array && !also)
@@ -161,7 +156,6 @@ void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   });
 }
 
-/// Returns true if both values are the same expression.
 static bool isSame(Value x, Value y) {
   if (x == y)
     return true;
@@ -173,8 +167,7 @@ static bool isSame(Value x, Value y) {
                       [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); });
 }
 
-/// Returns the leading axes of an array that all its loads address by the same expressions of the
-/// head.
+/// Returns the leading axes of an array that all loads address by the same expressions of the head.
 Adapter::Need Adapter::findNeed(Value array) {
   SmallVector<onf::LoadOp> loads;
   for (const Score &score : scores)
@@ -288,13 +281,12 @@ Choice Adapter::whereRead(Value array, const Axes &axes) {
   Choice choice{addNeed(need), {}, 1};
   for (unsigned axis : need.axes) {
     choice.axes.push_back(llvm::find(axes, std::optional(axis)) - axes.begin());
-    assert(choice.axes.back() + 1 < int64_t(axes.size()) && "a nest over more than what is needed");
+    assert(choice.axes.back() + 1 < int64_t(axes.size()) && "the nest has no axis beyond those of its predicate");
   }
   return choice;
 }
 
-/// The same for a nest that reads few elements; it does not wait for a pilot, which reads its
-/// results.
+/// The same for a nest that reads few elements and does not wait for the pilot.
 Choice Adapter::whereReadFew(Value array, const Axes &axes) { return piloted.array ? tried : whereRead(array, axes); }
 
 /// Returns whether the predicate holds at `indices`; null: always.

@@ -33,7 +33,6 @@ static bool isPlain(onf::ForOp nest) {
               .wasInterrupted();
 }
 
-/// Returns the extents of the nest's folds and inner loops.
 static llvm::SmallDenseSet<Attribute> getInnerExtents(onf::ForOp nest) {
   llvm::SmallDenseSet<Attribute> extents;
   for (Operation &op : nest.getBody().front()) {
@@ -53,8 +52,7 @@ static bool areAlike(onf::ForOp x, onf::ForOp y) {
          x.getChoiceAttr() == y.getChoiceAttr();
 }
 
-/// Returns true if the nest and the others may run in any order, because they share no array that
-/// either side writes.
+/// Returns true if neither side writes an array that the other uses, so that their order is free.
 static bool commutes(onf::ForOp nest, ArrayRef<onf::ForOp> others) {
   Arrays own(nest);
   return llvm::all_of(others, [&](onf::ForOp each) {
@@ -63,7 +61,6 @@ static bool commutes(onf::ForOp nest, ArrayRef<onf::ForOp> others) {
   });
 }
 
-/// Appends the body of the second nest to that of the first, at the place of either.
 static void fuse(onf::ForOp first, onf::ForOp second, bool atFirst) {
   onf::ForOp to = atFirst ? first : second, from = atFirst ? second : first;
   Block &target = to.getBody().front(), &source = from.getBody().front();

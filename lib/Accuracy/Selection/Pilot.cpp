@@ -87,7 +87,6 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   Value step = front.extent(SymExpr::floorDiv(rows(), SymExpr(kPilotRows)));
   Value row = front.make<arith::MulIOp>(place, step);
   place.replaceAllUsesExcept(row, row.getDefiningOp());
-  // Loads from an array that is shorter along one axis.
   auto replace = [&](onf::LoadOp load, unsigned axis, int64_t count) {
     Value &part = parts[{load.getArray(), axis}];
     if (!part) {
@@ -150,7 +149,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   return copy;
 }
 
-/// Returns pairs (x, y) such that the pilot runs if x > y for each.
+/// The pilot runs if x > y for each pair.
 SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
   SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
   SmallVector<std::pair<SymExpr, SymExpr>> list{{keys, SymExpr(2 * kPilotKeys - 1)},
@@ -186,7 +185,6 @@ void Adapter::addPilot() {
   small.findEarlier();
   small.addOpen();
   Copy copy = addPilotNest(small, where);
-  // The nests of `small` come before the copy.
   small.nest = small.editor.before = copy.nest;
   for (Result &result : small.results)
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));

@@ -19,11 +19,9 @@ static constexpr int64_t kDraws = 64, kMostOfMean = 32;
 /// A part of the keys whose largest score is farther from the maximum than this cannot contain the
 /// maximum of a plan, whose score errors have deviations of at most 0.2.
 static constexpr double kFar = 0.75;
-/// Salt of the second hash of a draw.
 static constexpr int64_t kTakeSalt = 977;
 
-/// Loads the element `further` positions after that of the load, along the axis that `index`
-/// addresses.
+/// Loads the element `further` positions later along the axis that `index` addresses.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
   SmallVector<Value> terms(load.getTerms());
   SmallVector<Attribute> texts(load.getCoefficients().getValue());
@@ -76,7 +74,6 @@ void Chooser::addSampleRows() {
     return loadMagnitude(at, map);
   };
   auto times = [](Code &at, Value x, Value y) { return at.make<arith::MulFOp>(x, y); };
-  // Returns the probability that a draw is accepted.
   auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
     Value x = times(at, magnitude, unit);
     return Value(at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most));
@@ -116,14 +113,13 @@ void Chooser::addSampleRows() {
       Value square = isMagnitudeSquare() ? x : times(at, x, x);
       return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
-    // With NaN no row is the largest.
     Value where = code.make<arith::MaxSIOp>(found[0], start);
     Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), code.index(1)));
     Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
     Value unit =
         code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
     unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
-    unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX)); // if all are 0
+    unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX));
     Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       // All rows are read, so that lanes share the loads.
       Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
@@ -146,7 +142,6 @@ void Chooser::addSampleRows() {
     place.push_back(part);
     return place;
   };
-  // Returns the part with the largest row of a group.
   auto leaderOf = [&](Code &at, ValueRange head, Value group) {
     Value first = at.make<arith::MulIOp>(group, at.index(kParts.perGroup)), leader = first,
           most = at.load(sizes, placed(head, first));
@@ -196,7 +191,6 @@ void Chooser::addSampleRows() {
     Value ofLargest =
         code.make<arith::SelectOp>(leads, code.real(0), chanceOf(code, code.load(sizes, at), unit, code.real(1)));
     sum = code.make<arith::AddFOp>(sum, ofLargest);
-    // The first accepted draw, or kDraws.
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
       SmallVector<Value> place(at);
       place.push_back(t);
@@ -223,7 +217,6 @@ void Chooser::addSampleRows() {
   });
 }
 
-/// Adds an array with the sampled rows of an operand.
 Value Chooser::addGathered(const Score &score, Value from) {
   auto type = cast<ArrayType>(from.getType());
   SmallVector<Attribute> extents(picked.extents);
@@ -252,7 +245,6 @@ Chooser::Copy Chooser::copySample(const Choice &where) {
   copy.nest.setNamesAttr(b.getArrayAttr(picked.names));
   copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
   setChoice(copy.nest, where);
-  // Erases stores of other results, and loops without stores.
   nest.walk([&](onf::StoreOp store) {
     if (llvm::none_of(results, [&](const Result &result) { return result.store == store; }))
       copy.map.lookup(store.getOperation())->erase();
@@ -316,7 +308,6 @@ SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attrib
   return arrays;
 }
 
-/// Stores the results of a copy in new temporaries for its rows.
 SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRef<Attribute> rowExtents) {
   SmallVector<Value> samples = addSampleArrays(suffix, rowExtents);
   storeIn(copy, samples);
@@ -454,7 +445,6 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
   return samples;
 }
 
-/// Returns the number of keys per part.
 int64_t Chooser::sampleLength(bool isWritten) const {
   bool isSingle = options.halves &&
                   llvm::any_of(scores, [](const Score &score) { return score.row.load.getResult().getType().isF32(); });

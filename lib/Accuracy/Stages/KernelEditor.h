@@ -28,8 +28,8 @@ public:
   //===--- Scalars --------------------------------------------------------===//
   mlir::Value extent(const SymExpr &expr);
   mlir::Value index(int64_t value);
-  mlir::Value integer(int64_t value); // i32
-  mlir::Value real(double value);     // f32
+  mlir::Value integer(int64_t value);
+  mlir::Value real(double value);
   template <typename OpT, typename... Args> mlir::Value make(Args &&...args) {
     return OpT::create(b, loc, std::forward<Args>(args)...).getResult();
   }
@@ -65,7 +65,6 @@ public:
   Values fold(llvm::StringRef name, const SymExpr &extent,
               llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body,
               llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums);
-  /// Builds loops inside a nest, over the last axes of the arrays they store to.
   void loops(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
              llvm::function_ref<void(Code &, mlir::ValueRange)> body);
 
@@ -91,7 +90,6 @@ public:
   mlir::Value addTemporary(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents, mlir::Type element);
   /// Adds a result without a tolerance.
   mlir::Value addResult(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents, mlir::Type element);
-  /// Adds a nest before `before`; `body` fills it.
   onf::ForOp addNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
                      const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body);
   /// The same for a nest with little work, for which short code matters (onf::kShortAttr).

@@ -28,17 +28,15 @@ static constexpr int64_t kLostRun = 32;
 /// Keys farther from the first seeds than this multiple of the squared radius are equally likely to
 /// be drawn.
 static constexpr double kFarthest = 16;
-/// One cluster in kFirst is chosen by a hash.
+/// One in kFirst clusters is chosen by a hash, the others by their distance to these.
 static constexpr int64_t kFirst = 3;
-/// Rows that determine the radius.
 static constexpr int64_t kRadiusRows = 256;
 
 //===----------------------------------------------------------------------===//
 // The form of the nest
 //===----------------------------------------------------------------------===//
 
-/// Collects the weighted sums, and checks the other states: sums count a cluster once per member,
-/// extremes and truth values once.
+/// Collects weighted sums. Sums count a cluster once per member, extremes and truth values once.
 bool KeyClasses::findSums(std::string &why) {
   onf::FoldOp outer = score().outer;
   Value key = outer.getBody().getArgument(0);
@@ -89,7 +87,7 @@ bool KeyClasses::findSums(std::string &why) {
     }
     if (keys != 1 || !isFree)
       return refuse(acc, "reads an array at an index that is none of its own");
-    // Weights times members are rounded to the type of the other factor.
+    // Weights times members are rounded to this type.
     if (load.getResult().getType().isF16())
       return refuse(acc, "multiplies elements of f16, whose range is too small for weights times members");
     sums.push_back({acc, load, along});
@@ -208,13 +206,11 @@ Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
   return loadAt(code, score().key, score().key.array(), k, map);
 }
 
-/// Returns the start of a part, if 0 … count − 1 falls into equal parts.
 Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, Value parts) {
   Value product = code.make<arith::MulIOp>(part, code.extent(count));
   return code.make<arith::FloorDivSIOp>(product, parts);
 }
 
-/// Returns a key of the part, chosen by a hash.
 Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts, int64_t salt) {
   Value start = partStart(code, part, numKeys(), parts);
   Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), numKeys(), parts);
@@ -329,8 +325,7 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
   })[0];
 }
 
-/// Stores max_c (z_c·k_j − |z_c|²/2), which is (|k_j|² − d²)/2 for the distance d to the nearest
-/// seed.
+/// Stores max_c (z_c·k_j − |z_c|²/2) = (|k_j|² − d²)/2, with d the distance to the nearest seed.
 Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
                              const Choice &where, Value (KeyClasses::*ends)(Code &, ValueRange)) {
   Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
@@ -388,8 +383,7 @@ Choice KeyClasses::addChoiceOf(StringRef name) {
   return choice;
 }
 
-/// Estimates the number of distinct keys from the share of pilot keys near a seed. Heads are
-/// promising if there may be enough clusters for them.
+/// Estimates the number of distinct keys from the share of pilot keys near a seed.
 void KeyClasses::addPilot() {
   Builder b(kernel.getContext());
   SymExpr pilot(kPilot), count(kPilotKeys);
@@ -435,8 +429,8 @@ void KeyClasses::addPilot() {
 // Clusters
 //===----------------------------------------------------------------------===//
 
-/// Returns the weight over an exponential variate from a hash. The largest quotient is at an index
-/// with a probability proportional to its weight.
+/// Returns the weight over an exponential variate: the largest is drawn in proportion to the
+/// weight.
 Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number, int64_t salt) {
   SmallVector<Value> numbers(head);
   if (salt)
@@ -477,8 +471,8 @@ Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Valu
                 [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); }));
 }
 
-/// Draws one key from each part, with a probability proportional to min(d², limit)², for the
-/// distance d to the nearest seed.
+/// Draws a key of each part in proportion to min(d², limit)², with d the distance to the nearest
+/// seed.
 Value KeyClasses::addDrawn(Value nearest) {
   Builder b(kernel.getContext());
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
@@ -494,7 +488,6 @@ Value KeyClasses::addDrawn(Value nearest) {
   auto [names, extents] = headed("c", mostClasses());
   editor.addNest(names, extents, &promising, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    // Later parts are empty.
     Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
     SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
     code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
@@ -502,7 +495,6 @@ Value KeyClasses::addDrawn(Value nearest) {
   return drawn;
 }
 
-/// Returns whether the key exists and is an outlier.
 Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value shares) {
   Value last = in.make<arith::SubIOp>(count, in.index(1));
   Value share = in.load(shares, at(head, {in.make<arith::MinSIOp>(key, last)}));
@@ -510,7 +502,6 @@ Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value
   return in.make<arith::AndIOp>(in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count), is);
 }
 
-/// Returns the largest number of outliers of a head.
 Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
   Value places = code.extent(mostClasses() + mostOdd());
   return code.make<arith::SubIOp>(places, numClasses(code, head));
@@ -562,8 +553,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value is = code.make<arith::AndIOp>(runs, fits);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
   });
-  // Finds outlier s: the last part with at most s outliers before it, then the key with the right
-  // rank in that part.
+  // Finds outlier s: the last part with at most s before it, then the key by its rank there.
   SymExpr most = mostClasses() + mostOdd();
   oddKeys = addArray("odd", {most}, b.getI32Type());
   auto [oddNames, oddExtents] = headed("s", most);
@@ -680,7 +670,6 @@ SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
   return *SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue());
 }
 
-/// Stores the members of clusters and the means of their values.
 void KeyClasses::addMeans(Value halves, Value shares) {
   Builder b(kernel.getContext());
   auto [names, extents] = headed("c", mostClasses());
@@ -771,7 +760,6 @@ void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
   readClasses(copy, head);
 }
 
-/// Bounds the fold by the number of clusters and outliers of the head.
 void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
   outer.setExtentAttr(editor.text(classPlaces()));
@@ -782,7 +770,6 @@ void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   onf::GuardOp::create(front.b, outer.getLoc(), isClass);
 }
 
-/// Replaces a load of the nest by the value that `make` returns.
 void KeyClasses::readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<Value(Code &)> make) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
   Code code(kernel, OpBuilder(load), load.getLoc());
@@ -797,7 +784,6 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
   Value depthAxis = inner.getBody().getArgument(0);
   readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
-  // Sums with the same weight share the product.
   auto counted = [&](onf::AccOp acc, Value weight) {
     Operation *yield = acc.getValue().front().getTerminator();
     bool isInside = weight.getParentRegion() == &acc.getValue();

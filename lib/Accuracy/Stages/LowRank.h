@@ -33,7 +33,7 @@ inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer
 struct WeightedSum {
   mutable onf::AccOp acc;
   mutable onf::LoadOp load; // of v
-  mlir::Value factor;       // v, widened
+  mlir::Value factor;
 };
 
 class KeyClasses final : public Chooser {
@@ -41,7 +41,6 @@ public:
   KeyClasses(onf::KernelOp kernel, onf::ForOp nest, const Options &options, int64_t fewest)
       : Chooser(kernel, nest, options), fewest(fewest) {}
 
-  /// Returns true if the nest has this form; otherwise `why` is the reason.
   bool plan(std::string &why);
   void run();
 
@@ -110,7 +109,6 @@ private:
   void readClasses(Copy &copy, mlir::ValueRange head);
   void addClasses();
 
-  /// Returns the extent of the fold over clusters, then outliers.
   SymExpr classPlaces() { return mostClasses() + mostOdd(); }
 
   int64_t fewest;

@@ -34,7 +34,6 @@ static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleR
 /// (benchmarks/cpu/NOTES.md).
 static constexpr int64_t kCpuSaved = 4;
 
-/// Returns the number of elements of the accumulators of a fold.
 static SymExpr carriedBy(onf::FoldOp fold) {
   SymExpr sum;
   for (auto acc : fold.getBody().getOps<onf::AccOp>())
@@ -140,7 +139,6 @@ bool Adapter::keepFastPlans(std::string &why) {
   if (!trial.plan(unused))
     llvm_unreachable("a copy of a nest has its plans");
   trial.run();
-  // Numbers of plans start after those of earlier passes.
   llvm::SmallBitVector slow(plans.size());
   SmallVector<std::string> reasons;
   for (auto written : copy.getBody().getOps<onf::ForOp>()) {
@@ -187,7 +185,6 @@ bool Adapter::findPlans(std::string &why) {
     why = "rows or the indices of a fold are known to be few";
     return false;
   }
-  // Plans of fewer bits come first, because they are faster.
   std::string whyNot;
   bool hasHalves = false, hasBytes = false;
   if (options.bf16)
@@ -239,7 +236,6 @@ bool Adapter::findPlans(std::string &why) {
   return true;
 }
 
-/// Adds the plan of 8 bits.
 bool Adapter::addBytesPlan(std::string &why) {
   if (!options.uses("B2")) {
     why = "law B2, of products of integers, is disabled";
@@ -361,7 +357,6 @@ Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
                   type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type) : rounded(first.row), map);
   if (!isMagnitudeSquare())
     return size;
-  // Factors of keys are the same for all rows.
   auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
   return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
 }

@@ -8,7 +8,6 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// The largest finite e4m3.
 static constexpr double kLargest = 448;
 /// Factor of weights before they are rounded: weights above 2^-11 keep all bits, and a conditional
 /// rescale may be late by a factor of 2^3. By lines between powers of 2, 2^kWeightExponent is 56,
@@ -19,15 +18,13 @@ static constexpr int64_t kKeyParts = 128, kMultiple = 16;
 static constexpr int64_t kFewParts = 16;
 /// Headroom of a scale that is found from some of the keys; smaller steps cost floats no bits.
 static constexpr double kRoom = 2;
-/// Keys per step of a fold, whose loads overlap.
 static constexpr int64_t kAtOnce = 8;
 
 //===----------------------------------------------------------------------===//
 // The layout of rounded values
 //===----------------------------------------------------------------------===//
 
-/// Returns the places of the axes of values in the rounded array: other axes, columns, keys. Tensor
-/// cores need keys adjacent.
+/// Returns the axes of rounded values: others, columns, keys, which tensor cores need adjacent.
 static Places getLayout(const Carrier &carrier) {
   unsigned rank = carrier.load.getArray().getType().getRank();
   Places places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
@@ -36,7 +33,6 @@ static Places getLayout(const Carrier &carrier) {
   return places;
 }
 
-/// Returns the number of keys, padded to a multiple.
 static SymExpr getFilled(const SymExpr &keys) {
   return SymExpr::floorDiv(keys + SymExpr(kMultiple - 1), SymExpr(kMultiple)) * SymExpr(kMultiple);
 }
@@ -45,12 +41,12 @@ static SymExpr getFilled(const SymExpr &keys) {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-/// Reads values less their mean, if any. Columns are the last axis of nests, so that adjacent
-/// threads read adjacent elements.
+/// Reads values less their mean. Columns come last, so that adjacent threads read adjacent
+/// elements.
 struct Adapter::ValueReader {
   const Carrier &carrier;
   Mean mean;
-  SmallVector<unsigned> others; // axes except keys and columns
+  SmallVector<unsigned> others;
 
   ValueReader(const Carrier &carrier) : carrier(carrier) {
     for (unsigned axis = 0; axis < rank(); ++axis)
@@ -61,8 +57,8 @@ struct Adapter::ValueReader {
   ArrayType type() const { return cast<ArrayType>(array().getType()); }
   unsigned rank() const { return type().getRank(); }
   SymExpr keys() const { return type().getExtent(carrier.keyAxis); }
-  /// Returns names and extents of a nest over the other axes and columns, with an axis of keys
-  /// before or after columns unless `key` is empty.
+  /// Returns a nest's axes: others and columns, with keys before or after columns if `key` is
+  /// given.
   std::pair<SmallVector<Attribute>, SmallVector<Attribute>> list(StringRef key, const SymExpr &size,
                                                                  bool isLast) const {
     Builder b(type().getContext());
@@ -79,7 +75,6 @@ struct Adapter::ValueReader {
     }
     return {names, extents};
   }
-  /// Returns the indices of an element of the values; a null `key` leaves out the axis of keys.
   SmallVector<Value> indexed(ValueRange outer, Value column, Value key) const {
     SmallVector<Value> indices(rank());
     for (auto [axis, index] : llvm::zip(others, outer))
@@ -96,7 +91,6 @@ struct Adapter::ValueReader {
       return x;
     return at.make<arith::SubFOp>(x, at.load(mean.array, indexed(outer, column, Value())));
   }
-  /// Returns the other axes, then columns.
   Axes inScales() const {
     Axes axes(others.begin(), others.end());
     axes.push_back(carrier.axis);
@@ -169,8 +163,7 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   return values;
 }
 
-/// Adds v̂ with v(j, d) − μ(d) = scale(d)·v̂(j, d), where |v̂| ≤ 448 or NaN, and 0 after the last
-/// key. Known scales are kept.
+/// Adds v̂ with v(j, d) − μ(d) = scale(d)·v̂(j, d), |v̂| ≤ 448 or NaN, and 0 in the padding.
 RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   RoundedValues values = roundedValues.lookup(carrier.load.getArray());
   if (!values.scale)
@@ -254,13 +247,11 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
   product->erase();
-  // Erases the loads of the original product.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*yield->getBlock())))
     if (isOpTriviallyDead(&op))
       op.erase();
   acc.setOperandTypeAttr(TypeAttr::get(Float8E4M3FNType::get(kernel.getContext())));
   unsigned rank = carrier.load.getArray().getType().getRank();
-  // The scale has the other axes, then columns.
   Places scalePlaces = placesWithout(rank, {carrier.keyAxis, carrier.axis});
   scalePlaces[carrier.axis] = rank - 2;
   for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {

@@ -88,7 +88,6 @@ private:
     };
     return !reached.contains(value) && llvm::all_of(deps.of(value), isKnown) && canCopy(value);
   }
-  /// Returns true if the value can be recomputed elsewhere from indices.
   bool canCopy(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || !nest->isProperAncestor(op))

@@ -45,7 +45,6 @@ mlir::Value squareOfKey(Code &code, const Exponent &way, mlir::IRMapping &map);
 mlir::Value timesFactors(Code &code, mlir::Value square, const Score &score, onf::ForOp nest, mlir::IRMapping &map,
                          llvm::function_ref<mlir::Value(const Exponent &way, unsigned number)> ofKeys);
 
-/// Returns true if factors of a path depend on the row.
 bool hasFactorsOfRows(const Score &score, onf::ForOp nest);
 
 } // namespace moa::accuracy

@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// The powers of 2 that scale arrays to f16 are between 2^-kMost and 2^kMost.
+/// Powers of 2 that scale arrays to f16 are in 2^±kMost.
 static constexpr int kMost = 63;
 /// Factor of weights that are split: both floats of a weight above 2^-25 have all bits, and a
 /// conditional rescale may be late by a factor of 2^3.
@@ -113,11 +113,10 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
 }
 
-/// The rows of an array along an axis, as nests read and write them.
 struct ArrayRows {
   Value array;
   unsigned axis;
-  SmallVector<Attribute> names, extents; // of the other axes
+  SmallVector<Attribute> names, extents;
   ArrayType type() const { return cast<ArrayType>(array.getType()); }
 
   SmallVector<Value> indicesOf(ValueRange row, Value k) const {
@@ -131,8 +130,7 @@ struct ArrayRows {
       return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
     })[0];
   }
-  /// Stores a row times `power`, unless that is null, and its rounding errors in `to.rest`, if
-  /// present.
+  /// Stores a row times `power` (null: 1), and its rounding errors in `to.rest`, if present.
   void store(Code &code, ValueRange row, Value power, const Rounded &to) const {
     Type element = elementOf(to.data);
     code.loops({code.b.getStringAttr("k")}, {type().getShape()[axis]}, [&](Code &at, ValueRange k) {
@@ -227,7 +225,6 @@ void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Ro
 /// Returns the axis of the rows; without one, the first other axis, because bf16 needs no scale.
 unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
 
-/// Adds the 16-bit arrays that a plan reads, each once.
 void Adapter::addHalves(const Plan &plan) {
   auto add = [&](Value array, unsigned axis, unsigned across, Type element) {
     Rounded &known = half(array, axis, across, element);
@@ -276,7 +273,6 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
   Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
   auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(fold->getParentOp());
-  // Replaces a load by those of its 16-bit floats, one or two.
   auto replace = [&](onf::LoadOp old, const Rounded &by, bool isGathered) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
     Code code(kernel, OpBuilder(load), load.getLoc());
@@ -293,7 +289,6 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     return floats;
   };
   bool isSample = !rowIndices.empty();
-  // Scales use the indices of the loads, which are erased.
   Value index = score.fold.getBody().getArgument(0), j = score.outer.getBody().getArgument(0);
   bool isFree =
       isFreeOf(score.row.load, index, outer, copy.map) && isFreeOf(score.key.load, {index, j}, outer, copy.map);
@@ -311,7 +306,7 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     } else {
       Value product = behind.make<arith::MulFOp>(sum, unit);
       sum.replaceAllUsesExcept(product, product.getDefiningOp());
-      copy.map.map(score.fold.getResult(0), product); // a weight may be the score itself
+      copy.map.map(score.fold.getResult(0), product);
     }
   }
   auto rows = replace(score.row.load, row, isSample), keys = replace(score.key.load, key, false);
@@ -326,7 +321,6 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
   product.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
 }
 
-/// Returns two 16-bit floats whose sum is near the weight.
 std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type element) {
   auto &both = copy.split[weight];
   if (!both.first) {

@@ -9,7 +9,6 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// The largest magnitude of a rounded element.
 static constexpr double kSteps = 127;
 
 /// Rows at equal distances that give the common scale, and the headroom for others. Among normal
@@ -19,15 +18,13 @@ static constexpr int64_t kScaleRows = 512;
 /// Parts of these rows whose extremes are found in parallel.
 static constexpr int64_t kScaleParts = 8;
 static constexpr double kRoom = 1.25;
-/// A head with an element beyond this multiple of the limit, where elements are clipped, does not
-/// take the plan.
+/// Heads with an element beyond this multiple of the limit, where it is clipped, skip the plan.
 static constexpr double kBeyond = 1.25;
 
 /// Elements per step of a fold, whose loads overlap.
 static constexpr int64_t kAtOnce = 16;
 
-/// Adds the mean of 64 keys at equal distances: law B1 is exact for any vector. With `ifLarge`, the
-/// mean is 0 where it is small.
+/// Adds the mean of 64 keys (law B1 holds for any vector); with `ifLarge`, 0 where it is small.
 Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   auto type = cast<ArrayType>(keys.getType());
   SmallVector<Attribute> names, extents;
@@ -37,7 +34,6 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
       extents.push_back(extent);
     }
   std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
-  // A mean in the keys' own type is faster to read.
   Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
@@ -66,13 +62,12 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
     // accuracy. It is 0 if it is less than half of the root mean square, which is expected of 64
     // elements of mean 0.
     Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
-    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]); // or NaN
+    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]);
     code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
   });
   return mean;
 }
 
-/// Returns the mean of the score's keys (law B1), or null.
 const Mean *Adapter::findMean(const Score &score) {
   if (!score.keyAxis || !options.uses("B1"))
     return nullptr;
@@ -82,8 +77,7 @@ const Mean *Adapter::findMean(const Score &score) {
   return &found->second;
 }
 
-/// Returns true if the operand's other axes are those of the nest in order, so that a nest over its
-/// rows has the nest's indices.
+/// Returns true if a nest over the operand's rows has the indices of this nest.
 bool Adapter::hasRowsOfNest(const Operand &operand) {
   onf::LoadOp load = operand.load;
   StringRef name = kernel.getArrayName(operand.array().getArgNumber());
@@ -125,7 +119,6 @@ void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value
   code.store(sum, array, indices);
 }
 
-/// Returns the axis of the row's operand that is indexed by the row alone.
 std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
   Value row = nest.getBody().front().getArguments().back();
   onf::LoadOp load = score.row.load;
@@ -141,8 +134,7 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
   return found;
 }
 
-/// Magnitudes per part of their last axis. The last part overlaps the one before it, so that all
-/// have equal length.
+/// Magnitudes per part of the last axis; the last part overlaps the one before it.
 static constexpr int64_t kPart = 128;
 static_assert(kPart <= kFewest);
 
@@ -188,8 +180,7 @@ static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
 }
 
-/// Returns the integer nearest to x·inverse, at most 127 in magnitude as |x| ≤ largest; adding
-/// 1.5·2^23 rounds to an integer.
+/// Returns the integer nearest to x·inverse (at most 127); adding 1.5·2^23 rounds.
 static Value nearestInteger(Code &code, Value x, Value inverse) {
   Value scaled = code.make<arith::MulFOp>(x, inverse), large = code.real(0x1.8p23);
   Value nearest = code.make<arith::SubFOp>(code.make<arith::AddFOp>(scaled, large), large);
@@ -205,8 +196,8 @@ struct Adapter::RowReader {
   unsigned axis = 0;
   const Mean *mean = nullptr;
   std::optional<unsigned> across;
-  SmallVector<Attribute> names, extents;           // of the rows
-  SmallVector<Attribute> scaleNames, scaleExtents; // of their scales
+  SmallVector<Attribute> names, extents;
+  SmallVector<Attribute> scaleNames, scaleExtents;
 
   ArrayType type() const { return cast<ArrayType>(array.getType()); }
   unsigned place() const { return across ? *across - (*across > axis) : 0; }
@@ -223,7 +214,6 @@ struct Adapter::RowReader {
     indices.erase(indices.begin() + mean->axis);
     return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
   }
-  /// Loads the mean of a column, at the indices of the other axes.
   Value loadMean(Code &at, ValueRange others, Value k) const {
     SmallVector<Value> indices = indicesOf(withRow(others, Value()), k);
     indices.erase(indices.begin() + mean->axis);
@@ -244,7 +234,6 @@ struct Adapter::RowReader {
     others.erase(others.begin() + place());
     return others;
   }
-  /// Moves the entry of `across` to the end.
   template <typename List> List lastOf(List list) const {
     std::rotate(list.begin() + place(), list.begin() + place() + 1, list.end());
     return list;
@@ -265,8 +254,7 @@ Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mea
   return rows;
 }
 
-/// Adds the common scale of the rows along `across`, its inverse, and the largest magnitude that it
-/// represents, from 512 of the rows.
+/// Adds the common scale of the rows along `across`, with inverse and limit, from 512 rows.
 Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   Type single = Builder(kernel.getContext()).getF32Type();
   std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
@@ -321,7 +309,6 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   return result;
 }
 
-/// Fills the common scale from the magnitudes of all rows.
 void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
   unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
@@ -423,7 +410,6 @@ void Adapter::addScales() {
       roundedValues[carrier.load.getArray()] = addValueScales(carrier);
 }
 
-/// Takes the scales of the arrays that the pilot's arrays are parts of.
 void Adapter::takeScales(const Adapter &whole) {
   for (auto [part, array] : origins) {
     if (auto mean = whole.means.find(array); mean != whole.means.end())
@@ -477,8 +463,7 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
   return array;
 }
 
-/// Returns, for each path with factors of the key, the largest of their squares per part of the
-/// keys.
+/// Returns, for each path with factors of the key, their largest squares per part of the keys.
 SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
   SmallVector<Value> parts;
   SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names),
@@ -494,7 +479,7 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
     editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
       IRMapping map;
       SmallVector<Value> arguments(indices);
-      arguments.back() = code.index(0); // unused
+      arguments.back() = code.index(0);
       map.map(nest.getBody().getArguments(), arguments);
       map.map(outer.getBody().getArgument(0), indices.back());
       code.store(squareOfKey(code, way, map), squares, indices);
@@ -534,7 +519,6 @@ Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   return any;
 }
 
-/// Returns the unit roundoff of operands of a plan of 16 bits.
 static double unitRoundoff(const Plan &plan) {
   if (plan.isSplit)
     return plan.half.isF16() ? 0x1p-21 : 0x1p-15;

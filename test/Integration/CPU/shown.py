@@ -290,7 +290,7 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
     def test_nothing_is_known(self):
         """Then no call shows anything, and a warning says so beforehand."""
         cases = [(ATTENTION % " within 1e-2 relative", (), "no bound is known of errors relative to a result"),
-                 (TWO % ("", "", " within 1"), (), "warning: no bound shows that 'free' is within 1, and"),
+                 (TWO % ("", "", " within 1"), (), "warning: no bound shows that 'free' is within 1, so"),
                  (ATTENTION.replace(": f32[B, H, N, D]%s", ": T[B, H, N, D]%s") % " within 1e-2", ("--set", "T=f64"),
                   "bounds are known of arithmetic in f32, and this kernel has f64: say 'relative sampled', or take f32")]
         for text, flags, said in cases:
