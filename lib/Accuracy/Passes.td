@@ -38,13 +38,19 @@ def BoundErrorsPass : Pass<"dnf-bound-errors"> {
   let description = [{
     A kernel of the dnf level gets the attribute `moa.bounds` if a result has a component-wise
     tolerance for every input (`within ε`, without `relative` and `sampled`). It holds, as JSON and
-    for each result, the bound of dnf-print-errors in three variants:
+    for each result, the bound of dnf-print-errors for these formats:
 
-    - the kernel's own formats;
-    - products of inputs in fp16p (f16 times a power of 2), and weighted sums in bf16;
-    - all contractions in bf16.
+    | key | operands of contractions |
+    |---|---|
+    | `written` | the kernel's own formats |
+    | `halves` | of two inputs: fp16p (f16 times a power of 2); others: bf16 |
+    | `split` | the same as sums of two floats |
+    | `bf16`, `bf16x2` | all in bf16, or in sums of two bf16 |
 
-    `onf-adapt-precision` reads the attribute.
+    `halves` and `split` are missing if an input is an operand of both kinds of contractions, or if
+    both operands of a contraction are computed.
+
+    `onf-adapt-precision` and `onf-check-bounds` read the attribute.
 
     **Requires** the dnf contract. **Establishes** the attribute; kernels in f64 have none.
     **Numerics**: exact. **Cost**: as dnf-print-errors.
