@@ -245,7 +245,7 @@ protected:
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;
   RowSet picked;
   /// A pivot (running maximum or minimum) of the fold, its result number, and its value over all
-  /// keys, for parts of the keys that are far below it.
+  /// keys, for parts of the keys that are far from it.
   struct Reference {
     onf::AccOp acc;
     unsigned result;
