@@ -138,9 +138,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     (the plans of each result), `moa.laws`, and `moa.decisions` (which results are decisions,
     estimates or bounds); removes `moa.bounds` and `moa.stored`. Sums with factors of bf16 get
     `moa.alone`, whether a sum is computed only once in the kernel before the pass, so that copies
-    of a sum add up as the original does. **Numerics**: within the tolerances, with the confidence of Def 31 or for every input.
-    **Cost**: linear in the size of a nest times the number of plans; with one plan the result has
-    four copies of the nest.
+    of a sum add up as the original does. **Numerics**: within the tolerances, with the confidence
+    of Def 31 or for every input. **Cost**: linear in the size of a nest times the number of plans;
+    with one plan the result has four copies of the nest.
   }];
   let options = [
     Option<"decisions", "decisions", "bool", "false",

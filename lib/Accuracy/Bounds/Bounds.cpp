@@ -1,4 +1,4 @@
-//===- Bounds.cpp - bounds on errors, computed by a kernel ----------------===//
+//===- Bounds.cpp - error bounds evaluated by a kernel --------------------===//
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/RoundingErrorBounds.h"

@@ -1,4 +1,4 @@
-//===- Bounds.h - bounds on errors, computed by a kernel --------*- C++ -*-===//
+//===- Bounds.h - error bounds evaluated by a kernel ------------*- C++ -*-===//
 //
 // A bound on rounding errors is an expression over magnitudes of inputs (docs/Accuracy/Bounds.md).
 // Here a kernel evaluates it: nests compute the magnitudes, and one nest per head the bound, in f32

@@ -1,4 +1,4 @@
-//===- CheckBounds.cpp - whether results are shown to be near enough ------===//
+//===- CheckBounds.cpp - bounds of results, evaluated by a kernel ---------===//
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "lib/Accuracy/Bounds/RoundingErrorBounds.h"

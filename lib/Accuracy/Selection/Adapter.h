@@ -1,4 +1,4 @@
-//===- Adapter.h - one nest in several precisions ---------------*- C++ -*-===//
+//===- Adapter.h - mixed-precision variants of a nest -----------*- C++ -*-===//
 //
 // Mixed-precision variants (plans) of a nest. A head is an index of the axes before the rows. The
 // kernel gets a copy of the nest for each plan, and each head runs one: a plan that is within the

@@ -1,4 +1,4 @@
-//===- Candidates.cpp - contractions that may take fewer bits -------------===//
+//===- Candidates.cpp - scores and weighted sums of a nest ----------------===//
 #include "lib/Accuracy/Selection/Candidates.h"
 #include "lib/Accuracy/Variants/Shift.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,4 +1,4 @@
-//===- Candidates.h - contractions that may take fewer bits -----*- C++ -*-===//
+//===- Candidates.h - scores and weighted sums of a nest --------*- C++ -*-===//
 #ifndef MOA_ACCURACY_CANDIDATES_H
 #define MOA_ACCURACY_CANDIDATES_H
 

@@ -1,4 +1,4 @@
-//===- Chooser.cpp - a nest, its plans and the choice ---------------------===//
+//===- Chooser.cpp - results, tables and copies of a nest -----------------===//
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "lib/Accuracy/Passes.h"

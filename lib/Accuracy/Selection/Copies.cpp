@@ -1,4 +1,4 @@
-//===- Copies.cpp - copies of a nest in other precisions ------------------===//
+//===- Copies.cpp - copies of loads and nests -----------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,4 +1,4 @@
-//===- Decision.cpp - which plan is near enough ---------------------------===//
+//===- Decision.cpp - error estimates and the decision --------------------===//
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "lib/Accuracy/Selection/Adapter.h"

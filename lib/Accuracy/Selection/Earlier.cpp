@@ -1,4 +1,4 @@
-//===- Earlier.cpp - nests that passes before have left as written --------===//
+//===- Earlier.cpp - nests with plans of an earlier pass ------------------===//
 //
 // Nests with plans of an earlier pass. Such a nest runs for heads that take none of these plans,
 // and may get further ones. Their numbers follow the earlier ones, and decisions and estimates

@@ -1,4 +1,4 @@
-//===- Fuse.cpp - nests of the same indices in one -------------------------===//
+//===- Fuse.cpp - fusion of short nests -----------------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 
 using namespace mlir;

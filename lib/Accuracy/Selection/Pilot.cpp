@@ -1,4 +1,4 @@
-//===- Pilot.cpp - a small nest that says whether a plan is worth its trial ===//
+//===- Pilot.cpp - a cheap trial of a plan --------------------------------===//
 //
 // The nests before a plan, which round all keys and rows and compute the sample, are wasted if the
 // plan is not taken. So a pilot comes first: the nest for few rows and keys at equal distances,

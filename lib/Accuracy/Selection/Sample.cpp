@@ -1,4 +1,4 @@
-//===- Sample.cpp - rows that every plan computes -------------------------===//
+//===- Sample.cpp - the sampled rows --------------------------------------===//
 #include "dialects/ONF/Transforms/SplitFolds.h"
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- LowRank.cpp - few keys for many ------------------------------------===//
+//===- LowRank.cpp - the pass onf-low-rank --------------------------------===//
 #include "lib/Accuracy/Stages/LowRank.h"
 #include "lib/Accuracy/Passes.h"
 #include "lib/Accuracy/Variants/Exponents.h"

@@ -1,4 +1,4 @@
-//===- LowRank.h - few keys for many ----------------------------*- C++ -*-===//
+//===- LowRank.h - a fold over clusters of keys -----------------*- C++ -*-===//
 //
 // A fold over keys j with terms g(i, row(i)·key(j)) × v(j) runs over clusters c of similar keys
 // instead (laws F2 and F9 of docs/Accuracy/LowRank.md). It uses one key κ_c of each, the number of

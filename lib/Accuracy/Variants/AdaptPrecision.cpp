@@ -1,4 +1,4 @@
-//===- AdaptPrecision.cpp - fewer bits where an error is allowed ----------===//
+//===- AdaptPrecision.cpp - the pass onf-adapt-precision ------------------===//
 #include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
 #include "lib/Accuracy/Passes.h"
 #include "lib/Accuracy/Selection/Adapter.h"

@@ -1,4 +1,4 @@
-//===- BoundPlans.cpp - plans whose errors are bounded for every input ----===//
+//===- BoundPlans.cpp - plans with bounds for every input -----------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

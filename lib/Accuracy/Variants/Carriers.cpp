@@ -1,4 +1,4 @@
-//===- Carriers.cpp - sums of values in e4m3 ------------------------------===//
+//===- Carriers.cpp - weighted sums in e4m3 -------------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,4 +1,4 @@
-//===- Exponents.cpp - by what factors scores are exponents ---------------===//
+//===- Exponents.cpp - factors of scores in exponents ---------------------===//
 #include "lib/Accuracy/Variants/Exponents.h"
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Analysis/Jumps.h"

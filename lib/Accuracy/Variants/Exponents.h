@@ -1,4 +1,4 @@
-//===- Exponents.h - by what factors scores are exponents -------*- C++ -*-===//
+//===- Exponents.h - factors of scores in exponents -------------*- C++ -*-===//
 //
 // Finds the factors between a score and an exponential. Products, quotients and roots keep the
 // relative error of a score, but the relative error of an exponential is the absolute error of its

@@ -1,4 +1,4 @@
-//===- Extremes.cpp - largest and smallest elements of parts of an axis ----===//
+//===- Extremes.cpp - extremes of parts of an axis ------------------------===//
 //
 // A scale of an operand less its mean μ needs the largest |x − μ|. Rounding is monotonic, so this
 // is max(|fl(max x − μ)|, |fl(min x − μ)|), bit for bit. So extremes do not wait for the mean, and

@@ -1,4 +1,4 @@
-//===- Halves.cpp - operands in floats of 16 bits -------------------------===//
+//===- Halves.cpp - operands in 16-bit floats -----------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

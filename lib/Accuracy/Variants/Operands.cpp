@@ -1,4 +1,4 @@
-//===- Operands.cpp - operands in fewer bits ------------------------------===//
+//===- Operands.cpp - operands in 8-bit integers --------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Accuracy/Variants/Exponents.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- Shift.cpp - scores that may be moved by a constant -----------------===//
+//===- Shift.cpp - scores shifted by a constant ---------------------------===//
 #include "lib/Accuracy/Variants/Shift.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/SetVector.h"

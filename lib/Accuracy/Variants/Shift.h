@@ -1,4 +1,4 @@
-//===- Shift.h - scores that may be moved by a constant ---------*- C++ -*-===//
+//===- Shift.h - scores shifted by a constant -------------------*- C++ -*-===//
 //
 // Let s(i, j) be a value in a fold over j. If s becomes s − c(i), each value of the fold either
 // decreases by c too (it moves) or does not change, provided that s is only
