@@ -7,7 +7,6 @@
 
 namespace moa {
 
-/// What there is to say of a nest of a kernel.
 using NestTeller = std::function<std::string(onf::KernelOp, onf::ForOp)>;
 
 #define GEN_PASS_DECL
@@ -15,31 +14,26 @@ using NestTeller = std::function<std::string(onf::KernelOp, onf::ForOp)>;
 #define GEN_PASS_REGISTRATION
 #include "lib/Accuracy/AccuracyPasses.h.inc"
 
-/// The same, and plans are left out whose nests would run slowly: where `tellsSlow` says why, and
-/// not nothing.
+/// Creates the pass with `tellsSlow`, which returns why a nest would run slowly, or an empty
+/// string. Plans whose nests would run slowly are left out.
 std::unique_ptr<mlir::Pass> createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow);
 
-/// On a kernel that accuracy was spent on: per result a list of texts, one for each choice.
+/// Attributes of a kernel with plans. Per result a list of texts, one for each plan:
 inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";
 
-/// Beside it, the laws that the plans of each nest apply, in lines: "O, plan 1", and behind it "
-/// B1: …".
+/// The laws that the plans of each nest apply, as lines: "O, plan 1", then "  B1: …".
 inline constexpr llvm::StringLiteral kLawsAttr = "moa.laws";
 
-/// Beside it, how many temporaries the kernel had before: nests that store others are none of the
-/// specification's.
+/// The number of temporaries before the pass; nests that store others were added.
 inline constexpr llvm::StringLiteral kStoredAttr = "moa.stored";
 
-/// Beside it, the result that each result which the pass has added tells of.
+/// For each result that the pass has added, the name of the result that it describes.
 inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
 
 namespace accuracy {
-/// Which numbers of plans there are where there are so many beside 0, as messages say it.
 std::string tellPlans(unsigned count);
 
-/// Laws of docs/Accuracy/Bounds.md that onf-adapt-precision applies, and of
-/// docs/Accuracy/LowRank.md that onf-low-rank does. Without one of them plans do without it, or are
-/// left out.
+/// The laws that `disable` of onf-adapt-precision and of onf-low-rank accepts.
 inline constexpr const char *kPrecisionLaws[] = {"B1", "B2", "B3", "B4", "B5", "B6", "B7"};
 inline constexpr const char *kLowRankLaws[] = {"F2", "F9"};
 } // namespace accuracy

@@ -38,13 +38,19 @@ def BoundErrorsPass : Pass<"dnf-bound-errors"> {
   let description = [{
     A kernel of the dnf level gets the attribute `moa.bounds` if a result has a component-wise
     tolerance for every input (`within ε`, without `relative` and `sampled`). It holds, as JSON and
-    for each result, the bound of dnf-print-errors in three variants:
+    for each result, the bound of dnf-print-errors for these formats:
 
-    - the kernel's own formats;
-    - products of inputs in fp16p (f16 times a power of 2), and weighted sums in bf16;
-    - all contractions in bf16.
+    | key | operands of contractions |
+    |---|---|
+    | `written` | the kernel's own formats |
+    | `halves` | of two inputs: fp16p (f16 times a power of 2); others: bf16 |
+    | `split` | the same as sums of two floats |
+    | `bf16`, `bf16x2` | all in bf16, or in sums of two bf16 |
 
-    `onf-adapt-precision` reads the attribute.
+    `halves` and `split` are missing if an input is an operand of both kinds of contractions, or if
+    both operands of a contraction are computed.
+
+    `onf-adapt-precision` and `onf-check-bounds` read the attribute.
 
     **Requires** the dnf contract. **Establishes** the attribute; kernels in f64 have none.
     **Numerics**: exact. **Cost**: as dnf-print-errors.
@@ -52,168 +58,217 @@ def BoundErrorsPass : Pass<"dnf-bound-errors"> {
 }
 
 def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
-  let summary = "Compute contractions in fewer bits where a result allows an error and it is met";
+  let summary = "Add mixed-precision variants of nests, chosen per head within a tolerance";
   let description = [{
-    In a nest whose results all have a tolerance that is relative and sampled [Def 25], over
-    axes of which the rows, its last axis, are one: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
-    elements of inputs, at most 256 of them, may be computed in integers of 8 bits, and with the
-    option `sums` what weighs elements of inputs by a softmax of them in e4m3. With `halves` there
-    are further plans for inputs of f32: scores and sums multiply f16, inputs times a power of 2 for
-    each head (law B4), or bf16 where weights are no shares or rows have no axis of their own; and behind it one
-    whose operands are sums of two such floats each, with three products in place of one (law B6).
-    Plans that a tolerance is too small for are not written: 8 bits below 2^-9 (2^-20 of inputs of 16 bits, and without `halves`), 16 below 2^-12, and sums of two
-    below 2^-20, of bf16 2^-16. Of tolerances that hold for every input those of bf16 below 2^-7.
-    In the pipeline of a GPU plans are left out whose nests, written into a copy of the kernel, would run without tensor
-    cores, and, with `fewest` 0, whose tiles take more than nine tenths of the time of those of the nest as it is
-    written, or of a plan behind it, or whose rows see few indices of a fold, however many there are; not with `decisions` or a `table`, which number them.
-    The nest is written once more,
+    Adds variants of a nest with fewer bits (*plans*), and code that chooses one per head when the
+    kernel runs. A head is one index of the axes before the rows; the rows are the last axis of the
+    nest. All results of the nest need a tolerance [Def 25] of one kind: relative and sampled, or
+    component-wise for every input.
 
+    Before:
+
+        onf.for ["h", "i"] in ["H", "N"] { … }
+
+    After, with one plan:
+
+        … nests that round operands, compute a sample of rows and store %O_choice …
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
           onf.fold "k" in "64" : index { … q_i8 · k_i8 … } … }
-        onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 0 { … as it was … }
+        onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 0 { … unmodified … }
 
-    and each index of the axes in front of the rows takes the first plan whose results are
-    near enough to those of the nest as it was, on 64 rows. In front of both stand the nests that
-    round operands (integers with the largest magnitude / 127 as the step, of one row, or with `sums` of all
-    rows that share the other indices where rows are an axis of their own; keys less a vector near
-    their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Accuracy/Bounds.md; with `sums` and a sample
-    the largest magnitude is that of some rows, with room for others, and an index with an element that is far beyond
-    it does not take the plan), pick the
-    rows of the sample, compute it by every plan in parts of 2,048 indices of the fold, compare, and decide; those that run over
-    the same and do not need one another are one. They run where there are `fewest` rows and
-    indices of the fold or more; elsewhere the results are those of the nest as it was, and on a GPU nothing
-    else is launched but what says so (the hint `moa.runs` on nests).
+    **Plans.** A score is s(i, j) = Σ_k q(i, k)·v(j, k) of elements of inputs, with at most 256
+    terms. A weighted sum adds computed weights times elements of an input. A head takes the first
+    plan of this table that keeps the tolerance. Laws are those of docs/Accuracy/Bounds.md.
 
-    Of a long nest a pilot comes first (`pilot`): 128 rows and 1,024 keys at equal distances, as it is written and by
-    the plan, with its means and scales. An index of the axes in front of the rows that is not within 1.1 times the tolerance there, or
-    within half of it where scores are off by more than the tolerance, is not rounded or
-    sampled; the nest stands once more in front of all that, for these (value 0 of `O_open`), so that they wait for nothing else. Each decides for itself, and what sizes say is of one index, so that results do not depend on what
-    stands beside it. Only of nests with one plan, relative tolerances, and keys whose index stands in loads alone, and not with decisions.
+    | plan | option | inputs | laws | smallest tolerance |
+    |---|---|---|---|---|
+    | scores in integers of 8 bits, a scale per row | | f32, f16, bf16 | B1, B2 | 2^-9; 2^-20 of inputs of 16 bits and without `halves` |
+    | one scale for all rows of a head; softmax-weighted sums in e4m3 | `sums` | f32, f16, bf16 | B1 to B3, B7 | the same |
+    | scores and weighted sums in f16 times a power of 2 per head | `halves` | f32 | B4 | 2^-12; 2^-7 for every input if in bf16 |
+    | operands as sums of two such floats, three products for one | `halves` | f32 | B6 | 2^-20; 2^-16 if in bf16 |
+    | scores and weighted sums in bf16; the only plan | `bf16` | f32, or f32 and bf16 | | 2^-12 |
 
-    A nest that a pass before has left as it is written where none of its own plans is taken (value 0 of a choice over the axes in
-    front of the rows, with `moa.spent`) gets these plans too, numbered behind the earlier ones. All copies are then chosen by one
-    array, which has the earlier decision where that is not 0; the nests in front of the new plans run at the indices that are left
-    (`O_open`), those that round an array which several of them share where one of these is (`O_needed`); results for decisions and
-    estimates become those of all plans. The pass says nothing of nests that passes before have added.
+    bf16 replaces f16 if weights are no shares of a softmax, or if rows have no axis of their own.
+    `bf16` is for CPUs with fast dot products of bf16; if that plan does not fit a nest, the nest
+    gets the plan of 8 bits.
 
-    With `bf16`, which is for CPUs that sum up products of bf16 at twice the speed of f32's or more, nests whose inputs are of f32, or of f32 and
-    bf16, have one plan alone: scores and sums multiply bf16. Nests that it does not fit have that of 8 bits, if they can.
+    **Sampled tolerances.** Nests before the copies
 
-    Where all results of a nest have a component-wise tolerance that holds for every input, nothing is
-    sampled. With `halves` there are a plan of f16 or bf16 and one of sums of two of them, and an index takes the first
-    one of which a bound on its errors is small enough: nests find magnitudes of the inputs, and one evaluates the expressions of
-    dnf-bound-errors, never below their value (law B5). The decision is −1 where the bound of the nest as
-    it was is not, which then runs: nothing shows that its results are near enough.
+    1. round operands: the step is the largest magnitude / 127. With `sums` and a sample it is found
+       from 512 rows, with some room, and a head with an element far beyond does not take the plan;
+    2. pick 64 rows per head, and compute them by the unmodified nest and by each plan, split along
+       the fold;
+    3. compare the results, and store the number of the plan in `O_choice`.
 
-    **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`
-    on the kernel says per result what may be computed how, and `moa.decisions` which
-    results are decisions and estimates, or bounds. Sums with factors of bf16 have `moa.alone`, which says whether anything
-    computed them again before there were copies, so that copies are added up as the nest is. Kernels without a tolerance do not change, nor do
-    nests of which a remark says why not: of which a sample says little, as their results jump where a sum passes a
-    number (Def 31), or whose form no plan has. **Numerics**: within the tolerances, with
-    the confidence of Def 31 of docs/Accuracy/Bounds.md or for every input. **Cost**: linear in the size of a nest, times
-    the plans; the code of a nest is in the result four times for one plan.
+    They run from `fewest` rows and keys on; a key is an index of the fold. Below, results are those
+    of the unmodified nest, and a GPU launches only the nest that compares sizes (hint `moa.runs`).
+    Nests over the same indices that do not depend on each other are fused.
+
+    **Pilot** (`pilot`). 128 rows and 1,024 keys at equal distances are computed first by the
+    unmodified nest and by the plan. A head is neither rounded nor sampled if its error there
+    exceeds 1.1 times the tolerance, or half of it if scores are off by more than the tolerance.
+    Such heads are computed at once, by a copy of the unmodified nest before the sample (value 0 of
+    `O_open`). The decision depends on the head alone. The pilot needs one plan of 8 bits,
+    keys whose index is used only in loads, and no decisions or table.
+
+    **Slow plans.** In the pipeline of a GPU a plan is left out, with a remark, if
+
+    - its nests would run without tensor cores;
+    - rows see only few keys, however many there are;
+    - `fewest` is 0, and its tiles take more than nine tenths of the time of the unmodified nest or
+      of a later plan.
+
+    With `decisions` or a `table` all plans stay, because their numbers must not depend on a target.
+
+    **After onf-low-rank.** A nest that is the unmodified one of an earlier choice (value 0, with
+    `moa.spent`) gets further plans, numbered after the earlier ones. One array then chooses among
+    all copies. The nests before the new plans run for heads that the earlier pass has left
+    (`O_open`); nests that round an array of several heads run if one of these is left
+    (`O_needed`). Results for decisions and estimates cover all plans.
+
+    **Tolerances for every input.** Nothing is sampled. A head takes the first plan of `halves`
+    whose bound, an expression of dnf-bound-errors evaluated over magnitudes of the inputs, is at
+    most ε (law B5). The decision is −1 if even the bound of the unmodified nest exceeds ε; that
+    nest runs then.
+
+    Nests get no plan, with a remark, if their form has none or if results jump where a sum passes
+    a number (Def 31).
+
+    **Requires** the onf contract and no lifted nests. **Establishes** the onf contract; `moa.spent`
+    (the plans of each result), `moa.laws`, and `moa.decisions` (which results are decisions,
+    estimates or bounds); removes `moa.bounds` and `moa.stored`. Sums with factors of bf16 get
+    `moa.alone`, whether a sum is computed only once in the kernel before the pass, so that copies
+    of a sum add up as the original does. **Numerics**: within the tolerances, with the confidence
+    of Def 31 or for every input. **Cost**: linear in the size of a nest times the number of plans;
+    with one plan the result has four copies of the nest.
   }];
   let options = [
     Option<"decisions", "decisions", "bool", "false",
-           "Two further results: the plan of each index, and what was estimated of it">,
+           "Add two results per nest: the plan of each head, and the estimated errors">,
     Option<"check", "check", "bool", "false",
-           "Estimate the plans of the table too, and fall back from those that are too far off">,
+           "Estimate the plans of the table too, and replace those that exceed the tolerance">,
     Option<"sums", "sums", "bool", "false",
-           "Weights and values of sums in e4m3 too, in the same plan">,
+           "With 8 bits, weights and values of sums in e4m3 too">,
     Option<"halves", "halves", "bool", "false",
-           "Of inputs in f32 further plans, whose contractions multiply floats of 16 bits, or sums of two such">,
+           "For inputs of f32, add plans of 16-bit floats and of sums of two 16-bit floats">,
     Option<"bf16", "bf16", "bool", "false",
-           "Of inputs in f32 one plan, whose contractions multiply bf16, in place of 8 bits for scores alone">,
+           "For inputs of f32, one plan in bf16 instead of 8 bits for scores alone">,
     Option<"table", "table", "std::string", "\"\"",
-           "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
+           "Given plans, `f.O=1,0;f.P=2`: for the nest that stores O in kernel f, by head in row-major order">,
     Option<"fewest", "fewest", "int64_t", "256",
-           "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums` or with `bf16`, on a CPU">,
+           "Fewest rows and keys for which plans are tried; 0: where rounding and the sample cost less than half of the possible saving">,
     Option<"pilot", "pilot", "int64_t", "-1",
-           "Few rows and keys are tried first where an index in front of the rows has more multiply-adds; -1: where `fewest` is 0 and that takes a sixtieth of the time of 16 such">,
+           "Try few rows and keys first if a head has more multiply-adds; -1: if `fewest` is 0 and the pilot is cheap">,
     Option<"warns", "warns", "bool", "false",
-           "Where no nest is changed the first remark that says why is a warning">,
+           "If no nest changes, emit the first reason as a warning">,
     Option<"workPerByte8", "work-per-byte-8", "int64_t", "470",
-           "Of plans of 8 bits on a GPU, multiply-adds of the nest that take as long as moving a byte in front of it; where `fewest` is 0">,
-    Option<"workPerByte16", "work-per-byte-16", "int64_t", "14", "The same of plans of 16 bits">,
-    Option<"workPerByteSplit", "work-per-byte-split", "int64_t", "21", "The same of sums of two floats">,
+           "For 8 bits on a GPU, multiply-adds that take as long as moving one byte before the nest; used if `fewest` is 0">,
+    Option<"workPerByte16", "work-per-byte-16", "int64_t", "14", "The same for 16 bits">,
+    Option<"workPerByteSplit", "work-per-byte-split", "int64_t", "21", "The same for sums of two floats">,
     ListOption<"disable", "disable", "std::string",
-               "Laws of docs/Accuracy/Bounds.md, B1 to B7, that are not applied: plans do without the mean of keys (B1), that of values (B3), powers of 2 (B4) and lines for exponentials (B7), and those of 8-bit integers (B2), of bounds (B5) and of two floats (B6) are left out">
+               "Laws of docs/Accuracy/Bounds.md, B1 to B7, not to apply. Without B1, B3, B4 or B7, plans do without means of keys, means of values, powers of 2 or lines for exponentials. Without B2, B5 or B6, plans of 8 bits, bounds or two floats are left out">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
 }
 
 def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
-  let summary = "Let few keys stand for many where a result allows an error and it is met";
+  let summary = "Fold over clusters of keys instead of keys, within a tolerance";
   let description = [{
-    In a nest whose results all have a tolerance that is relative and sampled [Def 25], and whose
-    one fold over keys j has terms g(i, Σ_k q(i, k)·v(j, k)), or the products of such with elements of inputs along j,
-    the fold may run over classes c of keys that are near each other: with a key κ_c of each in place of the keys,
-    the number of its members n_c as a factor of the weights in all sums, and the means of what stands along j
-    in place of that (laws F2 and F9 of docs/Accuracy/LowRank.md). Extremes are those over the κ_c. The nest is written
-    once more,
+    Adds a variant (*plan*) of a nest whose fold over keys j runs over clusters c of similar keys,
+    and code that decides per head whether to take it. A head is one index of the axes before the
+    rows. Laws are those of docs/Accuracy/LowRank.md.
 
+    Before:
+
+        onf.for ["h", "i"] in ["H", "N"] { … onf.fold "j" in "M" { … } … }
+
+    After:
+
+        … nests that find clusters, compute a sample of rows and store %O_choice …
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
           onf.fold "j" in "M/16 + M/32 + 64" { onf.guard j < %O_all[h] … } … }
-        onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 0 { … as it was … }
+        onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 0 { … unmodified … }
 
-    and each index of the axes in front of the rows takes it if the sample of 64 rows says that its
-    results are near enough to those of the nest as it was. In front of both stand the nests that
-    compare 4,096 keys with 128, which says how many classes there are; where that is few enough, they choose
-    the κ_c (a third of them by a hash, the others with a probability that grows with the fourth power of the distance to
-    those, up to a distance), share keys out among the near ones, sum up, and compute the sample. Keys far from all
-    classes stand behind these, each as its own. All of it runs where rows and
-    keys are `fewest` or more, and at an index only as long as it is promising: enough classes, few keys far from all of them.
+    In the plan (laws F2 and F9)
 
-    onf-adapt-precision may follow, and gives the nest as it was plans of its own.
+    - one key κ_c per cluster replaces the keys;
+    - the number of members n_c is a factor of the weights of all sums;
+    - means over the members replace the elements of arrays along j;
+    - extremes are those over the κ_c.
 
-    **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
-    `moa.decisions` as onf-adapt-precision, and `moa.stored`, the number of temporaries before, which that removes. Masks and biases tell keys apart by more than their
-    products: such nests do not change, nor do those whose results jump where a score passes a number (Def 31) nor kernels
-    without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Accuracy/Bounds.md. **Cost**: linear in
-    the size of a nest; its code is in the result four times.
+    Keys far from all clusters (outliers) come after the clusters, each as a cluster of its own.
+
+    The nests before the copies run from `fewest` rows and keys on, and for a head only while it is
+    promising. They
+
+    1. compare 4,096 keys with 128, which gives the number of clusters; the head stays unmodified if
+       it is too large;
+    2. choose the κ_c: a third by a hash, the others with a probability that grows with the fourth
+       power of the distance to these, up to a limit;
+    3. divide each key among the clusters near it, list the outliers, and sum up; the head stays
+       unmodified if there are too many outliers;
+    4. compute a sample of 64 rows both ways, and compare.
+
+    onf-adapt-precision may follow; it gives the unmodified nest further plans.
+
+    **Requires** the onf contract, no lifted nests, and that
+
+    - all results of the nest have a tolerance that is relative and sampled [Def 25];
+    - the nest has one fold, without a mask, and one score Σ_k q(i, k)·v(j, k);
+    - terms are functions of the score, perhaps times elements of inputs along j (so no bias);
+    - no result jumps where a score passes a number (Def 31).
+
+    A remark gives the reason for each other nest. **Establishes** the onf contract; `moa.spent`,
+    `moa.laws` and `moa.decisions` as onf-adapt-precision, and `moa.stored`, the number of
+    temporaries before the pass. **Numerics**: within the tolerances, with the confidence of Def 31.
+    **Cost**: linear in the size of a nest; the result has four copies of it.
   }];
   let options = [
     Option<"decisions", "decisions", "bool", "false",
-           "Two further results: the plan of each index, and what was estimated of it">,
+           "Add two results per nest: the plan of each head, and the estimated errors">,
     Option<"check", "check", "bool", "false",
-           "Estimate the plans of the table too, and fall back from those that are too far off">,
+           "Estimate the plans of the table too, and replace those that exceed the tolerance">,
     Option<"table", "table", "std::string", "\"\"",
-           "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
-    Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried">,
+           "Given plans, `f.O=1,0;f.P=2`: for the nest that stores O in kernel f, by head in row-major order">,
+    Option<"fewest", "fewest", "int64_t", "32768", "Fewest rows and keys for which clusters are tried">,
     Option<"shared", "shared", "bool", "false",
-           "Numbers of the table beyond the plan of this pass are those of onf-adapt-precision behind it, which checks them">,
+           "Larger numbers of the table are plans of a later onf-adapt-precision, which checks them">,
     Option<"warns", "warns", "bool", "false",
-           "Where no nest is changed the first remark that says why is a warning">,
+           "If no nest changes, emit the first reason as a warning">,
     ListOption<"disable", "disable", "std::string",
-               "Laws of docs/Accuracy/LowRank.md that are not applied: classes and shares of them, F2 and F9, without either of which there is no plan">
+               "Laws of docs/Accuracy/LowRank.md not to apply: F2 or F9; without either there is no plan">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
 }
 
 def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
-  let summary = "Evaluate the bounds that tolerances for every input ask for";
+  let summary = "Evaluate error bounds for tolerances that hold for every input";
   let description = [{
-    For each result with a tolerance that holds for every input [Def 25], nests in front of all others find the magnitudes of the
-    inputs that the bound on its errors needs, and one evaluates the expressions of dnf-bound-errors for the kernel as it is
-    written, never below their value (law B5 of docs/Accuracy/Bounds.md), at each index of those axes of the result that every nest
-    which stores it has in front of its rows:
+    Adds nests that compute a bound on the errors of each result whose tolerance holds for every
+    input [Def 25]. They come before all others: some find magnitudes of the inputs, and one
+    evaluates the expressions of dnf-bound-errors for the unmodified kernel, rounding up (law B5 of
+    docs/Accuracy/Bounds.md). The bound has those axes of the result that every nest which stores it
+    has before its rows:
 
         onf.for ["h0"] in ["H"] { … onf.store %bound, %O_shown[%h0] {strides = ["O_shown.s0"]} … }
 
-    The bound is a temporary, and `moa.shown` on the kernel says which: an entry point on a CPU compares it with the
-    tolerance, and so does `NAME_shown` on a GPU, where what only finds it is launched by that. It is ∞ where a condition fails, or a magnitude is infinite or NaN; and always, with a warning that says why, where
-    nothing is known of the errors or the tolerance is relative (with `only-known` they have the reason, and no bound).
+    The bound is a temporary, which `moa.shown` on the kernel names. An entry point on a CPU
+    compares it with the tolerance; on a GPU `NAME_shown` does, which also launches these nests.
 
-    **Requires** the onf contract, that nothing is lifted, and `moa.bounds`, which it removes. **Establishes** the contract. A plan of
-    onf-adapt-precision is taken for such results where its bound, which is no less, is small enough. **Numerics**: exact.
-    **Cost**: one pass over each input that the bound depends on.
+    The bound is ∞ if a condition fails, or if a magnitude is infinite or NaN. It is always ∞, with
+    a warning, if no bound is known or the tolerance is relative; with `only-known` such results get
+    the reason and no bound.
+
+    **Requires** the onf contract, no lifted nests, and `moa.bounds`, which the pass removes.
+    **Establishes** the onf contract. A plan of onf-adapt-precision is taken for such results only
+    if its own bound, which is at least that of the unmodified nest, keeps the tolerance.
+    **Numerics**: exact. **Cost**: one pass over each input that the bound depends on.
   }];
   let options = [
     Option<"onlyKnown", "only-known", "bool", "false",
-           "No bounds of results of which nothing is shown whatever inputs are: of these an entry point on a GPU says so at once">
+           "Compute no bound for results that never have one; entry points on a GPU report these at once">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -164,8 +164,8 @@ class Run(unittest.TestCase):
         # No call shows a relative error beforehand.
         done = mt.tool("moa-run", self.path("scale.moa"), *words, "--check")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("error: y is not shown to be within 1e-2 relative: no bound is known of errors relative to a result, as "
-                      "none knows before it runs how large that is; leave 'relative' out for a bound on each element, or add "
+        self.assertIn("error: y is not shown to be within 1e-2 relative: no bound is known of errors relative to a result, because "
+                      "its norm is not known before the kernel runs; leave 'relative' out for a bound on each element, or add "
                       "'sampled' to ask for none. It was computed all the same; --no-tolerance-check takes it as it is\n", done.stderr)
         done = mt.tool("moa-run", self.path("scale.moa"), *words, "--check", "--no-tolerance-check")
         self.assertEqual(done.returncode, 0, done.stderr)

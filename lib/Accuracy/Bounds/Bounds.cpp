@@ -1,4 +1,4 @@
-//===- Bounds.cpp - bounds on errors, computed by a kernel ----------------===//
+//===- Bounds.cpp - error bounds evaluated by a kernel --------------------===//
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
@@ -11,15 +11,14 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// What is added to a value that f32 computes with a few hundred roundings, relatively.
+/// Relative margin for a value after a few hundred roundings in f32.
 static constexpr double kSlack = 0x1p-9;
-/// Products are at least this, in place of the least normal number of f32 and of what underflows.
+/// Lower limit of products, which covers underflow.
 static constexpr double kLeast = 0x1p-120;
-/// Rows whose magnitudes one index of a nest compares.
 static constexpr int64_t kPart = 128;
 
 //===----------------------------------------------------------------------===//
-// What is known
+// The attribute
 //===----------------------------------------------------------------------===//
 
 std::optional<Bounds> Bounds::read(onf::KernelOp kernel) {
@@ -99,7 +98,7 @@ std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef forma
       if (atom.getString("kind") == "unknown" && !why)
         why = atom.getString("reason").value_or("").str();
     });
-  // Sizes and exponentials of what is not negative are at least 1.
+  // Extents and exponentials of nonnegative values are at least 1.
   auto isAtLeastOne = [&](const llvm::json::Value &factor) {
     StringRef kind = *findAtom(*factor.getAsObject()->getInteger("atom"))->getString("kind");
     return (kind == "extent" || kind == "exp") && *factor.getAsObject()->getInteger("power") > 0;
@@ -107,7 +106,7 @@ std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef forma
   for (const llvm::json::Value &term : *bound.getObject("absolute")->getArray("terms"))
     if (*term.getAsObject()->getNumber("coefficient") > least &&
         llvm::all_of(*term.getAsObject()->getArray("factors"), isAtLeastOne) && !why)
-      why = "it has an error that is relative to nothing, as of what may cancel";
+      why = "it has an error that is not relative to its magnitude, as after cancellation";
   if (auto text = bound.getString("assumes"); text && !why)
     why = ("it is assumed and not checked that " + *text).str();
   return why;
@@ -140,8 +139,8 @@ const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return 
 // Statistics
 //===----------------------------------------------------------------------===//
 
-/// The statistic with its axes at those of the nest; over others the extreme is taken, which is no
-/// nearer. Norms that do not run along the last axis are found from the largest element.
+/// Reads a statistic and maps its axes to those of the head. Over other axes it takes the extreme,
+/// which is a weaker bound.
 std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom) const {
   int number = editor.kernel.findArray(*atom.getString("array")).value_or(-1);
   if (number < 0)
@@ -158,8 +157,8 @@ std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom)
       for (auto [k, name] : llvm::enumerate(names))
         if (name.getAsString() == text && axes[k])
           axis = *axes[k];
-    // An array that is read at some indices alone, under a condition, has no element for the
-    // others.
+    // An array that is shorter than the axis, being read under a condition, has no element for
+    // other indices.
     if (axis >= 0 &&
         type.getExtent(statistic.axes.size()) != *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue()))
       axis = kExtreme;
@@ -175,7 +174,7 @@ static std::string keyOf(Value array, StringRef kind, ArrayRef<int> axes) {
   return key;
 }
 
-/// The extremes of an array along one axis, in parts of it first.
+/// Adds the extremes of an array along one axis, in two steps.
 Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   auto type = cast<ArrayType>(array.getType());
   std::string name = editor.kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
@@ -201,7 +200,7 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
     Value last = code.extent(count - SymExpr(1));
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
       SmallVector<Value> place(indices.drop_back());
-      // The last part has its last row several times.
+      // The last part repeats its last row.
       Value row = at.make<arith::MinSIOp>(at.make<arith::AddIOp>(first, t), last);
       place.insert(place.begin() + axis, row);
       return SmallVector<Code::Term>{{monoid, "extreme", at.load(array, place)}};
@@ -220,18 +219,17 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   return whole;
 }
 
-/// Whether a statistic is a least one, which is needed from below.
 static bool isLeast(StringRef kind) { return kind.starts_with("min"); }
 
-/// An array of a statistic over the axes that are left: of L2 the squares of norms.
+/// Adds the array of a statistic over the remaining axes; for L2 it has squared norms.
 Value BoundNests::addStatistic(Statistic statistic) {
   auto type = cast<ArrayType>(statistic.array.getType());
   unsigned rank = type.getRank();
   bool isMax = !isLeast(statistic.kind);
-  // From the last axis on: elements along it in one fold.
+  // The last axis is reduced first, by a fold.
   SmallVector<int> left(rank);
   for (unsigned k = 0; k < rank; ++k)
-    left[k] = k; // as if every axis were left
+    left[k] = k;
   auto known = [&]() -> Value & { return arrays[keyOf(statistic.array, statistic.kind, left)]; };
   if (statistic.axes[rank - 1] < 0)
     left[rank - 1] = statistic.axes[rank - 1];
@@ -239,7 +237,6 @@ Value BoundNests::addStatistic(Statistic statistic) {
   Builder b(editor.kernel.getContext());
   std::string name =
       editor.kernel.getArrayName(cast<BlockArgument>(statistic.array).getArgNumber()).str() + "_" + statistic.kind;
-  // An axis that is left and last is one of length 1 in front of nothing: then there is no fold.
   bool isLastLeft = statistic.axes[rank - 1] >= 0;
   if (!current) {
     SmallVector<Attribute> names, extents;
@@ -287,7 +284,7 @@ void BoundNests::addStatistics(StringRef formats) {
     auto statistic = readStatistic(atom);
     if (!statistic)
       return;
-    // A norm along another axis than the last is bounded by the largest, or least, element.
+    // A norm along another axis is bounded by the extreme element.
     bool isElsewhere = llvm::is_contained(ArrayRef(statistic->axes).drop_back(), kNorm);
     if (isElsewhere) {
       statistic->kind = isLeast(statistic->kind) ? "minabs" : "maxabs";
@@ -304,11 +301,11 @@ void BoundNests::addStatistics(StringRef formats) {
     bounds.collect(*fact.getAsObject()->getObject("value"), visit);
 }
 
-/// A statistic at an index, from above or, of least ones alone, from below.
+/// Returns an upper bound of a statistic or, for minima, a lower one.
 Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool isUpper) {
   bool isBelow = isLeast(*atom.getString("statistic"));
   auto statistic = readStatistic(atom);
-  if (statistic && statistic->axes.empty()) // a scalar, which is known from both sides
+  if (statistic && statistic->axes.empty()) // a scalar: exact
     return code.make<math::AbsFOp>(code.loadFloat(statistic->array, {}));
   if (!statistic || isBelow == isUpper)
     return code.real(isUpper ? INFINITY : 0);
@@ -327,19 +324,18 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
   }
   Value value = code.load(array, indices);
   bool isSquare = StringRef(statistic->kind).ends_with("L2"), isSum = statistic->kind == "maxL1";
-  // Of n terms each sum is rounded, and each square may underflow.
+  // Each of n sums is rounded, and each square may underflow.
   Value n = isSquare || isSum ? code.toReal(code.extent(length)) : Value();
   Value roundings =
       n ? code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), code.real(0x1p-23)) : Value();
   if (isBelow && (!isSquare || isElsewhere))
     return value;
   if (isBelow) {
-    // A sum beyond the range of f32 is of a norm above the root of half of it.
+    // An overflowed sum of squares is at least 2^127.
     value = code.make<arith::MinimumFOp>(value, code.real(0x1p127));
     Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), code.real(0));
     return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
   }
-  // Over nothing a maximum is −∞.
   value = code.make<arith::MaximumFOp>(value, code.real(0));
   if (!isSquare && !isSum)
     return value;
@@ -354,7 +350,7 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
 // Expressions
 //===----------------------------------------------------------------------===//
 
-/// A number of f32 that is not below, or not above, this one.
+/// Returns `value` in f32, rounded up or down.
 static Value constant(Code &code, double value, bool isUpper) {
   float nearest = static_cast<float>(value);
   if (isUpper && nearest < value)
@@ -364,7 +360,7 @@ static Value constant(Code &code, double value, bool isUpper) {
   return code.real(isUpper && nearest > 0 ? std::max(nearest, float(kLeast)) : nearest);
 }
 
-/// The value with what computing it may have lost.
+/// Adds or subtracts the margin for roundings.
 static Value slackened(Code &code, Value value, bool isUpper) {
   return code.make<arith::MulFOp>(value, code.real(isUpper ? 1 + kSlack : 1 - kSlack));
 }
@@ -432,11 +428,11 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
   }
   if (kind == "group")
     return operand(0, isUpper);
-  return code.real(isUpper ? INFINITY : 0); // what is not known
+  return code.real(isUpper ? INFINITY : 0); // unknown
 }
 
-/// Where |δ| ≤ E·m + a and a < η, |δ| ≤ max(ε·m, η) for ε = E/(1 − a/η) whatever m is: the right
-/// side is least, as against the left, where ε·m = η (law B5).
+/// If |δ| ≤ E·m + a and a < η, then |δ| ≤ max(ε·m, η) for ε = E/(1 − a/η) and every m: the
+/// difference of both sides is smallest at ε·m = η (law B5).
 Value BoundNests::write(Code &code, ValueRange head, StringRef formats) {
   const Json &bound = *boundOf(formats);
   if (bound.getString("assumes"))

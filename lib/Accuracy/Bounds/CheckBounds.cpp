@@ -1,4 +1,4 @@
-//===- CheckBounds.cpp - whether results are shown to be near enough ------===//
+//===- CheckBounds.cpp - bounds of results, evaluated by a kernel ---------===//
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
@@ -18,7 +18,6 @@ using namespace moa;
 using namespace moa::accuracy;
 
 namespace {
-/// What a kernel stores of its results' bounds.
 class BoundChecks {
 public:
   BoundChecks(onf::KernelOp kernel, bool onlyKnown)
@@ -40,8 +39,7 @@ private:
 } // namespace
 
 namespace {
-/// The states that what is stored in an array follows from, inside of a nest or a kernel; nests of
-/// plans, which are not as it is written, do not count.
+/// The states that an array depends on inside a nest or a kernel; copies for plans do not count.
 class StatesOf {
 public:
   StatesOf(Operation *where, Value result) : where(where) { visitArray(result); }
@@ -64,7 +62,7 @@ private:
   }
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
-    if (auto fold = dyn_cast_or_null<onf::FoldOp>(op)) // one of its states
+    if (auto fold = dyn_cast_or_null<onf::FoldOp>(op))
       return visit(fold.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
     if (!op || !seen.insert(op).second)
       return;
@@ -89,7 +87,7 @@ static double roundoffOf(Type rounded) {
   return type && type.getWidth() < 32 ? std::ldexp(1.0, -int(type.getFPMantissaWidth())) : 0;
 }
 
-/// Whether the sum's operands are other numbers once they are rounded to its type.
+/// Returns true if rounding changes the sum's operands.
 static bool isRounded(onf::AccOp acc) {
   Type narrow = acc.getOperandType().value_or(Type());
   Operation *term = getTerm(acc).getDefiningOp();
@@ -112,7 +110,7 @@ SmallVector<onf::AccOp> moa::accuracy::findRounded(Operation *where, Value resul
 }
 
 ErrorAsWritten moa::accuracy::errorAsWritten(Operation *where, Value result, const Tolerance &allowed) {
-  // Of the unit roundoff; of sums in f32, and in f64.
+  // Mean error in units of roundoff; errors of sums in f32 and in f64.
   constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
   Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
   double ofResult = roundoffOf(element), ofOperands = 0;
@@ -167,12 +165,12 @@ DictionaryAttr moa::accuracy::tellNeverShown(KernelEditor &editor, unsigned numb
 }
 
 void moa::accuracy::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
-  kernel.emitWarning("nothing shows before it runs that '")
-      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why
+  kernel.emitWarning("no bound shows that '")
+      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", so that each call reports it: " << why
       << (StringRef(why).contains("sampled'") ? "" : "; 'relative sampled' asks for no bound");
 }
 
-/// The axes of a result that every nest which stores it has in front of its rows.
+/// Returns the axes of a result that every nest which stores it has before its rows.
 SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
   StringRef name = kernel.getArrayName(number);
   SmallVector<unsigned> axes;
@@ -188,8 +186,8 @@ SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
   return axes;
 }
 
-/// The bound of the kernel as it is written, per index of these axes: a plan is taken where one
-/// that is no less is small enough.
+/// Adds the bound of the unmodified kernel; it also covers plans, which are taken only if their
+/// own, larger bound is small enough.
 void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   Builder b(kernel.getContext());
   std::string name = kernel.getArrayName(number).str();

@@ -1,13 +1,13 @@
-//===- Adapter.h - one nest in several precisions ---------------*- C++ -*-===//
+//===- Adapter.h - mixed-precision variants of a nest -----------*- C++ -*-===//
 //
-// A nest that contracts rows of inputs is written once more for each plan, and each copy
-// runs at those indices of the axes in front of the rows where a sample says that its
-// results are near enough to those of the nest as it was written. In front of them stand
-// the nests that make what copies read, pick the sample, compute it by every copy, and decide.
+// Mixed-precision variants (plans) of a nest. A head is an index of the axes before the rows. The
+// kernel gets a copy of the nest for each plan, and each head runs one: a plan that is within the
+// tolerance on a sample of its rows, otherwise the unmodified nest. Nests before the copies convert
+// operands, pick the sample, compute it by every plan, and decide.
 //
-// `Chooser` is what does not depend on how plans differ from the nest as written: results and
-// their tolerances, the sample, the errors, the decision. `Adapter` has plans with operands in
-// fewer bits.
+// `Chooser` has everything that does not depend on how a plan differs from the unmodified nest.
+// `Adapter` has plans with operands in fewer bits; `KeyClasses` (Stages/LowRank.h) has one with
+// fewer keys.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ACCURACY_ADAPTER_H
@@ -23,103 +23,95 @@
 
 namespace moa::accuracy {
 
-/// The largest magnitude of an array in f16 is made at least 2^kTopOfF16 and less than twice that,
-/// by a power of 2.
+/// Largest magnitudes in f16 are scaled to [2^kTopOfF16, 2^(kTopOfF16 + 1)).
 inline constexpr int kTopOfF16 = 14;
 
-/// Rows of a sample.
 inline constexpr int64_t kSample = 64;
-/// One of them is from each of so many equal parts of the rows, and one from each group of parts.
+/// The rows of a nest fall into `count` equal parts; each part gives one row of the sample, and
+/// each group of parts one more.
 struct Parts {
   int64_t count, perGroup;
   constexpr int64_t numGroups() const { return count / perGroup; }
 };
 inline constexpr Parts kParts{56, 7};
 static_assert(kParts.count + kParts.numGroups() == kSample);
-/// Indices of the fold that a part of the sample runs over.
+/// Keys per part of a sample's fold.
 inline constexpr int64_t kPartLength = 2048;
 
-/// With fewer rows, or a fold over fewer indices, nothing is tried.
+/// Fewest rows and keys for which plans are tried.
 inline constexpr int64_t kFewest = 256;
 
-/// The decision where nothing shows that the nest as it is written keeps a tolerance that holds for
-/// every input.
+/// The decision if the bound of the unmodified nest exceeds a tolerance for every input.
 inline constexpr int64_t kNotShown = -1;
 
-/// The axes of an array that those of a nest over its elements, or over what follows from them,
-/// are.
+/// For each axis of a nest, the axis of an array that it runs over.
 using Axes = llvm::SmallVector<std::optional<unsigned>>;
 
-/// What the pass is asked for.
 struct Options {
   bool decisions = false, check = false, sums = false, halves = false;
-  bool bf16 = false; ///< one plan of bf16, in place of 8 bits for scores alone
+  bool bf16 = false; ///< one plan in bf16, instead of 8 bits for scores alone
   std::string table;
-  bool isShared = false;    ///< numbers of the table beyond the plans are those of a pass behind
-  int64_t fewest = kFewest; ///< rows and keys; 0: where it pays
-  /// Few rows and keys come first where an index in front of the rows has more multiply-adds than
-  /// that.
+  bool isShared = false;    ///< larger numbers of the table are plans of a later pass
+  int64_t fewest = kFewest; ///< fewest rows and keys; 0: where it pays
+  /// Multiply-adds of a head from which a pilot comes first.
   int64_t pilot = kPilotWherePays;
   static constexpr int64_t kPilotWherePays = -1; ///< if `fewest` is 0
-  /// Why a nest that is written for a plan would run slowly; empty where it would not. Null: not
-  /// asked.
+  /// Returns why a nest of a plan would run slowly, or an empty string. Null: plans are not tested.
   NestTeller tellsSlow = {};
-  /// Multiply-adds of the nest for each byte that is moved in front of a plan, where both take the
-  /// same time: of plans of 8 bits, of 16 bits, of sums of two floats.
+  /// Multiply-adds that take as long as moving one byte before the nest: for plans of 8 bits, of 16
+  /// bits, and of sums of two floats.
   int64_t workPerByte8 = 470, workPerByte16 = 14, workPerByteSplit = 21;
-  llvm::SmallVector<std::string> disabled = {}; ///< names of laws that are not applied
+  llvm::SmallVector<std::string> disabled = {};
 
   bool uses(llvm::StringRef law) const { return !llvm::is_contained(disabled, law); }
 };
 
-/// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one
-/// for each, or for all that the axis `across` tells apart, as tensor cores want it. `largest` are
-/// the magnitudes of the rows then, that axis last. Where that one scale was found from a part of
-/// the rows, `beyond` is 1 if some row has an element that is much too large for it, and 0
-/// otherwise. What rounding to 16 bits leaves may be a second array, `rest`, in 16 bits too.
+/// An array in fewer bits: `data` times `scale`. There is one scale per row along the contracted
+/// axis, or one for all rows along the axis `across`, which tensor cores need.
+/// - `largest`, with `across`: the magnitude of each row, with the axis `across` last.
+/// - `beyond`, if the scale comes from some rows: 1 if an element is far above `limit`, else 0.
+/// - `rest`, in 16 bits: the rounding errors of `data`.
 struct Rounded {
   mlir::Value data, scale, largest, beyond, rest;
   mlir::Value inverse,
-      limit; ///< 1 / scale, and the largest magnitude that a scale from a part of the rows holds
+      limit; ///< 1 / scale, and the largest magnitude that the scale represents
   std::optional<unsigned> across;
 };
 
 struct ArrayRows; // Halves.cpp
 
-/// A vector near the mean of an array along one axis.
+/// A vector near the mean of an array along `axis`.
 struct Mean {
   mlir::Value array;
   unsigned axis = 0;
 };
 
-/// Values of sums in e4m3, j adjacent and as many as a multiple of 16; what they are multiplied
-/// with by column, and what they are smaller by.
+/// Values of weighted sums in e4m3, less `mean`, times `scale` per column. Keys are adjacent and
+/// padded to a multiple of 16.
 struct RoundedValues {
   mlir::Value data, scale, inverse;
   Mean mean;
 };
 
-/// A result that the nest stores, with the tolerance it has.
 struct Result {
   onf::StoreOp store;
   Tolerance allowed;
   llvm::SmallVector<mlir::Attribute> names,
-      extents;        // of the loops inside of the nest around the store
-  mlir::Value sample; // of the unmodified nest
-  mlir::Value norm;   // Σ |sample|² of a row
+      extents; // of the loops around the store inside the nest
+  mlir::Value sample;
+  mlir::Value norm; // Σ |sample|² per row
 };
 
-/// One way to compute the nest: the scores whose operands are rounded.
 struct Plan {
   llvm::SmallVector<unsigned> scores;
-  bool sums = false; // and what sums with an axis add up
-  /// The floats of 16 bits that operands of scores, and of sums, are; otherwise they have 8.
+  bool sums = false; // also rounds weights and values of weighted sums
+  /// The 16-bit types of operands of scores and of weighted sums; null: 8 bits.
   mlir::Type half, sumHalf;
-  /// Whether each operand is a sum of two such floats, and a product that of three.
+  /// Each operand is a sum of two 16-bit floats, and three products replace one.
   bool isSplit = false;
 };
 
-/// One nest of a kernel, the plans that compute it, and the choice between them.
+/// One nest of a kernel, its plans, and the choice among them.
 class Chooser {
 public:
   Chooser(onf::KernelOp kernel, onf::ForOp nest, const Options &options)
@@ -127,57 +119,55 @@ public:
   virtual ~Chooser() = default;
   bool hasScores() const { return !scores.empty(); }
   mlir::LogicalResult readTable();
-  /// The plans of this pass are none of the nest's.
+  /// Leaves the nest without plans of this pass.
   void refuse() {
     isRefused = true;
     findEarlier();
   }
 
 protected:
-  //===--- What plans differ in -------------------------------------------===//
+  //===--- The plans -----------------------------------------------------===//
   struct Copy {
     onf::ForOp nest;
     mlir::IRMapping map;
-    mlir::Value row;                                                        // the number of the row
-    llvm::DenseMap<mlir::Value, mlir::Value> weights;                       // as they are, and multiplied
-    llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> split; // weights, and two floats of 16 bits
-    llvm::DenseMap<unsigned, mlir::Value> totals;                           // results of the fold, divided again
-    llvm::DenseMap<unsigned, mlir::Value> moved; // what results of the fold are smaller by inside of it
+    mlir::Value row;                                                        // the row's index
+    llvm::DenseMap<mlir::Value, mlir::Value> weights;                       // from weights to scaled weights
+    llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> split; // from weights to pairs of 16-bit floats
+    llvm::DenseMap<unsigned, mlir::Value> totals; // by result of the fold: the sum of unscaled weights
+    llvm::DenseMap<unsigned, mlir::Value> moved;  // by result of the fold: the shift of law B1
   };
   virtual unsigned numPlans() const = 0;
   virtual std::string describe(unsigned plan) = 0;
-  /// What a plan applies: "B1: …", one text for each law of docs/Accuracy/Bounds.md or
-  /// docs/Accuracy/LowRank.md.
+  /// Returns the laws that a plan applies, as "B1: …".
   virtual llvm::SmallVector<std::string> listLaws(unsigned plan) = 0;
-  /// Some rows, for which copies of the nest are computed.
   struct RowSet {
     llvm::SmallVector<mlir::Attribute> names,
-        extents;                             ///< the axes in front of the rows, and theirs
-    mlir::Value numbers;                     ///< of the rows of the nest
-    mlir::Value shares;                      ///< how many rows each stands for
-    llvm::SmallVector<mlir::Value> gathered; ///< their elements one behind the other, by score
+        extents;                             ///< the axes of the head, and the set's own
+    mlir::Value numbers;                     ///< the index of each row
+    mlir::Value shares;                      ///< how many rows each represents
+    llvm::SmallVector<mlir::Value> gathered; ///< the operands' rows, contiguous, by score
   };
-  /// Makes a copy of the nest one of a plan; `rowIndices` are those of the sample, if it is of
-  /// that.
+  /// Rewrites a copy of the nest to compute a plan. In a copy for the sample, `rowIndices` are its
+  /// indices; otherwise they are empty.
   virtual void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) = 0;
-  /// Whether a choice is made at an index of the axes in front of the rows.
+  /// Returns whether the choice's array has its value for the head.
   mlir::Value isTried(Code &code, const Choice &choice, mlir::ValueRange head);
-  /// A measure of a row, of which the sample has the largest of each group of parts.
+  /// Returns a magnitude of a row. The sample includes the largest of each group of parts.
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
-  /// Whether that is the square of a size.
+  /// Returns true if loadMagnitude returns a square.
   virtual bool isMagnitudeSquare() = 0;
-  /// Whether what a plan changes may stand in so few rows that no sample shows it, where `present`;
-  /// null: never.
+  /// Returns whether a plan may change so few rows that no sample shows it; evaluates where
+  /// `present`. Null: never.
   virtual mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) { return {}; }
 
-  //===--- What there is --------------------------------------------------===//
-  /// Finds results with tolerances that a sample keeps, or with `takesBounds` with tolerances that
-  /// hold for every input; all of a nest are of one kind.
+  //===--- Results and tables --------------------------------------------===//
+  /// Collects the results of the nest. They need sampled tolerances or, with `takesBounds`, may all
+  /// have component-wise tolerances for every input.
   bool findResults(std::string &why, bool takesBounds = false);
   Result resultOf(onf::StoreOp store, const Tolerance &allowed);
   bool isErrorOfRow(onf::StoreOp store);
   void findHead();
-  /// Plans of passes before and of this one: the numbers of the former come first.
+  /// Returns the number of plans of earlier passes and of this one.
   unsigned numAll() const { return numEarlier + (isRefused ? 0 : numPlans()); }
   std::string base() { return kernel.getArrayName(numberOf(results[0].store)).str(); }
   static unsigned numberOf(onf::StoreOp store) {
@@ -187,13 +177,11 @@ protected:
     return *SymExpr::parse(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue());
   }
 
-  //===--- The whole ------------------------------------------------------===//
+  //===--- The result ----------------------------------------------------===//
   void note();
-  /// Why no scores were found.
   std::string whyNoScores();
   bool needsEstimates() const { return !isTabled || options.check; }
   void addDecisionResults();
-  /// Where the nest is what passes before have left as it is written (Earlier.cpp).
   void findEarlier();
   void leadAlternatives();
   void takeAlternatives();
@@ -201,29 +189,27 @@ protected:
   mlir::Value findDecision(llvm::StringRef of, mlir::Type element);
   mlir::Value extendDecision(mlir::Value result);
   mlir::Value takenBefore(Code &code, mlir::ValueRange head, mlir::Value plan);
-  /// Samples, their errors and the decision, or the table; then the copies of all plans.
+  /// Adds the samples, their errors and the decision (or the table), then the copies of all plans.
   void addChoice();
   void addCopies();
 
-  //===--- The nests in front ---------------------------------------------===//
-  /// Rows and keys are `fewest` or more, and x > y for sizes that are not negative, if that is
-  /// given.
+  //===--- The nests before the copies -----------------------------------===//
+  /// Adds the nest that tests whether rows and keys are at least `fewest` and, for `larger`, x > y.
+  /// `beside` adds code to it.
   void addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt,
                     llvm::function_ref<void(Code &, mlir::Value)> beside = nullptr);
   void addSampleRows();
   mlir::Value addGathered(const Score &score, mlir::Value array);
-  /// The sample as a plan computes it or, for plan 0, as the nest is written.
+  /// Adds a copy of the nest for the sample: of a plan, or of the unmodified nest for plan 0.
   llvm::SmallVector<mlir::Value> addSample(unsigned plan);
-  /// Arrays for what copies of the nest store, of its results' types or of another one.
   llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
   Copy copySample(const Choice &where);
   int64_t sampleLength(bool isWritten) const;
-  /// The indices of the nest and of the loops around a store of a copy.
   static llvm::SmallVector<mlir::Value> indicesOf(const Copy &copy, onf::StoreOp store);
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
   std::optional<onf::SplitNest> splitSample(Copy &copy, int64_t length);
-  /// Whether a plan rounds weights to floats that have fewer bits, or none, for small ones, so that
-  /// their errors depend on the extreme that they are relative to.
+  /// Returns true if a plan rounds weights to a type in which small weights lose bits or underflow,
+  /// so that their errors depend on the pivot they are relative to.
   virtual bool roundsSmallWeights(unsigned plan) { return false; }
   void findReferences();
   void addReferences(const onf::SplitNest &written);
@@ -245,7 +231,6 @@ protected:
   Copy copyNest();
   void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
 
-  /// Where an array is read that has the axis of rows or keys among these.
   virtual Choice whereRead(mlir::Value array, const Axes &axes) { return tried; }
 
   onf::KernelOp kernel;
@@ -255,12 +240,12 @@ protected:
   OnDemand onDemand;
   llvm::SmallVector<Score> scores;
   llvm::SmallVector<Result, 2> results;
-  bool isBound = false; // plans are taken where a bound on their errors allows it, not a sample
+  bool isBound = false; // tolerances are for every input: bounds decide, not a sample
 
-  llvm::SmallVector<mlir::Attribute> headNames, headExtents; // the axes in front of the rows
-  RowSet picked;                                             // the sample
-  /// An extreme of the nest's fold, the number of its result, and an array with that of all keys
-  /// for the parts that are far from it.
+  llvm::SmallVector<mlir::Attribute> headNames, headExtents;
+  RowSet picked;
+  /// A pivot (running maximum or minimum) of the fold, its result number, and its value over all
+  /// keys, for parts of the keys that are far from it.
   struct Reference {
     onf::AccOp acc;
     unsigned result;
@@ -268,25 +253,23 @@ protected:
   };
   llvm::SmallVector<Reference> references;
   llvm::SmallVector<mlir::Attribute> runs; // onf::kRunsAttr
-  Choice tried, sampled, chosen;           // where anything is tried, where a sample is taken, what is chosen
-  Choice earlier;                          // by passes before, with the value for the nest as it is written; or null
-  unsigned numEarlier = 0;                 // plans of theirs
+  Choice tried, sampled, chosen;           // sizes suffice; a sample is taken; the plan
+  Choice earlier;                          // of an earlier pass, at its unmodified nest; or null
+  unsigned numEarlier = 0;                 // plans of earlier passes
   bool isRefused = false;
-  bool leavesAtOnce = false; // whether the nest stands once more in front, for what is not tried
-  llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
-  llvm::SmallVector<int64_t> table;                         // plans that are given, of all passes; 0 behind its end
-  bool isTabled = false;                                    // whether they are given
-  mlir::Value planArray;                                    // results for the decisions, if there are such
+  bool leavesAtOnce = false; // a copy of the unmodified nest runs first for heads that are not tried
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors;
+  llvm::SmallVector<int64_t> table; // given plans of all passes, by head; missing ones are 0
+  bool isTabled = false;
+  mlir::Value planArray; // results for decisions, or null
   llvm::SmallVector<mlir::Value> estimateArrays;
-  llvm::SmallVector<mlir::Value> earlierEstimates; // those of passes before, or null
+  llvm::SmallVector<mlir::Value> earlierEstimates; // of earlier passes, or null
 };
 
-/// Adapts one nest of a kernel: plans in fewer bits.
 class Adapter final : public Chooser {
 public:
   using Chooser::Chooser;
 
-  /// Whether there is anything to adapt; `why` says why not.
   bool plan(std::string &why);
   void run();
 
@@ -305,25 +288,25 @@ private:
   }
   mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
 
-  //===--- What plans share -----------------------------------------------===//
+  //===--- Shared by all plans -------------------------------------------===//
   std::optional<unsigned> rowAxisOf(const Score &score);
   std::string nameOf(const Operand &operand) { return kernel.getArrayName(operand.array().getArgNumber()).str(); }
   bool hasRowsOfNest(const Operand &operand);
   std::pair<SymExpr, SymExpr> weigh();
-  /// Whether no result has a tolerance below that.
+  /// Returns true if every tolerance is at least `epsilon`.
   bool allow(double epsilon) {
     return llvm::all_of(results, [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
   }
   void addSizeCondition();
-  /// The largest of all parts, at indices of the other axes, where `present`; null: anywhere.
+  /// Returns the largest of all parts, evaluated where `present` (null: always).
   static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others, mlir::Value present);
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents, const Choice &where);
 
   //===--- Extremes of parts of an axis (Extremes.cpp) ----------------------===//
-  /// The largest and the smallest elements of each column, [others…, part, column].
+  /// The largest and the smallest element per column and part, [others…, part, column].
   struct Extremes {
-    /// Which indices are of a part: `atOnce` of each step, whose loads are in flight together.
+    /// The indices of a part: `steps` times `atOnce`; the loads of one step overlap.
     struct Part {
       int64_t count, atOnce;
       SymExpr steps;
@@ -331,8 +314,8 @@ private:
     };
     mlir::Value high, low;
     int64_t parts = 0;
-    /// The largest |x − mean| of a column, or |x|, of `count` parts from `first` on, or from the
-    /// first one.
+    /// Returns the largest |x − mean| (or |x|) of a column over `count` parts from `first` on, or
+    /// from the first part on.
     mlir::Value largestOf(Code &code, mlir::ValueRange others, mlir::Value first, int64_t count, mlir::Value column,
                           mlir::Value mean) const;
     static llvm::SmallVector<mlir::Value> placesOf(mlir::ValueRange others, mlir::Value part, mlir::Value column);
@@ -345,10 +328,10 @@ private:
   Choice whereReadFew(mlir::Value array, const Axes &axes);
   mlir::Value isNeeded(Code &code, const Choice &where, mlir::ValueRange indices);
   struct Need {
-    llvm::SmallVector<unsigned> axes;     // of an array that are at indices in front of the rows
-    llvm::SmallVector<mlir::Value> terms; // these, by axis
+    llvm::SmallVector<unsigned> axes;     // axes of an array that indices of the head address
+    llvm::SmallVector<mlir::Value> terms; // their index expressions
     llvm::SmallVector<mlir::Attribute> extents;
-    mlir::Value array; // 1 where some of its readers are tried
+    mlir::Value array; // 1 if some head that reads it is tried
   };
   Need findNeed(mlir::Value array);
   mlir::Value addNeed(const Need &need);
@@ -358,7 +341,7 @@ private:
   //===--- 8 bits (Operands.cpp, Copies.cpp, Carriers.cpp) ------------------===//
   bool addBytesPlan(std::string &why);
   void addBytes();
-  /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
+  /// Returns true if all keys, and all rows of a head, share one scale, as tensor cores need.
   bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   const Mean *findMean(const Score &score);
@@ -370,11 +353,11 @@ private:
   bool asksScores(const Plan &plan);
   mlir::Value addReach(const Score &score, bool ofSample);
   llvm::SmallVector<mlir::Value> addFactorsOfKeys(const Score &score);
-  /// Standard deviation of the error of a score that changes weights by much.
+  /// The standard deviation of score errors from which weights change strongly.
   static constexpr double kMuch = 0.2;
   struct ScoreErrors {
     llvm::SmallVector<mlir::Value> squares;
-    mlir::Value beyond; // or null
+    mlir::Value beyond;
   };
   ScoreErrors measureScores(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present);
   static mlir::Value isOffBy(Code &code, const ScoreErrors &errors, double much);
@@ -421,38 +404,36 @@ private:
   void halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan);
   std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight, mlir::Type element);
 
-  Choice piloted;                                    // where the pilot is computed
-  llvm::MapVector<mlir::Value, mlir::Value> origins; // of its copies, by these
+  Choice piloted;
+  llvm::MapVector<mlir::Value, mlir::Value> origins; // from the pilot's partial arrays
   llvm::SmallVector<Need> needs;
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;
   llvm::MapVector<std::pair<mlir::Value, unsigned>, Rounded> roundedArrays;
   llvm::DenseMap<mlir::Value, RoundedValues> roundedValues;
-  llvm::DenseMap<mlir::Value, Mean> means;           // of keys
-  llvm::DenseMap<const Score *, mlir::Value> shifts; // what scores are smaller by
+  llvm::DenseMap<mlir::Value, Mean> means;
+  llvm::DenseMap<const Score *, mlir::Value> shifts; // law B1: the score of the mean key
   llvm::SmallVector<Rounded> gatheredRounded;
-  llvm::SmallVector<mlir::Value> reach; // |factor · row|² of the rows of the sample, by score
+  llvm::SmallVector<mlir::Value> reach; // |factor · row|² of the sampled rows, by score
   std::optional<Bounds> bounds;
-  llvm::SmallVector<Carrier> anyCarriers; // those of any weights, which 16 bits take
+  llvm::SmallVector<Carrier> anyCarriers; // weighted sums with any weights, for 16 bits
   llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;
-  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves;
 };
 
-/// An error at the operation where a law is to be left out that is none of these.
 mlir::LogicalResult checkLaws(mlir::Operation *op, llvm::ArrayRef<std::string> disabled,
                               llvm::ArrayRef<const char *> known);
-/// Whether a nest stores to a result of its kernel, and not to temporaries alone.
+/// Returns true if the nest stores a result of its kernel, not only temporaries.
 bool storesResult(onf::ForOp nest);
-/// Whether a nest is what a pass before has left as it is written, beside copies of it that are
-/// chosen elsewhere.
+/// Returns true if the nest is an earlier pass's unmodified one, which may get more plans.
 bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest);
-/// Whether a pass has added the nest, so that it stores no result of the specification.
 bool isAdded(onf::KernelOp kernel, onf::ForOp nest);
 
-/// Gives every nest of a module that may have an error, and is neither lifted nor chosen, its
-/// plans; with `takesLeft` those too that passes before have left as they are written. `make` gives
-/// the chooser of a nest of a kernel. A remark that begins so says why one has none; with `warns`
-/// the first of a nest that stores a result is a warning, where no kernel has a plan.
+/// Adds plans to every nest of a module whose results have tolerances, unless the nest is lifted or
+/// predicated; with `takesLeft` also to unmodified nests of earlier passes. `make` creates the
+/// chooser of a nest. A remark that begins with `refusal` gives the reason for each other nest.
+/// With `warns`, if no kernel has a plan, the first reason of a nest with scores, or of one that
+/// stores a result, is a warning.
 template <typename Make>
 mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, bool warns, bool takesLeft,
                                      Make make) {
@@ -484,8 +465,6 @@ mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refu
   }
   for (auto kernel : module.getOps<onf::KernelOp>())
     warns &= !kernel->hasAttr(kSpentAttr);
-  // The reason of one nest is a warning: of one with sums of products, or of one that stores a
-  // result.
   auto warned = llvm::find_if(refused, [](const Refused &each) { return each.hasScores; });
   if (warned == refused.end())
     warned = llvm::find_if(refused, [](const Refused &each) { return storesResult(each.nest); });
@@ -494,30 +473,26 @@ mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refu
   return mlir::success();
 }
 
-/// Makes one nest of those that run over the same and do not need one another, where contractions
-/// are apart: fewer are launched.
+/// Fuses nests without contractions over the same indices, if neither depends on the other.
 void fuseNests(llvm::SmallVector<onf::ForOp> nests);
 
-/// The value that `map` has for this one, or a copy of what computes it.
+/// Returns the value that `map` has for `value`, or clones the operations that compute it.
 mlir::Value copyOf(Code &at, mlir::Value value, mlir::IRMapping &map);
 
-/// Where each axis of an array stands in another one; nothing for one that it lacks, which has
-/// an index of its own.
+/// For each axis of an array, its place in another array; none for an axis that array lacks.
 using Places = llvm::SmallVector<std::optional<unsigned>>;
-/// The places in an array that lacks these axes.
 Places placesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
-/// The axes of an array but these, in order, as those of a nest; and the same with one more behind
-/// them that is none.
+/// Returns the axes of an array without `axes`, in order; partsOf appends an axis of parts.
 Axes axesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
 Axes partsOf(Axes axes);
-/// Loads from `array` what the load reads, with its axes at these places and indices by `map`.
+/// Loads the element of `load` from `array`, with axes at `places` and indices mapped by `map`.
 mlir::Value loadAs(Code &at, onf::LoadOp load, mlir::Value array, const Places &places, mlir::IRMapping &map);
-/// What a score's operand reads at index k of the contraction, from an array of its shape.
+/// Loads an operand's element at index k of the contraction, from an array of the same shape.
 mlir::Value loadAt(Code &at, const Operand &operand, mlir::Value array, mlir::Value k, mlir::IRMapping &map);
-/// The scale of the row that it reads, and the row's largest magnitude.
+/// Load the scale and the largest magnitude of the row that an operand reads.
 mlir::Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
 mlir::Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
-/// Whether a row of those with that scale has an element beyond it, as 0 or 1.
+/// Loads whether a row with that scale has an element beyond it, as 0 or 1.
 mlir::Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
 
 } // namespace moa::accuracy

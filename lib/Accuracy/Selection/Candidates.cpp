@@ -1,4 +1,4 @@
-//===- Candidates.cpp - contractions that may take fewer bits -------------===//
+//===- Candidates.cpp - scores and weighted sums of a nest ----------------===//
 #include "lib/Accuracy/Selection/Candidates.h"
 #include "lib/Accuracy/Variants/Shift.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -23,14 +23,12 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
 
 Value getTerm(onf::AccOp acc) { return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0]; }
 
-/// The load of an element of an input that a factor widens.
 static onf::LoadOp getElement(Value factor) {
   while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
     factor = widened.getIn();
   return factor.getDefiningOp<onf::LoadOp>();
 }
 
-/// The axis that an index of its own runs over in a load, if it is the whole of it.
 std::optional<unsigned> findAxis(onf::LoadOp load, Value index, StringAttr extent) {
   auto kernel = load->getParentOfType<onf::KernelOp>();
   StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
@@ -54,7 +52,8 @@ std::optional<unsigned> findAxis(onf::LoadOp load, Value index, StringAttr exten
   return axis;
 }
 
-/// The operand of a contraction over the index of `fold`, which is an axis of its own.
+/// Returns the operand of a contraction over the index of `fold`, which must run over an axis of an
+/// input.
 static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
   onf::LoadOp load = getElement(factor);
   if (!load || !isa<FloatType>(load.getResult().getType()))
@@ -64,7 +63,7 @@ static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
   if (!array || !kernel.isInput(array.getArgNumber()))
     return std::nullopt;
   Value index = fold.getBody().getArgument(0);
-  // Other terms stand outside of the fold: what replaces the load is written there too.
+  // Other terms must be defined outside of the fold, because the replacement of the load is.
   for (Value term : load.getTerms())
     if (Operation *op = term.getDefiningOp(); op && fold->isAncestor(op))
       return std::nullopt;
@@ -74,7 +73,6 @@ static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
   return Operand{load, *axis};
 }
 
-/// Whether the operand moves with the one index and not with the other.
 static bool movesWith(const Operand &operand, Value with, Value without) {
   llvm::SmallPtrSet<Value, 8> indices;
   for (Value term : operand.load.getTerms())
@@ -138,10 +136,10 @@ SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sums of values
+// Weighted sums
 //===----------------------------------------------------------------------===//
 
-/// e^(x − max x) of the fold, which is at most 1.
+/// Returns true if the weight is e^(x − max x), at most 1.
 static bool isNormalised(Value weight, onf::FoldOp outer) {
   auto exp = weight.getDefiningOp();
   if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp))
@@ -165,7 +163,7 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   if (!isNormalised(weight, outer))
     std::swap(weight, value);
   bool isShare = isNormalised(weight, outer);
-  // Of any weights the value is the element along the axis.
+  // Without a softmax weight, the value is the element along the axis.
   auto isAlong = [&](Value factor) {
     onf::LoadOp element = getElement(factor);
     return element && llvm::is_contained(element.getTerms(), acc.getValue().getArgument(0));
@@ -179,7 +177,7 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   if (!isWeight || !source || !kernel.isInput(source.getArgNumber()) || !isa<FloatType>(load.getResult().getType()) ||
       !onDemand.isInBounds(load))
     return std::nullopt;
-  // Every other index of the values stands in front of the fold, and is none of a row.
+  // All other indices of the values are defined before the fold and do not depend on the row.
   Value key = outer.getBody().getArgument(0), column = acc.getValue().getArgument(0);
   for (Value term : load.getTerms()) {
     llvm::SmallPtrSet<Value, 8> indices;

@@ -1,4 +1,4 @@
-//===- Candidates.h - contractions that may take fewer bits -----*- C++ -*-===//
+//===- Candidates.h - scores and weighted sums of a nest --------*- C++ -*-===//
 #ifndef MOA_ACCURACY_CANDIDATES_H
 #define MOA_ACCURACY_CANDIDATES_H
 
@@ -8,8 +8,7 @@
 
 namespace moa::accuracy {
 
-/// A factor of a contraction: an element of an array, perhaps widened. The contraction runs
-/// over the whole of one of its axes.
+/// A factor of a contraction over the whole of `axis`: an element of an array, perhaps widened.
 struct Operand {
   mutable onf::LoadOp load;
   unsigned axis = 0;
@@ -17,21 +16,21 @@ struct Operand {
   unsigned rank() const { return load.getArray().getType().getRank(); }
 };
 
-/// s(i, j) = Σ_k row(i, k) · key(j, k), an inner fold of one over j in a nest over i.
+/// A score s(i, j) = Σ_k row(i, k)·key(j, k): a fold inside a fold over j, in a nest over i.
 struct Score {
   mutable onf::FoldOp outer, fold;
   Operand row, key;
-  /// The axis of the keys that j runs over, if it is one of its own.
+  /// The axis of the keys that j alone runs over, if there is one.
   std::optional<unsigned> keyAxis;
-  /// The sum, or its product with what no index of the fold changes.
+  /// The score, times `factor` if that does not depend on the fold.
   mlir::Value value, factor;
   mutable mlir::arith::MulFOp scaled;
-  /// The results of the outer fold that move with the value by a constant; nothing where it is
-  /// used in a way that does not allow that.
+  /// The results of the outer fold that move with the value (Shift.h); nullopt if it has other
+  /// uses.
   std::optional<llvm::SmallVector<unsigned>> moved;
 };
 
-/// t(i, d) = Σ_j w(i, j) · v(j, d), a state of a fold over j that carries an axis.
+/// A weighted sum t(i, d) = Σ_j w(i, j)·v(j, d): an accumulator of a fold over j.
 struct Carrier {
   mutable onf::FoldOp outer;
   mutable onf::AccOp acc;
@@ -39,31 +38,28 @@ struct Carrier {
   unsigned keyAxis = 0, axis = 0; // of v, for j and d
   mlir::Value weight;
   bool isNormalised = false; // 0 ≤ w ≤ 1
-  /// The result of the fold that is Σ_j w(i, j), if there is one.
+  /// The result Σ_j w(i, j) of the fold, if there is one.
   std::optional<unsigned> total;
-  unsigned result = 0; // of the fold, which onf.at reads
+  unsigned result = 0;
 };
 
-/// The axis of the array, of this extent, that the index alone runs along in the load's address, if
-/// there is one.
+/// Returns the axis of this extent that the index alone addresses in the load, if there is one.
 std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, mlir::StringAttr extent);
 
-/// What a state takes in at each index.
 mlir::Value getTerm(onf::AccOp acc);
 
-/// The sums of values with an axis of a nest whose last axis is i, with 0 ≤ w ≤ 1, or `anyWeights`
-/// that are computed.
+/// Returns the weighted sums of a nest with 0 ≤ w ≤ 1 or, with `anyWeights`, any computed weights.
 llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights = false);
 
-/// The loop indices that a value is computed from; false where it is not computed from
+/// Collects the loop indices that a value depends on; returns false if it is not computed from
 /// indices and loads alone.
 bool collectIndices(mlir::Value value, llvm::SmallPtrSetImpl<mlir::Value> &indices);
 
-/// Terms of a sum of products: f32 holds the sum of so many of 8-bit integers exactly, and tensor
-/// cores take rows of so many.
+/// Most terms of a score: f32 holds the sum of 256 products of 8-bit integers exactly, and tensor
+/// cores take rows of 256.
 inline constexpr int64_t kMostTerms = 256;
 
-/// The scores of a nest whose last axis is i, with rows of at most `kMostTerms` elements.
+/// Returns the scores of a nest with at most `kMostTerms` terms.
 llvm::SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand);
 
 } // namespace moa::accuracy

@@ -1,4 +1,4 @@
-//===- Chooser.cpp - a nest, its plans and the choice ---------------------===//
+//===- Chooser.cpp - results, tables and copies of a nest -----------------===//
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "lib/Accuracy/Passes.h"
@@ -11,10 +11,9 @@ using namespace mlir;
 namespace moa::accuracy {
 
 //===----------------------------------------------------------------------===//
-// What there is
+// Results and tables
 //===----------------------------------------------------------------------===//
 
-/// A result with the loops inside of the nest that are around its store.
 Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
   Result result{store, allowed, {}, {}, {}, {}};
   for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>()) {
@@ -24,8 +23,8 @@ Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
   return result;
 }
 
-/// Whether axes of a result other than the last one stand behind its rows, so that a relative error
-/// is that of a row.
+/// Returns true if an axis other than the last comes after the rows, so that a relative error is
+/// that of one row.
 bool Chooser::isErrorOfRow(onf::StoreOp store) {
   Value row = nest.getBody().front().getArguments().back();
   int64_t rank = store.getArray().getType().getRank();
@@ -35,8 +34,6 @@ bool Chooser::isErrorOfRow(onf::StoreOp store) {
   return false;
 }
 
-/// Finds the results of the nest. Each may have an error: in the norm over the rows, estimated on a
-/// sample of them, or, with `takesBounds`, one that is bounded for every input.
 bool Chooser::findResults(std::string &why, bool takesBounds) {
   bool fits = true;
   nest.walk([&](onf::StoreOp store) {
@@ -50,7 +47,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("is no result, but an array that later nests read");
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
-      return refuse("may have no error beside those that may; give it a tolerance too, with 'within'");
+      return refuse("has no tolerance, unlike other results of the nest; give it one with 'within'");
     Result result = resultOf(store, within.getTolerance());
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
@@ -64,12 +61,10 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     if (!result.allowed.isSampled)
       return refuse("has a tolerance that is not sampled");
     if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
-      return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
+      return refuse("has a tolerance below the error of the unmodified nest, so that nothing is left for a plan");
     if (isErrorOfRow(store))
-      return refuse("has rows in front of other axes than the last, so that a relative error is "
-                    "that of a row, of which a sample of rows says "
-                    "nothing; give it the order of axes that has rows and columns last, and "
-                    "strides for the other one");
+      return refuse("has axes between its rows and its last axis, so that a relative error is that of one row, "
+                    "which no sample of rows estimates; make rows and columns the last axes, and give strides");
     results.push_back(result);
   });
   return fits && !results.empty();
@@ -105,10 +100,9 @@ void Chooser::findHead() {
 }
 
 std::string tellPlans(unsigned count) {
-  return count ? ("there are 0 to " + Twine(count)).str() : "there is none but 0, the kernel as written";
+  return count ? ("there are 0 to " + Twine(count)).str() : "there is only 0, the unmodified kernel";
 }
 
-/// "f.O=1,0;g.P=2": the plans that are given for this nest.
 LogicalResult Chooser::readTable() {
   SmallVector<StringRef> lists, entries;
   StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);
@@ -135,7 +129,7 @@ LogicalResult Chooser::readTable() {
 }
 
 //===----------------------------------------------------------------------===//
-// The whole
+// The result
 //===----------------------------------------------------------------------===//
 
 std::string Chooser::whyNoScores() {
@@ -166,13 +160,13 @@ std::string Chooser::whyNoScores() {
   return why;
 }
 
-/// Says on the kernel what may be computed how; there is one list per result.
+/// Records the plans of the nest and their laws as attributes of the kernel.
 void Chooser::note() {
   Builder b(kernel.getContext());
   SmallVector<Attribute> lists, texts;
   if (auto known = kernel->getAttrOfType<ArrayAttr>(kSpentAttr))
     lists.assign(known.begin(), known.end());
-  else // before there are copies
+  else // the first plans: no copies yet
     RepeatedSums::note(kernel);
   lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
   auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
@@ -203,7 +197,7 @@ void Chooser::addDecisionResults() {
   SmallVector<Attribute> told, extents(headExtents);
   if (auto known = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr))
     told.assign(known.begin(), known.end());
-  // What a pass before has added becomes that of all.
+  // Results of an earlier pass are extended.
   auto add = [&](StringRef of, StringRef suffix, Type element) {
     if (Value known = findDecision(of, element))
       return known;
@@ -240,7 +234,7 @@ void Chooser::addChoice() {
   addCopies();
 }
 
-/// The nest once for each plan, and itself where none is chosen, neither here nor by passes before.
+/// Adds the copy of each plan, and predicates the nest on plan 0.
 void Chooser::addCopies() {
   for (unsigned plan = 1; plan <= numPlans(); ++plan) {
     Copy copy = copyNest();
@@ -248,22 +242,21 @@ void Chooser::addCopies() {
     chosen.value = numEarlier + plan;
     setChoice(copy.nest, chosen);
   }
-  // Of these nests no index is chosen where the condition does not hold.
+  // Copies do not run if sizes are too small.
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
     if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) && other->isBeforeInBlock(nest))
       other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
   takeAlternatives();
   chosen.value = 0;
   setChoice(nest, chosen);
-  if (leavesAtOnce) // what is not tried has been computed
+  if (leavesAtOnce) // other heads were computed before
     nest->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
 }
 
 //===----------------------------------------------------------------------===//
-// The condition
+// Sizes
 //===----------------------------------------------------------------------===//
 
-/// Whether there are rows and indices enough for a sample to be worth its time.
 void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
                            llvm::function_ref<void(Code &, Value)> beside) {
   tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};

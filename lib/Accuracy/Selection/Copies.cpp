@@ -1,4 +1,4 @@
-//===- Copies.cpp - copies of a nest in other precisions ------------------===//
+//===- Copies.cpp - copies of loads and nests -----------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -60,7 +60,7 @@ Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMa
     });
     return at.b.getStringAttr(expr.str());
   };
-  // Terms of one axis stand in the order of the axes in the new array, the others behind them.
+  // Terms of one axis are sorted by the axes of the new array; others come last.
   struct Term {
     unsigned place;
     Value value;
@@ -117,13 +117,13 @@ Chooser::Copy Chooser::copyNest() {
   return copy;
 }
 
-/// Σ row · key becomes f32(Σ row8 · key8) · (scale of the key) · (scale of the row). The row's
-/// operand is at these indices, or where the score reads it.
+/// Rewrites Σ row·key to f32(Σ row8·key8) · (scale of the key) · (scale of the row). The row's
+/// operand is at `rowIndices`, or where the score reads it.
 void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, ValueRange rowIndices,
                          const Rounded &key) {
   auto old = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(old->getParentOp());
-  // Behind the factor, which may stand behind the sum.
+  // After the factor, which may be defined after the sum.
   Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
   Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
   Value sum = code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
@@ -134,13 +134,12 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     Value product = at.make<arith::MulIOp>(at.toIndex(x), at.toIndex(y));
     return SmallVector<Code::Term>{{Monoid::add, "add", product}};
   })[0];
-  // What belongs to the row alone is multiplied once, in front of the fold.
+  // Factors of the row alone are hoisted before the fold.
   Value index = score.fold.getBody().getArgument(0);
   bool isFree = llvm::all_of(score.row.load.getTerms(), [&](Value term) {
     Operation *op = copy.map.lookupOrDefault(term).getDefiningOp();
     return term == index || !op || !outer->isAncestor(op);
   });
-  // As a scale of all keys.
   bool isCommon = isFree && key.across;
   Value keyScale = isCommon ? Value() : loadScale(code, score.key, key, copy.map);
   Value product = code.toReal(sum);
@@ -158,7 +157,7 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     code.b = front.b;
   Value value = code.make<arith::MulFOp>(product, scale);
   if (Value shift = shifts.lookup(&score)) {
-    // Of the rows' own indices, which a sample has by number.
+    // The shift is indexed by original rows.
     SmallVector<Value> indices(copy.nest.getBody().getArguments());
     Code first(kernel, OpBuilder(outer), old.getLoc());
     indices.back() = copy.row;
@@ -187,7 +186,6 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   old.erase();
 }
 
-/// The rows of the operand come from the array they were gathered in.
 void Chooser::readSampledRows(Copy &copy, const Score &score, Value gathered) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()));
   auto fold = cast<onf::FoldOp>(load->getParentOp());

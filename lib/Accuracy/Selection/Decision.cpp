@@ -1,4 +1,4 @@
-//===- Decision.cpp - which plan is near enough ---------------------------===//
+//===- Decision.cpp - error estimates and the decision --------------------===//
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Bounds/Bounds.h"
 #include "lib/Accuracy/Selection/Adapter.h"
@@ -10,14 +10,14 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// A sum of squares of results below which nothing is estimated of plans: f32 holds the squares of
-/// errors of 10⁻⁶ of larger ones.
+/// Smallest squared norm for which errors are estimated: f32 holds the squares of relative errors
+/// of 10⁻⁶ from there on.
 static constexpr double kLeastNorm = 0x1p-40;
-/// Deviations of the estimate that are added to it: 95 % of Student's distribution with the parts
-/// less 1 degrees of freedom.
+/// Standard deviations that are added to an estimate: 95 % of Student's distribution with 55
+/// degrees of freedom.
 static constexpr double kDeviations = 1.6730;
 static_assert(kParts.count == 56);
-/// What stands for no plan, nor for the nest as it is written.
+/// Runs neither a plan nor the unmodified nest.
 static constexpr int64_t kLeft = -1;
 
 /// Returns |x|² of an element of the sample, and |x̂ − x|² for each plan.
@@ -27,7 +27,7 @@ Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Sa
   Value x = at.load(result.sample, indices);
   auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
   auto compare = [&](arith::CmpFPredicate is, Value a, Value b) { return at.make<arith::CmpFOp>(is, a, b); };
-  // An infinity has no norm, and must be the same.
+  // Infinities must be equal, and are left out of the norm.
   Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
   Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
   values.push_back(at.make<arith::MulFOp>(finite, finite));
@@ -58,8 +58,7 @@ Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallV
   });
 }
 
-/// Stores Σ |x|² of the unmodified nest, and Σ |x̂ − x|² of each plan, per row of the sample and
-/// result.
+/// Stores Σ |x|² and, for each plan, Σ |x̂ − x|² per row of the sample.
 void Chooser::addErrors(Samples samples) {
   Builder b(kernel.getContext());
   errors.resize(numPlans());
@@ -87,7 +86,7 @@ Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
   return code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(choice.value));
 }
 
-/// The plans of a table, by the indices in front of the rows in row-major order.
+/// Returns the plan of a head from the table, which is in row-major order.
 Value Chooser::tabled(Code &code, ValueRange head) {
   Value number = code.index(0), plan = code.index(0);
   for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
@@ -106,19 +105,17 @@ Value Chooser::tabled(Code &code, ValueRange head) {
 struct Chooser::Look {
   Code &code;
   SmallVector<Value> head;
-  Value runs;   // whether there is a sample
-  Value shares; // Chooser::RowSet::shares
+  Value runs; // whether there is a sample
+  Value shares;
 
   SmallVector<Value> at(Value r) const {
     SmallVector<Value> row(head);
     row.push_back(r);
     return row;
   }
-  /// Returns whether the row stands for itself alone.
   Value isAlone(Code &in, Value r) const {
     return in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, in.index(kParts.count));
   }
-  /// Returns how many rows one stands for.
   Value weigh(Code &in, Value r) const { return in.load(shares, at(r)); }
   /// Replaces NaN, which stands where nothing was estimated, by ∞, so that comparisons fail.
   Value orInfinity(Value estimate) const {
@@ -127,9 +124,9 @@ struct Chooser::Look {
   }
 };
 
-/// Of each plan the ratio Σ w·e / Σ w·n over the sample, with w the rows that one stands for, and a
-/// margin for what was not seen; its root. Squared errors are skewed, for which N. J. Johnson has a
-/// term (Modified t tests and confidence intervals for asymmetrical populations, JASA 73, 1978).
+/// Returns, for each plan, an upper bound of √(Σ w·e / Σ w·n) over the sample, where a row
+/// represents w rows. The margin includes N. J. Johnson's term for skewed distributions (Modified t
+/// tests and confidence intervals for asymmetrical populations, JASA 73, 1978).
 Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   Code &code = look.code;
   const Result &result = results[o];
@@ -142,10 +139,8 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     return terms;
   });
   Value norm = totals[0], zero = code.real(0);
-  // Squares of what is much smaller than 1 are not what they stand for.
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
-  // What is not seen is relative to the whole error, so that its squares and cubes are there
-  // whatever the scale.
+  // Deviations are relative to the whole error, so that squares and cubes are in range.
   SmallVector<Value> ratios, inverses;
   for (Value error : llvm::drop_begin(totals)) {
     ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
@@ -153,7 +148,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     inverses.push_back(code.make<arith::SelectOp>(isNone, zero, code.make<arith::DivFOp>(code.real(1), error)));
   }
   Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
-    present = look.runs; // of the row alone, so that nothing is read where no sample was taken
+    present = look.runs; // does not depend on the fold, so nothing is read without a sample
     Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
     SmallVector<Code::Term> terms;
     for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
@@ -192,12 +187,12 @@ double Chooser::leftOf(const Result &result) {
   return std::sqrt(std::max(allowed * allowed - error * error, 0.0));
 }
 
-/// The first plan whose estimates are small enough for every result.
+/// Adds the decision: the first plan whose estimates are within the tolerance for every result.
 void Chooser::addDecision() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, sampled, head);
     Look look{code, SmallVector<Value>(head), runs, picked.shares};
-    SmallVector<Value> allowed(numPlans()); // whether every result allows the plan
+    SmallVector<Value> allowed(numPlans());
     SmallVector<Value> unseen(numPlans());
     for (unsigned p = 0; p < numPlans(); ++p)
       unseen[p] = isUnseen(code, head, p + 1, runs);
@@ -223,7 +218,7 @@ void Chooser::addDecision() {
       }
       plan = code.make<arith::SelectOp>(takes, number, plan);
     }
-    // That has been computed by then.
+    // Heads that are not tried were computed before.
     if (leavesAtOnce)
       plan = code.make<arith::SelectOp>(runs, plan, code.index(kLeft));
     storeDecision(code, head, plan);
@@ -249,7 +244,7 @@ void Chooser::addDecision() {
   });
 }
 
-/// The plans of the table, wherever anything was rounded.
+/// Adds the decision from the table, for heads whose operands were rounded.
 void Chooser::addTable() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value entry = tabled(code, head), plan = code.index(0);

@@ -1,9 +1,9 @@
-//===- Earlier.cpp - nests that passes before have left as written --------===//
+//===- Earlier.cpp - nests with plans of an earlier pass ------------------===//
 //
-// A pass that writes copies of a nest leaves the nest itself where none of them is chosen. Another
-// one may give that its own plans: numbers go on behind those of the first, decisions and estimates
-// become one table of both, and what stands in front of the new plans runs for indices alone that
-// the first pass has left.
+// Nests with plans of an earlier pass. Such a nest runs for heads that take none of these plans,
+// and may get further ones. Their numbers follow the earlier ones, and decisions and estimates
+// become one table. The nests before the new plans run only for heads that the earlier pass has
+// left.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Accuracy/Passes.h"
@@ -15,10 +15,9 @@ using namespace mlir;
 namespace moa::accuracy {
 
 //===----------------------------------------------------------------------===//
-// What there is
+// The earlier choice
 //===----------------------------------------------------------------------===//
 
-/// How many plans the results of a nest have that samples choose between.
 static unsigned countPlans(onf::KernelOp kernel, onf::ForOp nest) {
   auto lists = kernel->getAttrOfType<ArrayAttr>(kSpentAttr);
   std::optional<unsigned> count;
@@ -35,7 +34,7 @@ static unsigned countPlans(onf::KernelOp kernel, onf::ForOp nest) {
 bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest) {
   if (!nest.getChoices() || *nest.getChoice() != 0 || countPlans(kernel, nest) == 0)
     return false;
-  // What one choice leaves to another, and what that leaves, is computed for good.
+  // The unmodified nest of a refined choice stays as it is.
   auto refines = [&](onf::ForOp other) {
     return llvm::any_of(other.getBody().getOps<onf::StoreOp>(), [&](onf::StoreOp store) {
       auto found = onf::getRefinement(store);
@@ -74,7 +73,7 @@ void Chooser::findEarlier() {
 // One table
 //===----------------------------------------------------------------------===//
 
-/// What this pass adds stands in front of all that one array chooses between.
+/// Moves the nest before all copies of the earlier pass.
 void Chooser::leadAlternatives() {
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
     if (earlier.array && other.getChoices() == earlier.array) {
@@ -84,14 +83,13 @@ void Chooser::leadAlternatives() {
     }
 }
 
-/// The copies of passes before are chosen by the table of all.
 void Chooser::takeAlternatives() {
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
     if (earlier.array && other.getChoices() == earlier.array)
       other.getChoicesMutable().assign(chosen.array);
 }
 
-/// What passes before have chosen, or else this.
+/// Returns the earlier plan of the head, or `plan` if that is 0.
 Value Chooser::takenBefore(Code &code, ValueRange head, Value plan) {
   for (unsigned p = 1; p <= numEarlier; ++p) {
     Value is = isTried(code, {earlier.array, earlier.axes, int64_t(p)}, head);
@@ -100,8 +98,7 @@ Value Chooser::takenBefore(Code &code, ValueRange head, Value plan) {
   return plan;
 }
 
-/// The result that tells of decisions about another, or of what was estimated, if a pass before has
-/// added it.
+/// Returns the earlier result for decisions or estimates of `of`, or null.
 Value Chooser::findDecision(StringRef of, Type element) {
   auto told = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
   if (!earlier.array || !told)
@@ -115,8 +112,7 @@ Value Chooser::findDecision(StringRef of, Type element) {
   return {};
 }
 
-/// Makes room for all plans in a result that a pass before has added; what that stores goes to an
-/// array of its own, which is returned.
+/// Extends an earlier result to all plans; returns a new array with the earlier values.
 Value Chooser::extendDecision(Value result) {
   auto array = cast<BlockArgument>(result);
   onf::StoreOp store = kernel.getStore(array.getArgNumber());
@@ -140,11 +136,10 @@ Value Chooser::extendDecision(Value result) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where anything runs
+// Switches
 //===----------------------------------------------------------------------===//
 
-/// A sample is taken where sizes say so, at indices that passes before have left and, if that is
-/// given, where it holds.
+/// Restricts the sample to heads left by earlier passes, and for which `also` holds.
 void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   sampled = tried;
   if (!earlier.array && !also)
@@ -161,7 +156,6 @@ void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   });
 }
 
-/// Whether both compute one value from indices and loads.
 static bool isSame(Value x, Value y) {
   if (x == y)
     return true;
@@ -173,8 +167,7 @@ static bool isSame(Value x, Value y) {
                       [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); });
 }
 
-/// The first axes of an array that are at indices in front of the rows wherever an operand is read,
-/// each at the same.
+/// Returns the leading axes of an array that all loads address by the same expressions of the head.
 Adapter::Need Adapter::findNeed(Value array) {
   SmallVector<onf::LoadOp> loads;
   for (const Score &score : scores)
@@ -186,7 +179,7 @@ Adapter::Need Adapter::findNeed(Value array) {
   ValueRange head = nest.getBody().getArguments().drop_back();
   auto type = cast<ArrayType>(array.getType());
   StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
-  /// The one term of a load along an axis, if it follows from indices in front of the rows.
+  /// Returns the only term of a load along an axis, if it depends on the head alone.
   auto termOf = [&](onf::LoadOp load, unsigned axis) {
     Value found;
     for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
@@ -222,7 +215,7 @@ Adapter::Need Adapter::findNeed(Value array) {
   return need;
 }
 
-/// 1 at those indices of the axes that some index in front of the rows reads which is tried.
+/// Adds an array that is 1 where a head that is tried reads the indices.
 Value Adapter::addNeed(const Need &need) {
   ValueRange head = nest.getBody().getArguments().drop_back();
   if (llvm::equal(need.terms, head) && llvm::equal(need.extents, headExtents))
@@ -237,7 +230,7 @@ Value Adapter::addNeed(const Need &need) {
   for (unsigned axis : need.axes)
     names.push_back(editor.text("i" + Twine(axis)));
   editor.addNest(names, need.extents, nullptr, [&](Code &code, ValueRange indices) {
-    // An index that an axis is at is known, the others are tried one after the other.
+    // If an index of the head is an axis here it is known; the others are searched.
     auto isKnown = [&](unsigned place) {
       auto axis = llvm::find(head, need.terms[place]);
       return axis != head.end() && headExtents[axis - head.begin()] == need.extents[place];
@@ -275,9 +268,8 @@ Value Adapter::addNeed(const Need &need) {
   return array;
 }
 
-/// Where a nest over these axes of an operand, or of what has them, is of use: wherever anything is
-/// tried or, if some indices are not sampled, at those of the others. It is the same for all nests
-/// that have axes behind those, so that none reads what another has not written.
+/// Returns the predicate of a nest over these axes of an operand: 1 where a tried head reads it.
+/// All nests with further axes have the same one, so that each reads only data that were written.
 Choice Adapter::whereRead(Value array, const Axes &axes) {
   if (sampled.array == tried.array)
     return tried;
@@ -289,21 +281,20 @@ Choice Adapter::whereRead(Value array, const Axes &axes) {
   Choice choice{addNeed(need), {}, 1};
   for (unsigned axis : need.axes) {
     choice.axes.push_back(llvm::find(axes, std::optional(axis)) - axes.begin());
-    assert(choice.axes.back() + 1 < int64_t(axes.size()) && "a nest over more than what is needed");
+    assert(choice.axes.back() + 1 < int64_t(axes.size()) && "the nest has no axis beyond those of its predicate");
   }
   return choice;
 }
 
-/// The same of a nest that reads few elements. It does not wait for what a pilot says, as it runs
-/// beside the pilot's own.
+/// The same for a nest that reads few elements and does not wait for the pilot.
 Choice Adapter::whereReadFew(Value array, const Axes &axes) { return piloted.array ? tried : whereRead(array, axes); }
 
-/// Whether that holds at some indices of a nest's axes; null where there is no doubt.
+/// Returns whether the predicate holds at `indices`; null: always.
 Value Adapter::isNeeded(Code &code, const Choice &where, ValueRange indices) {
   return where.array == tried.array ? Value() : isTried(code, where, indices);
 }
 
-/// Whether it is one of the arrays that say where something in front of the plans runs.
+/// Returns true if the array is a switch of nests before the plans.
 bool Adapter::isSwitch(Value array) const {
   return array && (array == tried.array || array == sampled.array ||
                    llvm::any_of(needs, [&](const Need &need) { return need.array == array; }));

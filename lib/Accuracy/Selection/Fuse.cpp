@@ -1,4 +1,4 @@
-//===- Fuse.cpp - nests of the same indices in one -------------------------===//
+//===- Fuse.cpp - fusion of short nests -----------------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 
 using namespace mlir;
@@ -6,7 +6,6 @@ using namespace mlir;
 namespace moa::accuracy {
 
 namespace {
-/// The arrays that a nest reads and writes.
 struct Arrays {
   llvm::SmallPtrSet<Value, 8> read, written;
   explicit Arrays(onf::ForOp nest) {
@@ -25,7 +24,8 @@ struct Arrays {
 };
 } // namespace
 
-/// Whether its folds hold none of their own, as contractions do, which run on their own.
+/// Returns true if no fold of the nest contains another fold, as contractions do, which run on
+/// their own.
 static bool isPlain(onf::ForOp nest) {
   return !nest.walk([&](onf::FoldOp fold) {
                 return isa<onf::FoldOp>(fold->getParentOp()) ? WalkResult::interrupt() : WalkResult::advance();
@@ -33,7 +33,6 @@ static bool isPlain(onf::ForOp nest) {
               .wasInterrupted();
 }
 
-/// What the folds and loops of a nest run over, each extent once.
 static llvm::SmallDenseSet<Attribute> getInnerExtents(onf::ForOp nest) {
   llvm::SmallDenseSet<Attribute> extents;
   for (Operation &op : nest.getBody().front()) {
@@ -45,15 +44,15 @@ static llvm::SmallDenseSet<Attribute> getInnerExtents(onf::ForOp nest) {
   return extents;
 }
 
-/// Whether nests have the same indices, choice, and extents inside, so that threads share their
-/// work alike.
+/// Returns true if the nests have the same indices, predicate and inner extents, so that threads
+/// divide their work in the same way.
 static bool areAlike(onf::ForOp x, onf::ForOp y) {
   return x.getExtents() == y.getExtents() && getInnerExtents(x) == getInnerExtents(y) &&
          x.getChoices() == y.getChoices() && x.getChoiceAxesAttr() == y.getChoiceAxesAttr() &&
          x.getChoiceAttr() == y.getChoiceAttr();
 }
 
-/// Whether a nest and others may run in any order: neither writes what the other reads or writes.
+/// Returns true if neither side writes an array that the other uses, so that their order is free.
 static bool commutes(onf::ForOp nest, ArrayRef<onf::ForOp> others) {
   Arrays own(nest);
   return llvm::all_of(others, [&](onf::ForOp each) {
@@ -62,7 +61,6 @@ static bool commutes(onf::ForOp nest, ArrayRef<onf::ForOp> others) {
   });
 }
 
-/// Puts what a nest does behind what the other does, at the place of either.
 static void fuse(onf::ForOp first, onf::ForOp second, bool atFirst) {
   onf::ForOp to = atFirst ? first : second, from = atFirst ? second : first;
   Block &target = to.getBody().front(), &source = from.getBody().front();

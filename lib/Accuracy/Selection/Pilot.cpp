@@ -1,10 +1,9 @@
-//===- Pilot.cpp - a small nest that says whether a plan is worth its trial ===//
+//===- Pilot.cpp - a cheap trial of a plan --------------------------------===//
 //
-// What stands in front of a plan, the rounding of all keys and rows and the sample, is lost where
-// the plan is not taken. So a nest like the one at hand with few rows and keys, at equal distances
-// from each other, is computed first, as it is written and by the plan, and all else is left out at
-// indices in front of the rows where that is not near enough. Each index decides for itself, so
-// that its results are the same whatever stands beside it.
+// The nests before a plan, which round all keys and rows and compute the sample, are wasted if the
+// plan is not taken. So a pilot comes first: the nest for few rows and keys at equal distances,
+// unmodified and by the plan. Heads that are not accurate enough there skip the rest. Each head
+// decides for itself, so that its results do not depend on other heads.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/Hints.h"
@@ -16,25 +15,22 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// Rows and keys of a head: a tile of rows, and keys enough for the plan's tiles.
+/// Rows and keys of the pilot: one tile of rows, and enough keys for the plan's tiles.
 static constexpr int64_t kPilotRows = 128, kPilotKeys = 1024;
-/// The nest has so many times the pairs of rows and keys that the pilot has, in both ways together.
+/// The nest must have this multiple of the pairs of rows and keys of the pilot.
 static constexpr int64_t kPilotShare = 200;
-/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's
-/// launches take 44 µs of an H200, 2 % of what 16 times as many multiply-adds do, and save 100 more
-/// where no plan is taken; how many indices there are may change no results.
+/// Multiply-adds of a head from which the pilot pays: 15,300 rows and keys of 256 columns
+/// (benchmarks/gpu/NOTES.md). It must not depend on the number of heads, so that results do not.
 static constexpr int64_t kPilotWork = 60'000'000'000;
-/// A head may be near enough where the error in the pilot is at most so much of what is allowed:
-/// among few keys a row has fewer that matter, and errors of most peaked heads are up to 1.05 times
-/// what is allowed where they are within it among all.
+/// A head goes on if its error in the pilot is at most this multiple of the tolerance. With few
+/// keys fewer of them matter to a row, so the error with all keys may be smaller.
 static constexpr double kHopeful = 1.1;
-/// Where scores are off by more than the tolerance, weights are too, and how far that goes depends
-/// on how many keys weigh alike, of which few keys say little: errors among all keys were up to 1.8
-/// times those of the pilot, and down to 0.6 times.
+/// The same multiple if scores are off by more than the tolerance. Errors of weights then depend on
+/// how many keys have similar weights, which few keys do not show.
 static constexpr double kDoubtful = 0.5;
 
-/// Whether there is one plan, of 8 bits, for one fold whose index stands
-/// in loads alone, along one axis of each: a mask would be another one for few keys.
+/// Returns true if there is one plan, of 8 bits, and one fold whose index is used only in loads,
+/// along one axis of each. A mask would differ for few keys.
 bool Adapter::canPilot() {
   bool isAsked = options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
   if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half || headExtents.empty())
@@ -52,7 +48,7 @@ bool Adapter::canPilot() {
          });
 }
 
-/// Of the array, `count` indices along the axis, at equal distances.
+/// Adds an array of `count` indices at equal distances along the axis.
 Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
   KernelEditor editor(kernel, before);
   auto type = cast<ArrayType>(array.getType());
@@ -76,7 +72,7 @@ Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &
   return part;
 }
 
-/// A copy of the nest for few rows and keys; `small` gets its operands.
+/// Adds a copy of the nest for the pilot; `small` gets its operands.
 Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   DenseMap<std::pair<Value, unsigned>, Value> parts;
   Copy copy = copyNest();
@@ -84,14 +80,13 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   setChoice(copy.nest, small.sampled);
   auto outer = cast<onf::FoldOp>(copy.map.lookup(scores[0].outer.getOperation()));
   outer.setExtentAttr(editor.text(SymExpr(kPilotKeys)));
-  // Elsewhere than in operands, the number of a row is that of the one it stands for.
+  // Outside of operands, the row index is that of the original row.
   Block &body = copy.nest.getBody().front();
   Code front(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
   Value place = body.getArguments().back();
   Value step = front.extent(SymExpr::floorDiv(rows(), SymExpr(kPilotRows)));
   Value row = front.make<arith::MulIOp>(place, step);
   place.replaceAllUsesExcept(row, row.getDefiningOp());
-  // The same indices, of an array that has few along one axis.
   auto replace = [&](onf::LoadOp load, unsigned axis, int64_t count) {
     Value &part = parts[{load.getArray(), axis}];
     if (!part) {
@@ -109,8 +104,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
     return now.getDefiningOp<onf::LoadOp>();
   };
   auto copied = [&](auto op) { return cast<decltype(op)>(copy.map.lookup(op.getOperation())); };
-  // What differs from row to row is read where it stands, as copies of few keys of all rows would
-  // be long.
+  // Arrays that depend on the row are read in place, because a copy for all rows would be large.
   DenseMap<Operation *, onf::LoadOp> replaced;
   onf::FoldOp from = scores[0].outer;
   Value key = from.getBody().getArgument(0);
@@ -155,7 +149,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   return copy;
 }
 
-/// x > y for each of these where the pilot is small beside the nest.
+/// The pilot runs if x > y for each pair.
 SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
   SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
   SmallVector<std::pair<SymExpr, SymExpr>> list{{keys, SymExpr(2 * kPilotKeys - 1)},
@@ -168,8 +162,7 @@ SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
   return list;
 }
 
-/// Where the pilot is computed, in the nest that finds out whether rows and keys are many enough
-/// for a trial.
+/// Adds the switch of the pilot to the nest that compares sizes.
 void Adapter::addPiloted(Code &code, Value isLarge) {
   piloted = {editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   Value is = isLarge;
@@ -179,7 +172,7 @@ void Adapter::addPiloted(Code &code, Value isLarge) {
   code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), piloted.array, {});
 }
 
-/// A sample is taken where sizes say so and, where keys are many, the pilot.
+/// Adds the pilot, and restricts the sample to heads that pass it.
 void Adapter::addPilot() {
   const Choice where = piloted;
   Adapter small(kernel, nest, options);
@@ -192,7 +185,6 @@ void Adapter::addPilot() {
   small.findEarlier();
   small.addOpen();
   Copy copy = addPilotNest(small, where);
-  // The small one's nests stand in front of the copy.
   small.nest = small.editor.before = copy.nest;
   for (Result &result : small.results)
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
@@ -239,7 +231,7 @@ void Adapter::addPilot() {
     }
     return Value(code.make<arith::SelectOp>(looked, isNear, yes));
   });
-  // What is not tried need not wait for what is.
+  // Heads that are not tried do not wait for the others.
   if (earlier.array)
     return;
   leavesAtOnce = true;

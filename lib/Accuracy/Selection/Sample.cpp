@@ -1,4 +1,4 @@
-//===- Sample.cpp - rows that every plan computes -------------------------===//
+//===- Sample.cpp - the sampled rows --------------------------------------===//
 #include "dialects/ONF/Transforms/SplitFolds.h"
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,21 +9,19 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// The same of f32, whose products tensor cores do not take: a GPU has a thread for each row and
-/// part.
+/// Keys per part for the unmodified nest in f32, which uses no tensor cores: a GPU has one thread
+/// per row and part.
 static constexpr int64_t kShortPart = 256;
 
-/// Rows that are drawn of each part, each to be taken in proportion to its square, at most where
-/// that is as many times the mean of the others; of rows that are alike six parts in seven have one
-/// that is taken.
+/// Draws per part. A draw is accepted in proportion to its squared magnitude, with certainty from
+/// this multiple of the mean on. Of equal rows, six parts in seven accept one.
 static constexpr int64_t kDraws = 64, kMostOfMean = 32;
-/// Parts of the keys whose largest score is farther from that of all have none that a plan, whose
-/// scores are off by a deviation of 0.2 at most, takes for the largest.
+/// A part of the keys whose largest score is farther from the maximum than this cannot contain the
+/// maximum of a plan, whose score errors have deviations of at most 0.2.
 static constexpr double kFar = 0.75;
-/// A draw has two hashes, of its number and of that and this.
 static constexpr int64_t kTakeSalt = 977;
 
-/// Reads what the load reads, so far behind it along the axis that `index` is a term of.
+/// Loads the element `further` positions later along the axis that `index` addresses.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
   SmallVector<Value> terms(load.getTerms());
   SmallVector<Attribute> texts(load.getCoefficients().getValue());
@@ -35,7 +33,7 @@ static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further)
   return result;
 }
 
-/// Whether a load's address has the index as one term, and otherwise nothing that follows from it.
+/// Returns true if the index is one term of the load's address and no other term depends on it.
 static bool isTermOf(onf::LoadOp load, Value index) {
   std::function<bool(Value)> follows = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -44,12 +42,13 @@ static bool isTermOf(onf::LoadOp load, Value index) {
   return llvm::count(load.getTerms(), index) == 1 && llvm::count_if(load.getTerms(), follows) == 1;
 }
 
-/// The rows fall into parts of equal length. The sample has the row of the largest magnitude of
-/// each group of parts, behind one of each part's others: of kDraws that a hash of the indices
-/// draws the first one that is taken, each with a probability a = min(1, x²/(32·mean x²)), or, if
-/// none is, one more. So rows whose size may betray them are not missed because they are few, and a
-/// row's probability is p = q·a/Σ a + (1 − q)/n, q = 1 − (1 − Σ a/n)^kDraws: it stands for 1/p rows
-/// (Def 31).
+/// Picks the rows of the sample (Def 31). The rows fall into parts of equal length. The sample has
+/// one row of each part, and the row with the largest magnitude x of each group of parts.
+///
+/// In each part a hash draws kDraws rows. The first that is accepted, with probability a = min(1,
+/// x²/(32·mean x²)), is picked; if none is, one more draw is. So a row's probability is p = q·a/Σ a
+/// + (1 − q)/n with q = 1 − (1 − Σ a/n)^kDraws, and it represents 1/p rows. Few rows with a
+/// conspicuous size are not missed.
 void Chooser::addSampleRows() {
   Builder builder(kernel.getContext());
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
@@ -75,18 +74,17 @@ void Chooser::addSampleRows() {
     return loadMagnitude(at, map);
   };
   auto times = [](Code &at, Value x, Value y) { return at.make<arith::MulFOp>(x, y); };
-  // Of a magnitude in units, the square or its root, the probability that a draw is taken.
   auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
     Value x = times(at, magnitude, unit);
     return Value(at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most));
   };
-  // The largest of each part, and the probabilities of the others.
+  // The largest magnitude of each part, and the sum of the probabilities of the other rows.
   editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value part = indices.back(), start = startOf(code, part), end = startOf(code, add(code, part, code.index(1)));
-    // The magnitude of neighbours from the start of the part on, or from further in front so that
-    // all exist: those of the part count as they are, others as 0. Where the row is an index of the
-    // magnitudes, the address is that of the first one and t, which lanes share.
+    // The range starts at the part, or earlier so that all rows exist; rows outside of the part
+    // count as 0. If the row is an index of the magnitudes, the address is that of the first row
+    // plus t, so that lanes share the loads.
     SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts.count)) + SymExpr(1);
     Value from = code.make<arith::MinSIOp>(start, code.extent(count - longest));
     auto isInside = [&](Code &at, Value t) {
@@ -105,7 +103,7 @@ void Chooser::addSampleRows() {
       Value limit = at.make<arith::SelectOp>(isInside(at, t), at.real(INFINITY), at.real(0));
       return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
     })[0];
-    // Relative to the largest, whose square may be beyond f32.
+    // Relative to the largest, because squares may overflow.
     Value inverse = code.make<arith::DivFOp>(code.real(1), code.make<arith::MaximumFOp>(most, code.real(FLT_MIN)));
     Code::Values found = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value magnitude = magnitudeAt(at, t), x = times(at, magnitude, inverse);
@@ -115,16 +113,15 @@ void Chooser::addSampleRows() {
       Value square = isMagnitudeSquare() ? x : times(at, x, x);
       return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
-    // Of NaN no row has the largest.
     Value where = code.make<arith::MaxSIOp>(found[0], start);
     Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), code.index(1)));
     Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
     Value unit =
         code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
     unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
-    unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX)); // where all are 0
+    unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX));
     Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
-      // Every element is read, so that lanes share them.
+      // All rows are read, so that lanes share the loads.
       Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
       Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)), at.real(1), at.real(0));
       return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
@@ -134,7 +131,7 @@ void Chooser::addSampleRows() {
     code.store(unit, units, indices);
     code.store(sum, sums, indices);
   });
-  // The draw comes last, so that the rest is the same for all of a part.
+  // The draw is the last number of the hash, so that a part hashes the others once.
   auto hashOf = [&](Code &at, ValueRange head, Value part, Value draw) {
     SmallVector<Value> numbers(head);
     numbers.push_back(draw);
@@ -145,7 +142,6 @@ void Chooser::addSampleRows() {
     place.push_back(part);
     return place;
   };
-  // The part of a group that has the group's largest row.
   auto leaderOf = [&](Code &at, ValueRange head, Value group) {
     Value first = at.make<arith::MulIOp>(group, at.index(kParts.perGroup)), leader = first,
           most = at.load(sizes, placed(head, first));
@@ -164,7 +160,7 @@ void Chooser::addSampleRows() {
     Value own = at.make<arith::SelectOp>(leads, at.index(1), at.index(0));
     return Value(at.make<arith::SubIOp>(lengthOf(at, part, startOf(at, part)), own));
   };
-  // Any but the group's largest.
+  // Draws a row other than the group's largest.
   auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value leads) {
     Value number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), numOthers(at, part, leads));
     Value row = add(at, startOf(at, part), at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
@@ -191,11 +187,10 @@ void Chooser::addSampleRows() {
     Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(kParts.count - 1));
     SmallVector<Value> at = placed(head, part);
     Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
-    // The largest of the part may be drawn too if it is not that of the group.
+    // The largest row of the part may be drawn, unless it is the group's.
     Value ofLargest =
         code.make<arith::SelectOp>(leads, code.real(0), chanceOf(code, code.load(sizes, at), unit, code.real(1)));
     sum = code.make<arith::AddFOp>(sum, ofLargest);
-    // The number of the first draw that is taken, or one behind all.
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
       SmallVector<Value> place(at);
       place.push_back(t);
@@ -222,7 +217,6 @@ void Chooser::addSampleRows() {
   });
 }
 
-/// The rows of the sample, one behind the other.
 Value Chooser::addGathered(const Score &score, Value from) {
   auto type = cast<ArrayType>(from.getType());
   SmallVector<Attribute> extents(picked.extents);
@@ -244,14 +238,13 @@ Value Chooser::addGathered(const Score &score, Value from) {
   return array;
 }
 
-/// The nest with the sample in the place of its rows.
+/// Returns a copy of the nest over the rows of the sample.
 Chooser::Copy Chooser::copySample(const Choice &where) {
   Copy copy = copyNest();
   Builder b(kernel.getContext());
   copy.nest.setNamesAttr(b.getArrayAttr(picked.names));
   copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
   setChoice(copy.nest, where);
-  // What is no result here it does not store, nor has it loops for that.
   nest.walk([&](onf::StoreOp store) {
     if (llvm::none_of(results, [&](const Result &result) { return result.store == store; }))
       copy.map.lookup(store.getOperation())->erase();
@@ -261,7 +254,7 @@ Chooser::Copy Chooser::copySample(const Choice &where) {
     if (loop != copy.nest && !stores)
       loop.erase();
   });
-  // The row's number takes the place of its index, but where rows were gathered.
+  // Uses the original row index, except to load it.
   Block &body = copy.nest.getBody().front();
   Code code(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
   Value place = body.getArguments().back();
@@ -281,8 +274,8 @@ SmallVector<Value> Chooser::indicesOf(const Copy &copy, onf::StoreOp store) {
   return indices;
 }
 
-/// Stores in these arrays, at the indices of the nest and of the loops around, what is stored in
-/// results; in wider ones before it is rounded.
+/// Redirects stores of results to these arrays; an array of a wider type gets the value before it
+/// is rounded.
 void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
   for (auto [result, array] : llvm::zip_equal(results, arrays)) {
     auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
@@ -297,7 +290,7 @@ void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
   }
 }
 
-/// 64 rows are few: the range falls into parts, which run at once.
+/// Splits the fold, because 64 rows alone give too little parallelism.
 std::optional<onf::SplitNest> Chooser::splitSample(Copy &copy, int64_t length) {
   if (!llvm::hasSingleElement(copy.nest.getBody().getOps<onf::FoldOp>()) || !onf::canSplitFold(copy.nest))
     return std::nullopt;
@@ -315,14 +308,13 @@ SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attrib
   return arrays;
 }
 
-/// What a copy of the nest stores goes to temporaries for its rows.
 SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRef<Attribute> rowExtents) {
   SmallVector<Value> samples = addSampleArrays(suffix, rowExtents);
   storeIn(copy, samples);
   return samples;
 }
 
-/// Whether a value of the nest is found from a fold's results, of those that are chosen.
+/// Returns true if a value depends on a result of the fold for which `isChosen` holds.
 static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(unsigned)> isChosen) {
   llvm::DenseSet<Value> seen;
   SmallVector<Value> open{value};
@@ -338,8 +330,7 @@ static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(u
   return false;
 }
 
-/// The extremes that other states of the fold refer to, where every result may be found from any
-/// larger one.
+/// Finds the pivots of the fold, if every result is the same for any larger pivot.
 void Chooser::findReferences() {
   if (!llvm::hasSingleElement(nest.getBody().getOps<onf::FoldOp>()))
     return;
@@ -350,8 +341,8 @@ void Chooser::findReferences() {
     onf::AccOp acc = accAt(k);
     bool isExtreme = acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min;
     auto refers = [&](unsigned other) { return llvm::is_contained(accAt(other).getRefs(), acc.getResult()); };
-    // A result is a quotient of two such states, or the extreme and a function of one; what has one
-    // alone is that for one reference.
+    // A result that depends on exactly one state relative to the pivot depends on the pivot.
+    // Quotients of two, and sums of the pivot and a function of one, do not.
     auto isTold = [&](const Result &result) {
       onf::StoreOp store = result.store;
       unsigned found = 0;
@@ -366,9 +357,8 @@ void Chooser::findReferences() {
   }
 }
 
-/// From the extremes of parts of the keys, of the rows as they are written, that of all keys for
-/// each of a plan's parts that are far from it, and no element's for the others, which have
-/// elements next to it that are to be the plan's own.
+/// Stores, for each part of a plan's fold, the pivot of all keys if the part's own is far from it,
+/// otherwise the identity. Pivots are those of the unmodified nest.
 void Chooser::addReferences(const onf::SplitNest &written) {
   onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
   int64_t length = sampleLength(/*isWritten=*/false), own = sampleLength(/*isWritten=*/true);
@@ -405,9 +395,8 @@ void Chooser::addReferences(const onf::SplitNest &written) {
   }
 }
 
-/// Weights of a plan are relative to the extremes of all keys, also in parts of the keys that do
-/// not have these: a run that has met them rounds them so. The results are the same for any
-/// reference that is as large. Until the nest is split the part is 0.
+/// Makes parts that are far from the pivot of all keys use that pivot, as the whole fold would: it
+/// determines how weights are rounded. The part is 0 until the nest is split.
 void Chooser::takeReferences(Copy &copy) {
   for (const Reference &of : references) {
     auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(onf::AccOp(of.acc).getOperation()));
@@ -428,8 +417,6 @@ void Chooser::takeReferences(Copy &copy) {
   }
 }
 
-/// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
-/// written: arrays of what it would store.
 SmallVector<Value> Chooser::addSample(unsigned plan) {
   SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), picked.extents);
   Copy copy = copySample(sampled);
@@ -458,7 +445,6 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
   return samples;
 }
 
-/// Indices of a part of the fold, of the nest as it is written or of a plan.
 int64_t Chooser::sampleLength(bool isWritten) const {
   bool isSingle = options.halves &&
                   llvm::any_of(scores, [](const Score &score) { return score.row.load.getResult().getType().isF32(); });

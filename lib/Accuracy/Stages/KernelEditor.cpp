@@ -58,7 +58,6 @@ Value Code::toReal(Value index) {
   return make<arith::SIToFPOp>(b.getF32Type(), wide);
 }
 
-/// Two rounds of squares modulo a prime.
 Value Code::hash(Value number, ValueRange others) {
   constexpr int64_t prime = 1048573;
   static_assert(prime * 1024 / 32 <= kHashes);
@@ -85,7 +84,7 @@ static ArrayAttr noText(OpBuilder &b) { return b.getArrayAttr({}); }
 Code::Values Code::fold(StringRef name, const SymExpr &extent,
                         llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body,
                         llvm::function_ref<SmallVector<Sum>(Code &)> sums) {
-  // The states are known behind the body; the fold is made around it.
+  // The body is built first, because it determines the states.
   auto block = std::make_unique<Block>();
   Value index = block->addArgument(b.getIndexType(), loc), present;
   Code inside(kernel, OpBuilder(b.getContext()), loc);

@@ -9,7 +9,7 @@
 
 namespace moa::accuracy {
 
-/// Writes onf at one place: scalars, addresses, folds and nests.
+/// Builds onf operations at one insertion point.
 class Code {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
@@ -17,11 +17,10 @@ public:
   Code(onf::KernelOp kernel, mlir::OpBuilder builder, mlir::Location loc) : kernel(kernel), b(builder), loc(loc) {}
 
   //===--- Arrays ---------------------------------------------------------===//
-  /// The element at one index per axis.
   mlir::Value load(mlir::Value array, mlir::ValueRange indices);
-  /// The element so far behind that one along the last axis.
+  /// Loads the element `further` positions after `indices` along the last axis.
   mlir::Value loadFrom(mlir::Value array, mlir::ValueRange indices, mlir::Value further);
-  /// The element with floats widened to f32.
+  /// Loads an element, widened to f32.
   mlir::Value loadFloat(mlir::Value array, mlir::ValueRange indices);
   void store(mlir::Value value, mlir::Value array, mlir::ValueRange indices);
   mlir::ArrayAttr strides(mlir::Value array);
@@ -29,27 +28,27 @@ public:
   //===--- Scalars --------------------------------------------------------===//
   mlir::Value extent(const SymExpr &expr);
   mlir::Value index(int64_t value);
-  mlir::Value integer(int64_t value); // of i32
-  mlir::Value real(double value);     // of f32
+  mlir::Value integer(int64_t value);
+  mlir::Value real(double value);
   template <typename OpT, typename... Args> mlir::Value make(Args &&...args) {
     return OpT::create(b, loc, std::forward<Args>(args)...).getResult();
   }
   mlir::Value widen(mlir::Value value);
   mlir::Value toIndex(mlir::Value value);
   mlir::Value toReal(mlir::Value index);
-  /// A hash of numbers that are not negative, below 2^25.
+  /// Returns a hash in 0 … kHashes − 1 of numbers that are not negative.
   static constexpr int64_t kHashes = int64_t(1) << 25;
   mlir::Value hash(mlir::Value number, mlir::ValueRange others);
 
   //===--- Structure ------------------------------------------------------===//
-  /// One accumulation of a fold, which no other state repairs.
+  /// A state of a fold that no other state rescales.
   struct Term {
     Monoid monoid;
     std::string name;
     mlir::Value value;
   };
-  /// A sum that carries an axis: of value · along(index), both rounded to `operand` if that is not
-  /// null.
+  /// An accumulator along an axis: the sum of value · along(index), both rounded to `operand`
+  /// unless that is null.
   struct Sum {
     std::string name;
     mlir::StringAttr axis, extent;
@@ -57,17 +56,15 @@ public:
     std::function<mlir::Value(Code &, mlir::Value)> along;
     mlir::Type operand;
   };
-  /// A fold over 0 … extent − 1; `body` gives the terms at an index and, if it is not the
-  /// whole range, where they are present.
+  /// Builds a fold over 0 … extent − 1. `body` returns the terms at an index and may set a guard;
+  /// `sums` returns accumulators, which may use values of `body`.
   Values fold(llvm::StringRef name, const SymExpr &extent,
               llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
     return fold(name, extent, body, [](Code &) { return llvm::SmallVector<Sum>(); });
   }
-  /// The same with sums behind the terms, which may read what `body` has written.
   Values fold(llvm::StringRef name, const SymExpr &extent,
               llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body,
               llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums);
-  /// Loops inside of a nest, over the last axes of what they store.
   void loops(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
              llvm::function_ref<void(Code &, mlir::ValueRange)> body);
 
@@ -76,7 +73,7 @@ public:
   mlir::Location loc;
 };
 
-/// A choice: the array, the axes of a nest that it runs over, and a value.
+/// A predicate of a nest: an array over these axes of the nest, and the value for which it runs.
 struct Choice {
   mlir::Value array;
   llvm::SmallVector<int64_t> axes;
@@ -84,19 +81,18 @@ struct Choice {
 };
 void setChoice(onf::ForOp nest, const Choice &choice);
 
-/// Adds arrays and nests to a kernel, in front of one of its nests.
+/// Adds arrays, and nests before a given nest, to a kernel.
 class KernelEditor {
 public:
   KernelEditor(onf::KernelOp kernel, onf::ForOp before) : kernel(kernel), before(before) {}
 
-  /// A temporary whose name begins so.
+  /// Adds a temporary; the name gets a suffix if it is taken.
   mlir::Value addTemporary(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents, mlir::Type element);
-  /// One more result, which may have no error.
+  /// Adds a result without a tolerance.
   mlir::Value addResult(const llvm::Twine &name, llvm::ArrayRef<mlir::Attribute> extents, mlir::Type element);
-  /// A nest in front of that one; `body` writes it.
   onf::ForOp addNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
                      const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body);
-  /// The same of one that does little beside that one, so that code for it should be short.
+  /// The same for a nest with little work, for which short code matters (onf::kShortAttr).
   onf::ForOp addShortNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
                           const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body) {
     onf::ForOp loop = addNest(names, extents, choice, body);

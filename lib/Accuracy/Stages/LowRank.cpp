@@ -1,4 +1,4 @@
-//===- LowRank.cpp - few keys for many ------------------------------------===//
+//===- LowRank.cpp - the pass onf-low-rank --------------------------------===//
 #include "lib/Accuracy/Stages/LowRank.h"
 #include "lib/Accuracy/Passes.h"
 #include "lib/Accuracy/Variants/Exponents.h"
@@ -15,30 +15,28 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// Classes for each different key that there seems to be, and the fewest of them.
+/// Clusters per estimated distinct key, and the fewest clusters.
 static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
-/// Their number is a multiple of so many where it is not the largest.
+/// The number of clusters is a multiple of this, unless it is the largest.
 static constexpr int64_t kRoundedClasses = 256;
-/// A key that is as far from all classes is odd: so many times the radius squared.
+/// A key is an outlier from this multiple of the squared radius on.
 static constexpr double kFar = 4;
-/// Parts of the keys, in which odd ones are counted at once.
+/// Parts of the keys in which outliers are counted in parallel, and how many parts the first step
+/// of a search skips at once.
 static constexpr int64_t kLostParts = 2048;
-/// Of these as many are looked through at once where one is looked for.
 static constexpr int64_t kLostRun = 32;
-/// Keys that are farther from all first classes than so many radii, squared, are as likely to
-/// become one.
+/// Keys farther from the first seeds than this multiple of the squared radius are equally likely to
+/// be drawn.
 static constexpr double kFarthest = 16;
-/// One class of so many is one of the first, which a hash picks.
+/// One in kFirst clusters is chosen by a hash, the others by their distance to these.
 static constexpr int64_t kFirst = 3;
-/// Rows whose length says how near keys must be.
 static constexpr int64_t kRadiusRows = 256;
 
 //===----------------------------------------------------------------------===//
-// What there is
+// The form of the nest
 //===----------------------------------------------------------------------===//
 
-/// The states: sums, which count a class as often as it has members, extremes, which count it once,
-/// and sums with an axis of a weight times an element of an input.
+/// Collects weighted sums. Sums count a cluster once per member, extremes and truth values once.
 bool KeyClasses::findSums(std::string &why) {
   onf::FoldOp outer = score().outer;
   Value key = outer.getBody().getArgument(0);
@@ -50,11 +48,11 @@ bool KeyClasses::findSums(std::string &why) {
   for (auto acc : outer.getBody().getOps<onf::AccOp>()) {
     bool isSum = acc.getMonoid() == Monoid::add, isTruth = acc.getResult().getType().isInteger(1);
     if (isTruth && (acc.getMonoid() == Monoid::or_ || acc.getMonoid() == Monoid::and_) && acc.getExtents().empty())
-      continue; // as often as one likes
+      continue; // idempotent
     if (!isSum && acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
       return refuse(acc, "is neither a sum nor an extreme");
     if (!acc.getOthers().empty() || (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul))
-      return refuse(acc, "is not repaired by a factor");
+      return refuse(acc, "is not rescaled by a factor");
     if (acc.getExtents().empty()) {
       if (!acc.getResult().getType().isF32())
         return refuse(acc, "is not computed in f32");
@@ -71,7 +69,6 @@ bool KeyClasses::findSums(std::string &why) {
         factor = widened.getIn();
       return factor.getDefiningOp<onf::LoadOp>();
     };
-    // The factor of the keys; the other one must not have the axis.
     onf::LoadOp load;
     Value along;
     for (Value factor : {product.getLhs(), product.getRhs()})
@@ -90,7 +87,7 @@ bool KeyClasses::findSums(std::string &why) {
     }
     if (keys != 1 || !isFree)
       return refuse(acc, "reads an array at an index that is none of its own");
-    // A weight counts as often as its class has members, in the type of the other factor.
+    // Weights times members are rounded to this type.
     if (load.getResult().getType().isF16())
       return refuse(acc, "multiplies elements of f16, whose range is too small for weights times members");
     sums.push_back({acc, load, along});
@@ -98,7 +95,7 @@ bool KeyClasses::findSums(std::string &why) {
   return true;
 }
 
-/// Nothing else of the fold may know the key.
+/// Returns true if the fold uses its index only for the score and the weighted sums.
 bool KeyClasses::checkUses(std::string &why) {
   onf::FoldOp outer = score().outer;
   for (Operation *user : outer.getBody().getArgument(0).getUsers()) {
@@ -115,15 +112,14 @@ bool KeyClasses::checkUses(std::string &why) {
 bool KeyClasses::plan(std::string &why) {
   for (StringRef law : {"F2", "F9"})
     if (!options.uses(law)) {
-      why = ("law " + law + ", of classes of keys, is disabled").str();
+      why = ("law " + law + ", of clusters of keys, is disabled").str();
       return false;
     }
   scores = findScores(nest, onDemand);
   auto folds = nest.getBody().getOps<onf::FoldOp>();
   if (scores.size() != 1 || !llvm::hasSingleElement(folds)) {
     why = scores.empty() ? whyNoScores()
-                         : "it has several folds, or several sums of products of rows, and classes "
-                           "are of the keys of one";
+                         : "it has several folds or several sums of products of rows, but clusters need one of each";
     return false;
   }
   bool isOfHead = llvm::all_of(score().key.load.getTerms(), [&](Value term) {
@@ -135,7 +131,7 @@ bool KeyClasses::plan(std::string &why) {
     return false;
   }
   if (!score().outer.getBody().getOps<onf::GuardOp>().empty()) {
-    why = "the fold over '" + score().outer.getName().str() + "' is masked, and classes are of keys that all rows have";
+    why = "the fold over '" + score().outer.getName().str() + "' is masked, but clusters need keys that all rows see";
     return false;
   }
   if (!findSums(why) || !checkUses(why) || !findResults(why))
@@ -146,7 +142,7 @@ bool KeyClasses::plan(std::string &why) {
     return false;
   }
   SmallVector<Value> approximate{score().fold.getResult(0)};
-  for (Value state : score().outer.getResults()) // truths follow from the products, or are as they were
+  for (Value state : score().outer.getResults()) // truth values follow from the scores, or are exact
     if (!state.getType().isInteger(1))
       approximate.push_back(state);
   if (auto jump = findJump(approximate)) {
@@ -162,10 +158,11 @@ SmallVector<std::string> KeyClasses::listLaws(unsigned) {
   for (WeightedSum &sum : sums)
     values += (values.empty() ? "" : " and ") +
               kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  SmallVector<std::string> laws{"F2: the fold over keys runs over classes, with their members as factors of sums",
-                                "F9: a key has a share in each class that is near" +
-                                    (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
-                                    "; keys of " + keys + " that are near none stay as they are"};
+  SmallVector<std::string> laws{
+      "F2: the fold over keys runs over clusters, with the number of members as a factor of sums",
+      "F9: a key has a share in each cluster that is near" +
+          (values.empty() ? "" : ", and clusters the sums of " + values + " by shares") + "; outliers of " + keys +
+          " remain"};
   return laws;
 }
 
@@ -173,12 +170,12 @@ std::string KeyClasses::describe(unsigned) {
   std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
   for (WeightedSum &sum : sums)
     text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other, and up to " +
-         (mostClasses() + mostOdd()).str() + " with keys that are near none";
+  return text + " in up to " + mostClasses().str() + " clusters of similar keys, and up to " +
+         (mostClasses() + mostOdd()).str() + " with outliers";
 }
 
 //===----------------------------------------------------------------------===//
-// Arrays over the axes in front of the rows
+// Arrays per head
 //===----------------------------------------------------------------------===//
 
 std::pair<KeyClasses::Extents, KeyClasses::Extents> KeyClasses::headed(StringRef name, const SymExpr &extent) {
@@ -209,13 +206,11 @@ Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
   return loadAt(code, score().key, score().key.array(), k, map);
 }
 
-/// Of equal parts of 0 … count − 1, where one begins.
 Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, Value parts) {
   Value product = code.make<arith::MulIOp>(part, code.extent(count));
   return code.make<arith::FloorDivSIOp>(product, parts);
 }
 
-/// A key of a part that a hash picks.
 Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts, int64_t salt) {
   Value start = partStart(code, part, numKeys(), parts);
   Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), numKeys(), parts);
@@ -236,7 +231,7 @@ Value KeyClasses::numFirst(Code &code, ValueRange head) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// |factors · row|² of some rows, factors being those on the way to an exponential.
+/// Stores |factors · row|² of some rows, with the factors of the score in exponents.
 Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Choice &where,
                                 llvm::function_ref<Value(Code &, Value)> rowOf) {
   Value array = addArray(name, {extent}, Builder(kernel.getContext()).getF32Type());
@@ -262,9 +257,9 @@ Value KeyClasses::loadMagnitude(Code &code, IRMapping &map) {
   return code.load(rowMagnitudes, indices);
 }
 
-/// The square of how far keys may be from each other: at a distance δ that is like any other,
-/// scores of a row differ by |factor · row|·|δ| / √D in the root mean square, and that is what an
-/// error of a result may be.
+/// Stores the square of the radius ρ of a cluster. Keys at a random direction and distance ρ change
+/// scores of a row by |factor · row|·ρ / √D in the root mean square; ρ makes that equal to the
+/// tolerance.
 void KeyClasses::addRadius() {
   double allowed = INFINITY;
   for (Result &result : results)
@@ -318,7 +313,7 @@ Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice
   return halves;
 }
 
-/// Σ_k seed(k) · key(k), of all keys where there are no others.
+/// Returns Σ_k seed(k) · key(k); null `keys` are those of the nest.
 Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys, Value key,
                            bool seedFirst) {
   return code.fold("k", depth(), [&](Code &in, Value k, Value &) {
@@ -330,8 +325,7 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
   })[0];
 }
 
-/// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the
-/// nearest.
+/// Stores max_c (z_c·k_j − |z_c|²/2) = (|k_j|² − d²)/2, with d the distance to the nearest seed.
 Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
                              const Choice &where, Value (KeyClasses::*ends)(Code &, ValueRange)) {
   Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
@@ -352,10 +346,10 @@ Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExp
 }
 
 //===----------------------------------------------------------------------===//
-// How many classes
+// The number of clusters
 //===----------------------------------------------------------------------===//
 
-/// Of parts of the pilot's keys, how many are within so many radii, squared, of the nearest.
+/// Stores, per part of the pilot's keys, how many are within `radii` squared radii of a seed.
 Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where) {
   SymExpr parts(kCountParts);
   Value counts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
@@ -364,7 +358,7 @@ Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where
     ValueRange head = indices.drop_back();
     Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5 * radii));
     Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
-      // Neighbours read neighbours.
+      // Adjacent threads read adjacent keys.
       Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
       Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), in.load(nearest, at(head, {key})));
       Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
@@ -389,8 +383,7 @@ Choice KeyClasses::addChoiceOf(StringRef name) {
   return choice;
 }
 
-/// The share of keys near one of the pilot's seeds says how many different ones there are. Classes
-/// are tried where there may be enough of them.
+/// Estimates the number of distinct keys from the share of pilot keys near a seed.
 void KeyClasses::addPilot() {
   Builder b(kernel.getContext());
   SymExpr pilot(kPilot), count(kPilotKeys);
@@ -409,7 +402,7 @@ void KeyClasses::addPilot() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
     Value near = addCounts(code, head, counts, runs);
-    // Of r keys that are equally frequent 1 − e^{−kPilot/r} are near.
+    // Of r equally frequent keys, a share of 1 − e^{−kPilot/r} is near a seed.
     Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
     far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)),
                                        code.real(1 - 1.0 / kPilotKeys));
@@ -419,7 +412,7 @@ void KeyClasses::addPilot() {
     needed = code.make<arith::MulFOp>(needed, code.real(1.0 / kRoundedClasses));
     needed = code.make<math::FloorOp>(code.make<arith::AddFOp>(needed, code.real(0.5)));
     needed = code.make<arith::MulFOp>(needed, code.real(kRoundedClasses));
-    // Those that are too many by half are found less surely, which the sample shows.
+    // Up to 1.5 times the limit is tried; the sample decides then.
     Value fits =
         code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.make<arith::MulFOp>(most, code.real(1.5)));
     auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
@@ -433,11 +426,11 @@ void KeyClasses::addPilot() {
 }
 
 //===----------------------------------------------------------------------===//
-// Classes
+// Clusters
 //===----------------------------------------------------------------------===//
 
-/// A weight over an exponential variate from a hash of its number: the largest of them is one with
-/// a probability proportional to its weight.
+/// Returns the weight over an exponential variate: the largest is drawn in proportion to the
+/// weight.
 Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number, int64_t salt) {
   SmallVector<Value> numbers(head);
   if (salt)
@@ -448,8 +441,7 @@ Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value n
   return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
 }
 
-/// The place of the largest of some weights, the last one of equal ones; of NaN none is the
-/// largest, and the place is 0.
+/// Returns the index of the last largest weight, or 0 if all are NaN.
 Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &longest,
                                  llvm::function_ref<Value(Code &, Value)> weightAt,
                                  llvm::function_ref<Value(Code &, Value)> isThere) {
@@ -465,8 +457,7 @@ Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &lon
   return code.make<arith::MaxSIOp>(where, code.index(0));
 }
 
-/// The number of the largest weight in one of equal parts of them, none of which has more than
-/// `longest`.
+/// Returns the index of the largest weight in a part of at most `longest` weights.
 Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count,
                                 Value parts, const SymExpr &longest) {
   Value start = partStart(code, part, count, parts);
@@ -480,9 +471,8 @@ Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Valu
                 [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); }));
 }
 
-/// Of each part of the keys one, with a probability proportional to the fourth power of its
-/// distance to the nearest seed, up to a distance: the largest d⁴/e, with e an exponential variate
-/// from a hash of its number.
+/// Draws a key of each part in proportion to min(d², limit)², with d the distance to the nearest
+/// seed.
 Value KeyClasses::addDrawn(Value nearest) {
   Builder b(kernel.getContext());
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
@@ -498,7 +488,6 @@ Value KeyClasses::addDrawn(Value nearest) {
   auto [names, extents] = headed("c", mostClasses());
   editor.addNest(names, extents, &promising, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    // Behind the last part are none.
     Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
     SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
     code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
@@ -506,7 +495,6 @@ Value KeyClasses::addDrawn(Value nearest) {
   return drawn;
 }
 
-/// Whether a key of this number is there and near no class.
 Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value shares) {
   Value last = in.make<arith::SubIOp>(count, in.index(1));
   Value share = in.load(shares, at(head, {in.make<arith::MinSIOp>(key, last)}));
@@ -514,15 +502,14 @@ Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value
   return in.make<arith::AndIOp>(in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count), is);
 }
 
-/// How many odd keys there may be.
 Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
   Value places = code.extent(mostClasses() + mostOdd());
   return code.make<arith::SubIOp>(places, numClasses(code, head));
 }
 
-/// Keys without a share in any class become classes of their own, where there is room for them;
-/// there the rest is tried. Part p has the keys p, p + kLostParts, …, so that neighbours read
-/// neighbours.
+/// Lists the outliers, keys without a share in any cluster, as clusters of their own. A head goes
+/// on (`sampled`) if there is room for all of them. Part p has the keys p, p + kLostParts, …, so
+/// that adjacent threads read adjacent keys.
 void KeyClasses::addOdd(Value shares, const Choice &likely) {
   Builder b(kernel.getContext());
   SymExpr parts(kLostParts), longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
@@ -558,7 +545,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, likely, head);
     Value number = sumOver(code, head, [&](Code &, Value) { return runs; });
-    // What was not chosen has no number of classes.
+    // Other heads have no number of clusters.
     Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
     Value classesHere = code.make<arith::SelectOp>(runs, numClasses(code, head), code.index(0));
     Value fits = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, number, room);
@@ -566,8 +553,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value is = code.make<arith::AndIOp>(runs, fits);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
   });
-  // The one of number s: the last part that has no more in front of it, and there the one with as
-  // many in front of it as are left.
+  // Finds outlier s: the last part with at most s before it, then the key by its rank there.
   SymExpr most = mostClasses() + mostOdd();
   oddKeys = addArray("odd", {most}, b.getI32Type());
   auto [oddNames, oddExtents] = headed("s", most);
@@ -576,7 +562,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value count = code.extent(numKeys()), number = indices.back();
     Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
     Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
-    // By runs of parts, then in the run: numbers in front of parts do not fall.
+    // First by runs of parts, then within one; counts before parts do not decrease.
     auto lastOf = [&](StringRef name, int64_t length, int64_t step, Value first) {
       Value last = code.fold(name, SymExpr(length), [&](Code &in, Value k, Value &present) {
         Value part = in.make<arith::MulIOp>(k, in.index(step));
@@ -586,7 +572,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
         present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
         return SmallVector<Code::Term>{{Monoid::max, "part", part}};
       })[0];
-      return Value(code.make<arith::MaxSIOp>(last, code.index(0))); // of none
+      return Value(code.make<arith::MaxSIOp>(last, code.index(0)));
     };
     static_assert(kLostParts % kLostRun == 0);
     Value part = lastOf("run", kLostParts / kLostRun, kLostRun, Value());
@@ -608,7 +594,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   });
 }
 
-/// e^{−s·d²/2} of a key and κ_c.
+/// Returns e^{−s·d²/2} for the distance d of key j to κ_c.
 Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
   Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
   Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
@@ -616,8 +602,8 @@ Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value ha
   return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
 }
 
-/// The keys of classes, and what belongs to each: a key belongs to κ_c to the part
-/// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}, so that equal ones share it.
+/// Chooses the keys κ_c, and divides each key j among the clusters: the share of cluster c is
+/// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}.
 void KeyClasses::addClasses() {
   Builder b(kernel.getContext());
   keyHalves = addHalfSquares(Value(), numKeys(), promising);
@@ -635,8 +621,7 @@ void KeyClasses::addClasses() {
     return code.make<arith::SelectOp>(isFirst, early, late);
   });
   Value halves = addHalfSquares(classKeys, mostClasses(), promising);
-  // A second look: where so many keys of the pilot are far from all classes that there is no room
-  // for all such keys, there were too few.
+  // There are too few clusters if too many pilot keys are far from all: the head stays unmodified.
   Value nearer =
       addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising, &KeyClasses::numClasses);
   Value counts = addNearCounts(nearer, kFar, promising);
@@ -644,7 +629,6 @@ void KeyClasses::addClasses() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
     Value near = addCounts(code, head, counts, runs);
-    // Of a part of the keys as large as that room, with what a sample of 4,096 may miss it by.
     Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
     Value part = code.make<arith::DivFOp>(code.toReal(room), code.toReal(code.extent(numKeys())));
     Value most = code.make<arith::MulFOp>(part, code.real(kPilotKeys));
@@ -663,7 +647,7 @@ void KeyClasses::addClasses() {
       return SmallVector<Code::Term>{
           {Monoid::add, "total", nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
     })[0];
-    // A key that is near none, or no number, has no share in any.
+    // Outliers and NaN have no share.
     Value isAny =
         code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
     Value one = code.real(1);
@@ -686,7 +670,6 @@ SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
   return *SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue());
 }
 
-/// Computes the members of classes and the means of their values.
 void KeyClasses::addMeans(Value halves, Value shares) {
   Builder b(kernel.getContext());
   auto [names, extents] = headed("c", mostClasses());
@@ -730,7 +713,7 @@ void KeyClasses::addMeans(Value halves, Value shares) {
   });
 }
 
-/// Behind the classes odd keys, each the one member of its class.
+/// Appends the outliers to the clusters, each with one member.
 void KeyClasses::addSums() {
   Builder b(kernel.getContext());
   SymExpr most = mostClasses() + mostOdd();
@@ -765,11 +748,10 @@ void KeyClasses::addSums() {
 }
 
 //===----------------------------------------------------------------------===//
-// The whole
+// Copies of the nest
 //===----------------------------------------------------------------------===//
 
-/// The fold runs over classes: keys are theirs, what is summed up counts as often as there are
-/// members, and values are their means.
+/// Rewrites the fold to run over clusters: their keys, weights times members, and means of values.
 void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
   if (!rowIndices.empty())
     readSampledRows(copy, score(), picked.gathered[0]);
@@ -778,7 +760,6 @@ void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
   readClasses(copy, head);
 }
 
-/// As many as there are.
 void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
   outer.setExtentAttr(editor.text(classPlaces()));
@@ -789,7 +770,6 @@ void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   onf::GuardOp::create(front.b, outer.getLoc(), isClass);
 }
 
-/// `make` reads what the load of the nest reads.
 void KeyClasses::readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<Value(Code &)> make) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
   Code code(kernel, OpBuilder(load), load.getLoc());
@@ -797,21 +777,20 @@ void KeyClasses::readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<Value(
   load.erase();
 }
 
-/// Makes keys, values and weights those of classes, at the indices before the rows.
+/// Reads keys and values from the clusters of the head, and multiplies weights by members.
 void KeyClasses::readClasses(Copy &copy, ValueRange head) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
   Value index = outer.getBody().getArgument(0);
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
   Value depthAxis = inner.getBody().getArgument(0);
   readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
-  // One product for all sums of the same weight.
   auto counted = [&](onf::AccOp acc, Value weight) {
     Operation *yield = acc.getValue().front().getTerminator();
     bool isInside = weight.getParentRegion() == &acc.getValue();
     Value &known = copy.weights[weight];
     if (known)
       return known;
-    // In front of all states that may read it.
+    // Before all states that may read it.
     Code code(kernel, isInside ? OpBuilder(yield) : OpBuilder(*outer.getBody().getOps<onf::AccOp>().begin()),
               acc.getLoc());
     if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())

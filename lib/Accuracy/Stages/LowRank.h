@@ -1,10 +1,9 @@
-//===- LowRank.h - few keys for many ----------------------------*- C++ -*-===//
+//===- LowRank.h - a fold over clusters of keys -----------------*- C++ -*-===//
 //
-// A fold over keys j whose terms are g(i, row(i)·key(j)) × v(j) is computed over classes c of keys
-// that are near each other: over a key κ_c of each, with the number n_c of its members in place of
-// 1 and the sum W_c of their values in place of v (law F2 of docs/Accuracy/LowRank.md). A plan is a
-// number of classes. In front of it stand the nests that look for keys that are near each other,
-// and those that choose the κ_c among the keys and sum up what belongs to them.
+// A fold over keys j with terms g(i, row(i)·key(j)) × v(j) runs over clusters c of similar keys
+// instead (laws F2 and F9 of docs/Accuracy/LowRank.md). It uses one key κ_c of each, the number of
+// members n_c in place of 1, and the sum W_c of their values in place of v. The nests before the
+// copies choose the κ_c among the keys and sum up the members.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ACCURACY_LOWRANK_H
@@ -15,16 +14,15 @@
 
 namespace moa::accuracy {
 
-/// There are at most a multiple of so many classes, and one for so many keys. Behind them stand odd
-/// keys, which are near none of them: at most one of so many.
+/// The largest number of clusters is M/kKeysPerClass + kClassUnit, of outliers M/kKeysPerOdd.
 inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16, kKeysPerOdd = 32;
 
-/// Seeds that tell how many classes there are, and keys that are compared with them.
+/// Seeds of the pilot, the keys that are compared with them, and the parts that count these.
 inline constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
-/// A key whose distance to another class is the radius belongs to that to e^{-kSharpness/2}.
+/// A key at the distance of the radius from κ_c has the weight e^{-kSharpness/2} there.
 inline constexpr double kSharpness = 8;
 
-/// Indices in front of the rows, and more of them.
+/// Returns the indices of a head, followed by more.
 inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer_list<mlir::Value> more) {
   llvm::SmallVector<mlir::Value> indices(head);
   llvm::append_range(indices, more);
@@ -35,7 +33,7 @@ inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer
 struct WeightedSum {
   mutable onf::AccOp acc;
   mutable onf::LoadOp load; // of v
-  mlir::Value factor;       // v as it is multiplied
+  mlir::Value factor;
 };
 
 class KeyClasses final : public Chooser {
@@ -43,7 +41,6 @@ public:
   KeyClasses(onf::KernelOp kernel, onf::ForOp nest, const Options &options, int64_t fewest)
       : Chooser(kernel, nest, options), fewest(fewest) {}
 
-  /// Whether the nest is of this form; `why` says why not.
   bool plan(std::string &why);
   void run();
 
@@ -55,7 +52,7 @@ private:
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
   bool isMagnitudeSquare() override { return true; }
 
-  //===--- What there is --------------------------------------------------===//
+  //===--- The form of the nest ------------------------------------------===//
   bool findSums(std::string &why);
   bool checkUses(std::string &why);
   const Score &score() { return scores[0]; }
@@ -64,7 +61,7 @@ private:
   SymExpr mostOdd() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOdd)); }
   SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
 
-  //===--- Arrays over the axes in front of the rows -----------------------===//
+  //===--- Arrays per head ------------------------------------------------===//
   using Extents = llvm::SmallVector<mlir::Attribute>;
   std::pair<Extents, Extents> headed(llvm::StringRef name, const SymExpr &extent);
   mlir::Value addArray(llvm::StringRef suffix, llvm::ArrayRef<SymExpr> inner, mlir::Type element);
@@ -75,7 +72,7 @@ private:
   mlir::Value numClasses(Code &code, mlir::ValueRange head);
   mlir::Value numFirst(Code &code, mlir::ValueRange head);
 
-  //===--- The nests in front ---------------------------------------------===//
+  //===--- The nests before the copies -----------------------------------===//
   mlir::Value addMagnitudes(llvm::StringRef name, const SymExpr &extent, const Choice &where,
                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> rowOf);
   void addRadius();
@@ -112,22 +109,21 @@ private:
   void readClasses(Copy &copy, mlir::ValueRange head);
   void addClasses();
 
-  /// Places of the fold over classes: classes, then odd keys.
   SymExpr classPlaces() { return mostClasses() + mostOdd(); }
 
   int64_t fewest;
   llvm::SmallVector<WeightedSum> sums;
-  mlir::Value counts; // members of the classes
+  mlir::Value counts; // members per cluster
   llvm::SmallVector<mlir::Value> means;
-  mlir::Value radius, sharpness;              // of classes, squared; and what it makes of distances
-  mlir::Value pilotSeeds, pilotSeedHalves;    // few keys, and half of their squares
-  mlir::Value pilotKeys, pilotHalves;         // more keys that are compared with them, and half of theirs
-  Choice promising;                           // where classes are looked for
-  mlir::Value classes;                        // how many there are
-  mlir::Value keyHalves;                      // half of the square of each key
-  mlir::Value classKeys, members;             // κ and n
-  mlir::Value oddKeys, all;                   // which are near no class; and how many there are with the classes
-  llvm::SmallVector<mlir::Value> classValues; // means, by weighted sum
+  mlir::Value radius, sharpness;           // squared; kSharpness / radius
+  mlir::Value pilotSeeds, pilotSeedHalves; // seeds of the pilot, half of their squares
+  mlir::Value pilotKeys, pilotHalves;      // keys compared with them, half of theirs
+  Choice promising;                        // heads that get clusters
+  mlir::Value classes;                     // number of clusters
+  mlir::Value keyHalves;                   // half of the square of each key
+  mlir::Value classKeys, members;
+  mlir::Value oddKeys, all; // outliers; number of clusters and outliers
+  llvm::SmallVector<mlir::Value> classValues;
   mlir::Value rowMagnitudes;
 };
 

@@ -1,4 +1,4 @@
-//===- AdaptPrecision.cpp - fewer bits where an error is allowed ----------===//
+//===- AdaptPrecision.cpp - the pass onf-adapt-precision ------------------===//
 #include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
 #include "lib/Accuracy/Passes.h"
 #include "lib/Accuracy/Selection/Adapter.h"
@@ -18,24 +18,22 @@ using namespace moa;
 using namespace moa::accuracy;
 
 //===----------------------------------------------------------------------===//
-// What there is
+// Cost model
 //===----------------------------------------------------------------------===//
 
-/// Tolerances, sampled, below which 8 bits are left out where inputs have 16 bits to lose.
+/// Smallest sampled tolerance for 8 bits, if there are plans of 16 bits.
 static constexpr double kLeastOfBytes = 0x1p-9;
 
-/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds,
-/// less what makes a float of it and multiplies it with its scales. Moving a byte takes as long as
-/// so many of f32, and the sample as long as so many rows of the nest: its 64 are two panels of 48,
-/// once as written and once by the plan (benchmarks/cpu/NOTES.md).
+/// On a CPU, 8-bit dot products save three of four multiply-adds of a score, less kCpuWorkPerScore
+/// for conversion and scales. Moving a byte costs as much as kCpuWorkPerByte multiply-adds of f32;
+/// the sample as much as kCpuSampleRows rows (benchmarks/cpu/NOTES.md).
 static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleRows = 160;
 
-/// On a CPU sums of products of bf16 take half of the time of f32's or less
-/// (benchmarks/cpu/NOTES.md): where half of the heads take them, a quarter of all that is not
-/// summed up so as it is written is saved.
+/// On a CPU, dot products of bf16 take at most half the time of f32. If half of the heads use them,
+/// 1/kCpuSaved of the work that the unmodified nest does without them is saved
+/// (benchmarks/cpu/NOTES.md).
 static constexpr int64_t kCpuSaved = 4;
 
-/// Elements that the states of a fold carry.
 static SymExpr carriedBy(onf::FoldOp fold) {
   SymExpr sum;
   for (auto acc : fold.getBody().getOps<onf::AccOp>())
@@ -48,7 +46,7 @@ static SymExpr carriedBy(onf::FoldOp fold) {
   return sum;
 }
 
-/// Whether a CPU adds up products of bf16 by instructions for them as the nest is written.
+/// Returns true if a CPU uses bf16 dot products for this sum in the unmodified nest.
 static bool isAlone(onf::AccOp acc) {
   auto is = acc->getAttrOfType<BoolAttr>(onf::kAloneAttr);
   return is && is.getValue();
@@ -64,9 +62,9 @@ static bool isFast(const Carrier &carrier) {
   return type.isBF16() && carrier.acc.getOperandType() == type && isAlone(carrier.acc);
 }
 
-/// The multiply-adds of the nest, and those that would take as long as what stands in front of its
-/// plans. Where scores alone have fewer bits, on a CPU, half of the heads save three quarters of
-/// the scores' work; both times 8.
+/// Returns (x, y); plans pay if x > y. In general x counts multiply-adds of the nest, and y those
+/// that take as long as the nests before it. With scores alone in 8 bits, half of the heads save
+/// three quarters of the work of scores; both sides are times 8 then.
 std::pair<SymExpr, SymExpr> Adapter::weigh() {
   SymExpr work, bytes, sample, saved;
   bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
@@ -75,7 +73,7 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
     if (isSaved)
       work = work + rows() * keys * width;
-    // Keys are read for their scale, rounded, written, and read twice by the sample.
+    // Keys are read for the scale, rounded, written, and read twice by the sample.
     bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
   };
   for (const Score &score : scores) {
@@ -94,11 +92,11 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   if (options.bf16)
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
-  // Where some heads do not take the plan, what is lost must be won by the others.
+  // The other heads must save the cost of those that do not take the plan.
   int64_t perByte = 2 * (isSplit && plans.size() == 1 ? options.workPerByteSplit
                          : isSingle                   ? options.workPerByte16
                                                       : options.workPerByte8);
-  // Under a mask, as a causal one, half of the pairs are taken to be there.
+  // A mask, such as a causal one, is assumed to leave half of the pairs.
   bool isMasked =
       llvm::any_of(scores, [](Score &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
   if (isMasked && !isSingle)
@@ -106,7 +104,6 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   return {work, bytes * SymExpr(perByte)};
 }
 
-/// Where anything is tried.
 void Adapter::addSizeCondition() {
   auto addOn = [&](Code &code, Value isLarge) { addPiloted(code, isLarge); };
   llvm::function_ref<void(Code &, Value)> beside = nullptr;
@@ -122,8 +119,8 @@ void Adapter::addSizeCondition() {
 
 bool Adapter::plan(std::string &why) { return findPlans(why) && keepFastPlans(why); }
 
-/// Leaves out plans whose nests, written into a copy of the kernel, would run slowly. Where
-/// decisions are told or given all are kept, as they are then on every target: tables number them.
+/// Removes plans whose nests would run slowly, by a trial on a copy of the kernel. With decisions
+/// or a table all plans stay, so that their numbers do not depend on the target.
 bool Adapter::keepFastPlans(std::string &why) {
   if (!options.tellsSlow || options.decisions || !options.table.empty())
     return true;
@@ -142,7 +139,6 @@ bool Adapter::keepFastPlans(std::string &why) {
   if (!trial.plan(unused))
     llvm_unreachable("a copy of a nest has its plans");
   trial.run();
-  // Choices of a nest count on from the plans of passes before.
   llvm::SmallBitVector slow(plans.size());
   SmallVector<std::string> reasons;
   for (auto written : copy.getBody().getOps<onf::ForOp>()) {
@@ -189,7 +185,6 @@ bool Adapter::findPlans(std::string &why) {
     why = "rows or the indices of a fold are known to be few";
     return false;
   }
-  // Fewer bits first, as they are faster.
   std::string whyNot;
   bool hasHalves = false, hasBytes = false;
   if (options.bf16)
@@ -197,10 +192,10 @@ bool Adapter::findPlans(std::string &why) {
   auto isOfBf16 = [](const Score &score) {
     return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16();
   };
-  // The products of scores of bf16 are as fast as those of 8 bits.
+  // Products of bf16 are as fast as those of 8 bits.
   bool areFast = options.bf16 && llvm::all_of(scores, isOfBf16);
-  // Of inputs of 16 bits there is no other plan, and values may have nearly everything in common,
-  // as results may be logarithms.
+  // Inputs of 16 bits have no other plan. Small tolerances are tried too, because results such as
+  // logarithms may lose little.
   bool areNarrow = llvm::all_of(scores, [](const Score &score) {
     return score.row.load.getResult().getType().getIntOrFloatBitWidth() == 16 &&
            score.key.load.getResult().getType().getIntOrFloatBitWidth() == 16;
@@ -210,7 +205,7 @@ bool Adapter::findPlans(std::string &why) {
     if (!(options.bf16 || loseMore) || allow(kLeastOfBytes))
       hasBytes = addBytesPlan(why);
     else if (!options.bf16)
-      why = "8 bits are not near enough for a tolerance below 2^-9";
+      why = "8 bits are not accurate enough for a tolerance below 2^-9";
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }
   if (!hasBytes && !hasHalves) {
@@ -227,23 +222,20 @@ bool Adapter::findPlans(std::string &why) {
     why = describeJump(*jump);
     return false;
   }
-  // A sample does not have the few rows in which errors of an exponent matter most; how large it
-  // may be is asked instead.
+  // A sample can miss the few rows with the largest errors in an exponent. Their size is measured
+  // instead, which requires known factors.
   for (const Score &score : scores)
     if (Operation *unknown = isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
       why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) +
             " reach an exponential through '" + unknown->getName().getStringRef().str() +
-            "', by a factor that neither the row nor the key alone tells, and a sample says "
-            "nothing of the "
-            "few rows that are off by most then; factors and divisors of the row or the key, sums "
-            "with what is no score and extremes are known";
+            "' with a factor that depends on more than the row or the key, so that a sample may miss the rows with "
+            "the largest errors; use factors of the row or of the key alone";
       return false;
     }
   findHead();
   return true;
 }
 
-/// The plan of 8 bits.
 bool Adapter::addBytesPlan(std::string &why) {
   if (!options.uses("B2")) {
     why = "law B2, of products of integers, is disabled";
@@ -253,7 +245,7 @@ bool Adapter::addBytesPlan(std::string &why) {
     for (auto [n, other] : llvm::enumerate(scores))
       if (score.row.array() == other.key.array() || (k != n && score.key.array() == other.key.array())) {
         const char *what = k == n ? "both operands of a sum of products" : "an operand of several sums of products";
-        why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not take";
+        why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not support";
         return false;
       }
   Plan all;
@@ -261,17 +253,16 @@ bool Adapter::addBytesPlan(std::string &why) {
     all.scores.push_back(k);
   if (options.sums)
     carriers = findCarriers(nest, onDemand);
-  // Of one fold, and of different arrays.
+  // Weighted sums must be in one fold and read different arrays.
   for (auto [k, carrier] : llvm::enumerate(carriers))
     for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
       if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
-        why = carrier.outer == other.outer ? "several weighted sums are of elements of one array, "
-                                             "which the plan of 8 bits does not take"
-                                           : "weighted sums stand in several folds, and the plan "
-                                             "of 8 bits is for those of one";
+        why = carrier.outer == other.outer
+                  ? "several weighted sums read one array, which the plan of 8 bits does not support"
+                  : "weighted sums are in several folds, but the plan of 8 bits needs one fold";
         return false;
       }
-  // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
+  // With weighted sums in 16 bits, scores in 8 bits would gain nothing.
   all.sums = !carriers.empty();
   plans.push_back(all);
   return true;
@@ -302,7 +293,7 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
     if (plan.isSplit)
       laws.push_back("B6: operands as sums of two floats, and products as those of three pairs");
     if (isBound)
-      laws.push_back("B5: a bound on the errors, evaluated at each index in front of the rows, decides");
+      laws.push_back("B5: a bound on the errors decides, evaluated at each index before the rows");
     if (laws.empty())
       laws.push_back("none: operands are rounded to bf16, which has the range of f32");
     return laws;
@@ -315,7 +306,7 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
   }
   if (!means.empty())
     laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(means, ", ") +
-                   ", so that what keys have in common is not rounded");
+                   ", so that the common part of keys is not rounded");
   laws.push_back("B2: products of " + llvm::join(products, ", ") + " as those of integers times two steps");
   bool hasTotal = llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });
   if (plan.sums && hasTotal && options.uses("B3"))
@@ -356,8 +347,8 @@ std::string Adapter::describe(unsigned number) {
   return text;
 }
 
-/// The size of a row's largest element, or with factors that each row has of its own, and that
-/// scores have on the way to an exponential, the square of their product.
+/// Returns the magnitude of a row's largest element. If the score has factors per row on the way to
+/// an exponential, returns the square of their product with it.
 Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   const Score &first = scores[plans[0].scores[0]];
   Type type = plans[0].half;
@@ -366,7 +357,6 @@ Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
                   type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type) : rounded(first.row), map);
   if (!isMagnitudeSquare())
     return size;
-  // Those of keys are the same for all rows.
   auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
   return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
 }
@@ -399,7 +389,7 @@ void Adapter::addBytes() {
                        hasCommonScales(score) ? score.keyAxis : std::nullopt);
       roundedArrays[{score.key.array(), score.key.axis}] = key;
     }
-    // The shift is found where the rows are read anyway, if that is at the nest's indices.
+    // The shift is computed where rows are rounded, if that nest has the indices of this one.
     auto mean = means.find(score.key.array());
     Value shift = mean != means.end() ? shifts[&score] = addShiftArray(score) : Value();
     auto storeShiftAt = [&](Code &code, ValueRange indices) { storeShift(code, score, mean->second, shift, indices); };
@@ -456,7 +446,6 @@ void Adapter::run() {
     }
   }
   addChoice();
-  // What runs wherever anything is tried.
   fuseNests(switchedNests());
 }
 

@@ -1,4 +1,4 @@
-//===- BoundPlans.cpp - plans whose errors are bounded for every input ----===//
+//===- BoundPlans.cpp - plans with bounds for every input -----------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -6,10 +6,10 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// Contractions in 16 bits, or of sums of two floats of 16 bits, whose errors the analysis bounds:
-/// weights and values in bf16, as what underflows in f16 has an error that is not relative. What
-/// contractions of two inputs read may be f16 where the classes of the analysis are the plan's,
-/// else all is bf16.
+/// Finds plans of 16 bits, or of sums of two 16-bit floats, whose errors dnf-bound-errors bounds.
+/// Weights and values are in bf16, because underflow in f16 has an error that is not relative.
+/// Scores are in f16 if the analysis puts the same inputs into contractions of two inputs and of
+/// one; otherwise all is bf16.
 bool Adapter::planBound(std::string &why) {
   if (!options.uses("B5")) {
     why = "law B5, of bounds that a kernel evaluates, is disabled";
@@ -57,8 +57,8 @@ bool Adapter::planBound(std::string &why) {
   return true;
 }
 
-/// The first plan whose bounds are at most what is allowed, or the nest as written: as 0 where its
-/// own are, else as −1.
+/// Adds the decision: the first plan whose bounds are within the tolerances; otherwise the
+/// unmodified nest, as 0 if its own bounds are, else as −1.
 void Adapter::runBound() {
   if (!plans.empty())
     note();
@@ -87,7 +87,7 @@ void Adapter::runBound() {
     SmallVector<Value> allowed(formats.size());
     SmallVector<SmallVector<Value>> values(results.size());
     for (auto [o, result] : llvm::enumerate(results)) {
-      // Not above it in f32.
+      // Rounded down to f32.
       float limit = static_cast<float>(result.allowed.epsilon);
       if (limit > result.allowed.epsilon)
         limit = std::nextafter(limit, 0.0f);

@@ -1,4 +1,4 @@
-//===- Carriers.cpp - sums of values in e4m3 ------------------------------===//
+//===- Carriers.cpp - weighted sums in e4m3 -------------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -8,28 +8,23 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// The largest number of e4m3.
 static constexpr double kLargest = 448;
-/// Weights of at most 1 are multiplied with it before they are rounded: what is above 2^-11 then
-/// has all bits, and a lowering may be late with a maximum by a factor of 2^3. It is what 2^5.75 is
-/// by lines between powers of two, of which 7/4 is their mean over a period too (law B7).
+/// Factor of weights before they are rounded: weights above 2^-11 keep all bits, and a conditional
+/// rescale may be late by a factor of 2^3. By lines between powers of 2, 2^kWeightExponent is 56,
+/// and lines exceed powers there by their mean ratio (law B7).
 static constexpr double kWeightScale = 56, kWeightExponent = 5.75;
-/// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
+/// Parts of the keys whose extremes are found in parallel; the same if few keys of each are read.
 static constexpr int64_t kKeyParts = 128, kMultiple = 16;
-/// As many where few keys of each are read.
 static constexpr int64_t kFewParts = 16;
-/// How much larger values may be than the largest of a part of the keys: floats are as exact in
-/// smaller steps.
+/// Headroom of a scale that is found from some of the keys; smaller steps cost floats no bits.
 static constexpr double kRoom = 2;
-/// Keys that an index of a fold takes, so that their loads are in flight together.
 static constexpr int64_t kAtOnce = 8;
 
 //===----------------------------------------------------------------------===//
 // The layout of rounded values
 //===----------------------------------------------------------------------===//
 
-/// The places of the axes of values in the rounded ones: those of other indices as they are,
-/// then that of columns, then that of keys, which tensor cores want adjacent.
+/// Returns the axes of rounded values: others, columns, keys, which tensor cores need adjacent.
 static Places getLayout(const Carrier &carrier) {
   unsigned rank = carrier.load.getArray().getType().getRank();
   Places places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
@@ -38,7 +33,6 @@ static Places getLayout(const Carrier &carrier) {
   return places;
 }
 
-/// The keys with what they are filled up with.
 static SymExpr getFilled(const SymExpr &keys) {
   return SymExpr::floorDiv(keys + SymExpr(kMultiple - 1), SymExpr(kMultiple)) * SymExpr(kMultiple);
 }
@@ -47,12 +41,12 @@ static SymExpr getFilled(const SymExpr &keys) {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-/// What nests over values read: elements, less their mean where there is one. Columns come last, so
-/// that neighbours read neighbours.
+/// Reads values less their mean. Columns come last, so that adjacent threads read adjacent
+/// elements.
 struct Adapter::ValueReader {
   const Carrier &carrier;
   Mean mean;
-  SmallVector<unsigned> others; // axes but those of keys and columns
+  SmallVector<unsigned> others;
 
   ValueReader(const Carrier &carrier) : carrier(carrier) {
     for (unsigned axis = 0; axis < rank(); ++axis)
@@ -63,8 +57,8 @@ struct Adapter::ValueReader {
   ArrayType type() const { return cast<ArrayType>(array().getType()); }
   unsigned rank() const { return type().getRank(); }
   SymExpr keys() const { return type().getExtent(carrier.keyAxis); }
-  /// Names and extents of a nest over the other axes and columns, with one of keys behind or in
-  /// front of the latter.
+  /// Returns a nest's axes: others and columns, with keys before or after columns if `key` is
+  /// given.
   std::pair<SmallVector<Attribute>, SmallVector<Attribute>> list(StringRef key, const SymExpr &size,
                                                                  bool isLast) const {
     Builder b(type().getContext());
@@ -81,7 +75,6 @@ struct Adapter::ValueReader {
     }
     return {names, extents};
   }
-  /// The indices of an element of the values, or of what lacks the keys' axis.
   SmallVector<Value> indexed(ValueRange outer, Value column, Value key) const {
     SmallVector<Value> indices(rank());
     for (auto [axis, index] : llvm::zip(others, outer))
@@ -98,7 +91,6 @@ struct Adapter::ValueReader {
       return x;
     return at.make<arith::SubFOp>(x, at.load(mean.array, indexed(outer, column, Value())));
   }
-  /// The other axes, and that of columns behind them.
   Axes inScales() const {
     Axes axes(others.begin(), others.end());
     axes.push_back(carrier.axis);
@@ -106,13 +98,13 @@ struct Adapter::ValueReader {
   }
 };
 
-/// Whether the scale may be that of some keys, where every row of the sample sees all keys: a value
-/// beyond it becomes NaN, and so do all rows, and no plan is taken.
+/// Returns true if the scale may come from some keys. Larger values become NaN; without a mask they
+/// make every sampled row NaN, so that the plan is not taken.
 bool Adapter::areScalesOfPart(const Carrier &carrier) {
   return needsEstimates() && carrier.outer.getBody().getOps<onf::GuardOp>().empty();
 }
 
-/// The key so far behind the first one of a part, or the last one.
+/// Returns the key at offset `before + further` from the start of a part, at most the last key.
 static Value placeOfKey(Code &code, const SymExpr &keys, Value part, Value before, int64_t further) {
   Value count = code.extent(keys), start = code.make<arith::MulIOp>(part, count);
   start = code.make<arith::FloorDivSIOp>(start, code.index(kKeyParts));
@@ -121,7 +113,7 @@ static Value placeOfKey(Code &code, const SymExpr &keys, Value part, Value befor
   return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(count, code.index(1)));
 }
 
-/// μ(d), and a scale(d) that |v(j, d) − μ(d)| are at most 448 times.
+/// Adds μ(d) and a scale(d) such that |v(j, d) − μ(d)| ≤ 448·scale(d).
 RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   ValueReader reader(carrier);
   std::string name = kernel.getArrayName(reader.array().getArgNumber()).str();
@@ -135,8 +127,7 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
     return isPart ? whereReadFew(reader.array(), axes) : whereRead(reader.array(), axes);
   };
   SymExpr keys = reader.keys();
-  // A part may reach into the next ones, so that nothing is asked of a key, and several are read at
-  // once.
+  // A part may reach into the next one, so that no key needs a guard.
   SymExpr most = SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
   Extremes::Part all{kKeyParts, kAtOnce, most, [&](Code &in, Value part, Value step, int64_t k) {
                        return placeOfKey(in, keys, part, in.make<arith::MulIOp>(step, in.index(kAtOnce)), k);
@@ -172,8 +163,7 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   return values;
 }
 
-/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448 or NaN, and 0 behind the last key. Scales
-/// that are known already are kept.
+/// Adds v̂ with v(j, d) − μ(d) = scale(d)·v̂(j, d), |v̂| ≤ 448 or NaN, and 0 in the padding.
 RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   RoundedValues values = roundedValues.lookup(carrier.load.getArray());
   if (!values.scale)
@@ -206,15 +196,16 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
 // The sum
 //===----------------------------------------------------------------------===//
 
-/// The weight times `by`, once for all sums that take it; copy.totals is what the sum of them is
-/// then. With an exponent it is 2 to that, of an exponential by lines between powers of two.
+/// Returns the weight times `by`, shared by all sums that use it. With `exponent` the weight is an
+/// exponential, and the product 2^exponent times it by lines between powers of 2. copy.totals gets
+/// the sum of the unscaled weights.
 Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std::optional<double> exponent) {
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());
   Code fold(kernel, OpBuilder(acc), acc.getLoc());
   Value plain = copy.map.lookup(carrier.weight), &weight = copy.weights[plain];
   if (!weight) {
-    if (Operation *op = plain.getDefiningOp()) // in front of all that it is part of
+    if (Operation *op = plain.getDefiningOp()) // before all its uses
       fold.b.setInsertionPointAfter(op);
     Operation *power = plain.getDefiningOp();
     if (exponent) {
@@ -224,7 +215,7 @@ Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std
       weight = fold.make<arith::MulFOp>(plain, fold.real(by));
     }
   }
-  // The sum of the weights takes the same ones, so that a lowering computes them once.
+  // The sum of weights uses the same product.
   if (carrier.total && !copy.totals.count(*carrier.total)) {
     auto last = cast<onf::YieldOp>(outer.getBody().front().getTerminator());
     auto total = last.getValues()[*carrier.total].getDefiningOp<onf::AccOp>();
@@ -242,7 +233,7 @@ Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std
   return weight;
 }
 
-/// Σ w·v becomes (Σ e4m3(ŵ)·v̂) · scale/56 + μ · Σ ŵ/56 with ŵ near 56·w (laws B3, B7).
+/// Rewrites Σ w·v to (Σ e4m3(ŵ)·v̂)·scale/56 + μ·Σ ŵ/56, where ŵ is near 56·w (laws B3, B7).
 void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
   const RoundedValues &values = roundedValues[carrier.load.getArray()];
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
@@ -256,13 +247,11 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
   product->erase();
-  // What the sum read before is read by nothing, as far as it was read for the sum.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*yield->getBlock())))
     if (isOpTriviallyDead(&op))
       op.erase();
   acc.setOperandTypeAttr(TypeAttr::get(Float8E4M3FNType::get(kernel.getContext())));
   unsigned rank = carrier.load.getArray().getType().getRank();
-  // The scale has the other axes, then the columns.
   Places scalePlaces = placesWithout(rank, {carrier.keyAxis, carrier.axis});
   scalePlaces[carrier.axis] = rank - 2;
   for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {

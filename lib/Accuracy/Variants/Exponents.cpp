@@ -1,4 +1,4 @@
-//===- Exponents.cpp - by what factors scores are exponents ---------------===//
+//===- Exponents.cpp - factors of scores in exponents ---------------------===//
 #include "lib/Accuracy/Variants/Exponents.h"
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Analysis/Jumps.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 namespace moa::accuracy {
 
 namespace {
-/// Follows a score forwards, value by value, with the factors on the way.
+/// Follows a score through its uses, and collects the factors on each path.
 class Follower {
 public:
   Follower(onf::ForOp nest, onf::FoldOp outer) : nest(nest), key(outer.getBody().getArgument(0)) {}
@@ -29,7 +29,7 @@ public:
         if (nest->isProperAncestor(use.getOwner()))
           step(use, way);
     }
-    // A sum with something else has a size of its own, which an exponential asks for itself.
+    // A sum with another value has its own magnitude; it matters if no exponential follows.
     if (result.ways.empty() && !result.unknown)
       result.ways = sums;
     return std::move(result);
@@ -50,7 +50,7 @@ private:
     }
   };
 
-  /// What a use of a value makes: of what a fold yields, one result.
+  /// Returns the values that a use defines; for a yield of a fold, one result.
   static SmallVector<Value> madeBy(OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto fold = dyn_cast<onf::FoldOp>(user->getParentOp()); fold && isa<onf::YieldOp>(user))
@@ -73,11 +73,10 @@ private:
     if (seen.size() < kMostWays && seen.insert(way.key(value)).second)
       open.push_back({value, way});
     else if (seen.size() >= kMostWays)
-      result.unknown = nest; // too many ways to tell
+      result.unknown = nest;
   }
 
-  /// Whether a value is one number of a row, the same for all keys, or of a key, the same for all
-  /// rows. What follows from scores is neither.
+  /// Return true if the value depends on the row alone, or on the key alone, and not on the score.
   bool isOfRow(Value value) {
     auto isOfNest = [&](Value index) { return cast<BlockArgument>(index).getOwner()->getParentOp() == nest; };
     return !reached.contains(value) && llvm::all_of(deps.of(value), isOfNest) && canCopy(value);
@@ -89,7 +88,6 @@ private:
     };
     return !reached.contains(value) && llvm::all_of(deps.of(value), isKnown) && canCopy(value);
   }
-  /// Whether it can be computed elsewhere from the indices.
   bool canCopy(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || !nest->isProperAncestor(op))
@@ -111,8 +109,8 @@ private:
 
   void step(OpOperand &use, const Way &way) {
     Operation *user = use.getOwner();
-    // Comparisons jump or do nothing, and a state that has a score as its reference takes its
-    // changes out.
+    // Errors pass neither through comparisons (see Jumps.h) nor into states that are relative to
+    // the score, which cancel its changes.
     if (isa<arith::CmpFOp, onf::AccOp>(user))
       return;
     Way next = way;
@@ -132,7 +130,7 @@ private:
     } else if (isa<math::ExpOp, math::Exp2Op>(user)) {
       return end(way);
     } else if (isa<math::TanhOp, math::ErfOp, math::SinOp, math::CosOp, math::AtanOp>(user)) {
-      end(way); // a slope of at most 1.13
+      end(way); // slope at most 1.13
     } else if (isa<math::LogOp, math::Log2Op, math::Log1pOp, math::SqrtOp, math::RsqrtOp>(user)) {
       lose();
     } else if (isa_and_nonnull<math::MathDialect>(user->getDialect()) && !isa<math::AbsFOp>(user)) {
@@ -140,7 +138,7 @@ private:
       end(next);
       return;
     } else if (auto acc = dyn_cast<onf::AccOp>(user->getParentOp()); acc && isa<onf::YieldOp>(user)) {
-      // A state: an extreme is one of what it takes in; a sum or a product is not.
+      // A maximum or minimum is one of its terms; a sum or a product is not.
       if (acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
         next.unknown = acc;
       if (acc.getMonoid() == Monoid::user)
@@ -165,7 +163,7 @@ Exponents findExponents(const Score &score, onf::ForOp nest) {
   return Follower(nest, score.outer).run(score.fold.getResult(0));
 }
 
-/// `square` times the squares of factors, over those of divisors.
+/// Returns `square` times the squares of the factors, over those of the divisors.
 static Value timesSquares(Code &code, Value square, const Exponent::Factors &by, IRMapping &map) {
   auto squareOf = [&](Value factor) {
     Value copy = copyOf(code, factor, map);

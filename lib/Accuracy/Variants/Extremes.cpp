@@ -1,8 +1,8 @@
-//===- Extremes.cpp - largest and smallest elements of parts of an axis ----===//
+//===- Extremes.cpp - extremes of parts of an axis ------------------------===//
 //
-// Scales of operands less a mean take the largest |x − μ|. As x ↦ fl(x − μ) does not decrease, that
-// is the larger one of |fl(max x − μ)| and |fl(min x − μ)|, bit for bit: extremes are found without
-// the mean, in one launch with it.
+// A scale of an operand less its mean μ needs the largest |x − μ|. Rounding is monotonic, so this
+// is max(|fl(max x − μ)|, |fl(min x − μ)|), bit for bit. So extremes do not wait for the mean, and
+// one launch computes both.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"

@@ -1,4 +1,4 @@
-//===- Halves.cpp - operands in floats of 16 bits -------------------------===//
+//===- Halves.cpp - operands in 16-bit floats -----------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -7,26 +7,25 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// Powers of 2 that arrays in f16 are multiplied with are at most 2^kMost in size.
+/// Powers of 2 that scale arrays to f16 are in 2^±kMost.
 static constexpr int kMost = 63;
-/// Weights of at most 1 that are split are multiplied with it: of what is above 2^-25 both floats
-/// have all bits, and a lowering may be late with a maximum by a factor of 2^3.
+/// Factor of weights that are split: both floats of a weight above 2^-25 have all bits, and a
+/// conditional rescale may be late by a factor of 2^3.
 static constexpr double kSplitScale = 0x1p12;
-/// Tolerances, sampled, below which rounding to 16 bits, or to two floats of f16 or of bf16, is
-/// never near enough, and such as hold for every input, below which no bound shows that bf16 is.
+/// Smallest sampled tolerances for 16 bits, for sums of two floats of f16, and of bf16; and the
+/// smallest tolerance for every input for 16 bits.
 static constexpr double kLeastOfHalves = 0x1p-12, kLeastOfSplit = 0x1p-20, kLeastOfWideSplit = 0x1p-16;
 static constexpr double kLeastBound = 0x1p-7;
 
 //===----------------------------------------------------------------------===//
-// What there is
+// The plans
 //===----------------------------------------------------------------------===//
 
 static Type elementOf(Value array) { return cast<ArrayType>(array.getType()).getElementType(); }
 
-/// A plan whose scores and sums multiply floats of 16 bits, where tensor cores take the whole: one
-/// fold whose states with an axis, if it has any, are sums of computed weights times elements of
-/// inputs, all of f32. And one with sums of two such floats. On a CPU some of them may be of bf16,
-/// which stay as they are.
+/// Adds the plan of 16-bit floats and, without `bf16`, that of sums of two. Both need one fold
+/// whose accumulators, if any, are sums of computed weights times elements of inputs. Inputs are of
+/// f32; with `bf16` some may be of bf16, and remain.
 bool Adapter::addHalvesPlan(std::string &why) {
   auto refuse = [&](const Twine &reason) {
     why = reason.str();
@@ -44,18 +43,18 @@ bool Adapter::addHalvesPlan(std::string &why) {
         return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
                       (isBound ? "; plans of 8 bits are for tolerances that say 'sampled'" : ""));
     if (score.outer != outer)
-      return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
+      return refuse("sums of products are in several folds, but plans of 16 bits need one fold");
   }
   anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
   auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
   if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
-    return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
+    return refuse("a sum along an axis is not one of computed weights times elements of an input of f32");
   if (!isAnyWide)
     return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
-  // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own
-  // have; weights are at most 1. bf16 has the range of f32.
+  // f16 needs a power of 2 per head, so rows and keys need axes of their own, and weights of at
+  // most 1. bf16 has the range of f32.
   Builder b(kernel.getContext());
   Plan plan;
   for (unsigned k = 0; k < scores.size(); ++k)
@@ -67,12 +66,11 @@ bool Adapter::addHalvesPlan(std::string &why) {
   plan.sums = true;
   plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
   plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
-  // What is 16 bits off cannot be near enough; what is split can, up to the roundings of f32.
   if (allow(isBound ? kLeastBound : kLeastOfHalves))
     plans.push_back(plan);
   if (options.bf16) {
     if (plans.empty())
-      return refuse("results may be off by less than sums of bf16 are");
+      return refuse("the tolerance is below the error of sums in bf16");
     return true;
   }
   plan.isSplit = true;
@@ -81,7 +79,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
     return !plans.empty();
   }
   if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
-    return refuse("results may be off by less than sums of two floats of 16 bits are");
+    return refuse("the tolerance is below the error of sums of two floats of 16 bits");
   plans.push_back(plan);
   return true;
 }
@@ -92,8 +90,8 @@ bool Adapter::addHalvesPlan(std::string &why) {
 
 static Value roundedTo(Code &code, Value x, Type element) { return code.widen(code.make<arith::TruncFOp>(element, x)); }
 
-/// The power of 2 that brings a magnitude to 2^14 … 2^15, and its inverse; NaN where there is none,
-/// so that nothing is taken there.
+/// Returns the power of 2 that scales a magnitude to [2^14, 2^15), and its inverse. Both are NaN if
+/// there is none, so that the plan is not taken.
 static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   Value x = largest, power = code.real(1), inverse = code.real(1);
   auto step = [&](arith::CmpFPredicate predicate, double limit, int exponent) {
@@ -115,11 +113,10 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
 }
 
-/// What nests over the rows of an array along an axis do.
 struct ArrayRows {
   Value array;
   unsigned axis;
-  SmallVector<Attribute> names, extents; // of the other axes
+  SmallVector<Attribute> names, extents;
   ArrayType type() const { return cast<ArrayType>(array.getType()); }
 
   SmallVector<Value> indicesOf(ValueRange row, Value k) const {
@@ -133,7 +130,7 @@ struct ArrayRows {
       return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
     })[0];
   }
-  /// Times a power of 2, if there is one; what that leaves to the rest, if there is one.
+  /// Stores a row times `power` (null: 1), and its rounding errors in `to.rest`, if present.
   void store(Code &code, ValueRange row, Value power, const Rounded &to) const {
     Type element = elementOf(to.data);
     code.loops({code.b.getStringAttr("k")}, {type().getShape()[axis]}, [&](Code &at, ValueRange k) {
@@ -147,10 +144,11 @@ struct ArrayRows {
   }
 };
 
-/// A copy of an array in 16 bits, or the array where it is of that type. Of f16 x·2^e, with one e
-/// for all that `axis` and `across` tell apart, and `scale` is 2^-e; `largest` are the magnitudes
-/// of the rows along `axis`. Of bf16 x, and `scale` are these magnitudes. With `hasRest` what that
-/// leaves is there too, in the same type.
+/// Adds a copy of an array in 16 bits, unless it has that type.
+/// - f16: x·2^e with one e for all rows along `axis` and `across`; `scale` is 2^-e, and `largest`
+///   has the magnitude of each row along `axis`.
+/// - bf16: x; `scale` has the magnitude of each row.
+/// With `hasRest`, `rest` has the rounding errors in the same type.
 Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
   ArrayRows rows{array, axis, {}, {}};
   std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
@@ -224,10 +222,9 @@ void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Ro
   });
 }
 
-/// Rows without an axis of their own have the first other one, as bf16 has no scale.
+/// Returns the axis of the rows; without one, the first other axis, because bf16 needs no scale.
 unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
 
-/// The copies that a plan reads, each once, and the rows of the sample among them.
 void Adapter::addHalves(const Plan &plan) {
   auto add = [&](Value array, unsigned axis, unsigned across, Type element) {
     Rounded &known = half(array, axis, across, element);
@@ -250,7 +247,7 @@ void Adapter::addHalves(const Plan &plan) {
 // Copies of the nest
 //===----------------------------------------------------------------------===//
 
-/// Whether what a load's address has besides these indices stands in front of the fold.
+/// Returns true if all other terms of a load's address are defined before the fold.
 static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp outer, IRMapping &map) {
   return llvm::all_of(load.getTerms(), [&](Value term) {
     Operation *op = map.lookupOrDefault(term).getDefiningOp();
@@ -258,26 +255,24 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
   });
 }
 
-/// x·y for sums of two floats, x·y′ + x′·y + x·y, without the product of what is small; the large
-/// product comes last, as tensor cores cut off what they add to a large sum.
+/// Returns (x + x′)·(y + y′) ≈ x·y′ + x′·y + x·y. The large product comes last, because tensor
+/// cores truncate summands relative to the sum.
 static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
   code.b.setInsertionPointAfter(product);
   Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]), code.make<arith::MulFOp>(x[0], y[1]));
   return code.make<arith::AddFOp>(small, product->getResult(0));
 }
 
-/// What a plan sums up of rounded factors stands nowhere else.
+/// Marks a sum of a plan as not recomputed elsewhere.
 static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true)); }
 
-/// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the
-/// operands.
+/// Rewrites Σ row·key to Σ row16·key16 · (2^-e of the row) · (2^-e of the key).
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
   const Score &score = scores[number];
   Rounded row = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
   Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
   auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(fold->getParentOp());
-  // Both floats of an element, or the one.
   auto replace = [&](onf::LoadOp old, const Rounded &by, bool isGathered) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
     Code code(kernel, OpBuilder(load), load.getLoc());
@@ -294,7 +289,6 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     return floats;
   };
   bool isSample = !rowIndices.empty();
-  // The scales' indices are those of the loads, which may go.
   Value index = score.fold.getBody().getArgument(0), j = score.outer.getBody().getArgument(0);
   bool isFree =
       isFreeOf(score.row.load, index, outer, copy.map) && isFreeOf(score.key.load, {index, j}, outer, copy.map);
@@ -312,7 +306,7 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     } else {
       Value product = behind.make<arith::MulFOp>(sum, unit);
       sum.replaceAllUsesExcept(product, product.getDefiningOp());
-      copy.map.map(score.fold.getResult(0), product); // a weight may be the sum itself
+      copy.map.map(score.fold.getResult(0), product);
     }
   }
   auto rows = replace(score.row.load, row, isSample), keys = replace(score.key.load, key, false);
@@ -327,7 +321,6 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
   product.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
 }
 
-/// What weights are a sum of, each rounded to 16 bits.
 std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type element) {
   auto &both = copy.split[weight];
   if (!both.first) {
@@ -339,8 +332,7 @@ std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type elem
   return both;
 }
 
-/// Σ w·v becomes 2^-e · Σ w·v16, with weights rounded as v16 is, or the same of sums of two floats
-/// (law B6).
+/// Rewrites Σ w·v to 2^-e · Σ w16·v16, or to the sums of two floats (law B6).
 void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan) {
   Type element = plan.sumHalf;
   Rounded values = half(carrier.load.getArray(), carrier.axis, carrier.keyAxis, element);

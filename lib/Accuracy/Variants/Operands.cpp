@@ -1,4 +1,4 @@
-//===- Operands.cpp - operands in fewer bits ------------------------------===//
+//===- Operands.cpp - operands in 8-bit integers --------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Accuracy/Variants/Exponents.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,26 +9,22 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-/// The largest magnitude of a rounded element, in steps.
 static constexpr double kSteps = 127;
 
-/// Rows that the scale of all is found from, at equal distances, and how much larger than their
-/// largest element others may be before they are rounded to what that is: a 512th of normal numbers
-/// has a maximum of 4.4 deviations, all 2^21 of one of 5.1. Rounding costs the more, the larger the
-/// room.
+/// Rows at equal distances that give the common scale, and the headroom for others. Among normal
+/// numbers the maximum of a 512th is 4.4 deviations, and that of all 2^21 is 5.1. Headroom costs
+/// accuracy.
 static constexpr int64_t kScaleRows = 512;
-/// Parts of them whose extremes are found apart.
+/// Parts of these rows whose extremes are found in parallel.
 static constexpr int64_t kScaleParts = 8;
 static constexpr double kRoom = 1.25;
-/// What is larger than so many times that is off by as much as it weighs; where there is such a
-/// row, the plan is not taken.
+/// Heads with an element beyond this multiple of the limit, where it is clipped, skip the plan.
 static constexpr double kBeyond = 1.25;
 
-/// Elements that an index of a fold takes, so that their loads are in flight together.
+/// Elements per step of a fold, whose loads overlap.
 static constexpr int64_t kAtOnce = 16;
 
-/// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
-/// all is no better where keys are alike. 0 where it is not large.
+/// Adds the mean of 64 keys (law B1 holds for any vector); with `ifLarge`, 0 where it is small.
 Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   auto type = cast<ArrayType>(keys.getType());
   SmallVector<Attribute> names, extents;
@@ -38,13 +34,11 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
       extents.push_back(extent);
     }
   std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
-  // Any vector is as exact, one of the keys' own type is read sooner.
   Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
   Choice where = whereReadFew(keys, axesWithout(type.getRank(), {axis}));
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
-    // Several at once, whose loads wait for one another's addresses only.
     Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
       Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
@@ -64,17 +58,16 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
     Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));
     if (!ifLarge)
       return code.store(value, mean.array, others);
-    // Tensor cores add products of 8-bit floats with few bits, which a vector of no use would take:
-    // 0 where the mean is less than half of the root mean square, as that of 64 elements without
-    // one is.
+    // Tensor cores add products of 8-bit floats with few bits, so a useless mean would cost
+    // accuracy. It is 0 if it is less than half of the root mean square, which is expected of 64
+    // elements of mean 0.
     Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
-    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]); // or NaN
+    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]);
     code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
   });
   return mean;
 }
 
-/// That of the score's keys, where law B1 may be applied; otherwise null.
 const Mean *Adapter::findMean(const Score &score) {
   if (!score.keyAxis || !options.uses("B1"))
     return nullptr;
@@ -84,8 +77,7 @@ const Mean *Adapter::findMean(const Score &score) {
   return &found->second;
 }
 
-/// Whether the operand's other axes are those of the nest, in order, so that a nest over its rows
-/// is one over the nest's indices.
+/// Returns true if a nest over the operand's rows has the indices of this nest.
 bool Adapter::hasRowsOfNest(const Operand &operand) {
   onf::LoadOp load = operand.load;
   StringRef name = kernel.getArrayName(operand.array().getArgNumber());
@@ -112,12 +104,11 @@ Value Adapter::addShiftArray(const Score &score) {
   return editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
 }
 
-/// c(i) = Σ_k row(i, k) · mean(k), at an index of the nest.
+/// Stores c(i) = Σ_k row(i, k)·mean(k) at an index of the nest.
 void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
   IRMapping map;
   map.map(nest.getBody().getArguments(), indices);
   SymExpr extent = *SymExpr::parse(score.fold.getExtent());
-  // The mean has no axis for j.
   Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
     Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
     IRMapping here = map;
@@ -128,7 +119,6 @@ void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value
   code.store(sum, array, indices);
 }
 
-/// The axis of the row's operand that the rows of the nest run over, if it is one of its own.
 std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
   Value row = nest.getBody().front().getArguments().back();
   onf::LoadOp load = score.row.load;
@@ -144,8 +134,7 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
   return found;
 }
 
-/// The largest of each `kPart` neighbours along the last axis of magnitudes. The last part reaches
-/// back into the one before it, so that all have as many.
+/// Magnitudes per part of the last axis; the last part overlaps the one before it.
 static constexpr int64_t kPart = 128;
 static_assert(kPart <= kFewest);
 
@@ -183,7 +172,7 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
   })[0];
 }
 
-/// The step of a magnitude and its inverse, which of zeros is any number; a NaN remains one.
+/// Returns the step of a magnitude and its inverse, which is 1 for a magnitude of 0; NaN stays NaN.
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
   Value steps = code.real(kSteps);
@@ -191,8 +180,7 @@ static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
 }
 
-/// The integer nearest to x·inverse. |x| ≤ largest, so that it is at most 127 with the errors of
-/// the inverse and the product; adding 1.5·2^23 leaves no fraction.
+/// Returns the integer nearest to x·inverse (at most 127); adding 1.5·2^23 rounds.
 static Value nearestInteger(Code &code, Value x, Value inverse) {
   Value scaled = code.make<arith::MulFOp>(x, inverse), large = code.real(0x1.8p23);
   Value nearest = code.make<arith::SubFOp>(code.make<arith::AddFOp>(scaled, large), large);
@@ -201,15 +189,15 @@ static Value nearestInteger(Code &code, Value x, Value inverse) {
   return code.toIndex(whole);
 }
 
-/// What nests over the rows of an array along an axis read: its elements, less their mean where
-/// there is one. Rows that `across` tells apart have one scale.
+/// Reads the rows of an array along an axis, less their mean if there is one. Rows along `across`
+/// share a scale.
 struct Adapter::RowReader {
   Value array;
   unsigned axis = 0;
   const Mean *mean = nullptr;
   std::optional<unsigned> across;
-  SmallVector<Attribute> names, extents;           // of the rows
-  SmallVector<Attribute> scaleNames, scaleExtents; // of their scales
+  SmallVector<Attribute> names, extents;
+  SmallVector<Attribute> scaleNames, scaleExtents;
 
   ArrayType type() const { return cast<ArrayType>(array.getType()); }
   unsigned place() const { return across ? *across - (*across > axis) : 0; }
@@ -226,7 +214,6 @@ struct Adapter::RowReader {
     indices.erase(indices.begin() + mean->axis);
     return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
   }
-  /// The mean's element of a column, at indices of the axes but those of rows and columns.
   Value loadMean(Code &at, ValueRange others, Value k) const {
     SmallVector<Value> indices = indicesOf(withRow(others, Value()), k);
     indices.erase(indices.begin() + mean->axis);
@@ -247,7 +234,6 @@ struct Adapter::RowReader {
     others.erase(others.begin() + place());
     return others;
   }
-  /// With that of `across` last.
   template <typename List> List lastOf(List list) const {
     std::rotate(list.begin() + place(), list.begin() + place() + 1, list.end());
     return list;
@@ -268,8 +254,7 @@ Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mea
   return rows;
 }
 
-/// The scale of the rows that `across` tells apart, its inverse and the largest magnitude that it
-/// holds, from a part of these rows.
+/// Adds the common scale of the rows along `across`, with inverse and limit, from 512 rows.
 Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   Type single = Builder(kernel.getContext()).getF32Type();
   std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
@@ -284,7 +269,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
     return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), code.index(kScaleRows));
   };
   Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
-  // Of rows less a mean, extremes of columns, which need not wait for it.
+  // Extremes of columns need not wait for the mean.
   Value some;
   Extremes extremes;
   if (rows.mean) {
@@ -324,7 +309,6 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   return result;
 }
 
-/// The same from all rows, whose magnitudes are stored by `largest`.
 void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
   unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
@@ -336,9 +320,9 @@ void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
   });
 }
 
-/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
-/// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's
-/// largest magnitude is found. A scale that is known already is kept.
+/// Adds x̂ with x = scale·x̂ and |x̂| ≤ 127, for x less its mean if there is one. The scale is the
+/// largest magnitude of a row (or of the rows along `across`) / 127. A known scale is kept.
+/// `beside` adds code to the nest that reads the rows.
 Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
                             llvm::function_ref<void(Code &, ValueRange)> beside) {
   Rounded result = roundedArrays.lookup({array, axis});
@@ -352,7 +336,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   SmallVector<Attribute> all(type.getShape().begin(), type.getShape().end());
   result.data = editor.addTemporary(name + "_i8", all, b.getI8Type());
   result.across = across;
-  // A limit that is checked behind the rounding, which a pilot's few rows need not.
+  // A sampled scale is checked after rounding, except in a pilot.
   bool isChecked = isKnown ? bool(result.limit) : across && needsEstimates();
   if (across && (!isKnown || isChecked))
     result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
@@ -392,7 +376,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   });
   if (!isChecked)
     return result;
-  // Not at most the limit is NaN too, and infinity is at most itself.
+  // The comparison is false for NaN; infinity exceeds the largest f32.
   Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
   result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
@@ -406,8 +390,8 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   return result;
 }
 
-/// Means and scales that few elements give, before anything is rounded, so that a pilot may have
-/// them too. Under a mask a pilot finds those of values by itself, as the plan's are of all keys.
+/// Adds means and scales that few elements determine before anything is rounded, so that the pilot
+/// can use them. Under a mask the plan finds scales of values from all keys, and the pilot its own.
 void Adapter::addScales() {
   auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
     Rounded &known = roundedArrays[{operand.array(), operand.axis}];
@@ -426,7 +410,6 @@ void Adapter::addScales() {
       roundedValues[carrier.load.getArray()] = addValueScales(carrier);
 }
 
-/// What another one has found for the arrays that those of this one are parts of.
 void Adapter::takeScales(const Adapter &whole) {
   for (auto [part, array] : origins) {
     if (auto mean = whole.means.find(array); mean != whole.means.end())
@@ -442,24 +425,23 @@ void Adapter::takeScales(const Adapter &whole) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a sample does not show
+// Errors that a sample can miss
 //===----------------------------------------------------------------------===//
 
-/// The share of rows that 32 picks miss in one of 20 heads: smaller rows than others, whose scores
-/// are smaller too, are fewer of the picks.
+/// The share of rows that 32 picks miss with a probability of 5 %. Small rows are less often
+/// picked, but their scores are small too.
 static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
 
-/// Whether a plan is asked how far off scores are: f16 and sums of two floats are off by little
-/// relative to what they are, which matters where something takes scores absolutely.
+/// Returns true if score errors of a plan are measured: always, unless errors of operands are about
+/// those of f16 or less and only relative errors of scores matter (Exponents.h).
 bool Adapter::asksScores(const Plan &plan) {
   auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
   bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);
   return isCoarse || llvm::any_of(scores, isExponent);
 }
 
-/// |factors · row|² of the rows of the sample, or of all rows of the nest, factors being those on
-/// the way to an exponential. It is read where the row stands, so that it need not wait for copies
-/// of rows.
+/// Stores |factors · row|² of the sampled rows, or of all rows of the nest, with the factors on the
+/// way to an exponential. It reads the original rows, so that it does not wait for copies.
 Value Adapter::addReach(const Score &score, bool ofSample) {
   Value array = editor.addTemporary(base() + "_reach", picked.extents, Builder(kernel.getContext()).getF32Type());
   SmallVector<Value> ofKeys = addFactorsOfKeys(score);
@@ -481,7 +463,7 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
   return array;
 }
 
-/// Of each way on which the key has factors, the largest of their squares in each part of the keys.
+/// Returns, for each path with factors of the key, their largest squares per part of the keys.
 SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
   SmallVector<Value> parts;
   SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names),
@@ -497,7 +479,7 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
     editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
       IRMapping map;
       SmallVector<Value> arguments(indices);
-      arguments.back() = code.index(0); // which nothing asks for
+      arguments.back() = code.index(0);
       map.map(nest.getBody().getArguments(), arguments);
       map.map(outer.getBody().getArgument(0), indices.back());
       code.store(squareOfKey(code, way, map), squares, indices);
@@ -507,15 +489,15 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
   return parts;
 }
 
-/// Errors of scores that are not small against 1 change those rows by much in which keys are nearly
-/// as large as the largest, and where scores are so large, these rows are few. So are rows with
-/// elements beyond what the scale holds, and those that see keys with such elements.
+/// Score errors near 1 change rows strongly in which several keys are near the maximum; with scores
+/// so large, these rows are few. Rows with elements beyond the scale, and those that see such keys,
+/// are few too.
 Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
   if (!asksScores(plans[plan - 1]))
     return Value();
   bool isHalf = bool(plans[plan - 1].half);
-  // Trials have it for 8 bits. Rows with as much of a relative error as their scores have
-  // absolutely, all of those missed, are within the tolerance.
+  // For 8 bits kMuch was found by experiment. For 16 bits, even if all missed rows have a relative
+  // error as large as that of their scores, the result is within the tolerance.
   double much = kMuch;
   for (const Result &result : results)
     if (isHalf)
@@ -528,25 +510,23 @@ Value Adapter::either(Code &code, Value a, Value b) {
   return a && b ? Value(code.make<arith::OrIOp>(a, b)) : a ? a : b;
 }
 
-/// Whether scores of some row are off by that much or more.
+/// Returns whether the scores of some row have a standard error of at least `much`.
 Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   Value any;
-  // Roundings are within half a step, evenly: its square / 12 is their mean square.
+  // Roundings are uniform within half a step: their mean square is step² / 12.
   for (Value square : errors.squares)
     any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
   return any;
 }
 
-/// By how much a number of the size 1 is off at most in a plan of 16 bits, or of sums of two floats
-/// of 16 bits.
 static double unitRoundoff(const Plan &plan) {
   if (plan.isSplit)
     return plan.half.isF16() ? 0x1p-21 : 0x1p-15;
   return plan.half.isF16() ? 0x1p-11 : 0x1p-8;
 }
 
-/// Of each score, 12 times the square of the largest standard deviation of its errors, from the
-/// keys' steps; and whether rows or keys have elements beyond what their scales hold.
+/// Returns, for each score, 12 times the largest variance of its errors, from the steps of keys;
+/// and whether rows or keys have elements beyond their scales.
 Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan, Value present) {
   Type halfType = plans[plan - 1].half;
   ScoreErrors errors;
@@ -583,8 +563,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
         return terms;
       });
     };
-    // Keys may have one step, which is read beside the rows, so that their fold is the only one and
-    // lanes may share it.
+    // With one common step there is one fold only, which lanes can share.
     Code::Values most;
     if (keys.across) {
       auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) { addSteps(in, in.index(0), terms); };
@@ -594,9 +573,8 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
       llvm::append_range(most, fold("m", *SymExpr::parse(score.outer.getExtent()), {addSteps}));
     }
     Value square = most[0];
-    // Half a step of a key's largest element in 16 bits, or more: as its others have smaller ones,
-    // that of most. Of f16 what was read is a power of 2, of which elements are less than
-    // 2^(kTopOfF16 + 1) times.
+    // The step of a key's largest element in 16 bits bounds that of its others. In f16 the loaded
+    // value is a power of 2, and elements are below 2^(kTopOfF16 + 1) times it.
     Value step = most[1];
     if (halfType)
       step = code.make<arith::MulFOp>(

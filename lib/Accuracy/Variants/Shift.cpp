@@ -1,4 +1,4 @@
-//===- Shift.cpp - scores that may be moved by a constant -----------------===//
+//===- Shift.cpp - scores shifted by a constant ---------------------------===//
 #include "lib/Accuracy/Variants/Shift.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/SetVector.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 namespace moa::accuracy {
 
 namespace {
-/// What moves with a value, found by its uses.
+/// The values that move with a value, found by following uses.
 class Moved {
 public:
   explicit Moved(onf::FoldOp fold) : fold(fold) {}
@@ -19,7 +19,8 @@ public:
       for (OpOperand &use : values[next].getUses())
         if (!follow(use))
           return false;
-    // A difference was allowed as one of two values that move.
+    // followDifference accepted differences of values that might move; now it is known whether they
+    // do.
     return llvm::all_of(values, [&](Value moved) {
       return llvm::all_of(moved.getUses(), [&](OpOperand &use) { return isSound(use); });
     });
@@ -33,7 +34,7 @@ public:
   }
 
 private:
-  /// Of a difference both sides move, or the first and the difference.
+  /// In a difference, both sides move, or the left side and the result.
   bool isSound(OpOperand &use) const {
     auto difference = dyn_cast<arith::SubFOp>(use.getOwner());
     return !difference || (values.contains(difference.getLhs()) &&
@@ -43,7 +44,7 @@ private:
   bool follow(OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto sum = dyn_cast<arith::AddFOp>(user)) {
-      // Twice what moves moves twice as far.
+      // s + s would move by 2c.
       Value other = sum.getOperand(1 - use.getOperandNumber());
       return !values.contains(other) && values.insert(sum.getResult());
     }
@@ -64,16 +65,15 @@ private:
     return isExtreme;
   }
 
-  /// x − y where x moves: y moves too, being a state of what moves, or x − y does.
+  /// x − y where x moves: either y is a state and moves too, or the result moves.
   bool followDifference(arith::SubFOp difference, OpOperand &use) {
     if (use.getOperandNumber() == 1 || mayMove(difference.getRhs()))
-      return true; // judged when everything that moves is known
+      return true; // checked by isSound
     values.insert(difference.getResult());
     return true;
   }
 
-  /// Whether this may become one of the values: a state of the fold, or the new value of one in
-  /// a repair.
+  /// Returns true if the value is a state, or a state's argument in a rescale, so that it may move.
   bool mayMove(Value value) const {
     if (values.contains(value) || value.getDefiningOp<onf::AccOp>())
       return true;
@@ -81,11 +81,11 @@ private:
     return argument && isa<onf::AccOp>(argument.getOwner()->getParentOp());
   }
 
-  /// A state that others refer to: their repairs have it before and after.
+  /// The pivot of other states: their rescales have its old and its new value.
   bool followReference(onf::AccOp acc, OpOperand &use) {
     for (auto [k, ref] : llvm::enumerate(acc.getRefs()))
       if (ref == use.get()) {
-        // The value that leaves the state as it is moves with it only where it is infinite.
+        // A finite singular value would not move.
         if (cast<FloatAttr>(acc.getSingular()[k]).getValue().isFinite())
           return false;
         for (unsigned side : {0, 1})

@@ -290,7 +290,7 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
     def test_nothing_is_known(self):
         """Then no call shows anything, and a warning says so beforehand."""
         cases = [(ATTENTION % " within 1e-2 relative", (), "no bound is known of errors relative to a result"),
-                 (TWO % ("", "", " within 1"), (), "warning: nothing shows before it runs that 'free' is within 1, and"),
+                 (TWO % ("", "", " within 1"), (), "warning: no bound shows that 'free' is within 1, so"),
                  (ATTENTION.replace(": f32[B, H, N, D]%s", ": T[B, H, N, D]%s") % " within 1e-2", ("--set", "T=f64"),
                   "bounds are known of arithmetic in f32, and this kernel has f64: say 'relative sampled', or take f32")]
         for text, flags, said in cases:
@@ -300,7 +300,7 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
                 self.write("k.moa", text)
                 made = mt.tool("moa-codegen", self.path("k.moa"), *flags, "-o", self.path("k.o"))
                 self.assertEqual(made.returncode, 0)
-                self.assertIn("warning: nothing shows before it runs that '", made.stderr)
+                self.assertIn("warning: no bound shows that '", made.stderr)
                 self.assertIn(said, made.stderr)
                 made = mt.tool("moa-codegen", self.path("k.moa"), *flags, "-o", self.path("k.o"), "--no-tolerance-check")
                 self.assertEqual(made.returncode, 0, made.stderr)
@@ -324,7 +324,7 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
                     host = made if target == "cuda" else self.path("k.c")
                     with open(host, encoding="utf-8") as file:
                         written = file.read()
-                    self.assertEqual("nothing shows before it runs that '" in done.stderr, never is not None)
+                    self.assertEqual("no bound shows that '" in done.stderr, never is not None)
                     call = re.sub(r"enum \{.*?\};|(?:void|int32_t) \w*(?:check_bounds|not_shown)\(.*?\n\}\n", "", written, flags=re.S)
                     self.assertEqual("MOA_NOT_SHOWN" in call.replace("MOA_OK and MOA_NOT_SHOWN", ""), never is not None)
                     self.assertEqual(" k_shown(" in written, text in (cases[1][0], cases[3][0]))
