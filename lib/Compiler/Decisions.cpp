@@ -70,7 +70,7 @@ bool Compilation::Impl::checkPlanNames() {
     return true;
   if (entry > Level::ONF) {
     log.addError(aboutPlans(accuracy, fileName + " is at the level " + getLevelName(entry) +
-                                         ", before which plans are taken; compile the specification with them"));
+                                          ", before which plans are taken; compile the specification with them"));
     return false;
   }
   std::vector<std::string> known;

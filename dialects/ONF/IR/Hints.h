@@ -25,8 +25,8 @@ inline constexpr llvm::StringLiteral kAloneAttr = "moa.alone";
 
 /// On a kernel that reports the errors of its results: one entry per result with a tolerance, {
 /// result = "O", bound = "O_shown", within = #moa.within<…> }. `bound` names the temporary, in f32,
-/// that is compared with the tolerance: a bound on the errors. `why` is the reason if none is known. A GPU program and a CPU module inherit the
-/// attribute.
+/// that is compared with the tolerance: a bound on the errors. `why` is the reason if none is known. A GPU program and
+/// a CPU module inherit the attribute.
 inline constexpr llvm::StringLiteral kShownAttr = "moa.shown";
 
 } // namespace moa::onf

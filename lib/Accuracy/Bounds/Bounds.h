@@ -26,28 +26,10 @@ inline constexpr llvm::StringLiteral kNoRelativeBound =
 /// Returns why a kernel has no `moa.bounds`, and the remedy.
 std::string whyNoBounds(onf::KernelOp kernel);
 
-/// The error of an unmodified result, and the narrowest type that it rounds to (null: f32).
-struct ErrorAsWritten {
-  double size;
-  mlir::Type rounded;
-};
-/// Returns the sums that `result` depends on inside `where` (a nest or a kernel) and whose operands
-/// are rounded to fewer than 32 bits; elements of inputs of that type are not rounded. Copies for
-/// plans do not count.
-llvm::SmallVector<onf::AccOp> findRounded(mlir::Operation *where, mlir::Value result);
-/// Returns the error of a result by the types inside `where`, without plans. In the norm it is 0.43
-/// of the unit roundoff of the result and of operands, as measured for bf16, added as squares; for
-/// elements it is at most the sum of both roundoffs.
-ErrorAsWritten errorAsWritten(mlir::Operation *where, mlir::Value result, const Tolerance &allowed);
-
-/// Returns why a result with this tolerance never has a bound, from kBoundsAttr; nullopt if inputs
-/// decide. `number` is that of its array.
-std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed);
-/// Returns the entry of kShownAttr for a result with a bound in `array`.
-mlir::DictionaryAttr tellOfBound(KernelEditor &editor, unsigned number, mlir::Value array);
-/// Returns the entry for a result without a bound; `hasBound` adds a bound of ∞ to compare.
-mlir::DictionaryAttr tellNeverShown(KernelEditor &editor, unsigned number, llvm::StringRef why, bool hasBound);
-void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, llvm::StringRef why);
+/// Returns the L2 error, relative to the norm, that the types inside `nest` give an unmodified
+/// result: 0.43 of the unit roundoff of the result and of rounded operands, as measured for bf16,
+/// added as squares.
+double errorOfTypes(onf::ForOp nest, mlir::Value result);
 
 /// The bounds of a kernel, read from kBoundsAttr.
 class Bounds {

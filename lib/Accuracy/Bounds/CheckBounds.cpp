@@ -39,26 +39,20 @@ private:
 } // namespace
 
 namespace {
-/// The states that an array depends on inside a nest or a kernel; copies for plans do not count.
+/// The states that an array depends on inside a nest.
 class StatesOf {
 public:
-  StatesOf(Operation *where, Value result) : where(where) { visitArray(result); }
+  StatesOf(onf::ForOp nest, Value result) : nest(nest) { visitArray(result); }
   SmallVector<onf::AccOp> accs;
 
 private:
   void visitArray(Value array) {
     if (!arrays.insert(array).second)
       return;
-    where->walk([&](onf::StoreOp store) {
-      if (store.getArray() == array && !isOfPlan(store))
+    nest.walk([&](onf::StoreOp store) {
+      if (store.getArray() == array)
         visit(store.getValue());
     });
-  }
-  bool isOfPlan(Operation *op) {
-    auto nest = op->getParentOfType<onf::ForOp>();
-    while (nest && nest != where && isa<onf::ForOp>(nest->getParentOp()))
-      nest = cast<onf::ForOp>(nest->getParentOp());
-    return nest && nest.getChoices() && nest.getChoice() != 0;
   }
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
@@ -76,7 +70,7 @@ private:
     });
   }
 
-  Operation *where;
+  onf::ForOp nest;
   llvm::SmallPtrSet<Operation *, 32> seen;
   llvm::SmallPtrSet<Value, 8> arrays;
 };
@@ -103,31 +97,20 @@ static bool isRounded(onf::AccOp acc) {
   return isa<arith::DivFOp>(term) || !llvm::all_of(term->getOperands(), isElement);
 }
 
-SmallVector<onf::AccOp> moa::accuracy::findRounded(Operation *where, Value result) {
-  StatesOf states(where, result);
-  llvm::erase_if(states.accs, [](onf::AccOp acc) { return !isRounded(acc); });
-  return states.accs;
-}
-
-ErrorAsWritten moa::accuracy::errorAsWritten(Operation *where, Value result, const Tolerance &allowed) {
+double moa::accuracy::errorOfTypes(onf::ForOp nest, Value result) {
   // Mean error in units of roundoff; errors of sums in f32 and in f64.
   constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
-  Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
-  double ofResult = roundoffOf(element), ofOperands = 0;
-  if (ofResult > 0)
-    narrowest = element;
-  for (onf::AccOp acc : findRounded(where, result)) {
-    Type operand = *acc.getOperandType();
-    ofOperands = std::max(ofOperands, roundoffOf(operand));
-    if (roundoffOf(operand) > roundoffOf(narrowest))
-      narrowest = operand;
-  }
-  double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
-  return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
+  Type element = cast<ArrayType>(result.getType()).getElementType();
+  double ofOperands = 0;
+  for (onf::AccOp acc : StatesOf(nest, result).accs)
+    if (isRounded(acc))
+      ofOperands = std::max(ofOperands, roundoffOf(*acc.getOperandType()));
+  return std::max(element.isF64() ? kDoubles : kSingles, kInMean * std::hypot(roundoffOf(element), ofOperands));
 }
 
-std::optional<std::string> moa::accuracy::whyNeverShown(onf::KernelOp kernel, unsigned number,
-                                                        const Tolerance &allowed) {
+/// Returns why a result with this tolerance never has a bound, from kBoundsAttr; nullopt if inputs
+/// decide. `number` is that of its array.
+static std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed) {
   StringRef name = kernel.getArrayName(number);
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   if (allowed.isRelative)
@@ -140,7 +123,8 @@ std::optional<std::string> moa::accuracy::whyNeverShown(onf::KernelOp kernel, un
   return bounds->whyInfinite(name, "written", getLeast(type.getElementType()));
 }
 
-DictionaryAttr moa::accuracy::tellOfBound(KernelEditor &editor, unsigned number, Value array) {
+/// Returns the entry of kShownAttr for a result with a bound in `array`.
+static DictionaryAttr tellOfBound(KernelEditor &editor, unsigned number, Value array) {
   onf::KernelOp kernel = editor.kernel;
   Builder b(kernel.getContext());
   return b.getDictionaryAttr(
@@ -149,7 +133,8 @@ DictionaryAttr moa::accuracy::tellOfBound(KernelEditor &editor, unsigned number,
        b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))});
 }
 
-DictionaryAttr moa::accuracy::tellNeverShown(KernelEditor &editor, unsigned number, StringRef why, bool hasBound) {
+/// Returns the entry for a result without a bound; `hasBound` adds a bound of ∞ to compare.
+static DictionaryAttr tellNeverShown(KernelEditor &editor, unsigned number, StringRef why, bool hasBound) {
   onf::KernelOp kernel = editor.kernel;
   Builder b(kernel.getContext());
   SmallVector<NamedAttribute> entry{b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
@@ -164,7 +149,7 @@ DictionaryAttr moa::accuracy::tellNeverShown(KernelEditor &editor, unsigned numb
   return b.getDictionaryAttr(entry);
 }
 
-void moa::accuracy::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
+static void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
   kernel.emitWarning("no bound shows that '")
       << kernel.getArrayName(number) << "' is within " << allowed.str() << ", so that each call reports it: " << why
       << (StringRef(why).contains("sampled'") ? "" : "; 'relative sampled' asks for no bound");

@@ -103,7 +103,6 @@ struct Result {
 };
 
 struct Plan {
-  llvm::SmallVector<unsigned> scores;
   bool sums = false; // also rounds weights and values of weighted sums
   /// The 16-bit types of operands of scores and of weighted sums; null: 8 bits.
   mlir::Type half, sumHalf;
@@ -203,7 +202,7 @@ protected:
   /// Adds a copy of the nest for the sample: of a plan, or of the unmodified nest for plan 0.
   llvm::SmallVector<mlir::Value> addSample(unsigned plan);
   llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
-  Copy copySample(const Choice &where);
+  Copy copySample();
   int64_t sampleLength(bool isWritten) const;
   static llvm::SmallVector<mlir::Value> indicesOf(const Copy &copy, onf::StoreOp store);
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
@@ -230,8 +229,6 @@ protected:
   void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
   Copy copyNest();
   void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
-
-  virtual Choice whereRead(mlir::Value array, const Axes &axes) { return tried; }
 
   onf::KernelOp kernel;
   onf::ForOp nest;
@@ -324,7 +321,7 @@ private:
                        llvm::function_ref<Choice(const Axes &)> where);
 
   //===--- Where operands are read (Earlier.cpp) ---------------------------===//
-  Choice whereRead(mlir::Value array, const Axes &axes) override;
+  Choice whereRead(mlir::Value array, const Axes &axes);
   Choice whereReadFew(mlir::Value array, const Axes &axes);
   mlir::Value isNeeded(Code &code, const Choice &where, mlir::ValueRange indices);
   struct Need {

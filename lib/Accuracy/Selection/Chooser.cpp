@@ -60,7 +60,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("has a tolerance of another mode than other results of the nest");
     if (!result.allowed.isSampled)
       return refuse("has a tolerance that is not sampled");
-    if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
+    if (errorOfTypes(nest, store.getArray()) >= result.allowed.epsilon)
       return refuse("has a tolerance below the error of the unmodified nest, so that nothing is left for a plan");
     if (isErrorOfRow(store))
       return refuse("has axes between its rows and its last axis, so that a relative error is that of one row, "

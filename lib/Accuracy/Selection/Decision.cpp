@@ -183,7 +183,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
 /// unmodified nest are independent, so that their squares add up in a norm.
 double Chooser::leftOf(const Result &result) {
   double allowed = result.allowed.epsilon;
-  double error = errorAsWritten(nest, onf::StoreOp(result.store).getArray(), result.allowed).size;
+  double error = errorOfTypes(nest, onf::StoreOp(result.store).getArray());
   return std::sqrt(std::max(allowed * allowed - error * error, 0.0));
 }
 

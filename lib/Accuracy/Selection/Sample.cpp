@@ -239,12 +239,12 @@ Value Chooser::addGathered(const Score &score, Value from) {
 }
 
 /// Returns a copy of the nest over the rows of the sample.
-Chooser::Copy Chooser::copySample(const Choice &where) {
+Chooser::Copy Chooser::copySample() {
   Copy copy = copyNest();
   Builder b(kernel.getContext());
   copy.nest.setNamesAttr(b.getArrayAttr(picked.names));
   copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
-  setChoice(copy.nest, where);
+  setChoice(copy.nest, sampled);
   nest.walk([&](onf::StoreOp store) {
     if (llvm::none_of(results, [&](const Result &result) { return result.store == store; }))
       copy.map.lookup(store.getOperation())->erase();
@@ -274,18 +274,12 @@ SmallVector<Value> Chooser::indicesOf(const Copy &copy, onf::StoreOp store) {
   return indices;
 }
 
-/// Redirects stores of results to these arrays; an array of a wider type gets the value before it
-/// is rounded.
+/// Redirects stores of results to these arrays.
 void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
   for (auto [result, array] : llvm::zip_equal(results, arrays)) {
     auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
-    SmallVector<Value> indices = indicesOf(copy, store);
     Code at(kernel, OpBuilder(store), store.getLoc());
-    Value value = store.getValue();
-    if (auto rounded = value.getDefiningOp<arith::TruncFOp>();
-        rounded && rounded.getIn().getType() == cast<ArrayType>(array.getType()).getElementType())
-      value = rounded.getIn();
-    at.store(value, array, indices);
+    at.store(store.getValue(), array, indicesOf(copy, store));
     store.erase();
   }
 }
@@ -419,7 +413,7 @@ void Chooser::takeReferences(Copy &copy) {
 
 SmallVector<Value> Chooser::addSample(unsigned plan) {
   SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), picked.extents);
-  Copy copy = copySample(sampled);
+  Copy copy = copySample();
   if (plan)
     rewrite(copy, plan, copy.nest.getBody().getArguments());
   else

@@ -431,33 +431,15 @@ void KeyClasses::addPilot() {
 
 /// Returns the weight over an exponential variate: the largest is drawn in proportion to the
 /// weight.
-Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number, int64_t salt) {
-  SmallVector<Value> numbers(head);
-  if (salt)
-    numbers.push_back(code.index(salt));
-  Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, numbers)), code.real(0.5));
+static Value overVariate(Code &code, Value weight, ValueRange head, Value number) {
+  Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, head)), code.real(0.5));
   Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
   Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
   return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
 }
 
-/// Returns the index of the last largest weight, or 0 if all are NaN.
-Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &longest,
-                                 llvm::function_ref<Value(Code &, Value)> weightAt,
-                                 llvm::function_ref<Value(Code &, Value)> isThere) {
-  Value most = code.fold(index, longest, [&](Code &in, Value place, Value &present) {
-    present = isThere(in, place);
-    return SmallVector<Code::Term>{{Monoid::max, "most", weightAt(in, place)}};
-  })[0];
-  Value where = code.fold(index, longest, [&](Code &in, Value place, Value &present) {
-    Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weightAt(in, place), most);
-    present = in.make<arith::AndIOp>(isThere(in, place), is);
-    return SmallVector<Code::Term>{{Monoid::max, "where", place}};
-  })[0];
-  return code.make<arith::MaxSIOp>(where, code.index(0));
-}
-
-/// Returns the index of the largest weight in a part of at most `longest` weights.
+/// Returns the last index of the largest weight in a part of at most `longest` weights, or the
+/// first index of the part if all are NaN.
 Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count,
                                 Value parts, const SymExpr &longest) {
   Value start = partStart(code, part, count, parts);
@@ -465,10 +447,18 @@ Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Valu
   Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
   auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
   Value length = code.make<arith::SubIOp>(end, start);
-  return numberAt(
-      code, placeOfLargest(
-                code, "t", longest, [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); },
-                [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); }));
+  auto weightAt = [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); };
+  auto isInside = [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); };
+  Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+    present = isInside(in, t);
+    return SmallVector<Code::Term>{{Monoid::max, "most", weightAt(in, t)}};
+  })[0];
+  Value where = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+    Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weightAt(in, t), most);
+    present = in.make<arith::AndIOp>(isInside(in, t), is);
+    return SmallVector<Code::Term>{{Monoid::max, "where", t}};
+  })[0];
+  return numberAt(code, code.make<arith::MaxSIOp>(where, code.index(0)));
 }
 
 /// Draws a key of each part in proportion to min(d², limit)², with d the distance to the nearest
@@ -482,7 +472,7 @@ Value KeyClasses::addDrawn(Value nearest) {
     Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), code.real(0.5 * kFarthest));
     half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
     Value fourth = code.make<arith::MulFOp>(half, half);
-    code.store(overVariate(code, fourth, indices.drop_back(), indices.back(), 0), weights, indices);
+    code.store(overVariate(code, fourth, indices.drop_back(), indices.back()), weights, indices);
   });
   Value drawn = addArray("drawn", {mostClasses()}, b.getI32Type());
   auto [names, extents] = headed("c", mostClasses());

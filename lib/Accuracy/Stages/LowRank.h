@@ -88,10 +88,6 @@ private:
   mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value counts, mlir::Value where);
   Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
-  mlir::Value overVariate(Code &code, mlir::Value weight, mlir::ValueRange head, mlir::Value number, int64_t salt);
-  mlir::Value placeOfLargest(Code &code, llvm::StringRef index, const SymExpr &longest,
-                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> weightAt,
-                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> isThere);
   mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part,
                             const SymExpr &count, mlir::Value parts, const SymExpr &longest);
   mlir::Value addDrawn(mlir::Value nearest);

@@ -225,7 +225,7 @@ bool Adapter::findPlans(std::string &why) {
   // A sample can miss the few rows with the largest errors in an exponent. Their size is measured
   // instead, which requires known factors.
   for (const Score &score : scores)
-    if (Operation *unknown = isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
+    if (Operation *unknown = !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
       why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) +
             " reach an exponential through '" + unknown->getName().getStringRef().str() +
             "' with a factor that depends on more than the row or the key, so that a sample may miss the rows with "
@@ -249,8 +249,6 @@ bool Adapter::addBytesPlan(std::string &why) {
         return false;
       }
   Plan all;
-  for (unsigned k = 0; k < scores.size(); ++k)
-    all.scores.push_back(k);
   if (options.sums)
     carriers = findCarriers(nest, onDemand);
   // Weighted sums must be in one fold and read different arrays.
@@ -299,10 +297,10 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
     return laws;
   }
   SmallVector<std::string> means, products;
-  for (unsigned k : plan.scores) {
-    if (scores[k].keyAxis && options.uses("B1"))
-      means.push_back(nameOf(scores[k].key));
-    products.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
+  for (const Score &score : scores) {
+    if (score.keyAxis && options.uses("B1"))
+      means.push_back(nameOf(score.key));
+    products.push_back(nameOf(score.row) + " and " + nameOf(score.key));
   }
   if (!means.empty())
     laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(means, ", ") +
@@ -322,9 +320,9 @@ std::string Adapter::describe(unsigned number) {
   SmallVector<std::string> sums;
   bool isCommon = true;
   auto textOf = [](Type type) { return type.isF16() ? "f16 with powers of 2 as scales" : "bf16"; };
-  for (unsigned k : plan.scores) {
-    sums.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
-    isCommon &= hasCommonScales(scores[k]);
+  for (const Score &score : scores) {
+    sums.push_back(nameOf(score.row) + " and " + nameOf(score.key));
+    isCommon &= hasCommonScales(score);
   }
   if (plan.half) {
     std::string how = plan.isSplit ? "as sums of two floats of " : "in ";
@@ -350,7 +348,7 @@ std::string Adapter::describe(unsigned number) {
 /// Returns the magnitude of a row's largest element. If the score has factors per row on the way to
 /// an exponential, returns the square of their product with it.
 Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
-  const Score &first = scores[plans[0].scores[0]];
+  const Score &first = scores[0];
   Type type = plans[0].half;
   Value size =
       loadLargest(at, first.row,
@@ -361,18 +359,16 @@ Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
 }
 
-bool Adapter::isMagnitudeSquare() { return hasFactorsOfRows(scores[plans[0].scores[0]], nest); }
+bool Adapter::isMagnitudeSquare() { return hasFactorsOfRows(scores[0], nest); }
 
 void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
   const Plan &plan = plans[number - 1];
   for (auto [k, score] : llvm::enumerate(scores)) {
     if (plan.half)
       halveScore(copy, k, plan, rowIndices);
-    else if (llvm::is_contained(plan.scores, k))
+    else
       roundScore(copy, score, rowIndices.empty() ? rounded(score.row) : gatheredRounded[k], rowIndices,
                  rounded(score.key));
-    else if (!rowIndices.empty())
-      readSampledRows(copy, score, picked.gathered[k]);
   }
   for (const Carrier &carrier : plan.half ? ArrayRef(anyCarriers) : ArrayRef<Carrier>())
     halveCarrier(copy, carrier, plan);

@@ -57,8 +57,6 @@ bool Adapter::addHalvesPlan(std::string &why) {
   // most 1. bf16 has the range of f32.
   Builder b(kernel.getContext());
   Plan plan;
-  for (unsigned k = 0; k < scores.size(); ++k)
-    plan.scores.push_back(k);
   auto hasOwnAxes = [&](const Score &score) { return score.keyAxis && rowAxisOf(score); };
   auto isShare = [](const Carrier &carrier) { return carrier.isNormalised; };
   bool isScaled = !options.bf16 && options.uses("B4") && llvm::all_of(scores, hasOwnAxes);
@@ -168,7 +166,7 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
 }
 
 void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
-  const Score &first = scores[plans[0].scores[0]];
+  const Score &first = scores[0];
   bool isCopied = result.data != rows.array;
   bool isRow = plans[0].half && rows.array == first.row.array() && rows.axis == first.row.axis;
   bool isKey = llvm::any_of(
@@ -234,8 +232,7 @@ void Adapter::addHalves(const Plan &plan) {
     if (!known.data)
       known = addHalf(array, axis, across, element, hasRest);
   };
-  for (unsigned k : plan.scores) {
-    const Score &score = scores[k];
+  for (const Score &score : scores) {
     add(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
     add(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
   }
@@ -259,7 +256,8 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
 /// cores truncate summands relative to the sum.
 static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
   code.b.setInsertionPointAfter(product);
-  Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]), code.make<arith::MulFOp>(x[0], y[1]));
+  Value xy = code.make<arith::MulFOp>(x[0], y[1]), yx = code.make<arith::MulFOp>(x[1], y[0]);
+  Value small = code.make<arith::AddFOp>(yx, xy);
   return code.make<arith::AddFOp>(small, product->getResult(0));
 }
 

@@ -376,7 +376,7 @@ device.program @store_c4_others attributes {symbols = ["N"], requires = [], arg_
     %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #acc>
     device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
     ^bb0(%x: f32, %i: index, %j: index):
-      // expected-error @below {{where all that the map does is to store pairs (C4)}}
+      // expected-error @below {{in a map that only stores pairs (C4)}}
       device.store %x, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
       device.store %x, %y[%j] : f32, !moa.array<[N, 64], f32>
       device.yield

@@ -11,7 +11,7 @@ import numpy as np
 
 import moa_testing as mt
 
-sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "test", "Analysis"))
+sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "test", "Accuracy"))
 import rounding_error  # noqa: E402
 
 B, H, N, M, D = 2, 3, 37, 50, 16
