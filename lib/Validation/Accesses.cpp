@@ -124,7 +124,8 @@ static bool resolve(TermContext &terms, Term a, Term b, Term &both) {
   return true;
 }
 
-/// Merges a condition into the list. Returns false if it follows from one of the list.
+/// Adds `condition` to a disjunction. Returns false if `condition` implies a member and so adds
+/// nothing. For example, a ∧ b adds nothing to {a}.
 bool Agenda::merge(SmallVectorImpl<Term> &conditions, Term &condition) {
   for (size_t k = 0; k < conditions.size();) {
     Term other = conditions[k], both;

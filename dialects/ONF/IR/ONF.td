@@ -85,8 +85,8 @@ def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
     - `group`: indices of the other axes share the L2 cache. As many of them go through the row
       blocks together as read at most this number of bytes in the fold's range. 0: one after the
       other.
-    - `lazy`: conditional rescale. States are rescaled only if a running maximum has grown by a
-      factor of more than 2^lazy. 0: they are rescaled whenever it grows.
+    - `lazy`: conditional rescale. States are rescaled only if a correction factor is outside
+      [2^-lazy, 2^lazy]. 0: they are rescaled whenever the running maximum changes.
     - `held`: a consumer reads its rows once and keeps them in registers.
     - `turns`: ping-pong between consumer warpgroups. A warpgroup starts the scores of a tile when
       the one before it has finished its own, so one computes states while products of the other

@@ -32,8 +32,8 @@ static StringRef arrayName(Value array) {
   return cast<onf::KernelOp>(argument.getOwner()->getParentOp()).getArrayName(argument.getArgNumber());
 }
 
-/// Returns the number of the term that is `index` itself on the array's last axis; nullopt if the
-/// address depends on the index in another way.
+/// Returns the position of the term `index` if it is the subscript of the last axis and no other
+/// term depends on it. Returns nullopt otherwise, or if elements cannot be read as a run (canRun).
 template <typename OpT> static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
   ArrayType type = op.getArray().getType();
   if (type.getRank() == 0 || !canRun(type.getElementType()))
