@@ -100,13 +100,13 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
        the fold;
     3. compare the results, and store the number of the plan in `O_choice`.
 
-    They run from `fewest` rows and keys on; a key is an index of the fold. Below, results are those
-    of the unmodified nest, and a GPU launches only the nest that compares sizes (hint `moa.runs`).
+    They run from `fewest` rows and keys on; a key is an index of the fold. With fewer, results are
+    those of the unmodified nest, and a GPU launches only the nest that compares sizes (hint `moa.runs`).
     Nests over the same indices that do not depend on each other are fused.
 
     **Pilot** (`pilot`). 128 rows and 1,024 keys at equal distances are computed first by the
     unmodified nest and by the plan. A head is neither rounded nor sampled if its error there
-    exceeds 1.1 times the tolerance, or half of it if scores are off by more than the tolerance.
+    exceeds 1.1 ε. The limit is 0.5 ε if the error of its scores exceeds ε.
     Such heads are computed at once, by a copy of the unmodified nest before the sample (value 0 of
     `O_open`). The decision depends on the head alone. The pilot needs one plan of 8 bits,
     keys whose index is used only in loads, and no decisions or table.
@@ -249,8 +249,8 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
     Adds nests that compute a bound on the errors of each result whose tolerance holds for every
     input [Def 25]. They come before all others: some find magnitudes of the inputs, and one
     evaluates the expressions of dnf-bound-errors for the unmodified kernel, rounding up (law B5 of
-    docs/Accuracy/Bounds.md). The bound has those axes of the result that every nest which stores it
-    has before its rows:
+    docs/Accuracy/Bounds.md). The bound has one element per head. The axes of a head are the leading
+    axes that all nests which store the result share:
 
         onf.for ["h0"] in ["H"] { … onf.store %bound, %O_shown[%h0] {strides = ["O_shown.s0"]} … }
 
@@ -264,7 +264,8 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
     **Requires** the onf contract, no lifted nests, and `moa.bounds`, which the pass removes.
     **Establishes** the onf contract. A plan of onf-adapt-precision is taken for such results only
     if its own bound, which is at least that of the unmodified nest, keeps the tolerance.
-    **Numerics**: exact. **Cost**: one pass over each input that the bound depends on.
+    **Numerics**: results do not change. **Cost**: one pass over each input that the bound depends
+    on.
   }];
   let options = [
     Option<"onlyKnown", "only-known", "bool", "false",

@@ -270,7 +270,8 @@ bool Projection::solveQuotient(AffineExpr quotient, int64_t coefficient, AffineE
   return solve(rest.floorDiv(-coefficient) * divisor + (divisor - 1) - dividend, mode, bounds);
 }
 
-/// Adds the rational shadow of the atoms over i ∈ [d0, d1] on (d0, d1, j, symbols).
+/// Adds the bounds on j that remain when i ∈ [d0, d1] is eliminated from the atoms over the rationals
+/// (Fourier–Motzkin).
 void Projection::shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const {
   System system(problem.numSymbols);
   for (AffineExpr atom : atoms)

@@ -75,7 +75,7 @@ static std::string number(Attribute value) {
   return formatNumber(cast<FloatAttr>(value).getValueAsDouble());
 }
 
-/// Returns the sign of the monoid of a reduction or a state.
+/// Returns the symbol of the monoid of a reduction or a state, for example Σ or max.
 template <typename OpTy> static StringRef symbolOf(OpTy op) {
   return op.getFunction() ? *op.getFunction() : getReductionSymbol(stringifyMonoid(op.getMonoid()));
 }

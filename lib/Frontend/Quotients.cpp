@@ -52,7 +52,7 @@ private:
 
 } // namespace
 
-/// Returns the operands of which an element is needed whenever one of the result is.
+/// Returns the operands that are always read; for example, only the condition of a select.
 static ValueRange neededOperands(Operation *op) {
   if (auto map = dyn_cast<MapOp>(op)) {
     bool isLogic = map.getResult().getType().getElementType().isInteger(1) &&

@@ -7,7 +7,7 @@
 //
 // Floats are computed in their own types. Where hardware may choose, the interpreter fixes one
 // choice. A contraction adds its exact products in float64 in order of k and rounds the sum to f32
-// once. device.exp2 and the math functions round to nearest, up to the last place.
+// once. device.exp2 and the math functions are accurate to 1 ulp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_INTERPRETER_DEVICEINTERPRETER_H

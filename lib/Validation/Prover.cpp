@@ -132,7 +132,7 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
     if (!proof.holds)
       proof = attemptCases(goal, condition, used);
   }
-  // A failure for lack of work is not recorded.
+  // A failure because the budget ran out is not memoised.
   bool ranOut = isLast && work < 0;
   if (proof.holds || (depth == 0 && !ranOut))
     memo[{goal, condition, key, isLast}] = proof;

@@ -23,8 +23,9 @@ struct OutputError {
   /// Relative change of the result when computed operands of contractions are rounded as the
   /// language defines; measured only if `relative` exceeds `tolerance`.
   double operands = 0;
-  /// Relative change of the reference when each of its scalar operations has one rounding error of
-  /// the type of scores and statistics; measured only if `relative` exceeds the bound.
+  /// Relative change of the reference when each of its scalar operations has one random error of a
+  /// unit roundoff (of f64 if an input is f64, else of f32): the conditioning. It is measured only if `relative`
+  /// exceeds the bound.
   double conditioning = 0;
   /// Number of differing integers or booleans that a rounding of the floats they depend on decides.
   /// They do not count in `relative`.

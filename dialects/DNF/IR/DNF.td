@@ -69,7 +69,7 @@ def DNF_KernelOp : DNF_NamedOp<"kernel",
     - C3: Each result is defined once.
     - C4: The body holds lets and outputs only.
     - C5: Parameters and results are arrays.
-    - C6: One tolerance or unit per result, and tolerances only for floats.
+    - C6: `within` has one entry per result: `#moa.within` for floats only, or `unit` for none.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,

@@ -278,11 +278,11 @@ def Device_SignalsOp : Device_Op<"signals"> {
 def Device_StagesOp : Device_Op<"stages", [NoTerminator, SingleBlock]> {
   let summary = "Several stages in one persistent launch, each after those before it";
   let description = [{
-    Region k is the work of each of `counts[k]` blocks. Its argument is the block's number in the
+    Region k is executed by `counts[k]` *virtual* blocks. Its argument is the block's number in the
     stage. The kernel's `blocks` is the sum of all counts. A block of a stage starts when all blocks
     of earlier stages have finished, and sees their stores.
 
-    A grid of at most `residents` blocks does this work, in *shares*:
+    At most `residents` CUDA blocks execute them (a persistent kernel), in *shares*:
 
     1. A stage has as many shares as blocks, but at most `residents`. A share holds every
        `residents`-th block of the stage.

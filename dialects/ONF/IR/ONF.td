@@ -82,9 +82,8 @@ def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
     - `overlap`: the products of one tile are in flight while the states of the next one are
       computed. Without it they follow the states of their own tile.
     - `descending`: the blocks of the last rows come first.
-    - `group`: indices of the other axes share the L2 cache. As many of them go through the row
-      blocks together as read at most this number of bytes in the fold's range. 0: one after the
-      other.
+    - `group`: grouping for the L2 cache. Heads whose data in the fold's range is at most this many
+      bytes together go through the row blocks together. 0: one head after the other.
     - `lazy`: conditional rescale. States are rescaled only if a correction factor is outside
       [2^-lazy, 2^lazy]. 0: they are rescaled whenever the running maximum changes.
     - `held`: a consumer reads its rows once and keeps them in registers.
@@ -162,7 +161,7 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
     - C1: One argument per input, output and temporary.
     - C2: The arguments are arrays of the declared types.
     - C3: The body holds `onf.for` only.
-    - C4: One tolerance or unit per result, and tolerances only for floats.
+    - C4: `within` has one entry per result: `#moa.within` for floats only, or `unit` for none.
 
     The contract, O1 to O7, is that of `onf-verify`.
   }];

@@ -146,8 +146,8 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
                         facts);
 }
 
-/// Returns the largest magnitude of an operand when invariant factors and divisors are applied
-/// after the sum (R1).
+/// Returns an upper bound on the operand's magnitude, whether or not factors and divisors free of
+/// `index` are hoisted out of the sum (R1).
 ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
   Operation *op = value.getDefiningOp();
   ErrorExpr own = of(value).magnitude;

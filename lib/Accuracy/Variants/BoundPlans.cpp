@@ -8,8 +8,8 @@ namespace moa::accuracy {
 
 /// Finds plans of 16 bits, or of sums of two 16-bit floats, whose errors dnf-bound-errors bounds.
 /// Weights and values are in bf16, because underflow in f16 has an error that is not relative.
-/// Scores are in f16 if the analysis puts the same inputs into contractions of two inputs and of
-/// one; otherwise all is bf16.
+/// Scores are in f16 if dnf-bound-errors has a bound for that and its lists `scores` and `sums` hold
+/// the inputs of these contractions; otherwise all is bf16.
 bool Adapter::planBound(std::string &why) {
   if (!options.uses("B5")) {
     why = "law B5, of bounds that a kernel evaluates, is disabled";
@@ -57,8 +57,9 @@ bool Adapter::planBound(std::string &why) {
   return true;
 }
 
-/// Adds the decision: the first plan whose bounds are within the tolerances; otherwise the
-/// unmodified nest, as 0 if its own bounds are, else as −1.
+/// Adds the decision: the first plan whose bounds are within the tolerances. If no plan fits, the
+/// unmodified nest runs, and the reported decision is 0 if its own bounds are within the tolerances,
+/// −1 otherwise.
 void Adapter::runBound() {
   if (!plans.empty())
     note();

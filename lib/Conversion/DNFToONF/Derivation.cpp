@@ -128,9 +128,9 @@ std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, 
   return {exprs.op("arith.select", {inner, body, identity}, e->type), range};
 }
 
-/// Moves the conditions that the results read by F lack into the term, if F separates from these
-/// results (R3). The reduction can then share their pass. For example, masked weights may be
-/// normalised over more keys than the mask admits.
+/// If the term reads results over a wider range, turns the conditions that those lack into a select
+/// in the term, provided that it separates from them (R3). The reduction can then share their pass. For example, masked
+/// weights may be normalised over more keys than the mask admits.
 std::pair<Expr, Expr> Derivation::shareRange(Expr e, int64_t j, Expr body, Expr present) {
   StateSet results;
   std::optional<Expr> range;
@@ -224,8 +224,8 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
   size_t axis = indices.size() - 1;
   int64_t last = indices.back();
   SmallVector<Expr> reductions = outermostReductions(value);
-  // An emptiness test costs nothing next to a reduction. An axis shares no work if only such a test
-  // is independent of it.
+  // An emptiness test costs nothing next to a reduction. So ignore emptiness tests:
+  // carrying an axis for one saves nothing.
   llvm::erase_if(reductions, [](Expr reduce) {
     return reduce->monoid == Monoid::or_ && reduce->operands[0]->kind == ExprKind::Const;
   });
@@ -444,8 +444,8 @@ static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
 }
 
 /// Returns whether the row may keep `sum`, a reduction inside `t`, as a state that carries the axis
-/// of `t`. The row then computes it at all indices of the axis. Either the terms of `t` must need
-/// it at each index, or all its reads must be in bounds. For example, in Σ over { e < 8 : e < N }
+/// of `t`. The row then computes it at all indices of the axis. That is safe if `t` evaluates `sum`
+/// at every index of its axis, or if no read of `sum` can be out of bounds. For example, in Σ over { e < 8 : e < N }
 /// of (Σ_j A_j·B_je)² with B of N columns neither holds.
 static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan &nest, Expr t, int64_t axis, Expr sum) {
   auto [term, present] = exprs.open(t, axis);

@@ -295,8 +295,8 @@ private:
   llvm::DenseMap<Expr, Expr> normalised;
 };
 
-/// R6: returns the sum of `body` at index `j`, over a range without conditions, as a sum of
-/// products. Their factors are sums that read no result over the range, and values free of `j`.
+/// R6: rewrites Σ_j body, over a range without conditions, as Σ_r H_r · Σ_j G_r(j), with H_r free of j
+/// and G_r reading no result over the range.
 /// Returns null if `body` does not separate or needs no expansion.
 Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body);
 

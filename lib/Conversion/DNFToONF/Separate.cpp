@@ -130,8 +130,8 @@ private:
   StateSet states;
 };
 
-/// Counts the elements of reductions inside a term that depend on the index, which a further pass
-/// recomputes. A range of unknown length counts as 2⁴⁰.
+/// Returns the total length of the reductions in `body` that depend on `j`: the work that a further
+/// pass repeats. A range of unknown length counts as 2⁴⁰.
 int64_t workInside(Expr body, int64_t j) {
   llvm::DenseSet<Expr> seen;
   int64_t work = 0;

@@ -362,8 +362,8 @@ void KernelEmitter::emitExit(device::ExitIfOp exit) {
   b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
 }
 
-/// Blocks take shares of the stages from a counter, in order. A stage waits for the shares of the
-/// one before.
+/// Blocks take shares of the stages from a counter, in order. A block that takes
+/// a share of a stage first waits until all shares of earlier stages are done.
 void KernelEmitter::emitStages(device::StagesOp op) {
   Value taken = parameters[cast<BlockArgument>(op.getArray()).getArgNumber()];
   Value done = LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,

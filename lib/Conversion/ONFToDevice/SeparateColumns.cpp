@@ -29,8 +29,8 @@ class ColumnLoop {
 public:
   ColumnLoop(ForOp nest, ForOp loop)
       : nest(nest), loop(loop), kernel(nest->getParentOfType<onf::KernelOp>()), b(nest.getContext()) {}
-  /// Makes a nest of the loop. Returns whether that is a product of warps; otherwise the kernel
-  /// must be discarded.
+  /// Moves the loop to a nest of its own. Returns true if that nest can run as a warp-level MMA
+  /// contraction. On false, discard the kernel.
   bool move();
 
 private:

@@ -95,8 +95,8 @@ void TileKernel::bindBlock(ScalarCode &code) {
 }
 
 /// Narrows tile numbers and block indices that are computed before the roles. They are below 2^32:
-/// a grid has fewer blocks, and TMA takes no longer axis of rows or keys. A compiler that knows
-/// this keeps one register of each instead of two.
+/// a grid has fewer blocks, and TMA takes no longer axis of rows or keys. The
+/// zero-extension tells ptxas that the upper 32 bits are 0, so each number takes one register.
 Value TileKernel::narrow(ScalarCode &code, Value number) { return code.narrow(number); }
 
 /// Rebinds the block's numbers for the epilogue: they are reread from shared memory, and the

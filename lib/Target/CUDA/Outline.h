@@ -39,8 +39,8 @@ struct Outline {
   bool isOutput(mlir::Value value) const { return llvm::is_contained(outputs, value); }
 };
 
-/// Returns the outlines of a kernel. A later one may be inside of an earlier one. Searches loops
-/// that can be merged only if `acrossPhases`.
+/// Returns the outlines of a kernel. A later one may be inside of an earlier one. If
+/// `acrossPhases` is false, loops that will be merged (findPhases) are not searched.
 std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage, bool acrossPhases);
 
 /// Returns the loop and the loops after it, as long as each continues with all loop-carried values

@@ -227,8 +227,8 @@ static const char *const kIntegerMacros =
 #define INT_SUMS_16(d, k) INT_SUMS_4(d, k), INT_SUMS_4(d, (k) + 4), INT_SUMS_4(d, (k) + 8), INT_SUMS_4(d, (k) + 12)
 )";
 
-/// Prints one wgmma of 64 x columns x 32 bytes with its accumulators as operands. The operands
-/// after the sums are the same whether operand a is in registers or in shared memory.
+/// Returns the macro `name`: inline assembly of one wgmma of m64, n = columns and 32 bytes of k.
+/// Operand a comes last, so that b and add have fixed operand numbers.
 static std::string printContraction(llvm::StringRef name) {
   llvm::SmallVector<llvm::StringRef> words;
   name.split(words, '_');

@@ -47,9 +47,9 @@ struct Launch {
   /// that launch ends. The kernel first waits until the earlier blocks have ended and their writes
   /// are visible (programmatic dependent launch, CUDA Programming Guide).
   bool follows = false;
-  /// The kernel does not wait for the launch directly before it (device::kBesideAttr), if that
-  /// launch took place: all earlier ones have ended then. An extra block ends only after that
-  /// launch, so that waiting for this launch waits for both.
+  /// Overlapped launch (PDL, device::kBesideAttr): this launch does not wait for its predecessor P
+  /// if P took place; all launches before P have ended. One extra block of this launch waits for P,
+  /// so that waiting for this launch implies P.
   bool isBeside = false;
   /// Blocks let the next launch start early (griddepcontrol.launch_dependents), once they have
   /// started and waited. True if the next launch does not wait, or if this launch has few blocks:
