@@ -125,7 +125,7 @@ class LowRank(unittest.TestCase):
     def test_families(self):
         """Those of benchmarks/accuracy: few keys stand for all where keys repeat, and diagonal attention, errors that hide from
         uniform samples and the others stay dense, with the bits that they have without the pass."""
-        taken = {"clustered_keys", "uniform", *({"huge_key"} if mt.TARGET != "device" else ())}
+        taken = {"clustered_keys", "low_rank_weights", "uniform"}
         dense = {"diagonal", "hidden_aligned", "hidden_keys", "hidden_rows", "normal"}
         others = {cls.name() for cls in families.Family.__subclasses__()} if mt.TARGET != "device" else {"sinks", "peaked"}
         names = sorted(taken | dense | others)
