@@ -35,7 +35,6 @@ kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D
   lse = logsumexp(S)
 }}
 """
-CAUSAL = PLAIN.replace("(Q +.* transpose(K)) * scale", "mask([_, i, j] j <= i + (M - N), (Q +.* transpose(K)) * scale)")
 
 
 def head(kind, rng, n, m):
@@ -152,15 +151,6 @@ class SharedBudget(unittest.TestCase):
         self.check(kinds, run, exact)
         self.check(kinds, run, lse, 1e-2, "lse")
         self.assertEqual(list(run["O_plan"]), [1, 1, 1, 2, 2, 2])
-
-    def test_causal(self):
-        """Rows that bound keys."""
-        kinds = ["repeated", "normal"]
-        n, m = 1030, 1030
-        arrays = inputs(kinds, n, m)
-        run = self.run_kernel(CAUSAL, arrays, *FLAGS, "--decisions")
-        self.check(kinds, run, attention(*arrays, np.arange(m) <= np.arange(n)[:, None])[0])
-        self.assertEqual(list(run["O_plan"]), [1, 2])
 
     @unittest.skipUnless(os.path.exists(os.path.join(mt.BINARY_ROOT, "bin", "moa-run")), "moa-run, which calibrates, is not here")
     def test_tables(self):
