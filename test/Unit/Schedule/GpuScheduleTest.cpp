@@ -546,7 +546,7 @@ TEST(GpuSchedules, BadSchedules) {
   expect("\"ascending\"", "\"random\"", "'order'");
   expect("\"group\": 0", "\"groups\": 0", "unknown key 'groups' in 'pipeline'");
   expect(", \"lazy\": 8", "", "for 'lazy'");
-  expect("\"lazy\": 8", "\"lazy\": 100", "until a factor of 2^100");
+  expect("\"lazy\": 8", "\"lazy\": 100", "up to a factor of 2^100");
   expect("\"thread\": 128", "\"thread\": 100", "100 threads per block, but 'h200' has multiples");
   expect("\"thread\": 128", "\"thread\": 2048", "multiples of 32 up to 1024");
   expect("\"thread\": 128", "\"warpgroup\": 2, \"warp\": 4, \"register\": 2, \"lane\": 8",
