@@ -35,7 +35,7 @@
 // A program of this level cannot be compared with what it was made from, nor run by
 // other targets.
 // RUN: not moa-run %s --target=device --random 1 N=200 --check 2>&1 | FileCheck %s --check-prefix=CHECK
-// CHECK: error: --check compares with the interpreter of the specification, but {{.*}}rows.mlir is at the level device; check the specification, or compare what -o writes
+// CHECK: error: --check compares with the interpreter of the specification, but {{.*}}rows.mlir is at the level device; check the specification, or compare the files of -o
 // RUN: not moa-run %s --random 1 N=200 2>&1 | FileCheck %s --check-prefix=CPU
 // CPU: error: {{.*}}rows.mlir is at the level device; --target=device runs it
 // RUN: not moa-run %s --target=reference --random 1 N=200 2>&1 | FileCheck %s --check-prefix=CPU
