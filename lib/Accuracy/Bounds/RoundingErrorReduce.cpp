@@ -206,13 +206,13 @@ ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, Value index, Er
 ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isShallow) {
   Value index = op.getBody().getArgument(0);
   const ErrorContext::Contraction &names = context.contractions.at(op);
-  Value values[] = {product->getOperand(0), product->getOperand(1)};
+  Value multiplied[] = {product->getOperand(0), product->getOperand(1)};
   ErrorValue factors[2];
   std::optional<ErrorExpr> l1[2], l2[2];
   ErrorValue rests;
   ErrorExpr extent = extentOf(op.getExtent());
   for (unsigned k : {0u, 1u}) {
-    ErrorValue x = of(values[k]);
+    ErrorValue x = of(multiplied[k]);
     bool isOfRow =
         llvm::any_of(x.shared, [&](const auto &entry) { return llvm::is_contained(entry.second.indices, index); });
     if (isShallow && !x.tight)
@@ -220,21 +220,21 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
     else if (!x.exponential || isOfRow)
       x = rules.collapse(std::move(x));
     if (x.tight) {
-      l1[k] = norm({values[k], nullptr}, index, Norm::MaxL1, rests);
-      l2[k] = norm({values[k], nullptr}, index, Norm::MaxL2, rests);
+      l1[k] = norm({multiplied[k], nullptr}, index, Norm::MaxL1, rests);
+      l2[k] = norm({multiplied[k], nullptr}, index, Norm::MaxL2, rests);
     }
-    factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, values[k], index, std::move(x));
+    factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, multiplied[k], index, std::move(x));
   }
   auto &[x, y] = factors;
   auto sumOf = [&](unsigned k) { return l1[k] ? *l1[k] : extent * factors[k].magnitude; };
   ErrorExpr sumX = sumOf(0), sumY = sumOf(1);
-  bool isSquare = values[0] == values[1];
+  bool isSquare = multiplied[0] == multiplied[1];
   ErrorValue result = rules.multiply(x, y, isSquare);
   result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic +
                     names.accumulate * (extent + ErrorExpr(32));
   result.absolute = x.absolute * sumY + sumX * y.absolute + extent * x.absolute * y.absolute;
-  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), values[0], index, rests.facts), values[1],
-                                                 index, rests.facts));
+  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), multiplied[0], index, rests.facts),
+                                                 multiplied[1], index, rests.facts));
   result.distance.reset();
   result.constant.reset();
   // For stochastic weights, the 1-norm is known directly and does not follow from the 2-norm.
@@ -262,7 +262,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   rules.limitMagnitude(result);
   // The sum before its invariant factors and divisors are applied.
   ErrorValue front;
-  ErrorExpr fronts[] = {largestInFront(values[0], index), largestInFront(values[1], index)};
+  ErrorExpr fronts[] = {largestInFront(multiplied[0], index), largestInFront(multiplied[1], index)};
   if (!(fronts[0] == x.magnitude && fronts[1] == y.magnitude)) {
     front.magnitude = extent * fronts[0] * fronts[1];
     rules.limitMagnitude(front);

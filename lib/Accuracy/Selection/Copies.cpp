@@ -168,8 +168,8 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
       first.b.setInsertionPointAfter(outer);
       for (unsigned number : *score.moved) {
         Value result = outer.getResult(number);
-        Value sum = first.make<arith::AddFOp>(result, moved);
-        result.replaceAllUsesExcept(sum, sum.getDefiningOp());
+        Value withMoved = first.make<arith::AddFOp>(result, moved);
+        result.replaceAllUsesExcept(withMoved, withMoved.getDefiningOp());
         Value &all = copy.moved[number];
         if (all)
           first.b.setInsertionPoint(outer);

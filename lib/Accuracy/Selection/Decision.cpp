@@ -190,12 +190,12 @@ double Chooser::leftOf(const Result &result) {
 /// Adds the decision: the first plan whose estimates are within the tolerance for every result.
 void Chooser::addDecision() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
-    Value runs = isTried(code, sampled, head);
-    Look look{code, SmallVector<Value>(head), runs, picked.shares};
+    Value isSampled = isTried(code, sampled, head);
+    Look look{code, SmallVector<Value>(head), isSampled, picked.shares};
     SmallVector<Value> allowed(numPlans());
     SmallVector<Value> unseen(numPlans());
     for (unsigned p = 0; p < numPlans(); ++p)
-      unseen[p] = isUnseen(code, head, p + 1, runs);
+      unseen[p] = isUnseen(code, head, p + 1, isSampled);
     SmallVector<Code::Values> estimates;
     for (auto [o, result] : llvm::enumerate(results)) {
       Code::Values &list = estimates.emplace_back(estimateNorms(look, o));
@@ -210,7 +210,7 @@ void Chooser::addDecision() {
     Value first = isTabled ? tabled(code, head) : Value();
     Value plan = code.index(0);
     for (unsigned p = numPlans(); p-- > 0;) {
-      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(runs, allowed[p]);
+      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(isSampled, allowed[p]);
       if (first) {
         Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, first);
         Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
@@ -220,7 +220,7 @@ void Chooser::addDecision() {
     }
     // Heads that are not tried were computed before.
     if (leavesAtOnce)
-      plan = code.make<arith::SelectOp>(runs, plan, code.index(kLeft));
+      plan = code.make<arith::SelectOp>(isSampled, plan, code.index(kLeft));
     storeDecision(code, head, plan);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
       Attribute size = editor.text(Twine(numAll()));
@@ -234,7 +234,7 @@ void Chooser::addDecision() {
         }
         for (unsigned k = 0; k < numPlans(); ++k) {
           Value here = isNumber(numEarlier + k);
-          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
+          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, isSampled), estimates[o][k], value);
         }
         SmallVector<Value> indices(head);
         indices.push_back(p[0]);
@@ -248,11 +248,11 @@ void Chooser::addDecision() {
 void Chooser::addTable() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value entry = tabled(code, head), plan = code.index(0);
-    Value runs = isTried(code, sampled, head);
+    Value isSampled = isTried(code, sampled, head);
     for (unsigned p = 1; p <= numPlans(); ++p) {
       Value number = code.index(numEarlier + p);
       Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, number);
-      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(runs, taken), number, plan);
+      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(isSampled, taken), number, plan);
     }
     storeDecision(code, head, plan);
   });

@@ -352,7 +352,7 @@ Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExp
 /// Stores, per part of the pilot's keys, how many are within `radii` squared radii of a seed.
 Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where) {
   SymExpr parts(kCountParts);
-  Value counts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
+  Value nearCounts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
@@ -364,15 +364,15 @@ Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where
       Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
       return SmallVector<Code::Term>{{Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
     })[0];
-    code.store(sum, counts, indices);
+    code.store(sum, nearCounts, indices);
   });
-  return counts;
+  return nearCounts;
 }
 
-Value KeyClasses::addCounts(Code &code, ValueRange head, Value counts, Value where) {
+Value KeyClasses::addCounts(Code &code, ValueRange head, Value partCounts, Value where) {
   return code.fold("p", SymExpr(kCountParts), [&](Code &in, Value p, Value &present) {
     present = where;
-    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(counts, at(head, {p}))}};
+    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(partCounts, at(head, {p}))}};
   })[0];
 }
 
@@ -396,12 +396,12 @@ void KeyClasses::addPilot() {
   pilotKeys = addSeeds("pilot_key", count, tried, hashed(kPilotKeys, 2));
   pilotHalves = addHalfSquares(pilotKeys, count, tried);
   Value nearest = addNearest(pilotKeys, pilotSeeds, pilotSeedHalves, count, pilot, tried, nullptr);
-  Value counts = addNearCounts(nearest, 1, tried);
+  Value nearCounts = addNearCounts(nearest, 1, tried);
   promising = addChoiceOf("promising");
   classes = addArray("classes", {}, b.getI32Type());
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
-    Value near = addCounts(code, head, counts, runs);
+    Value near = addCounts(code, head, nearCounts, runs);
     // Of r equally frequent keys, a share of 1 − e^{−kPilot/r} is near a seed.
     Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
     far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)),
@@ -570,10 +570,10 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
     Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       Value key = keyOf(in, t, part);
-      Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &counts) {
+      Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &isCounted) {
         Value isEarlier = deep.make<arith::CmpIOp>(arith::CmpIPredicate::slt, u, t);
         Value other = isOdd(deep, head, keyOf(deep, u, part), count, shares);
-        counts = deep.make<arith::AndIOp>(deep.make<arith::AndIOp>(isThere, isEarlier), other);
+        isCounted = deep.make<arith::AndIOp>(deep.make<arith::AndIOp>(isThere, isEarlier), other);
         return SmallVector<Code::Term>{{Monoid::add, "earlier", deep.index(1)}};
       })[0];
       Value isIt = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, earlier, rank);
@@ -614,11 +614,11 @@ void KeyClasses::addClasses() {
   // There are too few clusters if too many pilot keys are far from all: the head stays unmodified.
   Value nearer =
       addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising, &KeyClasses::numClasses);
-  Value counts = addNearCounts(nearer, kFar, promising);
+  Value nearCounts = addNearCounts(nearer, kFar, promising);
   Choice likely = addChoiceOf("likely");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
-    Value near = addCounts(code, head, counts, runs);
+    Value near = addCounts(code, head, nearCounts, runs);
     Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
     Value part = code.make<arith::DivFOp>(code.toReal(room), code.toReal(code.extent(numKeys())));
     Value most = code.make<arith::MulFOp>(part, code.real(kPilotKeys));
