@@ -374,8 +374,8 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
 void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
   double best = 0;
   for (const Association &a : found) {
-    auto columns = a.rows.back().second.getConstant();
-    double y = columns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
+    auto numColumns = a.rows.back().second.getConstant();
+    double y = numColumns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*numColumns, 1)) : 1;
     for (const SharedTerm &term : a.terms) {
       double x = term.inner ? double(knownExtent(term.inner).value_or(1)) : 1;
       best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));

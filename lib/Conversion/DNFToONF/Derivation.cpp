@@ -508,7 +508,7 @@ void Derivation::carryInside(NestPlan &nest) {
       continue;
     int64_t e = exprs.freshIndex(exprs.boundName(t));
     auto isOfRow = [&](int64_t id) { return id == e || llvm::is_contained(nest.rows, id); };
-    bool reads = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
+    bool isUsed = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
       if (sum->monoid != Monoid::add || !sum->dependsOn(e) || !llvm::all_of(sum->freeIndices, isOfRow) ||
           (sum->getPresent() && sum->getPresent()->dependsOn(e)) || !mayCarry(exprs, *this, nest, t, e, sum))
         return false;
@@ -520,7 +520,7 @@ void Derivation::carryInside(NestPlan &nest) {
                llvm::any_of(outermostReductions(factor.base), [&](Expr inner) { return inner->dependsOn(j); });
       });
     });
-    if (!reads)
+    if (!isUsed)
       continue;
     nest.carriedExtents[e] = t->extent;
     nest.innerAxes.push_back(e);
@@ -531,15 +531,15 @@ void Derivation::collectReductions(NestPlan &nest) {
   SmallVector<Expr> found = rowReductions(nest);
   // A fold over a carried axis that reads a state of this axis uses the same index.
   for (auto &[id, extent] : nest.carriedExtents) {
-    bool isFree = true, reads = false;
+    bool isFree = true, isRead = false;
     for (Expr reduce : found) {
       if (reduce->extent != extent)
         continue;
       isFree &= !reduce->dependsOn(id);
       walk(exprs.open(reduce, id).first,
-           [&](Expr node) { reads |= node->dependsOn(id) && llvm::is_contained(found, node); });
+           [&](Expr node) { isRead |= node->dependsOn(id) && llvm::is_contained(found, node); });
     }
-    if (isFree && reads)
+    if (isFree && isRead)
       nest.foldIndex.try_emplace(extent, id);
   }
   for (Expr reduce : found)

@@ -570,8 +570,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
 void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
                              std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after) {
   SmallVector<Expr> all = outermostReductions(value);
-  double columns = carried ? nominal(rows[*carried].second) : 1, total = columns;
-  auto workOfRow = [&](Expr e) { return workOf(e) * (carried && e->dependsOn(rows[*carried].first) ? columns : 1); };
+  double numColumns = carried ? nominal(rows[*carried].second) : 1, total = numColumns;
+  auto workOfRow = [&](Expr e) { return workOf(e) * (carried && e->dependsOn(rows[*carried].first) ? numColumns : 1); };
   for (Expr e : all)
     total += workOfRow(e);
   bool isAlways = !hasConditions(value);
