@@ -366,8 +366,8 @@ static Values unpack(Instructions &to, Value list, size_t count) {
   return values;
 }
 
-Values Instructions::multiply(const device::TileInstruction &tile, Type element, ValueRange sum, ValueRange a,
-                              ValueRange b) {
+Values Instructions::multiply(const device::TileInstruction &tile, Type element, ValueRange sum, ValueRange leftWords,
+                              ValueRange rightWords) {
   NVVM::MMATypes type = element.isF64()   ? NVVM::MMATypes::f64
                         : element.isF16() ? NVVM::MMATypes::f16
                                           : NVVM::MMATypes::bf16;
@@ -375,13 +375,13 @@ Values Instructions::multiply(const device::TileInstruction &tile, Type element,
     Values values(words);
     if (element.isF16()) // pairs, as the op expects
       for (Value &word : values)
-        word = LLVM::BitcastOp::create(this->b, loc, VectorType::get(2, this->b.getF16Type()), word);
+        word = LLVM::BitcastOp::create(b, loc, VectorType::get(2, b.getF16Type()), word);
     return values;
   };
-  Values left = operand(a), right = operand(b);
-  Type result = LLVM::LLVMStructType::getLiteral(this->b.getContext(), SmallVector<Type>(sum.getTypes()));
+  Values left = operand(leftWords), right = operand(rightWords);
+  Type result = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(sum.getTypes()));
   Value list =
-      NVVM::MmaOp::create(this->b, loc, result, left, right, sum, {tile.m, tile.n, tile.k}, std::nullopt, std::nullopt,
+      NVVM::MmaOp::create(b, loc, result, left, right, sum, {tile.m, tile.n, tile.k}, std::nullopt, std::nullopt,
                           std::array{type, type}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return unpack(*this, list, sum.size());
 }

@@ -383,20 +383,20 @@ void KernelEmitter::emitStages(device::StagesOp op) {
         b.setInsertionPointToEnd(args[0].getParentBlock());
         when(isFirst(), [&] { LLVM::StoreOp::create(b, loc, to.fetchAndAdd(taken), shared); });
         to.synchronize();
-        Value turn = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
-                                                   /*isVolatile=*/true));
-        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends.back()), turn);
+        Value share = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
+                                                    /*isVolatile=*/true));
+        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends.back()), share);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
-        Value turn = args[0];
+        Value share = args[0];
         auto emitShare = [&](size_t k) {
-          Value first = turn;
+          Value first = share;
           if (k > 0) {
             when(isFirst(), [&] { to.awaitSignals(done, to.narrow(ends[k - 1])); });
             to.synchronize();
-            first = to.make<arith::SubIOp>(turn, ends[k - 1]);
+            first = to.make<arith::SubIOp>(share, ends[k - 1]);
           }
           auto loop = scf::ForOp::create(b, loc, first, counts[k], most);
           OpBuilder::InsertionGuard inner(b);
@@ -409,7 +409,7 @@ void KernelEmitter::emitStages(device::StagesOp op) {
         // Each stage is in the else branch of the one before.
         OpBuilder::InsertPoint behind = b.saveInsertionPoint();
         for (size_t k = 0; k + 1 < ends.size(); ++k) {
-          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends[k]);
+          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends[k]);
           auto branch = scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/true);
           if (k == 0)
             behind = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
@@ -586,8 +586,8 @@ void KernelEmitter::emitLoadRun(device::LoadRunOp op) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   auto whole = [&, width = width, step = step, unit = unit, bytes = bytes](Value first) {
     for (int64_t k = 0; k < count; k += perUnit) {
-      Value place = to.i64(k / width * step + k % width);
-      Value from = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(place));
+      Value offset = to.i64(k / width * step + k % width);
+      Value from = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(offset));
       auto read = LLVM::LoadOp::create(b, to.loc, unit, from, bytes);
       read.setInvariant(isInvariant(op.getArray()));
       LLVM::StoreOp::create(b, to.loc, read, rowOf(op.getBuffer(), op.getAt(), k), /*alignment=*/4);

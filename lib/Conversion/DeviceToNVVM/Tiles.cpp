@@ -284,7 +284,7 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
                            SmallVector<Type> types(counts.size(), b.getI1Type());
                            auto branch = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
                            {
-                             OpBuilder::InsertionGuard guard(b);
+                             OpBuilder::InsertionGuard inBranches(b);
                              b.setInsertionPointToStart(branch.thenBlock());
                              emitBlock(op.getBody().front());
                              Values flags;
@@ -308,25 +308,25 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
 /// Appends the numbers of the threads where `in` holds to a list of `count` entries, in order.
 /// Returns the new count.
 Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value number) {
-  Value thread = to.thread(), lane = to.rem(thread, 32), warp = to.div(thread, 32);
+  Value thread = to.thread(), laneNumber = to.rem(thread, 32), warpNumber = to.div(thread, 32);
   Value words = sharedAddress(launch.getCollectWords());
   Value bits = NVVM::VoteSyncOp::create(b, to.loc, b.getI32Type(), to.i32(-1), in, NVVM::VoteSyncKind::ballot);
   auto ones = [&](Value x) { return to.call("llvm.ctpop.i32", b.getI32Type(), x); };
-  when(to.equals(lane, 0),
-       [&] { LLVM::StoreOp::create(b, to.loc, ones(bits), to.sharedPointer(to.add(words, to.mul(warp, 4)))); });
+  when(to.equals(laneNumber, 0),
+       [&] { LLVM::StoreOp::create(b, to.loc, ones(bits), to.sharedPointer(to.add(words, to.mul(warpNumber, 4)))); });
   to.synchronize();
-  Value below = to.make<arith::ShLIOp>(to.i32(1), lane);
+  Value below = to.make<arith::ShLIOp>(to.i32(1), laneNumber);
   below = to.make<arith::AndIOp>(bits, to.add(below, -1));
-  Value place = to.add(count, ones(below));
+  Value position = to.add(count, ones(below));
   for (int64_t k = 0; k != launch.threads / 32; ++k) {
     Value members = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), to.sharedPointer(to.add(words, 4 * k)));
     count = to.add(count, members);
-    Value isBefore = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, warp, to.i32(k));
-    place = to.add(place, to.make<arith::SelectOp>(isBefore, members, to.i32(0)));
+    Value isBefore = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, warpNumber, to.i32(k));
+    position = to.add(position, to.make<arith::SelectOp>(isBefore, members, to.i32(0)));
   }
   when(in, [&] {
     Value half = to.make<arith::TruncIOp>(b.getI16Type(), number);
-    LLVM::StoreOp::create(b, to.loc, half, to.sharedPointer(to.add(list, to.mul(place, 2))));
+    LLVM::StoreOp::create(b, to.loc, half, to.sharedPointer(to.add(list, to.mul(position, 2))));
   });
   to.synchronize();
   return count;
@@ -334,8 +334,8 @@ Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value numb
 
 void KernelEmitter::emitMember(device::MemberOp op) {
   auto collect = op.getList().getDefiningOp<device::CollectOp>();
-  Value place = to.add(value(op.getList()), to.mul(to.narrow(value(op.getPlace())), 2));
-  Value number = LLVM::LoadOp::create(b, to.loc, b.getI16Type(), to.sharedPointer(place));
+  Value entry = to.add(value(op.getList()), to.mul(to.narrow(value(op.getPlace())), 2));
+  Value number = LLVM::LoadOp::create(b, to.loc, b.getI16Type(), to.sharedPointer(entry));
   number = to.make<arith::ExtUIOp>(b.getI64Type(), number);
   scalars.map(op.getResult(), to.add(value(collect.getLower()), number));
 }
@@ -566,23 +566,23 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
 
 /// Emits the body for one register. A pure op whose operands equal those in an earlier register is
 /// not emitted again.
-void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place, ValueRange threadParts,
+void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &registerPlace, ValueRange threadParts,
                                 SmallVectorImpl<Values> &results) {
   Block &block = op.getBody().front();
   LayoutAttr layout = op.getLayout();
-  llvm::SaveAndRestore at(this->place, &place);
+  llvm::SaveAndRestore at(place, &registerPlace);
   for (auto [input, argument] : llvm::zip(op.getInputs(), block.getArguments())) {
     bool isRow = cast<FragmentType>(input.getType()).getLayout() != layout;
-    scalars.map(argument, fragments[input][isRow ? place.row : place.number]);
+    scalars.map(argument, fragments[input][isRow ? registerPlace.row : registerPlace.number]);
   }
   auto isIndex = [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); };
   for (auto [axis, argument] : llvm::enumerate(block.getArguments().drop_front(op.getInputs().size())))
     if (llvm::any_of(argument.getUsers(), isIndex))
-      scalars.map(argument, to.add(threadParts[axis], place.indices[axis]));
+      scalars.map(argument, to.add(threadParts[axis], registerPlace.indices[axis]));
   for (Operation &inner : block.without_terminator()) {
     if (auto offset = dyn_cast<device::ThreadOffsetOp>(inner)) {
       unsigned axis = cast<BlockArgument>(offset.getIndex()).getArgNumber() - op.getInputs().size();
-      scalars.map(offset.getResult(), to.i64(place.indices[axis]));
+      scalars.map(offset.getResult(), to.i64(registerPlace.indices[axis]));
       continue;
     }
     bool isPure = inner.getNumResults() == 1 && inner.getNumRegions() == 0 && isMemoryEffectFree(&inner);
@@ -604,7 +604,7 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place, Va
   }
   auto yield = cast<device::YieldOp>(block.getTerminator());
   for (auto [k, result] : llvm::enumerate(yield.getValues()))
-    results[k][place.number] = value(result);
+    results[k][registerPlace.number] = value(result);
 }
 
 void KernelEmitter::emitPair(device::StoreOp store) {
@@ -636,8 +636,8 @@ void KernelEmitter::emitMap(device::MapOp op) {
     results.emplace_back(countRegisters(cast<FragmentType>(type)));
   known.clear();
   auto all = [&] {
-    for (const RegisterPlace &place : getPlaces(layout))
-      emitElement(op, place, threadParts, results);
+    for (const RegisterPlace &registerPlace : getPlaces(layout))
+      emitElement(op, registerPlace, threadParts, results);
   };
   // A map without results runs for its effects, once per element.
   if (op.getNumResults() == 0 && layout.getRank() == 1)
@@ -680,9 +680,9 @@ Value KernelEmitter::combine(Monoid monoid, Value x, Value y) {
 /// Sums rows whose neighbours share a register, with even and odd pairs in separate chains.
 Values KernelEmitter::addPairs(ArrayRef<RegisterPlace> places, int64_t rows, ValueRange from) {
   SmallVector<Values> pairs(rows);
-  for (const RegisterPlace &place : places)
-    if (place.number % 2 == 0)
-      pairs[place.row].push_back(from[place.number / 2]);
+  for (const RegisterPlace &registerPlace : places)
+    if (registerPlace.number % 2 == 0)
+      pairs[registerPlace.row].push_back(from[registerPlace.number / 2]);
   Values sums;
   for (const Values &row : pairs) {
     Value chains[2];
@@ -711,9 +711,9 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
   // Two chains of half the length, for even and odd registers.
   bool isPaired = hasNeighbours(layout);
   Values even(rows, identity), odd(rows, identity);
-  for (const RegisterPlace &place : places) {
-    Values &chain = isPaired && place.number % 2 ? odd : even;
-    chain[place.row] = combine(op.getMonoid(), chain[place.row], from[place.number]);
+  for (const RegisterPlace &registerPlace : places) {
+    Values &chain = isPaired && registerPlace.number % 2 ? odd : even;
+    chain[registerPlace.row] = combine(op.getMonoid(), chain[registerPlace.row], from[registerPlace.number]);
   }
   for (int64_t row = 0; row != rows; ++row) {
     if (isPaired)

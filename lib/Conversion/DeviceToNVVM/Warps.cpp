@@ -98,15 +98,16 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
   bool isHalf = packed && plan.width == 1; // halves of words move separately
   for (size_t unit = 0; unit != plan.sources.size(); ++unit) {
     // The position of this thread's element, digit by digit.
-    const RegisterPlace &place = places[unit * plan.width];
+    const RegisterPlace &registerPlace = places[unit * plan.width];
     auto numberOf = [&](Place which) {
       Value sum = to.i32(0);
       for (unsigned axis = 0; axis <= layout.getRank(); ++axis)
         for (const LayoutAttr::Digit &digit : from.getDigits(axis)) {
           if (digit.place != which || (axis == layout.getRank() && which == Place::register_))
             continue;
-          Value number = axis == layout.getRank() ? to.div(lane, digit.stride)
-                                                  : to.div(to.add(starts[axis], place.indices[axis]), digit.weight);
+          Value number = axis == layout.getRank()
+                             ? to.div(lane, digit.stride)
+                             : to.div(to.add(starts[axis], registerPlace.indices[axis]), digit.weight);
           sum = to.add(sum, to.mul(to.rem(number, digit.size), digit.stride));
         }
       return sum;
