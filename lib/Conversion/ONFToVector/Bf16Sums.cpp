@@ -33,7 +33,7 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 /// Returns whether both factors of a product are bf16, by element type or by rounding, and at least
 /// one is loaded as bf16. Returns false for sums that another fold recomputes: these need equal
 /// bits.
-bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors &key) const {
+bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &rowFactors, const Factors &keyFactors) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
     LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
@@ -41,7 +41,7 @@ bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors
     read += isRead;
     return factors.narrow ? factors.narrow.isBF16() : isRead;
   };
-  if (options.bf16Dots == Bf16Dots::none || !type.isF32() || !is(row) || !is(key))
+  if (options.bf16Dots == Bf16Dots::none || !type.isF32() || !is(rowFactors) || !is(keyFactors))
     return false;
   return read > 0 && !repeated.contains(acc);
 }
@@ -87,10 +87,10 @@ void BlockedFold::stageRowHalves(unsigned score, Value base, llvm::function_ref<
     Build b = e.here();
     store(interleaved(b, both[0], both[1]), buffers.rows, b.add(base, b.mul(word, shape.panelWidth())));
   };
-  Value whole = e.here().index(extent / 2);
-  e.loop(e.here().index(0), whole, 1, [&](Value word) { put(word, true); });
+  Value fullWords = e.here().index(extent / 2);
+  e.loop(e.here().index(0), fullWords, 1, [&](Value word) { put(word, true); });
   if (extent % 2)
-    e.scoped([&](Scope &) { put(whole, false); });
+    e.scoped([&](Scope &) { put(fullWords, false); });
   Value none = e.here().constant(e.rowType(buffers.operand), e.here().b.getI32IntegerAttr(0));
   e.loop(e.here().index(llvm::divideCeil(extent, 2)), e.here().index(buffers.depth), 1,
          [&](Value word) { store(none, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth()))); });
@@ -124,9 +124,9 @@ void BlockedFold::packOperands(unsigned pass, Panel &panel) {
 /// Returns the words of keys 2·word and 2·word + 1 at d, d + 1, …, from bf16 elements at `from`.
 Value BlockedFold::keyWords(Value from, Value stride, Value word, Value d) {
   Build b = e.here();
-  Value first = b.add(b.mul(b.mul(word, 2), stride), d);
+  Value low = b.add(b.mul(b.mul(word, 2), stride), d);
   Type half = b.b.getBF16Type();
-  return interleaved(b, load(half, from, first), load(half, from, b.add(first, stride)));
+  return interleaved(b, load(half, from, low), load(half, from, b.add(low, stride)));
 }
 
 void BlockedFold::packKeys(unsigned carrier, Value from, Value stride) {
@@ -212,14 +212,14 @@ void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value 
   e.loop(b.index(0), steps, 1, [&](Value step) {
     Build b = e.here();
     for (int64_t r = 0; r != keyTiles; ++r) {
-      Value first = b.add(b.mul(step, kTileDepth), b.mul(keyStride, kTile * r));
+      Value keyOffset = b.add(b.mul(step, kTileDepth), b.mul(keyStride, kTile * r));
       int number = static_cast<int>(kKeyTiles + r);
-      call(b, "tileloadd64", number, {b.address(half, keys, first), b.i64(b.mul(keyStride, 2))});
+      call(b, "tileloadd64", number, {b.address(half, keys, keyOffset), b.i64(b.mul(keyStride, 2))});
     }
     for (int64_t u = 0; u != shape.RI; ++u) {
-      Value first = b.add(b.mul(step, kTile * width), u * kTile);
+      Value rowOffset = b.add(b.mul(step, kTile * width), u * kTile);
       int number = static_cast<int>(kRowTiles + u);
-      call(b, "tileloadd64", number, {b.address(word, rows, first), b.i64(b.index(4 * width))});
+      call(b, "tileloadd64", number, {b.address(word, rows, rowOffset), b.i64(b.index(4 * width))});
     }
     overSums([&](int number, int64_t r, int64_t u) {
       call(b, "tdpbf16ps", {number, static_cast<int>(kKeyTiles + r), static_cast<int>(kRowTiles + u)});

@@ -94,12 +94,13 @@ void NestEmitter::countTasks(OpBuilder builder, StringRef suffix, llvm::function
 }
 
 void NestEmitter::emitTasks(OpBuilder builder) {
-  countTasks(builder, "_tasks", [&](Emitter &counting, Value tiles) {
+  countTasks(builder, "_tasks", [&](Emitter &counting, Value numTiles) {
     if (!split)
-      return tiles;
-    Parts parts = partsOf(counting);
+      return numTiles;
+    Parts counted = partsOf(counting);
     Build b = counting.here();
-    return merging ? b.select(parts.few, tiles, b.index(0)) : b.select(parts.few, b.mul(tiles, parts.count), tiles);
+    return merging ? b.select(counted.few, numTiles, b.index(0))
+                   : b.select(counted.few, b.mul(numTiles, counted.count), numTiles);
   });
 }
 
@@ -124,15 +125,15 @@ bool NestEmitter::emit(OpBuilder builder) {
   };
   if (split)
     parts = partsOf(emitter);
-  emitter.loop(toIndex(2), toIndex(3), 1, [&](Value task) { emitTask(task); });
+  emitter.loop(toIndex(2), toIndex(3), 1, [&](Value taskNumber) { emitTask(taskNumber); });
   func::ReturnOp::create(site.builder, emitter.loc);
   emitter.stack.pop_back();
   return !emitter.failed;
 }
 
-void NestEmitter::emitTask(Value number) {
+void NestEmitter::emitTask(Value taskNumber) {
   SmallVector<Value> digits(tiles.size());
-  Value rest = task = number;
+  Value rest = task = taskNumber;
   if (split && !merging) {
     Build b = emitter.here();
     Value groups = b.select(parts.few, parts.count, b.index(1));
@@ -243,8 +244,8 @@ void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = fold.getLoc();
   bool isBlocked = options.blocks && emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options);
   SmallVector<AccOp> accs = getAccs(fold);
-  bool hasColumns = !accs.empty() && !accs[0].getExtents().empty();
-  if (!isBlocked && emitter.columns && hasColumns)
+  bool hasAxes = !accs.empty() && !accs[0].getExtents().empty();
+  if (!isBlocked && emitter.columns && hasAxes)
     emitter.fail(fold, "expects a fold for columns to run in blocks");
   else if (!isBlocked)
     emitTileFold(fold);
@@ -314,11 +315,11 @@ void NestEmitter::emitColumns(ForOp loop) {
 Value NestEmitter::laneMask() {
   Build b = emitter.here();
   auto type = VectorType::get({emitter.lanes}, b.b.getIndexType());
-  Value lane = vector::StepOp::create(b.b, emitter.loc, type), number;
+  Value lane = vector::StepOp::create(b.b, emitter.loc, type), vectorNumber;
   for (Scope *scope : llvm::reverse(emitter.stack))
-    if ((number = scope->vectorNumber))
+    if ((vectorNumber = scope->vectorNumber))
       break;
-  Value first = b.add(emitter.tile.base, b.mul(number, emitter.lanes));
+  Value first = b.add(emitter.tile.base, b.mul(vectorNumber, emitter.lanes));
   Value left = b.sub(emitter.tile.extent, first);
   return b.slt(lane, b.splat(left, emitter.lanes));
 }

@@ -112,19 +112,19 @@ BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRo
   Value zero = e.at(0).index(0), end = e.at(0).index(depth);
   if (depth <= most)
     return microKernel(terms, a, aRow, aDepth, b, zero, end, zeros(type));
-  size_t count = shape.RJ * shape.RI;
-  Values inits(2 * count, e.here().identity(Monoid::add, e.rowType(type)));
+  size_t numSums = shape.RJ * shape.RI;
+  Values inits(2 * numSums, e.here().identity(Monoid::add, e.rowType(type)));
   Values parts = e.loop(zero, end, most, inits, [&](Value base, ValueRange args) {
     Values next(args);
     Value to = e.here().min(e.here().add(base, most), end);
     Values block = microKernel(terms, a, aRow, aDepth, b, base, to, zeros(type));
-    for (size_t k = 0; k != count; ++k)
-      std::tie(next[k], next[count + k]) = e.here().addCompensated(args[k], args[count + k], block[k]);
+    for (size_t k = 0; k != numSums; ++k)
+      std::tie(next[k], next[numSums + k]) = e.here().addCompensated(args[k], args[numSums + k], block[k]);
     return next;
   });
   Values sums;
-  for (size_t k = 0; k != count; ++k)
-    sums.push_back(e.here().combine(Monoid::add, parts[k], parts[count + k]));
+  for (size_t k = 0; k != numSums; ++k)
+    sums.push_back(e.here().combine(Monoid::add, parts[k], parts[numSums + k]));
   return sums;
 }
 

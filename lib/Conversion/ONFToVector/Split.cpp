@@ -63,10 +63,10 @@ SmallVector<StateBuffer> NestEmitter::totalsAt(Value base) {
   return result;
 }
 
-Value NestEmitter::sharedPart(Value number) {
+Value NestEmitter::sharedPart(Value partNumber) {
   Value shared = emitter.slot(emitter.block.getSharedSlot(), LLVM::LLVMPointerType::get(nest.getContext()));
   Build b = emitter.here();
-  return b.address(b.b.getI8Type(), shared, b.mul(number, partBytes));
+  return b.address(b.b.getI8Type(), shared, b.mul(partNumber, partBytes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -122,15 +122,15 @@ Merge::Side Merge::sideOf(AccOp acc, const llvm::DenseMap<unsigned, Value> &olds
     return llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
   };
   Value changed;
-  SmallVector<Value> before, news, others;
+  SmallVector<Value> oldRefs, news, others;
   for (Value ref : acc.getRefs()) {
-    before.push_back(olds.lookup(numberOf(ref)));
+    oldRefs.push_back(olds.lookup(numberOf(ref)));
     news.push_back(after[numberOf(ref)]);
-    changed = e.here().either(changed, e.here().differs(before.back(), news.back()));
+    changed = e.here().either(changed, e.here().differs(oldRefs.back(), news.back()));
   }
   for (Value other : acc.getOthers())
     others.push_back(olds.lookup(numberOf(other)));
-  return {e.correctionOf(acc, before, news, others, true), changed};
+  return {e.correctionOf(acc, oldRefs, news, others, true), changed};
 }
 
 /// Returns c(state). A side without terms keeps the identity, because its reference may still be
@@ -210,8 +210,8 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
       if (pointer)
         emitter.storeState(emitter.here(), identity, pointer, place);
   });
-  emitter.loop(from, to, 1, [&](Value number) {
-    SmallVector<StateBuffer> part = partOf(number);
+  emitter.loop(from, to, 1, [&](Value partNumber) {
+    SmallVector<StateBuffer> part = partOf(partNumber);
     emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
       bindRows(emitter, emitter.top(), laneIndex(), v);
       Merge(emitter, split, current, rests, part, v).run();
@@ -237,9 +237,9 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
 //===----------------------------------------------------------------------===//
 
 /// Emits the fold over one part. Returns where its states are.
-SmallVector<StateBuffer> NestEmitter::emitPart(Value number) {
+SmallVector<StateBuffer> NestEmitter::emitPart(Value partNumber) {
   int64_t length = split.getLift()->getTile();
-  Value lower = emitter.here().mul(number, length);
+  Value lower = emitter.here().mul(partNumber, length);
   emitter.part = {split, lower, emitter.here().add(lower, length)};
   emitTileOf(split);
   emitter.part = {};
@@ -262,16 +262,16 @@ void NestEmitter::emitParts() {
   from = b.select(parts.few, group, from);
   to = b.select(parts.few, b.add(group, 1), to);
   Value base = b.select(parts.few, sharedPart(task), total);
-  mergeParts(base, from, to, [&](Value number) { return emitPart(number); });
+  mergeParts(base, from, to, [&](Value partNumber) { return emitPart(partNumber); });
   emitter.when(parts.few, [] {}, [&] { finishTile(); });
 }
 
 /// Merges the parts that other tasks stored, and finishes the rows.
 void NestEmitter::emitMerge() {
   Value base = emitter.scratch(partBytes);
-  mergeParts(base, emitter.here().index(0), parts.count, [&](Value number) {
+  mergeParts(base, emitter.here().index(0), parts.count, [&](Value partNumber) {
     Build b = emitter.here();
-    return totalsAt(sharedPart(b.add(b.mul(task, parts.count), number)));
+    return totalsAt(sharedPart(b.add(b.mul(task, parts.count), partNumber)));
   });
   finishTile();
 }
@@ -279,9 +279,9 @@ void NestEmitter::emitMerge() {
 /// Emits the function that returns the bytes for parts; 0 unless all rows fit one tile.
 void NestEmitter::emitShared(OpBuilder builder) {
   countTasks(builder, "_shared", [&](Emitter &counting, Value tasks) {
-    Parts parts = partsOf(counting);
+    Parts counted = partsOf(counting);
     Build b = counting.here();
-    return b.select(parts.few, b.mul(b.mul(tasks, parts.count), partBytes), b.index(0));
+    return b.select(counted.few, b.mul(b.mul(tasks, counted.count), partBytes), b.index(0));
   });
 }
 

@@ -49,9 +49,9 @@ void BlockedFold::stageRowBytes(unsigned score, Value number, Value base, llvm::
   Type words = e.rowType(buffers.operand);
   Build b = e.here();
   Value none = b.constant(words, b.b.getI32IntegerAttr(0));
-  auto pack = [&](Value word, int64_t count, Value sum) {
+  auto pack = [&](Value word, int64_t numBytes, Value sum) {
     Value packed;
-    for (int64_t k = 0; k != count; ++k)
+    for (int64_t k = 0; k != numBytes; ++k)
       e.scoped([&](Scope &) {
         Value byte = element(e.here().add(e.here().mul(word, 4), k));
         Build b = e.here();
@@ -64,11 +64,11 @@ void BlockedFold::stageRowBytes(unsigned score, Value number, Value base, llvm::
     store(packed, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth())));
     return sum;
   };
-  int64_t extent = plan.scores[score].extent, whole = extent / 4;
-  Value sum = e.loop(b.index(0), b.index(whole), 1, {none},
+  int64_t extent = plan.scores[score].extent, fullWords = extent / 4;
+  Value sum = e.loop(b.index(0), b.index(fullWords), 1, {none},
                      [&](Value word, ValueRange sums) { return Values{pack(word, 4, sums[0])}; })[0];
   if (extent % 4)
-    sum = pack(e.here().index(whole), extent % 4, sum);
+    sum = pack(e.here().index(fullWords), extent % 4, sum);
   Value factor = e.here().constant(words, e.here().b.getI32IntegerAttr(-128));
   store(e.here().mul(sum, factor), buffers.bias, e.here().mul(number, shape.lanes));
 }

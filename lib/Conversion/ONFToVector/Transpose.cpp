@@ -156,11 +156,11 @@ void Emitter::storeSquare(StoreOp store, Value index, Value first, Value square)
   scoped([&](Scope &scope) {
     scope.values[index] = first;
     Address where = address(store.getTerms(), store.getCoefficients(), store.getConstant());
-    Values columns;
+    Values columnVectors;
     Build b = here();
     for (int64_t t = 0; t != lanes; ++t)
-      columns.push_back(b.load(rowType(type), b.address(type, square, b.index(t * lanes)), align));
-    Values rows = transpose(b, columns);
+      columnVectors.push_back(b.load(rowType(type), b.address(type, square, b.index(t * lanes)), align));
+    Values rows = transpose(b, columnVectors);
     for (auto [row, pointer] : llvm::zip_equal(rows, laneAddresses(type, store.getArray(), where)))
       b.store(row, pointer, align);
   });
