@@ -74,7 +74,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   } else if (op.getMonoid() == Monoid::add) {
     result = plainSum(op, term, isShallow);
   } else if (op.getMonoid() == Monoid::mul) {
-    result = rules.reduceProduct(of(term), extentOf(op.getExtent()), what);
+    ErrorExpr extent = extentOf(op.getExtent());
+    result = rules.reduceProduct(of(term), extent, what);
   } else {
     result = rules.reduceExtreme(of(term));
     result.constant.reset();
@@ -117,10 +118,11 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   result.absolute = extent * x.absolute;
   rules.addAbsolute(result, extent * pool.tiny());
   result.magnitude = l1 ? *l1 : extent * x.magnitude;
-  if (x.distance)
-    result.distance = extent * *x.distance +
-                      pool.expm1(sumRounding(op.getExtent())) * (result.magnitude + extent * *x.distance) +
-                      extent * pool.tiny();
+  if (x.distance) {
+    ErrorExpr underflow = extent * pool.tiny(), computed = result.magnitude + extent * *x.distance;
+    ErrorExpr rounding = pool.expm1(sumRounding(op.getExtent())) * computed;
+    result.distance = extent * *x.distance + rounding + underflow;
+  }
   result.tight = x.tight && x.nonnegative;
   result.least = leastOfSum(op, term).value_or(ErrorExpr());
   result.constant.reset();
@@ -138,12 +140,14 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
   };
   if (isa_and_nonnull<arith::MulFOp>(op)) {
     Value x = op->getOperand(0), y = op->getOperand(1);
-    return ofFactor(x) * of(y).magnitude + of(x).magnitude * ofFactor(y);
+    ErrorExpr flushedY = ofFactor(y), withY = of(x).magnitude * flushedY;
+    ErrorExpr largestY = of(y).magnitude, flushedX = ofFactor(x);
+    return flushedX * largestY + withY;
   }
   if (!isa_and_nonnull<arith::DivFOp>(op))
     return ErrorExpr();
-  return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least, context.describe(op->getOperand(1)),
-                        facts);
+  ErrorExpr least = of(op->getOperand(1)).least, flushed = ofFactor(op->getOperand(0));
+  return rules.quotient(flushed, least, context.describe(op->getOperand(1)), facts);
 }
 
 /// Returns the largest magnitude of an operand when invariant factors and divisors are applied
@@ -156,7 +160,11 @@ ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
     return own;
   auto inFront = [&](unsigned k) { return largestInFront(op->getOperand(k), index); };
   auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
-  ErrorExpr most = isQuotient ? own : pool.max(own, inFront(0) * inFront(1));
+  ErrorExpr most = own;
+  if (!isQuotient) {
+    ErrorExpr second = inFront(1), first = inFront(0);
+    most = pool.max(own, first * second);
+  }
   if (canLeave(1))
     most = pool.max(most, inFront(0));
   return !isQuotient && canLeave(0) ? pool.max(most, inFront(1)) : most;
@@ -179,7 +187,10 @@ ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value ind
   ErrorExpr most = behind(inner, 1);
   if (canLeave(1))
     most = pool.max(most, of(op->getOperand(1)).magnitude * inner);
-  return canLeave(0) ? pool.max(most, of(op->getOperand(0)).magnitude * behind(amount, 1)) : most;
+  if (!canLeave(0))
+    return most;
+  ErrorExpr second = behind(amount, 1);
+  return pool.max(most, of(op->getOperand(0)).magnitude * second);
 }
 
 /// Lemma E11: rounds an operand of a contraction to its format.
@@ -230,9 +241,10 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   ErrorExpr sumX = sumOf(0), sumY = sumOf(1);
   bool isSquare = multiplied[0] == multiplied[1];
   ErrorValue result = rules.multiply(x, y, isSquare);
-  result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic +
-                    names.accumulate * (extent + ErrorExpr(32));
-  result.absolute = x.absolute * sumY + sumX * y.absolute + extent * x.absolute * y.absolute;
+  ErrorExpr accumulated = names.accumulate * (extent + ErrorExpr(32));
+  result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic + accumulated;
+  ErrorExpr ofBoth = extent * x.absolute * y.absolute, ofY = sumX * y.absolute;
+  result.absolute = x.absolute * sumY + ofY + ofBoth;
   rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), multiplied[0], index, rests.facts),
                                                  multiplied[1], index, rests.facts));
   result.distance.reset();

@@ -28,13 +28,15 @@ Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Sa
   auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
   auto compare = [&](arith::CmpFPredicate is, Value a, Value b) { return at.make<arith::CmpFOp>(is, a, b); };
   // Infinities must be equal, and are left out of the norm.
-  Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
+  Value infinity = typed(INFINITY);
+  Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), infinity);
   Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
   values.push_back(at.make<arith::MulFOp>(finite, finite));
   for (const auto &sample : samples) {
     Value y = at.load(sample[number], indices);
     Value same = compare(arith::CmpFPredicate::OEQ, x, y);
-    Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
+    Value difference = at.make<arith::SubFOp>(y, x);
+    Value off = at.make<arith::SelectOp>(same, typed(0), difference);
     values.push_back(at.make<arith::MulFOp>(off, off));
   }
   return values;
@@ -152,9 +154,11 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
     SmallVector<Code::Term> terms;
     for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
-      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
+      Value expected = in.make<arith::MulFOp>(ratio, norm);
+      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), expected);
       off = in.make<arith::MulFOp>(in.make<arith::MulFOp>(w, off), inverse);
-      off = in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), off);
+      Value none = in.real(0);
+      off = in.make<arith::SelectOp>(look.isAlone(in, r), none, off);
       Value square = in.make<arith::MulFOp>(off, off);
       terms.push_back({Monoid::add, "square", square});
       terms.push_back({Monoid::add, "cube", in.make<arith::MulFOp>(square, off)});
@@ -173,7 +177,8 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     Value margin =
         code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
     Value upper = code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
-    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
+    Value relative = code.make<arith::DivFOp>(upper, norm);
+    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), relative);
     estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
   }
   return estimates;
@@ -230,7 +235,8 @@ void Chooser::addDecision() {
         for (unsigned k = 0; k < numEarlier && earlierEstimates[o]; ++k) {
           SmallVector<Value> place(head);
           place.push_back(in.index(k));
-          value = in.make<arith::SelectOp>(isNumber(k), in.load(earlierEstimates[o], place), value);
+          Value estimate = in.load(earlierEstimates[o], place);
+          value = in.make<arith::SelectOp>(isNumber(k), estimate, value);
         }
         for (unsigned k = 0; k < numPlans(); ++k) {
           Value here = isNumber(numEarlier + k);

@@ -70,7 +70,8 @@ Value Code::hash(Value number, ValueRange others) {
   for (int64_t shift : {12345, 54321}) {
     Value moved = modulo(add(hash, index(shift)), prime);
     Value square = make<arith::MulIOp>(moved, moved);
-    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), index(32));
+    Value divisor = index(32);
+    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), divisor);
   }
   return hash;
 }
