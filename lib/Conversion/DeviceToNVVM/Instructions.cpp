@@ -100,8 +100,8 @@ Value Instructions::block() { return NVVM::BlockIdXOp::create(b, loc, b.getI32Ty
 Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Value lanes) {
   Type type = value.getType();
   auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, loc, word.getType(), lanes ? lanes : i32(-1), word, operand, i32(31), kind,
-                                UnitAttr());
+    Value clamp = i32(31), members = lanes ? lanes : i32(-1);
+    return NVVM::ShflOp::create(b, loc, word.getType(), members, word, operand, clamp, kind, UnitAttr());
   };
   if (type.isF32() || type.isInteger(32))
     return exchange(value);
@@ -112,7 +112,8 @@ Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Va
   Value bits = type.isF64() ? make<arith::BitcastOp>(b.getI64Type(), value) : value;
   Value high = narrow(make<arith::ShRUIOp>(bits, i64(32)));
   Value low = widen(exchange(narrow(bits)));
-  high = make<arith::ShLIOp>(widen(exchange(high)), i64(32));
+  Value distance = i64(32);
+  high = make<arith::ShLIOp>(widen(exchange(high)), distance);
   bits = make<arith::OrIOp>(low, high);
   return type.isF64() ? make<arith::BitcastOp>(type, bits) : bits;
 }
@@ -120,7 +121,7 @@ Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Va
 Value Instructions::shuffle(Value value, int64_t mask, std::optional<int64_t> group) {
   Value lanes;
   if (group) { // bits of the lanes of this group
-    Value first = make<arith::AndIOp>(thread(), i32(31 & -*group));
+    Value ofGroup = i32(31 & -*group), first = make<arith::AndIOp>(thread(), ofGroup);
     lanes = make<arith::ShLIOp>(i32((int64_t(1) << *group) - 1), first);
   }
   return exchange(value, i32(mask), NVVM::ShflKind::bfly, lanes);
@@ -136,8 +137,8 @@ Value Instructions::vote(ValueRange conditions) {
 }
 
 Value Instructions::broadcast(Value value) {
-  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(0), i32(31), NVVM::ShflKind::idx,
-                              UnitAttr());
+  Value clamp = i32(31), first = i32(0), members = i32(-1);
+  return NVVM::ShflOp::create(b, loc, value.getType(), members, value, first, clamp, NVVM::ShflKind::idx, UnitAttr());
 }
 
 void Instructions::synchronize() { NVVM::Barrier0Op::create(b, loc); }
