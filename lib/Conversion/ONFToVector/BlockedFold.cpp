@@ -170,8 +170,8 @@ void BlockedFold::allocate() {
 
 /// Stores a vector `repeats` times in a row.
 void BlockedFold::fillBuffer(Value pointer, Value vector, int64_t repeats) {
-  e.loop(e.here().index(0), e.here().index(repeats * shape.lanes), shape.lanes,
-         [&](Value offset) { store(vector, pointer, offset); });
+  Value end = e.here().index(repeats * shape.lanes), start = e.here().index(0);
+  e.loop(start, end, shape.lanes, [&](Value offset) { store(vector, pointer, offset); });
 }
 
 void BlockedFold::initialise() {
@@ -200,7 +200,8 @@ void BlockedFold::initialise() {
 void BlockedFold::addRests() {
   auto add = [&](Type type, Value state, Value rest, Value size) {
     e.loop(e.here().index(0), size, shape.lanes, [&](Value offset) {
-      store(e.here().combine(Monoid::add, load(type, state, offset), load(type, rest, offset)), state, offset);
+      Value lost = load(type, rest, offset), sum = load(type, state, offset);
+      store(e.here().combine(Monoid::add, sum, lost), state, offset);
     });
   };
   Value rows = e.here().mul(vectors, shape.lanes);
@@ -252,7 +253,7 @@ void BlockedFold::emit() {
   initialise();
   for (unsigned k = 0; k != scores.size(); ++k)
     stageRows(k);
-  Value lastRow = b.sub(b.add(e.tile.base, e.tile.rows), b.index(1));
+  Value one = b.index(1), lastRow = b.sub(b.add(e.tile.base, e.tile.rows), one);
   auto [lower, upper] = e.hull(fold, e.tile.base, lastRow);
   Value size = e.here().index(shape.BN);
   Value from = e.here().mul(e.here().b.createOrFold<arith::DivUIOp>(e.loc, lower, size), shape.BN);
@@ -273,7 +274,7 @@ Value BlockedFold::piecesCover(bool full) {
     return e.here().truth(!full);
   Value low = e.tile.base, found = e.here().truth(false);
   Build b = e.here();
-  Value high = b.sub(b.add(e.tile.base, e.tile.rows), b.index(1));
+  Value one = b.index(1), high = b.sub(b.add(e.tile.base, e.tile.rows), one);
   for (auto piece : fold.getPieces()->getAsRange<PieceAttr>()) {
     if (full && !piece.getFull())
       continue;
@@ -281,8 +282,9 @@ Value BlockedFold::piecesCover(bool full) {
                            : e.interval(fold, piece.getVisitLower(), piece.getVisitUpper(), low, high);
     Build at = e.here();
     Value end = at.add(first, count);
-    Value meets = full ? at.both(at.sle(from, first), at.sle(end, to)) : at.both(at.slt(from, end), at.slt(first, to));
-    found = at.either(found, meets);
+    Value endsInTime = full ? at.sle(end, to) : at.slt(first, to);
+    Value startsInTime = full ? at.sle(from, first) : at.slt(from, end);
+    found = at.either(found, at.both(startsInTime, endsInTime));
   }
   return found;
 }
