@@ -343,8 +343,11 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   bool hasWeights = llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
   if (found.bound ? shared.size() != 1 || found.row != shared[0] : !isProduct || hasWeights)
     return std::nullopt;
-  if (found.range && (knows(found.range) || (found.bound && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)),
-                                                                       conjunctsOf(found.range), exprs.index(j))))) {
+  auto elementWithin = [&] {
+    Expr index = exprs.index(j), size = exprs.extent(*SymExpr::parse(t->extent));
+    return anyWithin(exprs, size, conjunctsOf(found.range), index);
+  };
+  if (found.range && (knows(found.range) || (found.bound && !elementWithin()))) {
     if (isProduct)
       for (Expr part : conjunctsOf(found.range))
         if (knows(part) || (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
@@ -563,5 +566,6 @@ Expr Derivation::anyOf(Expr e) {
     return nullptr;
   int64_t j = openings.indexFor(e);
   Expr present = exprs.open(e, j).second;
-  return anyWithin(exprs, exprs.extent(*SymExpr::parse(e->extent)), conjunctsOf(present), exprs.index(j));
+  Expr index = exprs.index(j), size = exprs.extent(*SymExpr::parse(e->extent));
+  return anyWithin(exprs, size, conjunctsOf(present), index);
 }

@@ -29,7 +29,8 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
   if (auto n = constantExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());
-  return exprs.greater(exprs.extent(*SymExpr::parse(extent)), exprs.constant(IntegerAttr::get(type, 0), type));
+  Expr zero = exprs.constant(IntegerAttr::get(type, 0), type), size = exprs.extent(*SymExpr::parse(extent));
+  return exprs.greater(size, zero);
 }
 
 Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {

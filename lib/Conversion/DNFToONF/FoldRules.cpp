@@ -451,7 +451,7 @@ Expr FoldRules::unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)>
                           llvm::function_ref<Expr(Expr)> newState) {
   Expr all = exprs.boolean(true);
   for (Expr state : states) {
-    Expr same = exprs.equal(oldState(state), newState(state));
+    Expr after = newState(state), before = oldState(state), same = exprs.equal(before, after);
     all = all == exprs.boolean(true) ? same : exprs.op("arith.andi", {all, same}, same->type);
   }
   return all;
@@ -492,8 +492,10 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
     if (singular && !vanishesAt(split.g, stateBody(state), *singular))
       return fail(split.h, "terms do not vanish where it is singular");
     // 0 ⊕ x = x for sums, and for maxima of non-negative terms.
-    if (singular && t->monoid != Monoid::add && !(t->monoid == Monoid::max && isNonNegative(split.g)))
-      result.leftOut.push_back(exprs.equal(stateBody(state), exprs.floatConstant(*singular, state->type)));
+    if (singular && t->monoid != Monoid::add && !(t->monoid == Monoid::max && isNonNegative(split.g))) {
+      Expr point = exprs.floatConstant(*singular, state->type);
+      result.leftOut.push_back(exprs.equal(stateBody(state), point));
+    }
   }
   return result;
 }

@@ -562,7 +562,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   if (values.empty() && stored.empty())
     return outer;
   auto after = [&](Expr e) { return exprs.replace(withValues(e), [&](Expr node) { return stored.lookup(node); }); };
-  return withStored[key] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
+  Expr newPresent = present ? after(present) : nullptr, newBody = after(body);
+  return withStored[key] = exprs.withBody(outer, e, newBody, newPresent);
 }
 
 /// Stores reductions that rows share, if each row would spend most of its work on them. For
