@@ -525,8 +525,10 @@ private:
   Value toIndex(Value value) {
     if (value.getType().isIndex())
       return value;
-    if (value.getType().isInteger(1))
-      return select(value, index(1), index(0));
+    if (value.getType().isInteger(1)) {
+      Value no = index(0), yes = index(1);
+      return select(value, yes, no);
+    }
     return arith::IndexCastOp::create(b, tile.loc, b.getIndexType(), value);
   }
   Value times(Value x, int64_t factor) { return factor == 1 ? x : make<arith::MulIOp>(x, index(factor)); }
@@ -580,9 +582,9 @@ TileRange Writer::product(const NumberRef &node) {
          {compare(arith::CmpIPredicate::sle, value, most), compare(arith::CmpIPredicate::sge, value, least)})
       fits = fits ? make<arith::AndIOp>(fits, inside) : inside;
   Value low = make<arith::MulIOp>(x.low, y.low), high = make<arith::MulIOp>(x.high, y.low);
-  TileRange range = {select(fits, make<arith::MinSIOp>(low, high), index(-kInfinity)),
-                     select(fits, make<arith::MaxSIOp>(low, high), index(kInfinity))};
-  return TilePredicate::limit(b, tile.loc, range);
+  Value lowest = index(-kInfinity), lower = select(fits, make<arith::MinSIOp>(low, high), lowest);
+  Value highest = index(kInfinity), upper = select(fits, make<arith::MaxSIOp>(low, high), highest);
+  return TilePredicate::limit(b, tile.loc, {lower, upper});
 }
 
 TileRange Writer::number(const NumberRef &node) {
@@ -638,8 +640,10 @@ TileRange Writer::number(const NumberRef &node) {
       return {make<arith::MinSIOp>(x.low, y.low), make<arith::MinSIOp>(x.high, y.high)};
     return {make<arith::MaxSIOp>(x.low, y.low), make<arith::MaxSIOp>(x.high, y.high)};
   }
-  case Number::Quotient:
-    return quotient(number(node->operands[0]), number(node->operands[1]).low);
+  case Number::Quotient: {
+    Value divisor = number(node->operands[1]).low;
+    return quotient(number(node->operands[0]), divisor);
+  }
   case Number::Remainder:
     return remainder(node);
   case Number::Choice: {
@@ -651,7 +655,9 @@ TileRange Writer::number(const NumberRef &node) {
   }
   case Number::OfTruth: {
     TileTruth c = truth(node->condition);
-    return {select(c.always, index(1), index(0)), select(c.never, index(0), index(1))};
+    Value lowest = index(0), always = index(1), low = select(c.always, always, lowest);
+    Value highest = index(1), never = index(0), high = select(c.never, never, highest);
+    return {low, high};
   }
   }
   llvm_unreachable("unknown number");
@@ -680,9 +686,11 @@ TileTruth Writer::truth(const TruthRef &node) {
   case Truth::Zero: {
     TileRange range = number(node->number);
     Value zero = index(0);
-    return {
-        make<arith::OrIOp>(compare(CmpIPredicate::sgt, range.low, zero), compare(CmpIPredicate::slt, range.high, zero)),
-        make<arith::AndIOp>(compare(CmpIPredicate::eq, range.low, zero), compare(CmpIPredicate::eq, range.high, zero))};
+    Value isBelow = compare(CmpIPredicate::slt, range.high, zero);
+    Value never = make<arith::OrIOp>(compare(CmpIPredicate::sgt, range.low, zero), isBelow);
+    Value endsAtZero = compare(CmpIPredicate::eq, range.high, zero);
+    Value always = make<arith::AndIOp>(compare(CmpIPredicate::eq, range.low, zero), endsAtZero);
+    return {never, always};
   }
   case Truth::And:
   case Truth::Or: {

@@ -167,7 +167,7 @@ private:
   bool lift(mlir::ModuleOp module);
   void addScheduleError(const llvm::Twine &message);
   bool readSchedules(std::map<std::string, Schedule> &given);
-  bool schedule(onf::KernelOp kernel, const Machine &machine, const std::map<std::string, Schedule> &given);
+  bool schedule(onf::KernelOp kernel, const Machine &target, const std::map<std::string, Schedule> &given);
   std::optional<Machine> getScheduleMachine();
   /// Does the same for a GPU. `used` receives the schedules (Schedules.cpp).
   bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);

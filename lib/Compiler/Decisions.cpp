@@ -38,14 +38,14 @@ bool Compilation::Impl::readPlans() {
   for (const auto &[key, list] : *lists) {
     const llvm::json::Array *entries = list.getAsArray();
     SmallVector<std::string> numbers;
-    for (const llvm::json::Value &entry : entries ? *entries : llvm::json::Array())
-      if (auto number = entry.getAsInteger(); number && *number >= 0)
+    for (const llvm::json::Value &plan : entries ? *entries : llvm::json::Array())
+      if (auto number = plan.getAsInteger(); number && *number >= 0)
         numbers.push_back(std::to_string(*number));
     if (!entries || numbers.size() != entries->size())
       return refuse("'" + llvm::StringRef(key) + "' expects a list of plans, integers from 0 on");
     int64_t largest = 0;
-    for (const llvm::json::Value &entry : *entries)
-      largest = std::max(largest, *entry.getAsInteger());
+    for (const llvm::json::Value &plan : *entries)
+      largest = std::max(largest, *plan.getAsInteger());
     largestPlans[llvm::StringRef(key).str()] = largest;
     planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
   }

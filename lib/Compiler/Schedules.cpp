@@ -32,8 +32,8 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
   std::vector<std::string> texts = {options.schedule};
   if (llvm::json::Array *list = value->getAsArray()) {
     texts.clear();
-    for (const llvm::json::Value &entry : *list)
-      texts.push_back(llvm::formatv("{0}", entry).str());
+    for (const llvm::json::Value &item : *list)
+      texts.push_back(llvm::formatv("{0}", item).str());
   }
   for (const std::string &text : texts) {
     auto schedule = parseSchedule(text);
@@ -74,17 +74,17 @@ std::optional<Machine> Compilation::Impl::getScheduleMachine() {
   return std::nullopt;
 }
 
-bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
+bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &target,
                                  const std::map<std::string, Schedule> &given) {
   auto found = given.find(kernel.getSymName().str());
-  Schedule schedule = found != given.end() ? found->second : chooseSchedule(kernel, machine);
+  Schedule schedule = found != given.end() ? found->second : chooseSchedule(kernel, target);
   if (found != given.end()) {
-    if (schedule.machine != machine.name) {
-      addScheduleError("schedule: it is for the machine '" + schedule.machine + "', but this is '" + machine.name +
+    if (schedule.machine != target.name) {
+      addScheduleError("schedule: it is for the machine '" + schedule.machine + "', but this is '" + target.name +
                        "'; print one for this machine, or change the name");
       return false;
     }
-    if (llvm::Error error = checkSchedule(kernel, schedule, machine)) {
+    if (llvm::Error error = checkSchedule(kernel, schedule, target)) {
       addScheduleError(llvm::toString(std::move(error)));
       return false;
     }

@@ -160,7 +160,7 @@ void FoldText::printRepair(const AccPlan &acc) {
   }
   auto old = [&](Expr state) { return leaf(stateName(state) + "⁻"); };
   auto now = [&](Expr state) { return leaf(stateName(state)); };
-  auto text = [&](Expr value) {
+  auto textOf = [&](Expr value) {
     return exprs.str(exprs.replace(value, [&](Expr node) -> Expr {
       // New names are leaves already; other indices get their names here.
       bool known = node->kind == ExprKind::Index && node->id >= 0 && indices.count(node->id);
@@ -171,13 +171,13 @@ void FoldText::printRepair(const AccPlan &acc) {
      << (repair.others.empty() ? "G·H" : "G·H times differences from the states that it reads") << ",\n"
      << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when " << before
      << (refs.size() == 1 ? " becomes " : " become ") << all << ", " << stateName(acc.reduce) << " is multiplied by H("
-     << all << ")/H(" << before << ") = " << text(rules.ratio(repair.h, acc.states, old, now)) << "\n";
+     << all << ")/H(" << before << ") = " << textOf(rules.ratio(repair.h, acc.states, old, now)) << "\n";
   SmallVector<Expr> by;
   for (Expr h : repair.from)
     by.push_back(rules.difference(h, acc.states, old, now));
   for (const Repair::Other &other : repair.others)
     os << "        and " << stateName(other.sum) << "⁻ is added to it, multiplied by the same and by "
-       << text(rules.coefficient(other, by)) << "\n";
+       << textOf(rules.coefficient(other, by)) << "\n";
   for (auto [ref, singular] : llvm::zip(refs, repair.singular))
     if (!std::isnan(singular))
       os << "        while " << ref << " = " << formatNumber(singular) << ", " << stateName(acc.reduce)

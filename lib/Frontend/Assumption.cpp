@@ -112,21 +112,21 @@ private:
     return symbol->second.getConstant() || symbol->second.getSymbol() ? text : "(" + text + ")";
   }
 
-  /// Returns true for an integer or boolean parameter of rank `subscripts`. Else reports an error.
-  bool parameter(const Expr &expr, size_t subscripts) {
+  /// Returns true for an integer or boolean parameter of rank `rank`. Else reports an error.
+  bool parameter(const Expr &expr, size_t rank) {
     if (expr.kind != ExprKind::Name || expr.ref.kind != Reference::Parameter)
       return succeeded(refuse(expr));
     const Signature::Array &array = signature.params[expr.ref.index];
     if (!isa<IntegerType>(array.elementType))
       return succeeded(refuse(expr));
-    if (array.shape.size() == subscripts)
+    if (array.shape.size() == rank)
       return true;
     std::string names;
     for (size_t k = 0; k < array.shape.size(); ++k)
       names += (k ? ", i" : "i") + std::to_string(k);
     auto error = reporter.error(expr.loc)
                  << "'" << expr.name << "' has " << array.shape.size() << (array.shape.size() == 1 ? " axis" : " axes")
-                 << ", but " << subscripts << (subscripts == 1 ? " subscript" : " subscripts") << " in the assumption";
+                 << ", but " << rank << (rank == 1 ? " subscript" : " subscripts") << " in the assumption";
     if (names.empty())
       error << "; it is a scalar";
     else

@@ -475,10 +475,10 @@ static bool isEmpty(ArrayType type) {
   return false;
 }
 
-LogicalResult Elaborator::refuseZeroDivisors(KernelOp kernel) {
+LogicalResult Elaborator::refuseZeroDivisors(KernelOp checked) {
   if (zeroDivisors.empty())
     return success();
-  for (Operation *op : findNeeded(kernel)) {
+  for (Operation *op : findNeeded(checked)) {
     auto named = dyn_cast<NameLoc>(op->getLoc());
     auto found = zeroDivisors.find(LocationAttr(named ? named.getChildLoc() : op->getLoc()));
     if (!isa<MapOp>(op) || found == zeroDivisors.end() || isEmpty(cast<MapOp>(op).getType()))

@@ -42,7 +42,7 @@ private:
   mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl, const Signature::Array &declared);
   mlir::LogicalResult checkUnneeded(mlir::Block &block);
   /// Reports divisions by a size that is set to 0, if a result needs the quotient.
-  mlir::LogicalResult refuseZeroDivisors(KernelOp op);
+  mlir::LogicalResult refuseZeroDivisors(KernelOp checked);
   /// Elaborates the definitions of the current body in the given order.
   mlir::LogicalResult elaborateDefinitions(llvm::ArrayRef<unsigned> order);
   mlir::LogicalResult elaborateDefinition(unsigned k, Context context);

@@ -260,7 +260,7 @@ private:
   Error buildReduce(dnf::ReduceOp op);
   Error buildPsi(dnf::PsiOp op);
   Error buildKernel(dnf::KernelOp op);
-  Expected<std::vector<int64_t>> domainOf(ArrayAttr extents);
+  Expected<std::vector<int64_t>> domainOf(ArrayAttr shape);
   double element(Output &output, ArrayRef<int64_t> index);
 
   Machine state;
@@ -323,9 +323,9 @@ DNFInterpreter::Indices DNFInterpreter::capturedIndices(Region &region) {
   return result;
 }
 
-Expected<std::vector<int64_t>> DNFInterpreter::domainOf(ArrayAttr extents) {
+Expected<std::vector<int64_t>> DNFInterpreter::domainOf(ArrayAttr shape) {
   std::vector<int64_t> domain;
-  for (StringRef text : extents.getAsValueRange<StringAttr>()) {
+  for (StringRef text : shape.getAsValueRange<StringAttr>()) {
     auto extent = evaluate(text, symbols);
     if (!extent)
       return extent.takeError();

@@ -74,9 +74,9 @@ struct LogicNode final : OperandNode {
 
 } // namespace
 
-Scope *GraphBuilder::makeScope(unsigned depth) {
+Scope *GraphBuilder::makeScope(unsigned nesting) {
   scopes.push_back(std::make_unique<Scope>());
-  scopes.back()->depth = depth;
+  scopes.back()->depth = nesting;
   return scopes.back().get();
 }
 

@@ -120,7 +120,7 @@ protected:
   virtual llvm::Expected<bool> buildSpecial(mlir::Operation *op) = 0;
 
   llvm::Error buildOp(mlir::Operation *op);
-  Scope *makeScope(unsigned depth);
+  Scope *makeScope(unsigned nesting);
   /// Returns the deepest scope of the values; at least the kernel's.
   Scope *scopeOf(mlir::ValueRange values);
   /// Returns the deepest scope among the values that a region captures.

@@ -97,8 +97,8 @@ static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value, ArrayRef
 }
 
 static llvm::Error parseAxes(const json::Object &object, StringRef key, ArrayRef<onf::Resource> order, StringRef what,
-                             std::vector<AxisSchedule> &axes, ArrayRef<onf::Resource> splitOrder, onf::Resource splits,
-                             std::optional<onf::Resource> unless = std::nullopt) {
+                             std::vector<AxisSchedule> &axes, ArrayRef<onf::Resource> orderOfSplits,
+                             onf::Resource splits, std::optional<onf::Resource> unless = std::nullopt) {
   const json::Array *array = object.getArray(key);
   if (!array)
     return refuse("expects an array '" + key + "' in every nest");
@@ -106,7 +106,7 @@ static llvm::Error parseAxes(const json::Object &object, StringRef key, ArrayRef
     const json::Object *axisObject = value.getAsObject();
     auto has = [&](onf::Resource resource) { return axisObject && axisObject->get(onf::stringifyResource(resource)); };
     bool isSplit = has(splits) && !(unless && has(*unless));
-    auto axis = parseAxis(value, isSplit ? splitOrder : order, what);
+    auto axis = parseAxis(value, isSplit ? orderOfSplits : order, what);
     if (!axis)
       return axis.takeError();
     axes.push_back(std::move(*axis));

@@ -120,7 +120,7 @@ static Term withoutArrays(TermContext &terms, Term condition) {
 }
 
 LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, ArrayType type,
-                                          std::vector<Fact> *facts) {
+                                          std::vector<Fact> *shown) {
   Term index = access.index[axis], extent = terms.extent(type.getShape()[axis].getValue());
   llvm::SetVector<Term> mentioned;
   // An index of a loop over the axis needs no proof, whatever the condition.
@@ -129,7 +129,7 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
   if (!inside.insert({access.input, axis, index, condition}).second)
     return success();
   // Skip an index already shown to be in bounds under every condition.
-  if (!facts && insideAlways.count({access.input, axis, index}))
+  if (!shown && insideAlways.count({access.input, axis, index}))
     return success();
   Fact fact{Fact::Bounds,
             Fact::Proved,
@@ -167,14 +167,14 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
     if (fact.status == Fact::Checked)
       fact.because.push_back(terms.str(condition));
   }
-  if (facts)
-    facts->push_back(std::move(fact));
+  if (shown)
+    shown->push_back(std::move(fact));
   return success();
 }
 
-LogicalResult Validator::State::checkInside(const Access &access, ArrayType type, std::vector<Fact> *facts) {
+LogicalResult Validator::State::checkInside(const Access &access, ArrayType type, std::vector<Fact> *shown) {
   for (unsigned axis = 0; axis < access.index.size(); ++axis)
-    if (failed(checkAxis(access, axis, type, facts)))
+    if (failed(checkAxis(access, axis, type, shown)))
       return failure();
   return success();
 }

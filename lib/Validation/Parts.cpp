@@ -185,11 +185,11 @@ Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas
     return proof.holds;
   };
   auto eliminate = [&](Effort effort) {
-    llvm::SetVector<Term> indices;
-    collectIndices(e, indices);
+    llvm::SetVector<Term> mentioned;
+    collectIndices(e, mentioned);
     if (ofSymbols)
-      collectSymbols(e, indices);
-    for (Term index : indices) {
+      collectSymbols(e, mentioned);
+    for (Term index : mentioned) {
       auto split = coefficientOf(terms, e, index);
       if (!split)
         continue;
@@ -393,7 +393,7 @@ bool Prover::Parts::nameExtreme(Term extreme) {
   // Candidates that contain indices bound nothing.
   llvm::SmallVector<Term> sizes;
   for (Term extent : extents)
-    if (llvm::SetVector<Term> indices; collectIndices(extent, indices), indices.empty())
+    if (llvm::SetVector<Term> mentioned; collectIndices(extent, mentioned), mentioned.empty())
       sizes.push_back(extent);
   if (!isShown(extreme))
     return false;

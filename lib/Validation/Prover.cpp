@@ -98,9 +98,9 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
   }
   // Assumptions on scalars and symbols hold without instantiation.
   for (const Assumption *assumption : used) {
-    llvm::SetVector<Term> indices;
-    collectIndices(assumption->fact, indices);
-    if (indices.empty())
+    llvm::SetVector<Term> mentioned;
+    collectIndices(assumption->fact, mentioned);
+    if (mentioned.empty())
       possible = possible && search.assume(assumption->fact);
   }
   unsigned budget = maxCases;
@@ -183,9 +183,9 @@ Proof Prover::attemptCases(Term goal, Term condition, ArrayRef<const Assumption 
 
 /// Returns the condition, and that the indices of a goal are in their ranges.
 Term Prover::inRanges(Term goal, Term condition) {
-  llvm::SetVector<Term> indices;
-  collectIndices(goal, indices);
-  for (Term index : indices)
+  llvm::SetVector<Term> mentioned;
+  collectIndices(goal, mentioned);
+  for (Term index : mentioned)
     if (Term extent = variables.extentOf(index))
       condition = terms.both(condition, terms.below(index, split(extent)));
   return condition;
@@ -283,9 +283,9 @@ Proof Prover::decide(Term goal, Term condition) {
     return proof;
   // Try declared ranges first, then all assumptions. Afterwards drop those that are not needed.
   std::vector<const Assumption *> used;
-  for (bool ranges : {true, false}) {
+  for (bool areRanges : {true, false}) {
     for (const Assumption &assumption : assumptions)
-      if (assumption.isRange == ranges)
+      if (assumption.isRange == areRanges)
         used.push_back(&assumption);
     proof = attempt(goal, condition, used, 0);
     if (proof.holds)

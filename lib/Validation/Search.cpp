@@ -114,16 +114,16 @@ Prover::System::Points Prover::Search::refute(unsigned &budget) {
   using Points = System::Points;
   if (contradicted)
     return Points::None;
-  bool isLast = choices.empty() || budget == 0;
+  bool isEnd = choices.empty() || budget == 0;
   if (prover.isLast && (prover.work -= system.getSize()) < 0)
     return Points::Unknown;
   bool isWhole = reductions.empty() || budget == 0;
-  Points found = system.find(/*integers=*/isLast && isWhole);
-  if (isLast && !isWhole && found != Points::None) {
+  Points found = system.find(/*integers=*/isEnd && isWhole);
+  if (isEnd && !isWhole && found != Points::None) {
     explainReductions();
     return refute(budget);
   }
-  if (isLast || found == Points::None)
+  if (isEnd || found == Points::None)
     return found;
   --budget;
   Cases cases = std::move(choices.back());

@@ -18,7 +18,7 @@ struct Validator::State {
   /// Returns the accesses of each output of the normal form, computed once.
   std::vector<std::vector<validation::Access>> &accessesOf(dnf::KernelOp kernel);
   /// Checks that the access is in bounds on every axis. Appends a fact for each new index.
-  mlir::LogicalResult checkInside(const validation::Access &access, ArrayType type, std::vector<Fact> *facts);
+  mlir::LogicalResult checkInside(const validation::Access &access, ArrayType type, std::vector<Fact> *shown);
 
   validation::TermContext terms;
   validation::Variables variables;
@@ -35,7 +35,7 @@ struct Validator::State {
 
 private:
   mlir::LogicalResult checkAxis(const validation::Access &access, unsigned axis, ArrayType type,
-                                std::vector<Fact> *facts);
+                                std::vector<Fact> *shown);
   /// Emits the error for an index that may leave its axis, with remedies.
   void refuse(const validation::Access &access, unsigned axis, validation::Term extent, validation::Term condition);
 };

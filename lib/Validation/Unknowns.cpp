@@ -68,11 +68,11 @@ void Prover::Search::explain(Term unknown) {
 void Prover::Search::explainQuotient(Term quotient) {
   Term e = quotient->operands[0], b = quotient->operands[1], one = terms.number(1);
   // The indices in the dividend are in their ranges, so the ranges are not empty.
-  llvm::SetVector<Term> indices;
-  collectIndices(e, indices);
+  llvm::SetVector<Term> mentioned;
+  collectIndices(e, mentioned);
   if (b->is(TermKind::Number)) {
     if (b->value < 1) {
-      for (Term index : indices)
+      for (Term index : mentioned)
         explain(index);
       return;
     }
@@ -80,7 +80,7 @@ void Prover::Search::explainQuotient(Term quotient) {
     if (depth >= maxNesting)
       return;
     Term inRange = condition;
-    for (Term index : indices)
+    for (Term index : mentioned)
       if (Term extent = prover.extentOf(index))
         inRange = terms.both(inRange, terms.below(index, extent));
     if (!prover.isPositive(b, inRange, used, depth + 1, lemmas))

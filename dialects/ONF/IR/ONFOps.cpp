@@ -298,8 +298,8 @@ LogicalResult AccOp::verify() {
   bool keeps = getCombine() == ScalarFn::select;
   Type truth = IntegerType::get(getContext(), 1);
   SmallVector<Type> pairs;
-  for (Type type : getRefs().getTypes())
-    pairs.append(2, type);
+  for (Type refType : getRefs().getTypes())
+    pairs.append(2, refType);
   if (!getRepair().empty() && (getRepair().getArgumentTypes() != TypeRange(pairs) ||
                                !yieldsElement(getRepair(), keeps ? truth : element, 1 + getOthers().size())))
     return emitOpError("expects a repair of an old and a new value per ref")

@@ -326,14 +326,18 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
   bool isSquare = StringRef(statistic->kind).ends_with("L2"), isSum = statistic->kind == "maxL1";
   // Each of n sums is rounded, and each square may underflow.
   Value n = isSquare || isSum ? code.toReal(code.extent(length)) : Value();
-  Value roundings =
-      n ? code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), code.real(0x1p-23)) : Value();
+  Value roundings;
+  if (n) {
+    Value unit = code.real(0x1p-23);
+    roundings = code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), unit);
+  }
   if (isBelow && (!isSquare || isElsewhere))
     return value;
   if (isBelow) {
     // An overflowed sum of squares is at least 2^127.
     value = code.make<arith::MinimumFOp>(value, code.real(0x1p127));
-    Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), code.real(0));
+    Value none = code.real(0);
+    Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), none);
     return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
   }
   value = code.make<arith::MaximumFOp>(value, code.real(0));
@@ -414,14 +418,17 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
     Value x = operand(0, isUpper);
     if (!isUpper)
       return x;
-    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(x, x), code.make<math::ExpOp>(x));
+    Value power = code.make<math::ExpOp>(x);
+    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(x, x), power);
     Value sum = code.make<arith::AddFOp>(x, code.make<arith::MulFOp>(square, code.real(0.5)));
     return slackened(code, sum, isUpper);
   }
   if (kind == "sqrt")
     return slackened(code, code.make<math::SqrtOp>(operand(0, isUpper)), isUpper);
-  if (kind == "recip")
-    return slackened(code, code.make<arith::DivFOp>(code.real(1), operand(0, !isUpper)), isUpper);
+  if (kind == "recip") {
+    Value divisor = operand(0, !isUpper);
+    return slackened(code, code.make<arith::DivFOp>(code.real(1), divisor), isUpper);
+  }
   if (kind == "max" || kind == "min") {
     Value x = operand(0, isUpper), y = operand(1, isUpper);
     return kind == "max" ? code.make<arith::MaximumFOp>(x, y) : code.make<arith::MinimumFOp>(x, y);
@@ -448,7 +455,8 @@ Value BoundNests::write(Code &code, ValueRange head, StringRef formats) {
   };
   for (const llvm::json::Value &fact : *bound.getArray("facts"))
     require(upper(*fact.getAsObject()->getObject("value")), *fact.getAsObject()->getNumber("limit"));
-  Value part = code.make<arith::MulFOp>(upper(*bound.getObject("absolute")), code.real(1 / least));
+  Value factor = code.real(1 / least);
+  Value part = code.make<arith::MulFOp>(upper(*bound.getObject("absolute")), factor);
   require(part, 1);
   Value rest = code.make<arith::SubFOp>(code.real(1), part);
   Value relative = code.make<arith::DivFOp>(upper(*bound.getObject("relative")), rest);

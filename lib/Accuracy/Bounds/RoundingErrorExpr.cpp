@@ -81,7 +81,10 @@ static ErrorExpr makeFactor(const ErrorExpr &e) {
     (isTiny ? small : rest) += product;
   }
   ErrorExpr result = pool.group(rest);
-  return small.isZero() ? result : result + pool.tiny() * pool.group(small);
+  if (small.isZero())
+    return result;
+  ErrorExpr factor = pool.group(small);
+  return result + pool.tiny() * factor;
 }
 
 ErrorExpr ErrorExpr::operator*(const ErrorExpr &other) const {

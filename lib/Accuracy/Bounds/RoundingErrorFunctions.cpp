@@ -23,11 +23,12 @@ ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &r
   ErrorValue own = x;
   own.shared.clear();
   merge(result, x);
-  result.relative = factor * absorb(distance(own), result.facts) + exponentialRounding +
-                    ErrorExpr(3) * arithmetic * factor * x.magnitude;
-  if (isCascade)
-    result.relative +=
-        repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) + ErrorExpr(4) * arithmetic * factor * x.magnitude;
+  ErrorExpr ofArgument = ErrorExpr(3) * arithmetic * factor * x.magnitude;
+  result.relative = factor * absorb(distance(own), result.facts) + exponentialRounding + ofArgument;
+  if (isCascade) {
+    ErrorExpr ofArguments = ErrorExpr(4) * arithmetic * factor * x.magnitude;
+    result.relative += repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) + ofArguments;
+  }
   result.magnitude = x.nonpositive ? ErrorExpr(1) : pool.exp(factor * x.magnitude);
   result.nonnegative = true;
   addAbsolute(result, pool.tiny());
@@ -172,8 +173,10 @@ ErrorValue ErrorRules::select(ErrorValue x, ErrorValue y) {
     ErrorValue a = x, b = y;
     a.shared.clear();
     b.shared.clear();
-    if (!x.exponential)
-      result.distance = pool.max(distance(a), distance(b));
+    if (!x.exponential) {
+      ErrorExpr ofY = distance(b), ofX = distance(a);
+      result.distance = pool.max(ofX, ofY);
+    }
   }
   result.relative = pool.max(x.relative, y.relative);
   result.absolute = pool.max(x.absolute, y.absolute);

@@ -74,7 +74,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   } else if (op.getMonoid() == Monoid::add) {
     result = plainSum(op, term, isShallow);
   } else if (op.getMonoid() == Monoid::mul) {
-    result = rules.reduceProduct(of(term), extentOf(op.getExtent()), what);
+    ErrorExpr extent = extentOf(op.getExtent());
+    result = rules.reduceProduct(of(term), extent, what);
   } else {
     result = rules.reduceExtreme(of(term));
     result.constant.reset();
@@ -117,10 +118,11 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   result.absolute = extent * x.absolute;
   rules.addAbsolute(result, extent * pool.tiny());
   result.magnitude = l1 ? *l1 : extent * x.magnitude;
-  if (x.distance)
-    result.distance = extent * *x.distance +
-                      pool.expm1(sumRounding(op.getExtent())) * (result.magnitude + extent * *x.distance) +
-                      extent * pool.tiny();
+  if (x.distance) {
+    ErrorExpr underflow = extent * pool.tiny(), computed = result.magnitude + extent * *x.distance;
+    ErrorExpr rounding = pool.expm1(sumRounding(op.getExtent())) * computed;
+    result.distance = extent * *x.distance + rounding + underflow;
+  }
   result.tight = x.tight && x.nonnegative;
   result.least = leastOfSum(op, term).value_or(ErrorExpr());
   result.constant.reset();
@@ -138,12 +140,14 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
   };
   if (isa_and_nonnull<arith::MulFOp>(op)) {
     Value x = op->getOperand(0), y = op->getOperand(1);
-    return ofFactor(x) * of(y).magnitude + of(x).magnitude * ofFactor(y);
+    ErrorExpr flushedY = ofFactor(y), withY = of(x).magnitude * flushedY;
+    ErrorExpr largestY = of(y).magnitude, flushedX = ofFactor(x);
+    return flushedX * largestY + withY;
   }
   if (!isa_and_nonnull<arith::DivFOp>(op))
     return ErrorExpr();
-  return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least, context.describe(op->getOperand(1)),
-                        facts);
+  ErrorExpr least = of(op->getOperand(1)).least, flushed = ofFactor(op->getOperand(0));
+  return rules.quotient(flushed, least, context.describe(op->getOperand(1)), facts);
 }
 
 /// Returns an upper bound on the operand's magnitude, whether or not factors and divisors free of
@@ -156,7 +160,11 @@ ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
     return own;
   auto inFront = [&](unsigned k) { return largestInFront(op->getOperand(k), index); };
   auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
-  ErrorExpr most = isQuotient ? own : pool.max(own, inFront(0) * inFront(1));
+  ErrorExpr most = own;
+  if (!isQuotient) {
+    ErrorExpr second = inFront(1), first = inFront(0);
+    most = pool.max(own, first * second);
+  }
   if (canLeave(1))
     most = pool.max(most, inFront(0));
   return !isQuotient && canLeave(0) ? pool.max(most, inFront(1)) : most;
@@ -179,7 +187,10 @@ ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value ind
   ErrorExpr most = behind(inner, 1);
   if (canLeave(1))
     most = pool.max(most, of(op->getOperand(1)).magnitude * inner);
-  return canLeave(0) ? pool.max(most, of(op->getOperand(0)).magnitude * behind(amount, 1)) : most;
+  if (!canLeave(0))
+    return most;
+  ErrorExpr second = behind(amount, 1);
+  return pool.max(most, of(op->getOperand(0)).magnitude * second);
 }
 
 /// Lemma E11: rounds an operand of a contraction to its format.
@@ -206,13 +217,13 @@ ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, Value index, Er
 ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isShallow) {
   Value index = op.getBody().getArgument(0);
   const ErrorContext::Contraction &names = context.contractions.at(op);
-  Value values[] = {product->getOperand(0), product->getOperand(1)};
+  Value multiplied[] = {product->getOperand(0), product->getOperand(1)};
   ErrorValue factors[2];
   std::optional<ErrorExpr> l1[2], l2[2];
   ErrorValue rests;
   ErrorExpr extent = extentOf(op.getExtent());
   for (unsigned k : {0u, 1u}) {
-    ErrorValue x = of(values[k]);
+    ErrorValue x = of(multiplied[k]);
     bool isOfRow =
         llvm::any_of(x.shared, [&](const auto &entry) { return llvm::is_contained(entry.second.indices, index); });
     if (isShallow && !x.tight)
@@ -220,21 +231,22 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
     else if (!x.exponential || isOfRow)
       x = rules.collapse(std::move(x));
     if (x.tight) {
-      l1[k] = norm({values[k], nullptr}, index, Norm::MaxL1, rests);
-      l2[k] = norm({values[k], nullptr}, index, Norm::MaxL2, rests);
+      l1[k] = norm({multiplied[k], nullptr}, index, Norm::MaxL1, rests);
+      l2[k] = norm({multiplied[k], nullptr}, index, Norm::MaxL2, rests);
     }
-    factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, values[k], index, std::move(x));
+    factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, multiplied[k], index, std::move(x));
   }
   auto &[x, y] = factors;
   auto sumOf = [&](unsigned k) { return l1[k] ? *l1[k] : extent * factors[k].magnitude; };
   ErrorExpr sumX = sumOf(0), sumY = sumOf(1);
-  bool isSquare = values[0] == values[1];
+  bool isSquare = multiplied[0] == multiplied[1];
   ErrorValue result = rules.multiply(x, y, isSquare);
-  result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic +
-                    names.accumulate * (extent + ErrorExpr(32));
-  result.absolute = x.absolute * sumY + sumX * y.absolute + extent * x.absolute * y.absolute;
-  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), values[0], index, rests.facts), values[1],
-                                                 index, rests.facts));
+  ErrorExpr accumulated = names.accumulate * (extent + ErrorExpr(32));
+  result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic + accumulated;
+  ErrorExpr ofBoth = extent * x.absolute * y.absolute, ofY = sumX * y.absolute;
+  result.absolute = x.absolute * sumY + ofY + ofBoth;
+  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), multiplied[0], index, rests.facts),
+                                                 multiplied[1], index, rests.facts));
   result.distance.reset();
   result.constant.reset();
   // For stochastic weights, the 1-norm is known directly and does not follow from the 2-norm.
@@ -262,7 +274,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   rules.limitMagnitude(result);
   // The sum before its invariant factors and divisors are applied.
   ErrorValue front;
-  ErrorExpr fronts[] = {largestInFront(values[0], index), largestInFront(values[1], index)};
+  ErrorExpr fronts[] = {largestInFront(multiplied[0], index), largestInFront(multiplied[1], index)};
   if (!(fronts[0] == x.magnitude && fronts[1] == y.magnitude)) {
     front.magnitude = extent * fronts[0] * fronts[1];
     rules.limitMagnitude(front);

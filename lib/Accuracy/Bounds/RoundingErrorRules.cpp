@@ -129,9 +129,15 @@ ErrorValue ErrorRules::makeShared(ErrorValue x, Operation *origin, const std::st
 /// Lemma E1.
 ErrorValue ErrorRules::rounded(ErrorValue x, const ErrorExpr &rounding) {
   // A sum of shared errors is rounded with the rest.
-  ErrorExpr ofShared = x.exponential ? ErrorExpr() : pool.expm1(rounding) * width(x);
-  if (x.distance)
-    x.distance = pool.exp(rounding) * *x.distance + pool.expm1(rounding) * x.magnitude + ofShared + pool.tiny();
+  ErrorExpr ofShared;
+  if (!x.exponential) {
+    ErrorExpr shared = width(x);
+    ofShared = pool.expm1(rounding) * shared;
+  }
+  if (x.distance) {
+    ErrorExpr underflow = pool.tiny(), ofMagnitude = pool.expm1(rounding) * x.magnitude;
+    x.distance = pool.exp(rounding) * *x.distance + ofMagnitude + ofShared + underflow;
+  }
   x.relative += rounding;
   addAbsolute(x, ofShared);
   addAbsolute(x, pool.tiny());
@@ -186,7 +192,8 @@ static void splitUnderflow(ErrorExprPool &pool, const ErrorExpr &e, ErrorExpr &r
           splitUnderflow(pool, atom->operands[k], parts[k], added);
         factor = atom->kind == Atom::Kind::Max ? pool.max(parts[0], parts[1]) : pool.min(parts[0], parts[1]);
       }
-      extra = extra * (factor + added) + product * added;
+      ErrorExpr ofAdded = product * added;
+      extra = extra * (factor + added) + ofAdded;
       product = product * factor;
     }
     (hasTiny(factors) ? small : rest) += product;
@@ -270,7 +277,8 @@ ErrorValue ErrorRules::add(ErrorValue x, ErrorValue y) {
       value.shared.clear();
       return distance(value);
     };
-    sum.distance = own(x) + own(y);
+    ErrorExpr ofY = own(y), ofX = own(x);
+    sum.distance = ofX + ofY;
   }
   sum.shared = x.shared;
   if (!sum.exponential)
@@ -309,7 +317,8 @@ ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare, const
     combineShared(product.shared, y.shared, 1);
   }
   product.relative = x.relative + y.relative;
-  product.absolute = x.absolute * y.magnitude + x.magnitude * y.absolute + x.absolute * y.absolute;
+  ErrorExpr ofBoth = x.absolute * y.absolute, ofY = x.magnitude * y.absolute;
+  product.absolute = x.absolute * y.magnitude + ofY + ofBoth;
   if (x.isExact() && y.distance)
     product.distance = *y.distance * x.magnitude;
   else if (y.isExact() && x.distance)

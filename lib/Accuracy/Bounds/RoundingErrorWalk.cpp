@@ -200,10 +200,12 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
     result.magnitude = ErrorExpr(1);
     nonnegative = true;
   } else if (isa<arith::AddIOp, arith::SubIOp>(op)) {
-    result.magnitude = m(0) + m(1);
+    ErrorExpr right = m(1), left = m(0);
+    result.magnitude = left + right;
     nonnegative &= isa<arith::AddIOp>(op);
   } else if (isa<arith::MulIOp>(op)) {
-    result.magnitude = m(0) * m(1);
+    ErrorExpr right = m(1), left = m(0);
+    result.magnitude = left * right;
   } else if (isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::FPToSIOp,
                  arith::FPToUIOp>(op)) {
     result.magnitude = m(0);
@@ -217,7 +219,8 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
   } else if (isa<arith::RemSIOp>(op)) {
     result.magnitude = m(1);
   } else if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) {
-    result.magnitude = pool.max(m(0), m(1));
+    ErrorExpr right = m(1), left = m(0);
+    result.magnitude = pool.max(left, right);
   } else {
     result.magnitude =
         pool.unknown(context.reasonAt(op->getResult(0), "no bound on a whole number that is computed there"));

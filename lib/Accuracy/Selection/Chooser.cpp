@@ -263,7 +263,8 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
   editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
     auto require = [&](const SymExpr &x, const SymExpr &y) {
-      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));
+      Value right = code.extent(y), left = code.extent(x);
+      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, left, right);
       enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
       runs.append({editor.text(x), editor.text(y)});
     };
@@ -274,7 +275,8 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
         require(*SymExpr::parse(score.outer.getExtent()), SymExpr(fewest - 1));
     if (larger)
       require(larger->first, larger->second);
-    code.store(code.make<arith::SelectOp>(enough, code.index(1), code.index(0)), tried.array, {});
+    Value no = code.index(0), yes = code.index(1);
+    code.store(code.make<arith::SelectOp>(enough, yes, no), tried.array, {});
     if (beside)
       beside(code, enough);
   });

@@ -131,7 +131,8 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     indices.push_back(k);
     Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map) : at.load(row.data, indices);
     Value y = loadAt(at, score.key, key.data, k, copy.map);
-    Value product = at.make<arith::MulIOp>(at.toIndex(x), at.toIndex(y));
+    Value keyFactor = at.toIndex(y), rowFactor = at.toIndex(x);
+    Value product = at.make<arith::MulIOp>(rowFactor, keyFactor);
     return SmallVector<Code::Term>{{Monoid::add, "add", product}};
   })[0];
   // Factors of the row alone are hoisted before the fold.
@@ -168,8 +169,8 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
       first.b.setInsertionPointAfter(outer);
       for (unsigned number : *score.moved) {
         Value result = outer.getResult(number);
-        Value sum = first.make<arith::AddFOp>(result, moved);
-        result.replaceAllUsesExcept(sum, sum.getDefiningOp());
+        Value withMoved = first.make<arith::AddFOp>(result, moved);
+        result.replaceAllUsesExcept(withMoved, withMoved.getDefiningOp());
         Value &all = copy.moved[number];
         if (all)
           first.b.setInsertionPoint(outer);

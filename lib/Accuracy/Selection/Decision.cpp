@@ -28,13 +28,15 @@ Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Sa
   auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
   auto compare = [&](arith::CmpFPredicate is, Value a, Value b) { return at.make<arith::CmpFOp>(is, a, b); };
   // Infinities must be equal, and are left out of the norm.
-  Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
+  Value infinity = typed(INFINITY);
+  Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), infinity);
   Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
   values.push_back(at.make<arith::MulFOp>(finite, finite));
   for (const auto &sample : samples) {
     Value y = at.load(sample[number], indices);
     Value same = compare(arith::CmpFPredicate::OEQ, x, y);
-    Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
+    Value difference = at.make<arith::SubFOp>(y, x);
+    Value off = at.make<arith::SelectOp>(same, typed(0), difference);
     values.push_back(at.make<arith::MulFOp>(off, off));
   }
   return values;
@@ -152,9 +154,11 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
     SmallVector<Code::Term> terms;
     for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
-      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
+      Value expected = in.make<arith::MulFOp>(ratio, norm);
+      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), expected);
       off = in.make<arith::MulFOp>(in.make<arith::MulFOp>(w, off), inverse);
-      off = in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), off);
+      Value none = in.real(0);
+      off = in.make<arith::SelectOp>(look.isAlone(in, r), none, off);
       Value square = in.make<arith::MulFOp>(off, off);
       terms.push_back({Monoid::add, "square", square});
       terms.push_back({Monoid::add, "cube", in.make<arith::MulFOp>(square, off)});
@@ -173,7 +177,8 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     Value margin =
         code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
     Value upper = code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
-    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
+    Value relative = code.make<arith::DivFOp>(upper, norm);
+    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), relative);
     estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
   }
   return estimates;
@@ -190,12 +195,12 @@ double Chooser::leftOf(const Result &result) {
 /// Adds the decision: the first plan whose estimates are within the tolerance for every result.
 void Chooser::addDecision() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
-    Value runs = isTried(code, sampled, head);
-    Look look{code, SmallVector<Value>(head), runs, picked.shares};
+    Value isSampled = isTried(code, sampled, head);
+    Look look{code, SmallVector<Value>(head), isSampled, picked.shares};
     SmallVector<Value> allowed(numPlans());
     SmallVector<Value> unseen(numPlans());
     for (unsigned p = 0; p < numPlans(); ++p)
-      unseen[p] = isUnseen(code, head, p + 1, runs);
+      unseen[p] = isUnseen(code, head, p + 1, isSampled);
     SmallVector<Code::Values> estimates;
     for (auto [o, result] : llvm::enumerate(results)) {
       Code::Values &list = estimates.emplace_back(estimateNorms(look, o));
@@ -210,7 +215,7 @@ void Chooser::addDecision() {
     Value first = isTabled ? tabled(code, head) : Value();
     Value plan = code.index(0);
     for (unsigned p = numPlans(); p-- > 0;) {
-      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(runs, allowed[p]);
+      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(isSampled, allowed[p]);
       if (first) {
         Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, first);
         Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
@@ -220,7 +225,7 @@ void Chooser::addDecision() {
     }
     // Heads that are not tried were computed before.
     if (leavesAtOnce)
-      plan = code.make<arith::SelectOp>(runs, plan, code.index(kLeft));
+      plan = code.make<arith::SelectOp>(isSampled, plan, code.index(kLeft));
     storeDecision(code, head, plan);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
       Attribute size = editor.text(Twine(numAll()));
@@ -230,11 +235,12 @@ void Chooser::addDecision() {
         for (unsigned k = 0; k < numEarlier && earlierEstimates[o]; ++k) {
           SmallVector<Value> place(head);
           place.push_back(in.index(k));
-          value = in.make<arith::SelectOp>(isNumber(k), in.load(earlierEstimates[o], place), value);
+          Value estimate = in.load(earlierEstimates[o], place);
+          value = in.make<arith::SelectOp>(isNumber(k), estimate, value);
         }
         for (unsigned k = 0; k < numPlans(); ++k) {
           Value here = isNumber(numEarlier + k);
-          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
+          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, isSampled), estimates[o][k], value);
         }
         SmallVector<Value> indices(head);
         indices.push_back(p[0]);
@@ -248,11 +254,11 @@ void Chooser::addDecision() {
 void Chooser::addTable() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value entry = tabled(code, head), plan = code.index(0);
-    Value runs = isTried(code, sampled, head);
+    Value isSampled = isTried(code, sampled, head);
     for (unsigned p = 1; p <= numPlans(); ++p) {
       Value number = code.index(numEarlier + p);
       Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, number);
-      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(runs, taken), number, plan);
+      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(isSampled, taken), number, plan);
     }
     storeDecision(code, head, plan);
   });

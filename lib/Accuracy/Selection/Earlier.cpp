@@ -152,7 +152,8 @@ void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
       is = code.make<arith::AndIOp>(is, isTried(code, earlier, head));
     if (also)
       is = code.make<arith::AndIOp>(is, also(code, head));
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+    Value no = code.index(0), yes = code.index(1);
+    code.store(code.make<arith::SelectOp>(is, yes, no), sampled.array, head);
   });
 }
 
@@ -259,7 +260,8 @@ Value Adapter::addNeed(const Need &need) {
           Value isSame = at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, term, indices[place]);
           is = at.make<arith::AndIOp>(is, isSame);
         }
-      return Value(at.make<arith::SelectOp>(is, at.index(1), at.index(0)));
+      Value no = at.index(0), yes = at.index(1);
+      return Value(at.make<arith::SelectOp>(is, yes, no));
     };
     code.store(any(code, {}), array, indices);
   });

@@ -166,10 +166,12 @@ SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
 void Adapter::addPiloted(Code &code, Value isLarge) {
   piloted = {editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   Value is = isLarge;
-  for (const auto &[x, y] : pilotConditions())
-    is = code.make<arith::AndIOp>(is,
-                                  code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y)));
-  code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), piloted.array, {});
+  for (const auto &[x, y] : pilotConditions()) {
+    Value right = code.extent(y), left = code.extent(x);
+    is = code.make<arith::AndIOp>(is, code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, left, right));
+  }
+  Value no = code.index(0), yes = code.index(1);
+  code.store(code.make<arith::SelectOp>(is, yes, no), piloted.array, {});
 }
 
 /// Adds the pilot, and restricts the sample to heads that pass it.

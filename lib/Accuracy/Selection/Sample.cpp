@@ -61,7 +61,8 @@ void Chooser::addSampleRows() {
         sums = editor.addTemporary(base() + "_chances", extents, f32);
   auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
   auto startOf = [&](Code &at, Value part) {
-    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), at.index(kParts.count));
+    Value numParts = at.index(kParts.count);
+    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), numParts);
   };
   auto lengthOf = [&](Code &at, Value part, Value start) {
     return at.make<arith::SubIOp>(startOf(at, add(at, part, at.index(1))), start);
@@ -89,41 +90,46 @@ void Chooser::addSampleRows() {
     Value from = code.make<arith::MinSIOp>(start, code.extent(count - longest));
     auto isInside = [&](Code &at, Value t) {
       Value row = add(at, from, t);
-      return at.make<arith::AndIOp>(at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, start),
-                                    at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, end));
+      Value isBeforeEnd = at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, end);
+      return at.make<arith::AndIOp>(at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, start), isBeforeEnd);
     };
     auto magnitudeAt = [&](Code &at, Value t) {
       auto first = magnitudeOf(at, head, from).getDefiningOp<onf::LoadOp>();
       return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, head, add(at, from, t));
     };
     auto ifInside = [&](Code &at, Value t, Value x) {
-      return at.make<arith::SelectOp>(isInside(at, t), x, at.real(0));
+      Value none = at.real(0);
+      return at.make<arith::SelectOp>(isInside(at, t), x, none);
     };
     Value most = code.fold("t", longest, [&](Code &at, Value t, Value &) {
-      Value limit = at.make<arith::SelectOp>(isInside(at, t), at.real(INFINITY), at.real(0));
+      Value none = at.real(0), all = at.real(INFINITY);
+      Value limit = at.make<arith::SelectOp>(isInside(at, t), all, none);
       return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
     })[0];
     // Relative to the largest, because squares may overflow.
-    Value inverse = code.make<arith::DivFOp>(code.real(1), code.make<arith::MaximumFOp>(most, code.real(FLT_MIN)));
+    Value mostOrTiny = code.make<arith::MaximumFOp>(most, code.real(FLT_MIN));
+    Value inverse = code.make<arith::DivFOp>(code.real(1), mostOrTiny);
     Code::Values found = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value magnitude = magnitudeAt(at, t), x = times(at, magnitude, inverse);
       Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitude, most);
       Value isHere = at.make<arith::AndIOp>(is, isInside(at, t));
-      Value row = at.make<arith::SelectOp>(isHere, add(at, from, t), at.index(0));
+      Value none = at.index(0), row = at.make<arith::SelectOp>(isHere, add(at, from, t), none);
       Value square = isMagnitudeSquare() ? x : times(at, x, x);
       return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
     Value where = code.make<arith::MaxSIOp>(found[0], start);
-    Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), code.index(1)));
+    Value itself = code.index(1);
+    Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), itself));
     Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
-    Value unit =
-        code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
+    Value meanOrTiny = code.make<arith::MaximumFOp>(mean, code.real(0x1p-60));
+    Value unit = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), meanOrTiny);
     unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
     unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX));
     Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       // All rows are read, so that lanes share the loads.
       Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
-      Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)), at.real(1), at.real(0));
+      Value none = at.real(0), all = at.real(1);
+      Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)), all, none);
       return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
     })[0];
     code.store(where, largest, indices);
@@ -157,13 +163,15 @@ void Chooser::addSampleRows() {
     return Value(at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, leader, part));
   };
   auto numOthers = [&](Code &at, Value part, Value leads) {
-    Value own = at.make<arith::SelectOp>(leads, at.index(1), at.index(0));
+    Value none = at.index(0), one = at.index(1), own = at.make<arith::SelectOp>(leads, one, none);
     return Value(at.make<arith::SubIOp>(lengthOf(at, part, startOf(at, part)), own));
   };
   // Draws a row other than the group's largest.
   auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value leads) {
-    Value number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), numOthers(at, part, leads));
-    Value row = add(at, startOf(at, part), at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
+    Value others = numOthers(at, part, leads);
+    Value number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), others);
+    Value further = at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes));
+    Value row = add(at, startOf(at, part), further);
     Value where = at.toIndex(at.load(largest, placed(head, part)));
     Value isBehind = at.make<arith::AndIOp>(leads, at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where));
     return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
@@ -174,11 +182,13 @@ void Chooser::addSampleRows() {
     ValueRange head = indices.drop_back(2), at = indices.drop_back();
     Value part = at.back(), draw = indices.back();
     Value row = drawn(code, head, part, draw, isLeader(code, head, part));
-    Value chance = chanceOf(code, magnitudeOf(code, head, row), code.load(units, at), code.real(1));
-    Value number = times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))),
-                         code.real(1.0 / Code::kHashes));
+    Value most = code.real(1), unit = code.load(units, at);
+    Value chance = chanceOf(code, magnitudeOf(code, head, row), unit, most);
+    Value factor = code.real(1.0 / Code::kHashes);
+    Value number = times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))), factor);
     Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), taken, indices);
+    Value no = code.index(0), yes = code.index(1);
+    code.store(code.make<arith::SelectOp>(is, yes, no), taken, indices);
   });
   picked.numbers = editor.addTemporary(base() + "_row", picked.extents, i32);
   picked.shares = editor.addTemporary(base() + "_share", picked.extents, f32);
@@ -188,29 +198,33 @@ void Chooser::addSampleRows() {
     SmallVector<Value> at = placed(head, part);
     Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
     // The largest row of the part may be drawn, unless it is the group's.
-    Value ofLargest =
-        code.make<arith::SelectOp>(leads, code.real(0), chanceOf(code, code.load(sizes, at), unit, code.real(1)));
+    Value most = code.real(1), chance = chanceOf(code, code.load(sizes, at), unit, most);
+    Value ofLargest = code.make<arith::SelectOp>(leads, code.real(0), chance);
     sum = code.make<arith::AddFOp>(sum, ofLargest);
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
       SmallVector<Value> place(at);
       place.push_back(t);
-      Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), in.index(0));
+      Value no = in.index(0);
+      Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), no);
       return SmallVector<Code::Term>{{Monoid::min, "first", in.make<arith::SelectOp>(is, t, in.index(kDraws))}};
     })[0];
     Value row = drawn(code, head, part, first, leads), others = code.toReal(numOthers(code, part, leads));
     // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
-    Value missed = code.make<arith::SubFOp>(code.real(1), code.make<arith::DivFOp>(sum, others));
+    Value mean = code.make<arith::DivFOp>(sum, others);
+    Value missed = code.make<arith::SubFOp>(code.real(1), mean);
     missed = code.make<arith::MaximumFOp>(missed, code.real(0));
     static_assert(kDraws == 64);
     for (int squares = 0; squares < 6; ++squares)
       missed = times(code, missed, missed);
-    Value share = code.make<arith::DivFOp>(chanceOf(code, magnitudeOf(code, head, row), unit, code.real(1)),
-                                           code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)));
+    Value sumOrTiny = code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)), mostOfRow = code.real(1);
+    Value ofRow = chanceOf(code, magnitudeOf(code, head, row), unit, mostOfRow);
+    Value share = code.make<arith::DivFOp>(ofRow, sumOrTiny);
     Value probability = times(code, code.make<arith::SubFOp>(code.real(1), missed), share);
     probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
     Value stands = code.make<arith::DivFOp>(code.real(1), probability);
     Value isPicked = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts.count));
-    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts.count)), code.index(0));
+    Value none = code.index(0);
+    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts.count)), none);
     Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
     code.store(code.make<arith::SelectOp>(isPicked, row, where), picked.numbers, indices);
     code.store(code.make<arith::SelectOp>(isPicked, stands, code.real(1)), picked.shares, indices);

@@ -70,7 +70,8 @@ Value Code::hash(Value number, ValueRange others) {
   for (int64_t shift : {12345, 54321}) {
     Value moved = modulo(add(hash, index(shift)), prime);
     Value square = make<arith::MulIOp>(moved, moved);
-    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), index(32));
+    Value divisor = index(32);
+    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), divisor);
   }
   return hash;
 }
@@ -108,8 +109,8 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
                                   b.getArrayAttr({sum.extent}), ValueRange(), ValueRange(), ScalarFn::mul, noText(b),
                                   sum.operand ? TypeAttr::get(sum.operand) : TypeAttr(), FlatSymbolRefAttr());
     Code term(kernel, OpBuilder(b.getContext()), loc);
-    Block *block = term.b.createBlock(&acc.getValue());
-    Value factor = sum.along(term, block->addArgument(b.getIndexType(), loc));
+    Block *termBlock = term.b.createBlock(&acc.getValue());
+    Value factor = sum.along(term, termBlock->addArgument(b.getIndexType(), loc));
     onf::YieldOp::create(term.b, loc, term.make<arith::MulFOp>(sum.value, factor));
     states.push_back(acc.getResult());
   }

@@ -214,17 +214,19 @@ Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, Value 
 Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts, int64_t salt) {
   Value start = partStart(code, part, numKeys(), parts);
   Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), numKeys(), parts);
-  Value length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), code.index(1));
+  Value least = code.index(1), length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), least);
   SmallVector<Value> numbers{code.index(salt)};
   llvm::append_range(numbers, head);
   Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
-  return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
+  Value one = code.index(1), last = code.make<arith::SubIOp>(code.extent(numKeys()), one);
+  return code.make<arith::MinSIOp>(place, last);
 }
 
 Value KeyClasses::numClasses(Code &code, ValueRange head) { return code.toIndex(code.load(classes, head)); }
 
 Value KeyClasses::numFirst(Code &code, ValueRange head) {
-  return code.make<arith::FloorDivSIOp>(numClasses(code, head), code.index(kFirst));
+  Value divisor = code.index(kFirst);
+  return code.make<arith::FloorDivSIOp>(numClasses(code, head), divisor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -352,27 +354,29 @@ Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExp
 /// Stores, per part of the pilot's keys, how many are within `radii` squared radii of a seed.
 Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where) {
   SymExpr parts(kCountParts);
-  Value counts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
+  Value nearCounts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5 * radii));
+    Value factor = code.real(0.5 * radii), limit = code.make<arith::MulFOp>(code.load(radius, head), factor);
     Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
       // Adjacent threads read adjacent keys.
       Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
-      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), in.load(nearest, at(head, {key})));
+      Value ofSeed = in.load(nearest, at(head, {key}));
+      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), ofSeed);
       Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
-      return SmallVector<Code::Term>{{Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
+      Value none = in.real(0), one = in.real(1);
+      return SmallVector<Code::Term>{{Monoid::add, "count", in.make<arith::SelectOp>(isNear, one, none)}};
     })[0];
-    code.store(sum, counts, indices);
+    code.store(sum, nearCounts, indices);
   });
-  return counts;
+  return nearCounts;
 }
 
-Value KeyClasses::addCounts(Code &code, ValueRange head, Value counts, Value where) {
+Value KeyClasses::addCounts(Code &code, ValueRange head, Value partCounts, Value where) {
   return code.fold("p", SymExpr(kCountParts), [&](Code &in, Value p, Value &present) {
     present = where;
-    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(counts, at(head, {p}))}};
+    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(partCounts, at(head, {p}))}};
   })[0];
 }
 
@@ -396,16 +400,16 @@ void KeyClasses::addPilot() {
   pilotKeys = addSeeds("pilot_key", count, tried, hashed(kPilotKeys, 2));
   pilotHalves = addHalfSquares(pilotKeys, count, tried);
   Value nearest = addNearest(pilotKeys, pilotSeeds, pilotSeedHalves, count, pilot, tried, nullptr);
-  Value counts = addNearCounts(nearest, 1, tried);
+  Value nearCounts = addNearCounts(nearest, 1, tried);
   promising = addChoiceOf("promising");
   classes = addArray("classes", {}, b.getI32Type());
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
-    Value near = addCounts(code, head, counts, runs);
+    Value near = addCounts(code, head, nearCounts, runs);
     // Of r equally frequent keys, a share of 1 − e^{−kPilot/r} is near a seed.
-    Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
-    far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)),
-                                       code.real(1 - 1.0 / kPilotKeys));
+    Value nearShare = code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys));
+    Value far = code.make<arith::SubFOp>(code.real(1), nearShare), farthest = code.real(1 - 1.0 / kPilotKeys);
+    far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)), farthest);
     Value logarithm = code.make<math::LogOp>(far);
     Value needed = code.make<arith::DivFOp>(code.real(-double(kClassesPerKey) * kPilot), logarithm);
     Value most = code.toReal(code.extent(SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass))));
@@ -417,11 +421,13 @@ void KeyClasses::addPilot() {
         code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.make<arith::MulFOp>(most, code.real(1.5)));
     auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
     Value number = code.toIndex(whole);
-    Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
+    Value mostHere = code.extent(mostClasses());
+    Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), mostHere);
     number = code.make<arith::MaxSIOp>(number, least);
     code.store(number, classes, head);
     Value is = code.make<arith::AndIOp>(runs, fits);
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), promising.array, head);
+    Value no = code.index(0), yes = code.index(1);
+    code.store(code.make<arith::SelectOp>(is, yes, no), promising.array, head);
   });
 }
 
@@ -432,7 +438,7 @@ void KeyClasses::addPilot() {
 /// Returns the weight over an exponential variate: the largest is drawn in proportion to the
 /// weight.
 static Value overVariate(Code &code, Value weight, ValueRange head, Value number) {
-  Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, head)), code.real(0.5));
+  Value half = code.real(0.5), hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, head)), half);
   Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
   Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
   return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
@@ -444,7 +450,7 @@ Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Valu
                                 Value parts, const SymExpr &longest) {
   Value start = partStart(code, part, count, parts);
   Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), count, parts);
-  Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
+  Value one = code.index(1), last = code.make<arith::SubIOp>(code.extent(count), one);
   auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
   Value length = code.make<arith::SubIOp>(end, start);
   auto weightAt = [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); };
@@ -468,8 +474,9 @@ Value KeyClasses::addDrawn(Value nearest) {
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
-    Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
-    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), code.real(0.5 * kFarthest));
+    Value ofSeed = code.load(nearest, indices);
+    Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), ofSeed), factor = code.real(0.5 * kFarthest);
+    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), factor);
     half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
     Value fourth = code.make<arith::MulFOp>(half, half);
     code.store(overVariate(code, fourth, indices.drop_back(), indices.back()), weights, indices);
@@ -478,7 +485,7 @@ Value KeyClasses::addDrawn(Value nearest) {
   auto [names, extents] = headed("c", mostClasses());
   editor.addNest(names, extents, &promising, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
+    Value firsts = numFirst(code, head), parts = code.make<arith::SubIOp>(numClasses(code, head), firsts);
     SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
     code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
   });
@@ -536,12 +543,14 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value runs = isTried(code, likely, head);
     Value number = sumOver(code, head, [&](Code &, Value) { return runs; });
     // Other heads have no number of clusters.
-    Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
-    Value classesHere = code.make<arith::SelectOp>(runs, numClasses(code, head), code.index(0));
+    Value noRoom = code.index(0), room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), noRoom);
+    Value noClasses = code.index(0);
+    Value classesHere = code.make<arith::SelectOp>(runs, numClasses(code, head), noClasses);
     Value fits = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, number, room);
     code.store(code.make<arith::AddIOp>(classesHere, number), all, head);
     Value is = code.make<arith::AndIOp>(runs, fits);
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+    Value no = code.index(0), yes = code.index(1);
+    code.store(code.make<arith::SelectOp>(is, yes, no), sampled.array, head);
   });
   // Finds outlier s: the last part with at most s before it, then the key by its rank there.
   SymExpr most = mostClasses() + mostOdd();
@@ -550,7 +559,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   editor.addNest(oddNames, oddExtents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value count = code.extent(numKeys()), number = indices.back();
-    Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
+    Value classesHere = numClasses(code, head);
+    Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), classesHere);
     Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
     // First by runs of parts, then within one; counts before parts do not decrease.
     auto lastOf = [&](StringRef name, int64_t length, int64_t step, Value first) {
@@ -570,14 +580,15 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
     Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       Value key = keyOf(in, t, part);
-      Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &counts) {
+      Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &isCounted) {
         Value isEarlier = deep.make<arith::CmpIOp>(arith::CmpIPredicate::slt, u, t);
         Value other = isOdd(deep, head, keyOf(deep, u, part), count, shares);
-        counts = deep.make<arith::AndIOp>(deep.make<arith::AndIOp>(isThere, isEarlier), other);
+        isCounted = deep.make<arith::AndIOp>(deep.make<arith::AndIOp>(isThere, isEarlier), other);
         return SmallVector<Code::Term>{{Monoid::add, "earlier", deep.index(1)}};
       })[0];
       Value isIt = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, earlier, rank);
-      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt), isOdd(in, head, key, count, shares));
+      Value isOutlier = isOdd(in, head, key, count, shares);
+      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt), isOutlier);
       return SmallVector<Code::Term>{{Monoid::max, "key", key}};
     })[0];
     code.store(code.make<arith::MaxSIOp>(found, code.index(0)), oddKeys, indices);
@@ -587,8 +598,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
 /// Returns e^{−s·d²/2} for the distance d of key j to κ_c.
 Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
   Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
-  Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
-                                      in.load(keyHalves, at(head, {j})));
+  Value ofKey = in.load(keyHalves, at(head, {j}));
+  Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))), ofKey);
   return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
 }
 
@@ -614,18 +625,20 @@ void KeyClasses::addClasses() {
   // There are too few clusters if too many pilot keys are far from all: the head stays unmodified.
   Value nearer =
       addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising, &KeyClasses::numClasses);
-  Value counts = addNearCounts(nearer, kFar, promising);
+  Value nearCounts = addNearCounts(nearer, kFar, promising);
   Choice likely = addChoiceOf("likely");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
-    Value near = addCounts(code, head, counts, runs);
-    Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
-    Value part = code.make<arith::DivFOp>(code.toReal(room), code.toReal(code.extent(numKeys())));
+    Value near = addCounts(code, head, nearCounts, runs);
+    Value noRoom = code.index(0), room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), noRoom);
+    Value allKeys = code.toReal(code.extent(numKeys()));
+    Value part = code.make<arith::DivFOp>(code.toReal(room), allKeys);
     Value most = code.make<arith::MulFOp>(part, code.real(kPilotKeys));
     Value far = code.make<arith::SubFOp>(code.real(kPilotKeys), near);
     Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, far, most);
     Value is = code.make<arith::AndIOp>(runs, enough);
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), likely.array, head);
+    Value no = code.index(0), yes = code.index(1);
+    code.store(code.make<arith::SelectOp>(is, yes, no), likely.array, head);
   });
   Value inverse = addArray("share", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
@@ -717,15 +730,15 @@ void KeyClasses::addSums() {
     Value number = indices.back(), end = numClasses(code, head);
     Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, end);
     Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
-    Value place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(number, end), code.index(0));
+    Value least = code.index(0), place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(number, end), least);
     Value odd = code.toIndex(code.load(oddKeys, at(head, {place})));
-    Value last = code.make<arith::SubIOp>(code.extent(mostClasses()), code.index(1));
+    Value step = code.index(1), last = code.make<arith::SubIOp>(code.extent(mostClasses()), step);
     Value c = code.make<arith::MinSIOp>(number, last);
-    Value one = code.make<arith::SelectOp>(isThere, code.real(1), code.real(0));
+    Value no = code.real(0), yes = code.real(1), one = code.make<arith::SelectOp>(isThere, yes, no);
     code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members, indices);
     code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
-      Value found =
-          in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})), loadKey(in, head, odd, k[0]));
+      Value ofOdd = loadKey(in, head, odd, k[0]);
+      Value found = in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})), ofOdd);
       in.store(found, keys, at(indices, {k[0]}));
     });
     for (auto [k, sum] : llvm::enumerate(sums))

@@ -85,7 +85,7 @@ private:
   mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value keys,
                        mlir::Value key, bool seedFirst);
   mlir::Value addNearCounts(mlir::Value nearest, double radii, const Choice &where);
-  mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value counts, mlir::Value where);
+  mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value partCounts, mlir::Value where);
   Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
   mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part,

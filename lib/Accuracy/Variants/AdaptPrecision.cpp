@@ -296,14 +296,14 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
       laws.push_back("none: operands are rounded to bf16, which has the range of f32");
     return laws;
   }
-  SmallVector<std::string> means, products;
+  SmallVector<std::string> meanKeys, products;
   for (const Score &score : scores) {
     if (score.keyAxis && options.uses("B1"))
-      means.push_back(nameOf(score.key));
+      meanKeys.push_back(nameOf(score.key));
     products.push_back(nameOf(score.row) + " and " + nameOf(score.key));
   }
-  if (!means.empty())
-    laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(means, ", ") +
+  if (!meanKeys.empty())
+    laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(meanKeys, ", ") +
                    ", so that the common part of keys is not rounded");
   laws.push_back("B2: products of " + llvm::join(products, ", ") + " as those of integers times two steps");
   bool hasTotal = llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });

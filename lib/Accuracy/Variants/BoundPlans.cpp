@@ -99,7 +99,8 @@ void Adapter::runBound() {
         allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], is) : is;
       }
     }
-    Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), code.index(kNotShown)), none = code.index(0);
+    Value notShown = code.index(kNotShown);
+    Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), notShown), none = code.index(0);
     Value first = isTabled ? tabled(code, head) : Value(), choice = none;
     for (unsigned p = plans.size(); p > 0; --p) {
       Value takes = code.make<arith::AndIOp>(isTried(code, tried, head), allowed[p]);

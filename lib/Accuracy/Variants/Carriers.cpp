@@ -183,8 +183,8 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     Value x = reader.read(code, at.take_front(outer), at[outer], key);
     Value scaled = code.make<arith::MulFOp>(x, code.load(values.inverse, at.drop_back()));
     if (isPart) {
-      Value fits =
-          code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, code.make<math::AbsFOp>(scaled), code.real(kLargest));
+      Value limit = code.real(kLargest);
+      Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, code.make<math::AbsFOp>(scaled), limit);
       scaled = code.make<arith::SelectOp>(fits, scaled, code.real(NAN));
     }
     code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);

@@ -108,7 +108,8 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
     step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTopOfF16 + e), -e);
   Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
   auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
-  return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
+  Value inverseOrNaN = orNaN(inverse), powerOrNaN = orNaN(power);
+  return std::pair(powerOrNaN, inverseOrNaN);
 }
 
 struct ArrayRows {

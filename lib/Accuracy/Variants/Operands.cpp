@@ -61,7 +61,8 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
     // Tensor cores add products of 8-bit floats with few bits, so a useless mean would cost
     // accuracy. It is 0 if it is less than half of the root mean square, which is expected of 64
     // elements of mean 0.
-    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
+    Value factor = code.real(4.0 * kSample);
+    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), factor);
     Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]);
     code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
   });
@@ -150,7 +151,7 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
-    Value latest = code.make<arith::SubIOp>(code.extent(count), code.index(kPart));
+    Value length = code.index(kPart), latest = code.make<arith::SubIOp>(code.extent(count), length);
     Value start = code.make<arith::MinSIOp>(first, latest);
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
       SmallVector<Value> place(indices.drop_back());
@@ -176,7 +177,8 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
   Value steps = code.real(kSteps);
-  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), code.make<arith::DivFOp>(steps, largest));
+  Value quotient = code.make<arith::DivFOp>(steps, largest);
+  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), quotient);
   return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
 }
 
@@ -266,7 +268,8 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   result.limit = editor.addTemporary(name + "_limit", rows.scaleExtents, single);
   auto placeOf = [&](Code &code, Value number) {
     Value count = code.extent(rows.type().getExtent(*rows.across));
-    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), code.index(kScaleRows));
+    Value divisor = code.index(kScaleRows);
+    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), divisor);
   };
   Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   // Extremes of columns need not wait for the mean.
@@ -275,8 +278,8 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   if (rows.mean) {
     constexpr int64_t kEach = kScaleRows / kScaleParts;
     Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce), [&](Code &in, Value p, Value step, int64_t k) {
-                          Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)),
-                                                               in.make<arith::MulIOp>(step, in.index(kAtOnce)));
+                          Value inPart = in.make<arith::MulIOp>(step, in.index(kAtOnce));
+                          Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)), inPart);
                           return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
                         }};
     extremes = addExtremes(cast<BlockArgument>(rows.array), *rows.across, rows.axis, part,
@@ -381,11 +384,12 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
   result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
   editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value most = code.make<arith::MulFOp>(code.load(result.limit, others), code.real(kBeyond));
+    Value factor = code.real(kBeyond), most = code.make<arith::MulFOp>(code.load(result.limit, others), factor);
     most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
     Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
-    code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond, others);
+    Value beyond = code.index(1), within = code.index(0);
+    code.store(code.make<arith::SelectOp>(is, within, beyond), result.beyond, others);
   });
   return result;
 }

@@ -343,8 +343,11 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   bool hasWeights = llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
   if (found.bound ? shared.size() != 1 || found.row != shared[0] : !isProduct || hasWeights)
     return std::nullopt;
-  if (found.range && (knows(found.range) || (found.bound && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)),
-                                                                       conjunctsOf(found.range), exprs.index(j))))) {
+  auto elementWithin = [&] {
+    Expr index = exprs.index(j), size = exprs.extent(*SymExpr::parse(t->extent));
+    return anyWithin(exprs, size, conjunctsOf(found.range), index);
+  };
+  if (found.range && (knows(found.range) || (found.bound && !elementWithin()))) {
     if (isProduct)
       for (Expr part : conjunctsOf(found.range))
         if (knows(part) || (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
@@ -374,8 +377,8 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
 void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
   double best = 0;
   for (const Association &a : found) {
-    auto columns = a.rows.back().second.getConstant();
-    double y = columns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
+    auto numColumns = a.rows.back().second.getConstant();
+    double y = numColumns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*numColumns, 1)) : 1;
     for (const SharedTerm &term : a.terms) {
       double x = term.inner ? double(knownExtent(term.inner).value_or(1)) : 1;
       best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));
@@ -563,5 +566,6 @@ Expr Derivation::anyOf(Expr e) {
     return nullptr;
   int64_t j = openings.indexFor(e);
   Expr present = exprs.open(e, j).second;
-  return anyWithin(exprs, exprs.extent(*SymExpr::parse(e->extent)), conjunctsOf(present), exprs.index(j));
+  Expr index = exprs.index(j), size = exprs.extent(*SymExpr::parse(e->extent));
+  return anyWithin(exprs, size, conjunctsOf(present), index);
 }

@@ -93,15 +93,18 @@ private:
       return condition;
     if (!condition->isOp("arith.andi"))
       return nullptr;
-    return both(partOfRow(condition->operands[0], j), partOfRow(condition->operands[1], j));
+    Expr right = partOfRow(condition->operands[1], j), left = partOfRow(condition->operands[0], j);
+    return both(left, right);
   }
 
   /// Returns the conjuncts of a condition that are not conjuncts of another one, or null.
   Expr without(Expr condition, Expr other) {
     if (!other || condition == other)
       return other ? nullptr : condition;
-    if (condition->isOp("arith.andi"))
-      return both(without(condition->operands[0], other), without(condition->operands[1], other));
+    if (condition->isOp("arith.andi")) {
+      Expr right = without(condition->operands[1], other), left = without(condition->operands[0], other);
+      return both(left, right);
+    }
     if (!other->isOp("arith.andi"))
       return condition;
     Expr rest = without(condition, other->operands[0]);

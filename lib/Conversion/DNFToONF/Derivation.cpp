@@ -29,7 +29,8 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
   if (auto n = constantExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());
-  return exprs.greater(exprs.extent(*SymExpr::parse(extent)), exprs.constant(IntegerAttr::get(type, 0), type));
+  Expr zero = exprs.constant(IntegerAttr::get(type, 0), type), size = exprs.extent(*SymExpr::parse(extent));
+  return exprs.greater(size, zero);
 }
 
 Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {
@@ -508,7 +509,7 @@ void Derivation::carryInside(NestPlan &nest) {
       continue;
     int64_t e = exprs.freshIndex(exprs.boundName(t));
     auto isOfRow = [&](int64_t id) { return id == e || llvm::is_contained(nest.rows, id); };
-    bool reads = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
+    bool isUsed = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
       if (sum->monoid != Monoid::add || !sum->dependsOn(e) || !llvm::all_of(sum->freeIndices, isOfRow) ||
           (sum->getPresent() && sum->getPresent()->dependsOn(e)) || !mayCarry(exprs, *this, nest, t, e, sum))
         return false;
@@ -520,7 +521,7 @@ void Derivation::carryInside(NestPlan &nest) {
                llvm::any_of(outermostReductions(factor.base), [&](Expr inner) { return inner->dependsOn(j); });
       });
     });
-    if (!reads)
+    if (!isUsed)
       continue;
     nest.carriedExtents[e] = t->extent;
     nest.innerAxes.push_back(e);
@@ -531,15 +532,15 @@ void Derivation::collectReductions(NestPlan &nest) {
   SmallVector<Expr> found = rowReductions(nest);
   // A fold over a carried axis that reads a state of this axis uses the same index.
   for (auto &[id, extent] : nest.carriedExtents) {
-    bool isFree = true, reads = false;
+    bool isFree = true, isRead = false;
     for (Expr reduce : found) {
       if (reduce->extent != extent)
         continue;
       isFree &= !reduce->dependsOn(id);
       walk(exprs.open(reduce, id).first,
-           [&](Expr node) { reads |= node->dependsOn(id) && llvm::is_contained(found, node); });
+           [&](Expr node) { isRead |= node->dependsOn(id) && llvm::is_contained(found, node); });
     }
-    if (isFree && reads)
+    if (isFree && isRead)
       nest.foldIndex.try_emplace(extent, id);
   }
   for (Expr reduce : found)

@@ -282,8 +282,8 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
     scopes[level]->values[reduce] = result;
     open.erase(reduce);
   }
-  for (std::unique_ptr<Scope> &scope : inner)
-    scopes.push_back(std::move(scope));
+  for (std::unique_ptr<Scope> &innerScope : inner)
+    scopes.push_back(std::move(innerScope));
   levels.clear();
   return fold.getResult(0);
 }

@@ -167,15 +167,15 @@ std::optional<Terms> Expansion::separate(Expr e) {
     auto log = [&](Expr x) { return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type); };
     SmallVector<Expr> g, h;
     Terms result;
-    for (const FoldRules::Factor &factor : rules.factors(op("arith.mulf", split.g, split.h))) {
-      if (!rules.isNonNegative(factor.base)) // as in a square
+    for (const FoldRules::Factor &ofProduct : rules.factors(op("arith.mulf", split.g, split.h))) {
+      if (!rules.isNonNegative(ofProduct.base)) // as in a square
         return std::nullopt;
-      Expr value = log(factor.base);
+      Expr value = log(ofProduct.base);
       Term term;
-      (factor.base->dependsOn(j) ? term.g : term.h).push_back(value);
-      if (factor.divides)
+      (ofProduct.base->dependsOn(j) ? term.g : term.h).push_back(value);
+      if (ofProduct.divides)
         term.h.push_back(exprs.floatConstant(-1, type));
-      if (!(factor.base->kind == ExprKind::Const && cast<FloatAttr>(factor.base->value).getValueAsDouble() == 1))
+      if (!(ofProduct.base->kind == ExprKind::Const && cast<FloatAttr>(ofProduct.base->value).getValueAsDouble() == 1))
         result.push_back(std::move(term));
     }
     return result;

@@ -12,14 +12,14 @@ bool FoldRules::free(Expr e, ArrayRef<int64_t> indices) {
 }
 
 bool FoldRules::reads(Expr e, const StateSet &states) {
-  llvm::DenseMap<Expr, bool> memo;
+  llvm::DenseMap<Expr, bool> known;
   std::function<bool(Expr)> go = [&](Expr node) -> bool {
     if (states.contains(node))
       return true;
-    auto it = memo.find(node);
-    if (it != memo.end())
+    auto it = known.find(node);
+    if (it != known.end())
       return it->second;
-    return memo[node] = llvm::any_of(node->operands, go);
+    return known[node] = llvm::any_of(node->operands, go);
   };
   return go(e);
 }
@@ -221,35 +221,35 @@ FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
 }
 
 FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
-  bool nonNegative = isNonNegative(e);
+  bool atLeastZero = isNonNegative(e);
   if (states.contains(e)) {
     if (e->monoid == Monoid::max)
-      return {1, nonNegative};
+      return {1, atLeastZero};
     if (e->monoid == Monoid::min)
-      return {-1, nonNegative};
-    if (e->monoid == Monoid::add && nonNegative)
+      return {-1, atLeastZero};
+    if (e->monoid == Monoid::add && atLeastZero)
       return {1, true};
-    return {std::nullopt, nonNegative};
+    return {std::nullopt, atLeastZero};
   }
   if (!reads(e, states))
-    return {0, nonNegative};
+    return {0, atLeastZero};
   auto of = [&](unsigned k) { return trend(e->operands[k], states); };
   if (e->isOp("math.exp") || e->isOp("math.exp2"))
     return {of(0).direction, true};
   if (e->isOp("math.log") || e->isOp("math.sqrt"))
-    return {of(0).direction, nonNegative};
+    return {of(0).direction, atLeastZero};
   if (e->isOp("arith.negf"))
-    return {flip(of(0).direction), nonNegative};
+    return {flip(of(0).direction), atLeastZero};
   if (e->isOp("arith.addf") || e->isOp("arith.maximumf") || e->isOp("arith.minimumf"))
-    return {together(of(0).direction, of(1).direction), nonNegative};
+    return {together(of(0).direction, of(1).direction), atLeastZero};
   if (e->isOp("arith.subf"))
-    return {together(of(0).direction, flip(of(1).direction)), nonNegative};
+    return {together(of(0).direction, flip(of(1).direction)), atLeastZero};
   if (e->isOp("math.powf")) {
     Trend base = of(0);
     auto power = floatValue(e->operands[1]);
     bool isKnown = power || (isPositive(e->operands[1]) && !reads(e->operands[1], states));
     if (!isKnown || !base.nonNegative)
-      return {std::nullopt, nonNegative};
+      return {std::nullopt, atLeastZero};
     return {power && *power < 0 ? flip(base.direction) : base.direction, true};
   }
   if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
@@ -261,10 +261,10 @@ FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
     for (unsigned k : {0, 1})
       if (auto value = floatValue(e->operands[k]); value && !(over && k == 0)) {
         auto direction = k ? a.direction : b.direction;
-        return {*value < 0 ? flip(direction) : direction, nonNegative};
+        return {*value < 0 ? flip(direction) : direction, atLeastZero};
       }
   }
-  return {std::nullopt, nonNegative};
+  return {std::nullopt, atLeastZero};
 }
 
 /// Evaluates one node; `operand` evaluates its operands.
@@ -318,12 +318,12 @@ static std::optional<double> evaluateNode(Expr e, llvm::function_ref<std::option
 
 std::optional<double> FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf) {
   // Shared subterms are evaluated once.
-  llvm::DenseMap<Expr, std::optional<double>> memo;
+  llvm::DenseMap<Expr, std::optional<double>> known;
   std::function<std::optional<double>(Expr)> go = [&](Expr node) {
-    if (auto it = memo.find(node); it != memo.end())
+    if (auto it = known.find(node); it != known.end())
       return it->second;
     std::optional<double> value = evaluateNode(node, leaf, go);
-    return memo[node] = value;
+    return known[node] = value;
   };
   return go(e);
 }
@@ -451,7 +451,7 @@ Expr FoldRules::unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)>
                           llvm::function_ref<Expr(Expr)> newState) {
   Expr all = exprs.boolean(true);
   for (Expr state : states) {
-    Expr same = exprs.equal(oldState(state), newState(state));
+    Expr after = newState(state), before = oldState(state), same = exprs.equal(before, after);
     all = all == exprs.boolean(true) ? same : exprs.op("arith.andi", {all, same}, same->type);
   }
   return all;
@@ -492,8 +492,10 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
     if (singular && !vanishesAt(split.g, stateBody(state), *singular))
       return fail(split.h, "terms do not vanish where it is singular");
     // 0 ⊕ x = x for sums, and for maxima of non-negative terms.
-    if (singular && t->monoid != Monoid::add && !(t->monoid == Monoid::max && isNonNegative(split.g)))
-      result.leftOut.push_back(exprs.equal(stateBody(state), exprs.floatConstant(*singular, state->type)));
+    if (singular && t->monoid != Monoid::add && !(t->monoid == Monoid::max && isNonNegative(split.g))) {
+      Expr point = exprs.floatConstant(*singular, state->type);
+      result.leftOut.push_back(exprs.equal(stateBody(state), point));
+    }
   }
   return result;
 }

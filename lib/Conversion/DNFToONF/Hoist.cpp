@@ -163,8 +163,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
     return seen.insert(node).second && node->kind != ExprKind::Reduce &&
            ((node->kind == ExprKind::Psi && !node->operands.empty()) || llvm::any_of(node->operands, readsArray));
   };
-  bool reads = llvm::any_of(outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });
-  if (present && reads && !present->dependsOn(j)) {
+  bool isReading = llvm::any_of(outside, [&](const FoldRules::Factor &factor) { return readsArray(factor.base); });
+  if (present && isReading && !present->dependsOn(j)) {
     Expr some = makeAny(e->extent, j, nullptr), none = exprs.boolean(false);
     any = some == exprs.boolean(true) ? present
           : some == none              ? none

@@ -101,8 +101,8 @@ Expr moa::anyWithin(ExprContext &exprs, Expr size, ArrayRef<Expr> conditions, Ex
   for (Expr condition : conditions) {
     if (Expr bound = lastOf(exprs, condition, j))
       last = last ? exprs.op("arith.minsi", {last, bound}, bound->type) : bound;
-    else if (Expr bound = firstOf(exprs, condition, j))
-      first = first ? exprs.op("arith.maxsi", {first, bound}, bound->type) : bound;
+    else if (Expr lower = firstOf(exprs, condition, j))
+      first = first ? exprs.op("arith.maxsi", {first, lower}, lower->type) : lower;
     else
       return nullptr;
   }

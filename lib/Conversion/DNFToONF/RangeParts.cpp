@@ -76,7 +76,8 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
   auto [loc, name] = placeAndName(a.sum);
   // Sums of parts.
-  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
+  Expr inPart = exprs.index(place), partLength = exprs.extent(length);
+  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), partLength), inPart);
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (a.range)
     inside = exprs.op("arith.andi", {inside, exprs.renamed(a.range, {{a.j, whole}})}, inside->type);
@@ -99,12 +100,15 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
     ofPart = exprs.op("arith.mulf", {term.scale, ofPart}, a.sum->type);
   Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
   // Running sums over parts, with weights from the end of each part to the end of the last one.
-  Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
+  Expr one = exprs.extent(SymExpr(1));
+  Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), one), before);
   Expr distance = op("arith.muli", partsOn, exprs.extent(length));
   for (Expr weight : term.weights)
     stored = exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
-  if (a.isFirst)
-    stored = exprs.renamed(stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), exprs.index(part))}});
+  if (a.isFirst) {
+    Expr fromEnd = exprs.index(part);
+    stored = exprs.renamed(stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), fromEnd)}});
+  }
   Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored, exprs.greater(before, exprs.index(part)), TypeAttr(),
                            "part");
   exprs.inheritName(a.sum, upTo);
@@ -131,7 +135,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   auto [loc, name] = placeAndName(a.sum);
   // Blocks of rows that share their leading parts.
   int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
-  Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
+  Expr rowsPerBlock = exprs.extent(size), firstRow = op("arith.muli", exprs.index(blockOfRows), rowsPerBlock);
   Expr zero = exprs.extent(SymExpr(0));
   // The first part that rows sum up themselves, the same for all rows of a block.
   auto partOf = [&](Expr first) {
@@ -141,14 +145,15 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
       x = op("arith.addi", x, exprs.extent(SymExpr(a.block - 1)));
     return op("arith.floordivsi", x, exprs.extent(length));
   };
-  Expr clamped = op("arith.minsi", op("arith.maxsi", partOf(firstRow), zero), exprs.extent(parts));
-  Expr numParts = a.isFirst ? op("arith.subi", exprs.extent(parts), clamped) : clamped;
+  Expr allParts = exprs.extent(parts);
+  Expr clamped = op("arith.minsi", op("arith.maxsi", partOf(firstRow), zero), allParts);
+  Expr numParts = a.isFirst ? op("arith.subi", allParts, clamped) : clamped;
   // The last block may extend beyond the rows.
-  Expr isRow = exprs.greater(exprs.extent(numRows), exprs.index(a.row));
+  Expr row = exprs.index(a.row), isRow = exprs.greater(exprs.extent(numRows), row);
   Expr j = exprs.index(a.j);
   Expr keys = op("arith.muli", clamped, exprs.extent(length)), end = op("arith.subi", keys, exprs.extent(SymExpr(1)));
-  Expr isNeeded =
-      a.isFirst ? exprs.greater(exprs.extent(parts), partOf(firstRow)) : exprs.greater(partOf(firstRow), zero);
+  Expr firstPart = partOf(firstRow);
+  Expr isNeeded = a.isFirst ? exprs.greater(allParts, firstPart) : exprs.greater(firstPart, zero);
   if (a.range) {
     SmallVector<Expr> bounds = conjunctsOf(a.range);
     bounds.push_back(a.isFirst ? exprs.notBelow(j, keys) : exprs.greater(keys, j));
@@ -178,7 +183,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
     isProduct |= bool(term.inner);
   }
   // If rows only read the shared sums, there is nothing more to store.
-  Expr block = op("arith.floordivsi", exprs.index(a.row), exprs.extent(size));
+  Expr block = op("arith.floordivsi", row, rowsPerBlock);
   Expr start = op("arith.muli", block, exprs.extent(size));
   auto whereNeeded = [&](Expr condition) {
     return exprs.op("arith.select", {condition, value, exprs.floatConstant(0, type)}, type);
@@ -205,7 +210,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
     shared = exprs.renamed(shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
   }
   // The rest of the range.
-  Expr first = op("arith.muli", partOf(start), exprs.extent(length));
+  Expr partLength = exprs.extent(length), first = op("arith.muli", partOf(start), partLength);
   Expr isLeft = a.isFirst ? exprs.greater(first, j) : exprs.notBelow(j, first);
   Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present), a.sum->rounds,
                            exprs.boundName(a.sum));

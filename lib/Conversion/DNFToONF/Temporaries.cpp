@@ -562,7 +562,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   if (values.empty() && stored.empty())
     return outer;
   auto after = [&](Expr e) { return exprs.replace(withValues(e), [&](Expr node) { return stored.lookup(node); }); };
-  return withStored[key] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
+  Expr newPresent = present ? after(present) : nullptr, newBody = after(body);
+  return withStored[key] = exprs.withBody(outer, e, newBody, newPresent);
 }
 
 /// Stores reductions that rows share, if each row would spend most of its work on them. For
@@ -570,8 +571,8 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
 void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
                              std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after) {
   SmallVector<Expr> all = outermostReductions(value);
-  double columns = carried ? nominal(rows[*carried].second) : 1, total = columns;
-  auto workOfRow = [&](Expr e) { return workOf(e) * (carried && e->dependsOn(rows[*carried].first) ? columns : 1); };
+  double numColumns = carried ? nominal(rows[*carried].second) : 1, total = numColumns;
+  auto workOfRow = [&](Expr e) { return workOf(e) * (carried && e->dependsOn(rows[*carried].first) ? numColumns : 1); };
   for (Expr e : all)
     total += workOfRow(e);
   bool isAlways = !hasConditions(value);

@@ -100,8 +100,8 @@ Value Instructions::block() { return NVVM::BlockIdXOp::create(b, loc, b.getI32Ty
 Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Value lanes) {
   Type type = value.getType();
   auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, loc, word.getType(), lanes ? lanes : i32(-1), word, operand, i32(31), kind,
-                                UnitAttr());
+    Value clamp = i32(31), members = lanes ? lanes : i32(-1);
+    return NVVM::ShflOp::create(b, loc, word.getType(), members, word, operand, clamp, kind, UnitAttr());
   };
   if (type.isF32() || type.isInteger(32))
     return exchange(value);
@@ -112,7 +112,8 @@ Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Va
   Value bits = type.isF64() ? make<arith::BitcastOp>(b.getI64Type(), value) : value;
   Value high = narrow(make<arith::ShRUIOp>(bits, i64(32)));
   Value low = widen(exchange(narrow(bits)));
-  high = make<arith::ShLIOp>(widen(exchange(high)), i64(32));
+  Value distance = i64(32);
+  high = make<arith::ShLIOp>(widen(exchange(high)), distance);
   bits = make<arith::OrIOp>(low, high);
   return type.isF64() ? make<arith::BitcastOp>(type, bits) : bits;
 }
@@ -120,7 +121,7 @@ Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Va
 Value Instructions::shuffle(Value value, int64_t mask, std::optional<int64_t> group) {
   Value lanes;
   if (group) { // bits of the lanes of this group
-    Value first = make<arith::AndIOp>(thread(), i32(31 & -*group));
+    Value ofGroup = i32(31 & -*group), first = make<arith::AndIOp>(thread(), ofGroup);
     lanes = make<arith::ShLIOp>(i32((int64_t(1) << *group) - 1), first);
   }
   return exchange(value, i32(mask), NVVM::ShflKind::bfly, lanes);
@@ -136,8 +137,8 @@ Value Instructions::vote(ValueRange conditions) {
 }
 
 Value Instructions::broadcast(Value value) {
-  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(0), i32(31), NVVM::ShflKind::idx,
-                              UnitAttr());
+  Value clamp = i32(31), first = i32(0), members = i32(-1);
+  return NVVM::ShflOp::create(b, loc, value.getType(), members, value, first, clamp, NVVM::ShflKind::idx, UnitAttr());
 }
 
 void Instructions::synchronize() { NVVM::Barrier0Op::create(b, loc); }
@@ -366,8 +367,8 @@ static Values unpack(Instructions &to, Value list, size_t count) {
   return values;
 }
 
-Values Instructions::multiply(const device::TileInstruction &tile, Type element, ValueRange sum, ValueRange a,
-                              ValueRange b) {
+Values Instructions::multiply(const device::TileInstruction &tile, Type element, ValueRange sum, ValueRange leftWords,
+                              ValueRange rightWords) {
   NVVM::MMATypes type = element.isF64()   ? NVVM::MMATypes::f64
                         : element.isF16() ? NVVM::MMATypes::f16
                                           : NVVM::MMATypes::bf16;
@@ -375,13 +376,13 @@ Values Instructions::multiply(const device::TileInstruction &tile, Type element,
     Values values(words);
     if (element.isF16()) // pairs, as the op expects
       for (Value &word : values)
-        word = LLVM::BitcastOp::create(this->b, loc, VectorType::get(2, this->b.getF16Type()), word);
+        word = LLVM::BitcastOp::create(b, loc, VectorType::get(2, b.getF16Type()), word);
     return values;
   };
-  Values left = operand(a), right = operand(b);
-  Type result = LLVM::LLVMStructType::getLiteral(this->b.getContext(), SmallVector<Type>(sum.getTypes()));
+  Values left = operand(leftWords), right = operand(rightWords);
+  Type result = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(sum.getTypes()));
   Value list =
-      NVVM::MmaOp::create(this->b, loc, result, left, right, sum, {tile.m, tile.n, tile.k}, std::nullopt, std::nullopt,
+      NVVM::MmaOp::create(b, loc, result, left, right, sum, {tile.m, tile.n, tile.k}, std::nullopt, std::nullopt,
                           std::array{type, type}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return unpack(*this, list, sum.size());
 }

@@ -138,9 +138,9 @@ public:
   /// Waits for all but `pending` groups of products. Returns the registers, which may then be read.
   Values awaitProducts(mlir::ValueRange sum, int64_t pending);
 
-  /// Returns sum + a · b of one tile, computed by a warp (mma).
-  Values multiply(const device::TileInstruction &tile, mlir::Type element, mlir::ValueRange sum, mlir::ValueRange a,
-                  mlir::ValueRange b);
+  /// Returns sum + left · right of one tile, computed by a warp (mma).
+  Values multiply(const device::TileInstruction &tile, mlir::Type element, mlir::ValueRange sum,
+                  mlir::ValueRange leftWords, mlir::ValueRange rightWords);
   /// Loads matrices of 8 by 8 16-bit elements; lanes hold the addresses of their rows (ldmatrix).
   Values loadMatrices(mlir::Value address, int64_t count, bool transposed);
 

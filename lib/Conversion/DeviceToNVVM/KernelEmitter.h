@@ -125,7 +125,7 @@ private:
   void emitMap(device::MapOp op);
   bool emitRounding(device::MapOp op);
   void emitPair(device::StoreOp store);
-  void emitElement(device::MapOp op, const RegisterPlace &place, mlir::ValueRange threadParts,
+  void emitElement(device::MapOp op, const RegisterPlace &registerPlace, mlir::ValueRange threadParts,
                    llvm::SmallVectorImpl<Values> &results);
   void emitIfAny(device::IfAnyOp op);
   Values addPairs(mlir::ArrayRef<RegisterPlace> places, int64_t rows, mlir::ValueRange from);

@@ -187,9 +187,9 @@ Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
     bool floors = kind == Quotient::floored;
     Value back = to.make<arith::MulIOp>(quotient, divisor);
     Value inexact = compare(arith::CmpIPredicate::ne, back, x);
-    Value signs =
-        compare(floors ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq,
-                compare(arith::CmpIPredicate::slt, x, zero), compare(arith::CmpIPredicate::slt, divisor, zero));
+    Value divisorSign = compare(arith::CmpIPredicate::slt, divisor, zero);
+    Value sign = compare(arith::CmpIPredicate::slt, x, zero);
+    Value signs = compare(floors ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq, sign, divisorSign);
     Value moved = to.make<arith::AddIOp>(quotient, constant(floors ? -1 : 1));
     quotient = choose(to.make<arith::AndIOp>(inexact, signs), moved, quotient);
   }
@@ -207,7 +207,7 @@ Value KernelEmitter::shift(Value x, Value y, bool left) {
   }
   bool isWide = type.isInteger(64);
   auto wide = [&](Value v) -> Value { return isWide ? v : to.make<arith::ExtSIOp>(b.getI64Type(), v); };
-  Value amount = to.make<arith::AndIOp>(wide(y), to.i64(63));
+  Value most = to.i64(63), amount = to.make<arith::AndIOp>(wide(y), most);
   Value shifted = to.make<arith::ShLIOp>(wide(x), amount);
   return isWide ? shifted : to.make<arith::TruncIOp>(type, shifted);
 }
@@ -241,8 +241,10 @@ Value KernelEmitter::toInteger(Value x, Type type) {
   };
   double limit = std::ldexp(1.0, static_cast<int>(bits));
   Value result = to.make<arith::FPToSIOp>(type, x);
-  result = choose(arith::CmpFPredicate::OLT, number(-limit), integer(APInt::getSignedMinValue(bits + 1)), result);
-  result = choose(arith::CmpFPredicate::OGE, number(limit), integer(APInt::getSignedMaxValue(bits + 1)), result);
+  Value least = integer(APInt::getSignedMinValue(bits + 1)), lowerLimit = number(-limit);
+  result = choose(arith::CmpFPredicate::OLT, lowerLimit, least, result);
+  Value largest = integer(APInt::getSignedMaxValue(bits + 1)), upperLimit = number(limit);
+  result = choose(arith::CmpFPredicate::OGE, upperLimit, largest, result);
   return choose(arith::CmpFPredicate::UNE, x, integer(APInt::getZero(bits + 1)), result);
 }
 
@@ -282,7 +284,8 @@ Value KernelEmitter::floorDivide(Value x, Value y, bool remainder) {
     return quotient;
   Value whole = to.make<arith::MulIOp>(quotient, y);
   Value rest = to.make<arith::SubIOp>(x, whole);
-  return to.make<arith::SelectOp>(to.equals(y, 0), to.i64(0), rest);
+  Value zero = to.i64(0);
+  return to.make<arith::SelectOp>(to.equals(y, 0), zero, rest);
 }
 
 Value KernelEmitter::symbolValue(const SymExpr &expr) {
@@ -291,10 +294,12 @@ Value KernelEmitter::symbolValue(const SymExpr &expr) {
     Value term = to.i64(coefficient);
     for (const auto &[atom, power] : monomial) {
       Value factor;
-      if (atom->kind == SymExpr::Atom::Kind::Symbol)
+      if (atom->kind == SymExpr::Atom::Kind::Symbol) {
         factor = symbols.lookup(atom->text);
-      else
-        factor = floorDivide(symbolValue(atom->lhs), symbolValue(atom->rhs), atom->kind == SymExpr::Atom::Kind::Mod);
+      } else {
+        Value divisor = symbolValue(atom->rhs), dividend = symbolValue(atom->lhs);
+        factor = floorDivide(dividend, divisor, atom->kind == SymExpr::Atom::Kind::Mod);
+      }
       for (unsigned k = 0; k != power; ++k)
         term = to.mul(term, factor);
     }
@@ -383,20 +388,20 @@ void KernelEmitter::emitStages(device::StagesOp op) {
         b.setInsertionPointToEnd(args[0].getParentBlock());
         when(isFirst(), [&] { LLVM::StoreOp::create(b, loc, to.fetchAndAdd(taken), shared); });
         to.synchronize();
-        Value turn = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
-                                                   /*isVolatile=*/true));
-        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends.back()), turn);
+        Value share = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
+                                                    /*isVolatile=*/true));
+        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends.back()), share);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
-        Value turn = args[0];
+        Value share = args[0];
         auto emitShare = [&](size_t k) {
-          Value first = turn;
+          Value first = share;
           if (k > 0) {
             when(isFirst(), [&] { to.awaitSignals(done, to.narrow(ends[k - 1])); });
             to.synchronize();
-            first = to.make<arith::SubIOp>(turn, ends[k - 1]);
+            first = to.make<arith::SubIOp>(share, ends[k - 1]);
           }
           auto loop = scf::ForOp::create(b, loc, first, counts[k], most);
           OpBuilder::InsertionGuard inner(b);
@@ -409,7 +414,7 @@ void KernelEmitter::emitStages(device::StagesOp op) {
         // Each stage is in the else branch of the one before.
         OpBuilder::InsertPoint behind = b.saveInsertionPoint();
         for (size_t k = 0; k + 1 < ends.size(); ++k) {
-          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends[k]);
+          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends[k]);
           auto branch = scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/true);
           if (k == 0)
             behind = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
@@ -586,8 +591,8 @@ void KernelEmitter::emitLoadRun(device::LoadRunOp op) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   auto whole = [&, width = width, step = step, unit = unit, bytes = bytes](Value first) {
     for (int64_t k = 0; k < count; k += perUnit) {
-      Value place = to.i64(k / width * step + k % width);
-      Value from = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(place));
+      Value offset = to.i64(k / width * step + k % width);
+      Value from = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(offset));
       auto read = LLVM::LoadOp::create(b, to.loc, unit, from, bytes);
       read.setInvariant(isInvariant(op.getArray()));
       LLVM::StoreOp::create(b, to.loc, read, rowOf(op.getBuffer(), op.getAt(), k), /*alignment=*/4);

@@ -177,7 +177,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
         }
         to.loc = loc;
         Value count = to.fetchAndAdd(address(next.getArray(), next.getOffset()));
-        Value number = to.add(to.widen(count), to.i64(next.getResidents()));
+        Value residents = to.i64(next.getResidents()), number = to.add(to.widen(count), residents);
         scf::YieldOp::create(b, loc, ValueRange{number, other});
       });
   awaitLeft(loop.getResult(1));
@@ -228,11 +228,13 @@ Value KernelEmitter::loadKept(Value number) {
 
 /// Waits until consumers have left the block before the one of this parity.
 void KernelEmitter::awaitLeft(Value parity) {
-  to.wait(sharedAddress(launch.leftBarrier), to.make<arith::XOrIOp>(parity, to.i32(1)));
+  Value other = to.make<arith::XOrIOp>(parity, to.i32(1));
+  to.wait(sharedAddress(launch.leftBarrier), other);
 }
 
 void KernelEmitter::tellBlock(bool isMore) {
-  LLVM::StoreOp::create(b, to.loc, to.i64(isMore), to.sharedPointer(sharedAddress(launch.isMorePlace)));
+  Value where = to.sharedPointer(sharedAddress(launch.isMorePlace));
+  LLVM::StoreOp::create(b, to.loc, to.i64(isMore), where);
   to.arrive(sharedAddress(launch.givenBarrier), lane);
 }
 
@@ -284,7 +286,7 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
                            SmallVector<Type> types(counts.size(), b.getI1Type());
                            auto branch = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
                            {
-                             OpBuilder::InsertionGuard guard(b);
+                             OpBuilder::InsertionGuard inBranches(b);
                              b.setInsertionPointToStart(branch.thenBlock());
                              emitBlock(op.getBody().front());
                              Values flags;
@@ -308,25 +310,27 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
 /// Appends the numbers of the threads where `in` holds to a list of `count` entries, in order.
 /// Returns the new count.
 Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value number) {
-  Value thread = to.thread(), lane = to.rem(thread, 32), warp = to.div(thread, 32);
+  Value thread = to.thread(), laneNumber = to.rem(thread, 32), warpNumber = to.div(thread, 32);
   Value words = sharedAddress(launch.getCollectWords());
   Value bits = NVVM::VoteSyncOp::create(b, to.loc, b.getI32Type(), to.i32(-1), in, NVVM::VoteSyncKind::ballot);
   auto ones = [&](Value x) { return to.call("llvm.ctpop.i32", b.getI32Type(), x); };
-  when(to.equals(lane, 0),
-       [&] { LLVM::StoreOp::create(b, to.loc, ones(bits), to.sharedPointer(to.add(words, to.mul(warp, 4)))); });
+  when(to.equals(laneNumber, 0), [&] {
+    Value where = to.sharedPointer(to.add(words, to.mul(warpNumber, 4)));
+    LLVM::StoreOp::create(b, to.loc, ones(bits), where);
+  });
   to.synchronize();
-  Value below = to.make<arith::ShLIOp>(to.i32(1), lane);
+  Value below = to.make<arith::ShLIOp>(to.i32(1), laneNumber);
   below = to.make<arith::AndIOp>(bits, to.add(below, -1));
-  Value place = to.add(count, ones(below));
+  Value position = to.add(count, ones(below));
   for (int64_t k = 0; k != launch.threads / 32; ++k) {
     Value members = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), to.sharedPointer(to.add(words, 4 * k)));
     count = to.add(count, members);
-    Value isBefore = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, warp, to.i32(k));
-    place = to.add(place, to.make<arith::SelectOp>(isBefore, members, to.i32(0)));
+    Value isBefore = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, warpNumber, to.i32(k));
+    position = to.add(position, to.make<arith::SelectOp>(isBefore, members, to.i32(0)));
   }
   when(in, [&] {
     Value half = to.make<arith::TruncIOp>(b.getI16Type(), number);
-    LLVM::StoreOp::create(b, to.loc, half, to.sharedPointer(to.add(list, to.mul(place, 2))));
+    LLVM::StoreOp::create(b, to.loc, half, to.sharedPointer(to.add(list, to.mul(position, 2))));
   });
   to.synchronize();
   return count;
@@ -334,8 +338,8 @@ Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value numb
 
 void KernelEmitter::emitMember(device::MemberOp op) {
   auto collect = op.getList().getDefiningOp<device::CollectOp>();
-  Value place = to.add(value(op.getList()), to.mul(to.narrow(value(op.getPlace())), 2));
-  Value number = LLVM::LoadOp::create(b, to.loc, b.getI16Type(), to.sharedPointer(place));
+  Value entry = to.add(value(op.getList()), to.mul(to.narrow(value(op.getPlace())), 2));
+  Value number = LLVM::LoadOp::create(b, to.loc, b.getI16Type(), to.sharedPointer(entry));
   number = to.make<arith::ExtUIOp>(b.getI64Type(), number);
   scalars.map(op.getResult(), to.add(value(collect.getLower()), number));
 }
@@ -346,14 +350,15 @@ void KernelEmitter::emitCopy(device::CopyOp op) {
   Value barrier = slot(op.getBarriers(), op.getSlot());
   Value map = maps[launch.getMap(op).name];
   to.expectBytes(barrier, ring.getStageBytes());
-  for (int64_t piece = 0; piece != ring.getPieces(); ++piece)
-    to.copyBox(to.add(tile, piece * ring.getRows() * 128), map, barrier,
-               boxAt(ring.getPieceColumns() * piece, op.getCoordinates(), op.getColumn()));
+  for (int64_t piece = 0; piece != ring.getPieces(); ++piece) {
+    Values box = boxAt(ring.getPieceColumns() * piece, op.getCoordinates(), op.getColumn());
+    to.copyBox(to.add(tile, piece * ring.getRows() * 128), map, barrier, box);
+  }
 }
 
 /// Stores a warpgroup's fragment of packed pairs to 64 rows of a swizzled tile.
 void KernelEmitter::putFragment(Value tile, int64_t rows, ValueRange packed) {
-  Value first = to.add(to.mul(warp, 16), to.div(lane, 4));
+  Value inWarp = to.div(lane, 4), first = to.add(to.mul(warp, 16), inWarp);
   Value column = to.mul(to.rem(lane, 4), 4);
   for (int64_t r = 0; r != 2; ++r) {
     Value row = to.add(first, 8 * r);
@@ -371,12 +376,15 @@ void KernelEmitter::putFragment(Value tile, int64_t rows, ValueRange packed) {
 
 void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
-  Value tile = to.add(stage(op.getRing(), op.getStage()), to.mul(to.narrow(value(op.getRow())), 128));
+  Value offset = to.mul(to.narrow(value(op.getRow())), 128);
+  Value tile = to.add(stage(op.getRing(), op.getStage()), offset);
   putFragment(tile, ring.getRows(), registers(Value(op.getFragment())));
   Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), 64).name];
   when(to.equals(to.rem(to.thread(), 128), 0), [&] {
-    for (int64_t half = 0; half != op.getFragment().getType().getShape()[1] / 64; ++half)
-      to.storeBox(to.add(tile, half * ring.getRows() * 128), map, boxAt(64 * half, op.getCoordinates()));
+    for (int64_t half = 0; half != op.getFragment().getType().getShape()[1] / 64; ++half) {
+      Values box = boxAt(64 * half, op.getCoordinates());
+      to.storeBox(to.add(tile, half * ring.getRows() * 128), map, box);
+    }
     to.commitStores(/*andWait=*/device::findWait(op) != nullptr);
   });
 }
@@ -400,17 +408,20 @@ Value KernelEmitter::unseenBits(ValueRange seen) {
 /// Clears masked-out parts of interleaved columns. Byte i of 32-bit word q of the 16 bytes of
 /// columns 16·g and on is bit 4·g + i of word q. Each thread clears some of them.
 void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads, llvm::function_ref<Value(Value)> wordOf) {
-  auto loop = scf::ForOp::create(b, to.loc, to.widen(to.thread()), to.i64(rows * 32), to.i64(threads));
+  Value step = to.i64(threads), end = to.i64(rows * 32), start = to.widen(to.thread());
+  auto loop = scf::ForOp::create(b, to.loc, start, end, step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value number = to.narrow(loop.getInductionVar());
   Value q = to.rem(number, 4), g = to.rem(to.div(number, 4), 8), row = to.div(number, 32);
   Value seen = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), wordOf(q), 0, true);
-  Value four = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(seen, to.mul(g, 4)), to.i32(15));
+  Value lowBits = to.i32(15);
+  Value four = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(seen, to.mul(g, 4)), lowBits);
   // Spread bits 0 to 3 to the lowest bits of bytes 0 to 3.
-  Value bytes = to.make<arith::AndIOp>(to.mul(four, 0x00204081), to.i32(0x01010101));
+  Value lowestBits = to.i32(0x01010101), bytes = to.make<arith::AndIOp>(to.mul(four, 0x00204081), lowestBits);
   Value unit = to.make<arith::XOrIOp>(g, to.rem(row, 8));
-  Value where = to.sharedPointer(to.add(to.add(tile, to.mul(row, 128)), to.add(to.mul(unit, 16), to.mul(q, 4))));
+  Value inUnit = to.mul(q, 4), inRow = to.add(to.mul(unit, 16), inUnit);
+  Value where = to.sharedPointer(to.add(to.add(tile, to.mul(row, 128)), inRow));
   Value held = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), where, 0, true);
   LLVM::StoreOp::create(b, to.loc, to.make<arith::AndIOp>(held, to.mul(bytes, 255)), where, 0, true);
 }
@@ -427,7 +438,10 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
     return to.make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, to.i32(limit));
   };
   auto together = [&] { to.synchronize(to.i32(1), threads); };
-  when(below(thread, 4), [&] { LLVM::StoreOp::create(b, to.loc, to.i32(0), wordOf(thread), 0, /*isVolatile=*/true); });
+  when(below(thread, 4), [&] {
+    Value word = wordOf(thread);
+    LLVM::StoreOp::create(b, to.loc, to.i32(0), word, 0, /*isVolatile=*/true);
+  });
   together();
   when(below(lane, 4), [&] {
     LLVM::AtomicRMWOp::create(b, to.loc, LLVM::AtomicBinOp::_or, wordOf(lane), bits, LLVM::AtomicOrdering::monotonic);
@@ -441,8 +455,8 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
   // One thread per row: there are at least as many threads.
   when(below(thread, rows), [&] {
     Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), wordOf(to.div(to.rem(thread, 8), 2)), 0, true);
-    Value number = to.add(to.mul(to.div(thread, 8), 2), to.rem(thread, 2));
-    Value bit = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(word, number), to.i32(1));
+    Value inPair = to.rem(thread, 2), number = to.add(to.mul(to.div(thread, 8), 2), inPair);
+    Value one = to.i32(1), bit = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(word, number), one);
     when(to.equals(bit, 0), [&] {
       Value start = to.add(tile, to.mul(thread, 128));
       for (int64_t unit = 0; unit != ring.getColumns() / 8; ++unit)
@@ -566,23 +580,23 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
 
 /// Emits the body for one register. A pure op whose operands equal those in an earlier register is
 /// not emitted again.
-void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place, ValueRange threadParts,
+void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &registerPlace, ValueRange threadParts,
                                 SmallVectorImpl<Values> &results) {
   Block &block = op.getBody().front();
   LayoutAttr layout = op.getLayout();
-  llvm::SaveAndRestore at(this->place, &place);
+  llvm::SaveAndRestore at(place, &registerPlace);
   for (auto [input, argument] : llvm::zip(op.getInputs(), block.getArguments())) {
     bool isRow = cast<FragmentType>(input.getType()).getLayout() != layout;
-    scalars.map(argument, fragments[input][isRow ? place.row : place.number]);
+    scalars.map(argument, fragments[input][isRow ? registerPlace.row : registerPlace.number]);
   }
   auto isIndex = [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); };
   for (auto [axis, argument] : llvm::enumerate(block.getArguments().drop_front(op.getInputs().size())))
     if (llvm::any_of(argument.getUsers(), isIndex))
-      scalars.map(argument, to.add(threadParts[axis], place.indices[axis]));
+      scalars.map(argument, to.add(threadParts[axis], registerPlace.indices[axis]));
   for (Operation &inner : block.without_terminator()) {
     if (auto offset = dyn_cast<device::ThreadOffsetOp>(inner)) {
       unsigned axis = cast<BlockArgument>(offset.getIndex()).getArgNumber() - op.getInputs().size();
-      scalars.map(offset.getResult(), to.i64(place.indices[axis]));
+      scalars.map(offset.getResult(), to.i64(registerPlace.indices[axis]));
       continue;
     }
     bool isPure = inner.getNumResults() == 1 && inner.getNumRegions() == 0 && isMemoryEffectFree(&inner);
@@ -604,7 +618,7 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place, Va
   }
   auto yield = cast<device::YieldOp>(block.getTerminator());
   for (auto [k, result] : llvm::enumerate(yield.getValues()))
-    results[k][place.number] = value(result);
+    results[k][registerPlace.number] = value(result);
 }
 
 void KernelEmitter::emitPair(device::StoreOp store) {
@@ -636,8 +650,8 @@ void KernelEmitter::emitMap(device::MapOp op) {
     results.emplace_back(countRegisters(cast<FragmentType>(type)));
   known.clear();
   auto all = [&] {
-    for (const RegisterPlace &place : getPlaces(layout))
-      emitElement(op, place, threadParts, results);
+    for (const RegisterPlace &registerPlace : getPlaces(layout))
+      emitElement(op, registerPlace, threadParts, results);
   };
   // A map without results runs for its effects, once per element.
   if (op.getNumResults() == 0 && layout.getRank() == 1)
@@ -680,9 +694,9 @@ Value KernelEmitter::combine(Monoid monoid, Value x, Value y) {
 /// Sums rows whose neighbours share a register, with even and odd pairs in separate chains.
 Values KernelEmitter::addPairs(ArrayRef<RegisterPlace> places, int64_t rows, ValueRange from) {
   SmallVector<Values> pairs(rows);
-  for (const RegisterPlace &place : places)
-    if (place.number % 2 == 0)
-      pairs[place.row].push_back(from[place.number / 2]);
+  for (const RegisterPlace &registerPlace : places)
+    if (registerPlace.number % 2 == 0)
+      pairs[registerPlace.row].push_back(from[registerPlace.number / 2]);
   Values sums;
   for (const Values &row : pairs) {
     Value chains[2];
@@ -711,9 +725,9 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
   // Two chains of half the length, for even and odd registers.
   bool isPaired = hasNeighbours(layout);
   Values even(rows, identity), odd(rows, identity);
-  for (const RegisterPlace &place : places) {
-    Values &chain = isPaired && place.number % 2 ? odd : even;
-    chain[place.row] = combine(op.getMonoid(), chain[place.row], from[place.number]);
+  for (const RegisterPlace &registerPlace : places) {
+    Values &chain = isPaired && registerPlace.number % 2 ? odd : even;
+    chain[registerPlace.row] = combine(op.getMonoid(), chain[registerPlace.row], from[registerPlace.number]);
   }
   for (int64_t row = 0; row != rows; ++row) {
     if (isPaired)

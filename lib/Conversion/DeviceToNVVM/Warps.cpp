@@ -61,7 +61,8 @@ void KernelEmitter::emitLoadFragment(device::LoadFragmentOp op) {
   // Lane l has the address of row l mod 8 of matrix l / 8.
   Value inMatrix = to.rem(lane, 8);
   auto start = [&](Value first, unsigned axis) {
-    Value sum = to.add(to.narrow(value(first)), warpPart(type.getLayout(), transposed ^ axis));
+    Value ofWarp = warpPart(type.getLayout(), transposed ^ axis);
+    Value sum = to.add(to.narrow(value(first)), ofWarp);
     for (unsigned bit = 0; bit != 2; ++bit)
       if (int64_t step = plan.steps[bit][axis])
         sum = to.add(sum, to.mul(to.rem(to.div(lane, 8 << bit), 2), step));
@@ -72,9 +73,9 @@ void KernelEmitter::emitLoadFragment(device::LoadFragmentOp op) {
   Values words(countRegisters(type));
   for (const auto &load : plan.loads) {
     Value u = to.add(unit, load.column / 8);
-    Value line = to.add(to.mul(to.div(u, 8), ring.getRows()), to.add(row, load.row));
+    Value inPiece = to.add(row, load.row), line = to.add(to.mul(to.div(u, 8), ring.getRows()), inPiece);
     Value swizzled = to.make<arith::XOrIOp>(to.rem(u, 8), inMatrix);
-    Value address = to.add(to.add(tile, to.mul(line, 128)), to.mul(swizzled, 16));
+    Value inLine = to.mul(swizzled, 16), address = to.add(to.add(tile, to.mul(line, 128)), inLine);
     Values read = to.loadMatrices(address, plan.count, plan.isTransposed);
     for (auto [number, word] : llvm::zip(load.pairs, read))
       words[number] = word;
@@ -98,15 +99,16 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
   bool isHalf = packed && plan.width == 1; // halves of words move separately
   for (size_t unit = 0; unit != plan.sources.size(); ++unit) {
     // The position of this thread's element, digit by digit.
-    const RegisterPlace &place = places[unit * plan.width];
+    const RegisterPlace &registerPlace = places[unit * plan.width];
     auto numberOf = [&](Place which) {
       Value sum = to.i32(0);
       for (unsigned axis = 0; axis <= layout.getRank(); ++axis)
         for (const LayoutAttr::Digit &digit : from.getDigits(axis)) {
           if (digit.place != which || (axis == layout.getRank() && which == Place::register_))
             continue;
-          Value number = axis == layout.getRank() ? to.div(lane, digit.stride)
-                                                  : to.div(to.add(starts[axis], place.indices[axis]), digit.weight);
+          Value number = axis == layout.getRank()
+                             ? to.div(lane, digit.stride)
+                             : to.div(to.add(starts[axis], registerPlace.indices[axis]), digit.weight);
           sum = to.add(sum, to.mul(to.rem(number, digit.size), digit.stride));
         }
       return sum;

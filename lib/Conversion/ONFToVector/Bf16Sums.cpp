@@ -33,7 +33,7 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 /// Returns whether both factors of a product are bf16, by element type or by rounding, and at least
 /// one is loaded as bf16. Returns false for sums that another fold recomputes: these need equal
 /// bits.
-bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors &key) const {
+bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &rowFactors, const Factors &keyFactors) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
     LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
@@ -41,7 +41,7 @@ bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors
     read += isRead;
     return factors.narrow ? factors.narrow.isBF16() : isRead;
   };
-  if (options.bf16Dots == Bf16Dots::none || !type.isF32() || !is(row) || !is(key))
+  if (options.bf16Dots == Bf16Dots::none || !type.isF32() || !is(rowFactors) || !is(keyFactors))
     return false;
   return read > 0 && !repeated.contains(acc);
 }
@@ -71,7 +71,8 @@ BlockedFold::Terms BlockedFold::halfTerms() {
 /// Rounds both vectors to bf16 and interleaves them: each word has one element of each.
 Value BlockedFold::interleaved(Build b, Value low, Value high) {
   Type half = b.b.getBF16Type(), words = e.rowType(b.b.getI32Type());
-  Value both = vector::InterleaveOp::create(b.b, e.loc, e.convert(b, low, half), e.convert(b, high, half));
+  Value highHalf = e.convert(b, high, half), lowHalf = e.convert(b, low, half);
+  Value both = vector::InterleaveOp::create(b.b, e.loc, lowHalf, highHalf);
   return vector::BitCastOp::create(b.b, e.loc, words, both);
 }
 
@@ -85,14 +86,16 @@ void BlockedFold::stageRowHalves(unsigned score, Value base, llvm::function_ref<
     for (int64_t k = 0; k != 1 + isPair; ++k)
       e.scoped([&](Scope &) { both[k] = element(e.here().add(e.here().mul(word, 2), k)); });
     Build b = e.here();
-    store(interleaved(b, both[0], both[1]), buffers.rows, b.add(base, b.mul(word, shape.panelWidth())));
+    Value place = b.add(base, b.mul(word, shape.panelWidth()));
+    store(interleaved(b, both[0], both[1]), buffers.rows, place);
   };
-  Value whole = e.here().index(extent / 2);
-  e.loop(e.here().index(0), whole, 1, [&](Value word) { put(word, true); });
+  Value fullWords = e.here().index(extent / 2);
+  e.loop(e.here().index(0), fullWords, 1, [&](Value word) { put(word, true); });
   if (extent % 2)
-    e.scoped([&](Scope &) { put(whole, false); });
+    e.scoped([&](Scope &) { put(fullWords, false); });
   Value none = e.here().constant(e.rowType(buffers.operand), e.here().b.getI32IntegerAttr(0));
-  e.loop(e.here().index(llvm::divideCeil(extent, 2)), e.here().index(buffers.depth), 1,
+  Value depth = e.here().index(buffers.depth), numWords = e.here().index(llvm::divideCeil(extent, 2));
+  e.loop(numWords, depth, 1,
          [&](Value word) { store(none, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth()))); });
 }
 
@@ -106,16 +109,19 @@ void BlockedFold::packOperands(unsigned pass, Panel &panel) {
     Build b = e.here();
     Type type = carrier.type;
     Value end = b.mul(b.ceilDiv(count, shape.unit), shape.unit), zero = b.identity(Monoid::add, e.rowType(type));
-    if (!whole)
-      e.loop(b.mul(count, shape.panelWidth()), b.mul(end, shape.panelWidth()), shape.lanes,
-             [&](Value offset) { store(zero, rows.elements, offset); });
-    e.loop(b.index(0), e.here().mul(b.ceilDiv(count, shape.unit), shape.unit / 2), 1, [&](Value word) {
+    if (!whole) {
+      Value to = b.mul(end, shape.panelWidth()), from = b.mul(count, shape.panelWidth());
+      e.loop(from, to, shape.lanes, [&](Value offset) { store(zero, rows.elements, offset); });
+    }
+    Value numWords = e.here().mul(b.ceilDiv(count, shape.unit), shape.unit / 2), firstWord = b.index(0);
+    e.loop(firstWord, numWords, 1, [&](Value word) {
       for (int64_t u = 0; u != shape.RI; ++u) {
         Build b = e.here();
         Value offset = b.add(b.mul(word, 2 * shape.panelWidth()), u * shape.lanes);
         Value low = load(type, rows.elements, offset);
         Value high = load(type, rows.elements, b.add(offset, shape.panelWidth()));
-        store(interleaved(b, low, high), rows.packed, b.add(b.mul(word, shape.panelWidth()), u * shape.lanes));
+        Value place = b.add(b.mul(word, shape.panelWidth()), u * shape.lanes);
+        store(interleaved(b, low, high), rows.packed, place);
       }
     });
   }
@@ -124,9 +130,10 @@ void BlockedFold::packOperands(unsigned pass, Panel &panel) {
 /// Returns the words of keys 2·word and 2·word + 1 at d, d + 1, …, from bf16 elements at `from`.
 Value BlockedFold::keyWords(Value from, Value stride, Value word, Value d) {
   Build b = e.here();
-  Value first = b.add(b.mul(b.mul(word, 2), stride), d);
+  Value place = b.add(b.mul(b.mul(word, 2), stride), d);
   Type half = b.b.getBF16Type();
-  return interleaved(b, load(half, from, first), load(half, from, b.add(first, stride)));
+  Value odd = load(half, from, b.add(place, stride)), even = load(half, from, place);
+  return interleaved(b, even, odd);
 }
 
 void BlockedFold::packKeys(unsigned carrier, Value from, Value stride) {
@@ -135,8 +142,10 @@ void BlockedFold::packKeys(unsigned carrier, Value from, Value stride) {
 
 void BlockedFold::packPairs(unsigned carrier, Value from, Value stride) {
   const CarrierBuffers &buffers = carriers[carrier];
-  e.loop(e.here().index(0), e.here().ceilDiv(count, 2), 1, [&](Value word) {
-    e.loop(e.here().index(0), e.here().index(buffers.padded), shape.lanes, [&](Value d) {
+  Value numWords = e.here().ceilDiv(count, 2), firstWord = e.here().index(0);
+  e.loop(firstWord, numWords, 1, [&](Value word) {
+    Value padded = e.here().index(buffers.padded), start = e.here().index(0);
+    e.loop(start, padded, shape.lanes, [&](Value d) {
       storePanels(keyWords(from, stride, word, d), buffers.packed, e.here().b.getI32Type(), d, word, shape.BN / 2);
     });
   });
@@ -146,8 +155,10 @@ void BlockedFold::packPairs(unsigned carrier, Value from, Value stride) {
 void BlockedFold::packTiles(unsigned carrier, Value from, Value stride) {
   const CarrierBuffers &buffers = carriers[carrier];
   Build b = e.here();
-  e.loop(b.index(0), b.mul(b.ceilDiv(count, kTileDepth), kTile), kTile, [&](Value word) {
-    e.loop(e.here().index(0), e.here().index(buffers.padded), kTile, [&](Value d) {
+  Value numWords = b.mul(b.ceilDiv(count, kTileDepth), kTile), firstWord = b.index(0);
+  e.loop(firstWord, numWords, kTile, [&](Value word) {
+    Value padded = e.here().index(buffers.padded), start = e.here().index(0);
+    e.loop(start, padded, kTile, [&](Value d) {
       Values square;
       for (int64_t k = 0; k != kTile; ++k)
         square.push_back(keyWords(from, stride, e.here().add(word, k), d));
@@ -212,14 +223,15 @@ void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value 
   e.loop(b.index(0), steps, 1, [&](Value step) {
     Build b = e.here();
     for (int64_t r = 0; r != keyTiles; ++r) {
-      Value first = b.add(b.mul(step, kTileDepth), b.mul(keyStride, kTile * r));
+      Value firstKeyOffset = b.mul(keyStride, kTile * r);
+      Value keyOffset = b.add(b.mul(step, kTileDepth), firstKeyOffset);
       int number = static_cast<int>(kKeyTiles + r);
-      call(b, "tileloadd64", number, {b.address(half, keys, first), b.i64(b.mul(keyStride, 2))});
+      call(b, "tileloadd64", number, {b.address(half, keys, keyOffset), b.i64(b.mul(keyStride, 2))});
     }
     for (int64_t u = 0; u != shape.RI; ++u) {
-      Value first = b.add(b.mul(step, kTile * width), u * kTile);
+      Value rowOffset = b.add(b.mul(step, kTile * width), u * kTile);
       int number = static_cast<int>(kRowTiles + u);
-      call(b, "tileloadd64", number, {b.address(word, rows, first), b.i64(b.index(4 * width))});
+      call(b, "tileloadd64", number, {b.address(word, rows, rowOffset), b.i64(b.index(4 * width))});
     }
     overSums([&](int number, int64_t r, int64_t u) {
       call(b, "tdpbf16ps", {number, static_cast<int>(kKeyTiles + r), static_cast<int>(kRowTiles + u)});
@@ -245,7 +257,8 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
     if (buffers.depth <= most)
       return tileSums(keys, source.stride, 2, rows, b.index(buffers.depth / kTile), to);
     auto overVectors = [&](llvm::function_ref<void(Value)> body) {
-      e.loop(e.here().index(0), e.here().index(2 * kTile * width), shape.lanes, body);
+      Value end = e.here().index(2 * kTile * width), start = e.here().index(0);
+      e.loop(start, end, shape.lanes, body);
     };
     Value zero = b.identity(Monoid::add, e.rowType(sum));
     overVectors([&](Value offset) {
@@ -255,19 +268,19 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
     Value end = e.here().index(buffers.depth);
     e.loop(e.here().index(0), end, most, [&](Value base) {
       Build b = e.here();
-      Value steps = b.ceilDiv(b.min(b.sub(end, base), b.index(most)), kTile);
+      Value limit = b.index(most), steps = b.ceilDiv(b.min(b.sub(end, base), limit), kTile);
       Value from = b.address(half, keys, b.mul(base, 2)), of = b.address(word, rows, b.mul(base, width));
       tileSums(from, source.stride, 2, of, steps, tileSum);
       overVectors([&](Value offset) {
-        auto [total, rest] =
-            e.here().addCompensated(load(sum, to, offset), load(sum, tileRest, offset), load(sum, tileSum, offset));
+        Value term = load(sum, tileSum, offset), oldRest = load(sum, tileRest, offset), oldSum = load(sum, to, offset);
+        auto [total, rest] = e.here().addCompensated(oldSum, oldRest, term);
         store(total, to, offset);
         store(rest, tileRest, offset);
       });
     });
     overVectors([&](Value offset) {
-      Value total = e.here().combine(Monoid::add, load(sum, to, offset), load(sum, tileRest, offset));
-      store(total, to, offset);
+      Value oldRest = load(sum, tileRest, offset), oldSum = load(sum, to, offset);
+      store(e.here().combine(Monoid::add, oldSum, oldRest), to, offset);
     });
   });
 }
@@ -278,12 +291,15 @@ void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
   const CarrierBuffers &buffers = carriers[number];
   int64_t width = shape.panelWidth(), keyTiles = buffers.padded % (2 * kTile) == 0 ? 2 : 1;
   Value state = e.here().mul(panel.number, buffers.padded * width);
-  e.loop(e.here().index(0), columnsOf(buffers), keyTiles * kTile, [&](Value d) {
+  Value columns = columnsOf(buffers), firstColumn = e.here().index(0);
+  e.loop(firstColumn, columns, keyTiles * kTile, [&](Value d) {
     Build b = e.here();
     Value keys = b.address(b.b.getBF16Type(), buffers.packed, b.mul(d, shape.BN));
     Value rows = operands[carrier.operand].packed;
-    tileSums(keys, b.index(shape.BN), keyTiles, rows, b.ceilDiv(count, kTileDepth), tileSum);
-    e.loop(e.here().index(0), e.here().index(keyTiles * kTile), 1, [&](Value r) {
+    Value steps = b.ceilDiv(count, kTileDepth), stride = b.index(shape.BN);
+    tileSums(keys, stride, keyTiles, rows, steps, tileSum);
+    Value end = e.here().index(keyTiles * kTile), start = e.here().index(0);
+    e.loop(start, end, 1, [&](Value r) {
       for (int64_t u = 0; u != shape.RI; ++u) {
         Build b = e.here();
         Value sum = load(carrier.type, tileSum, b.add(b.mul(r, width), u * shape.lanes));

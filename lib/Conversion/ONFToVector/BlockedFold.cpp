@@ -100,8 +100,8 @@ void BlockedFold::allocateScore(const Score &score) {
   buffers.keyStride = llvm::alignTo(score.extent, buffers.halves ? std::max(shape.lanes, shape.unit) : shape.lanes);
   int64_t rows = shape.vectors * shape.lanes;
   buffers.rows = e.scratchFor(buffers.operand, rows * buffers.depth);
-  Type key = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
-  buffers.keys = e.scratchFor(key, shape.BN * buffers.keyStride);
+  Type keyType = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
+  buffers.keys = e.scratchFor(keyType, shape.BN * buffers.keyStride);
   buffers.scores = e.scratchFor(buffers.sum, shape.BN * width);
   if (buffers.bytes)
     buffers.bias = e.scratchFor(buffers.operand, rows);
@@ -168,10 +168,10 @@ void BlockedFold::allocate() {
   }
 }
 
-/// Stores a vector `count` times in a row.
-void BlockedFold::fillBuffer(Value pointer, Value vector, int64_t count) {
-  e.loop(e.here().index(0), e.here().index(count * shape.lanes), shape.lanes,
-         [&](Value offset) { store(vector, pointer, offset); });
+/// Stores a vector `repeats` times in a row.
+void BlockedFold::fillBuffer(Value pointer, Value vector, int64_t repeats) {
+  Value end = e.here().index(repeats * shape.lanes), start = e.here().index(0);
+  e.loop(start, end, shape.lanes, [&](Value offset) { store(vector, pointer, offset); });
 }
 
 void BlockedFold::initialise() {
@@ -200,7 +200,8 @@ void BlockedFold::initialise() {
 void BlockedFold::addRests() {
   auto add = [&](Type type, Value state, Value rest, Value size) {
     e.loop(e.here().index(0), size, shape.lanes, [&](Value offset) {
-      store(e.here().combine(Monoid::add, load(type, state, offset), load(type, rest, offset)), state, offset);
+      Value lost = load(type, rest, offset), sum = load(type, state, offset);
+      store(e.here().combine(Monoid::add, sum, lost), state, offset);
     });
   };
   Value rows = e.here().mul(vectors, shape.lanes);
@@ -252,7 +253,7 @@ void BlockedFold::emit() {
   initialise();
   for (unsigned k = 0; k != scores.size(); ++k)
     stageRows(k);
-  Value lastRow = b.sub(b.add(e.tile.base, e.tile.rows), b.index(1));
+  Value one = b.index(1), lastRow = b.sub(b.add(e.tile.base, e.tile.rows), one);
   auto [lower, upper] = e.hull(fold, e.tile.base, lastRow);
   Value size = e.here().index(shape.BN);
   Value from = e.here().mul(e.here().b.createOrFold<arith::DivUIOp>(e.loc, lower, size), shape.BN);
@@ -273,34 +274,35 @@ Value BlockedFold::piecesCover(bool full) {
     return e.here().truth(!full);
   Value low = e.tile.base, found = e.here().truth(false);
   Build b = e.here();
-  Value high = b.sub(b.add(e.tile.base, e.tile.rows), b.index(1));
+  Value one = b.index(1), high = b.sub(b.add(e.tile.base, e.tile.rows), one);
   for (auto piece : fold.getPieces()->getAsRange<PieceAttr>()) {
     if (full && !piece.getFull())
       continue;
     auto [from, to] = full ? e.interval(fold, piece.getFullLower(), piece.getFullUpper(), low, high)
                            : e.interval(fold, piece.getVisitLower(), piece.getVisitUpper(), low, high);
-    Build b = e.here();
-    Value end = b.add(first, count);
-    Value meets = full ? b.both(b.sle(from, first), b.sle(end, to)) : b.both(b.slt(from, end), b.slt(first, to));
-    found = b.either(found, meets);
+    Build at = e.here();
+    Value end = at.add(first, count);
+    Value endsInTime = full ? at.sle(end, to) : at.slt(first, to);
+    Value startsInTime = full ? at.sle(from, first) : at.slt(from, end);
+    found = at.either(found, at.both(startsInTime, endsInTime));
   }
   return found;
 }
 
-void BlockedFold::emitBlock(Value first, Value count) {
+void BlockedFold::emitBlock(Value firstKey, Value numKeys) {
   Build b = e.here();
-  Value whole = b.eq(count, b.index(shape.BN));
+  Value isWhole = b.eq(numKeys, b.index(shape.BN));
   if (!guard) {
-    e.when(whole, [&] { emitBody(true); }, [&] { emitBody(false); });
+    e.when(isWhole, [&] { emitBody(true); }, [&] { emitBody(false); });
     return;
   }
-  e.when(piecesCover(false), [&] { emitMaskedBlock(first, count); });
+  e.when(piecesCover(false), [&] { emitMaskedBlock(firstKey, numKeys); });
 }
 
-void BlockedFold::emitMaskedBlock(Value first, Value count) {
+void BlockedFold::emitMaskedBlock(Value firstKey, Value numKeys) {
   Build b = e.here();
-  Value whole = b.eq(count, b.index(shape.BN));
-  Value known = b.both(whole, piecesCover(true));
+  Value isWhole = b.eq(numKeys, b.index(shape.BN));
+  Value known = b.both(isWhole, piecesCover(true));
   Type i1 = booleanType();
   Values allAny = e.branch(
       known, {i1, i1}, [&]() -> Values { return {e.here().truth(true), e.here().truth(true)}; },
@@ -309,7 +311,7 @@ void BlockedFold::emitMaskedBlock(Value first, Value count) {
         return {all, any};
       });
   e.when(
-      e.here().both(whole, allAny[0]), [&] { emitBody(true); }, [&] { e.when(allAny[1], [&] { emitBody(false); }); });
+      e.here().both(isWhole, allAny[0]), [&] { emitBody(true); }, [&] { e.when(allAny[1], [&] { emitBody(false); }); });
 }
 
 /// Evaluates the guard for each key and row of the block. Stores the masks, the keys that some row

@@ -105,9 +105,9 @@ private:
   void allocateCarrier(const Carrier &carrier);
   void initialise();
   void addRests();
-  void fillBuffer(mlir::Value pointer, mlir::Value element, int64_t count);
-  void emitBlock(mlir::Value first, mlir::Value count);
-  void emitMaskedBlock(mlir::Value first, mlir::Value count);
+  void fillBuffer(mlir::Value pointer, mlir::Value vector, int64_t repeats);
+  void emitBlock(mlir::Value firstKey, mlir::Value numKeys);
+  void emitMaskedBlock(mlir::Value firstKey, mlir::Value numKeys);
   std::pair<mlir::Value, mlir::Value> evaluateMasks();
   mlir::Value piecesCover(bool full);
   void emitBody(bool whole);
@@ -165,7 +165,7 @@ private:
   void addToState(unsigned carrier, mlir::Value where, mlir::Value sum, int64_t u);
 
   //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
-  bool isHalf(onf::AccOp acc, mlir::Type type, const Factors &row, const Factors &key) const;
+  bool isHalf(onf::AccOp acc, mlir::Type type, const Factors &rowFactors, const Factors &keyFactors) const;
   bool isHalf(const Score &score) const;
   bool isHalf(const Carrier &carrier) const;
   bool usesTiles() const;

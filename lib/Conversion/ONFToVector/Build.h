@@ -32,7 +32,8 @@ struct Build {
   mlir::Value max(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::MaxSIOp>(loc, x, y); }
   /// ⌈x / y⌉ for x ≥ 0.
   mlir::Value ceilDiv(mlir::Value x, int64_t y) const {
-    return b.createOrFold<mlir::arith::DivUIOp>(loc, add(x, y - 1), index(y));
+    mlir::Value divisor = index(y);
+    return b.createOrFold<mlir::arith::DivUIOp>(loc, add(x, y - 1), divisor);
   }
   mlir::Value cmp(mlir::arith::CmpIPredicate predicate, mlir::Value x, mlir::Value y) const {
     return b.createOrFold<mlir::arith::CmpIOp>(loc, predicate, x, y);
@@ -92,8 +93,8 @@ struct Build {
     auto plus = [&](mlir::Value x, mlir::Value y) { return combine(Monoid::add, x, y); };
     auto minus = [&](mlir::Value x, mlir::Value y) -> mlir::Value { return mlir::arith::SubFOp::create(b, loc, x, y); };
     mlir::Value total = plus(sum, term), added = minus(total, sum);
-    mlir::Value lost = plus(minus(sum, minus(total, added)), minus(term, added));
-    lost = plus(rest, lost);
+    mlir::Value lostOfTerm = minus(term, added), lostOfSum = minus(sum, minus(total, added));
+    mlir::Value lost = plus(rest, plus(lostOfSum, lostOfTerm));
     mlir::Value zero = identity(Monoid::add, lost.getType());
     return {total, select(differs(lost, lost), zero, lost)};
   }

@@ -57,15 +57,17 @@ struct ExpandTruncation final : OpRewritePattern<arith::TruncFOp> {
     Value magnitude = c.make<arith::AndIOp>(all, c.bits(~kSign));
     Value cut = c.make<arith::MinUIOp>(magnitude, c.bits(kLargest));
     // Normal numbers: round off the last 20 fraction bits; a carry goes into the exponent.
-    Value odd = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(cut, c.bits(20)), c.bits(1));
+    Value lastBit = c.bits(1), odd = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(cut, c.bits(20)), lastBit);
     Value up = c.make<arith::AddIOp>(c.make<arith::AddIOp>(cut, c.bits(kHalf)), odd);
-    Value normal = c.make<arith::SubIOp>(c.make<arith::ShRUIOp>(up, c.bits(20)), c.bits(kBias));
+    Value bias = c.bits(kBias), normal = c.make<arith::SubIOp>(c.make<arith::ShRUIOp>(up, c.bits(20)), bias);
     // Subnormals are multiples of 2^-9, the last place of floats from 2^14 on.
-    Value sum = c.make<arith::AddFOp>(c.make<arith::BitcastOp>(c.f32(), cut), c.number(0x1p14f));
-    Value subnormal = c.make<arith::SubIOp>(c.make<arith::BitcastOp>(c.i32(), sum), c.bits(0x46800000u /* 2^14 */));
+    Value base = c.number(0x1p14f), sum = c.make<arith::AddFOp>(c.make<arith::BitcastOp>(c.f32(), cut), base);
+    Value baseBits = c.bits(0x46800000u /* 2^14 */);
+    Value subnormal = c.make<arith::SubIOp>(c.make<arith::BitcastOp>(c.i32(), sum), baseBits);
     Value rounded = c.make<arith::SelectOp>(c.below(cut, kLeastNormal), subnormal, normal);
-    rounded = c.make<arith::SelectOp>(c.below(magnitude, kInfinity + 1), rounded, c.bits(0x7f));
-    Value sign = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(all, c.bits(24)), c.bits(0x80));
+    Value nan = c.bits(0x7f);
+    rounded = c.make<arith::SelectOp>(c.below(magnitude, kInfinity + 1), rounded, nan);
+    Value signBit = c.bits(0x80), sign = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(all, c.bits(24)), signBit);
     Value byte = c.make<arith::TruncIOp>(c.i8(), c.make<arith::OrIOp>(rounded, sign));
     rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), byte);
     return success();
@@ -81,11 +83,12 @@ struct ExpandExtension final : OpRewritePattern<arith::ExtFOp> {
     Value byte = c.make<arith::BitcastOp>(c.i8(), op.getIn());
     Value all = c.make<arith::ExtUIOp>(c.i32(), byte);
     Value magnitude = c.make<arith::AndIOp>(all, c.bits(0x7f));
-    Value sign = c.make<arith::ShLIOp>(c.make<arith::AndIOp>(all, c.bits(0x80)), c.bits(24));
+    Value distance = c.bits(24), sign = c.make<arith::ShLIOp>(c.make<arith::AndIOp>(all, c.bits(0x80)), distance);
     Value small = c.make<arith::OrIOp>(c.make<arith::ShLIOp>(magnitude, c.bits(20)), sign);
-    Value number = c.make<arith::MulFOp>(c.make<arith::BitcastOp>(c.f32(), small), c.number(0x1p120f));
-    Value result =
-        c.make<arith::SelectOp>(c.below(magnitude, 0x7f), number, c.number(std::numeric_limits<float>::quiet_NaN()));
+    Value factor = c.number(0x1p120f);
+    Value number = c.make<arith::MulFOp>(c.make<arith::BitcastOp>(c.f32(), small), factor);
+    Value nan = c.number(std::numeric_limits<float>::quiet_NaN());
+    Value result = c.make<arith::SelectOp>(c.below(magnitude, 0x7f), number, nan);
     if (getElementTypeOrSelf(op.getType()).isF64())
       result = c.make<arith::ExtFOp>(op.getType(), result);
     rewriter.replaceOp(op, result);

@@ -118,7 +118,8 @@ struct ExpBuilder {
     for (double c : llvm::reverse(ArrayRef<double>(format.q).drop_back()))
       q = fma(q, r, constant(c));
     Value square = arith::MulFOp::create(b, loc, r, r);
-    return arith::AddFOp::create(b, loc, fma(q, square, r), constant(1.0));
+    Value one = constant(1.0);
+    return arith::AddFOp::create(b, loc, fma(q, square, r), one);
   }
   /// Emits 2^n for −bias < n ≤ bias + 1.
   Value power(Value n) const {
@@ -209,7 +210,8 @@ template <typename OpTy> struct ScaleSubnormal : OpRewritePattern<OpTy> {
     Value large = arith::MulFOp::create(rewriter, loc, x, builder.constant(0x1p23));
     auto scaled = OpTy::create(rewriter, loc, arith::SelectOp::create(rewriter, loc, small, large, x));
     scaled->setAttr("moa.scaled", rewriter.getUnitAttr());
-    Value shift = arith::SelectOp::create(rewriter, loc, small, builder.constant(logOfScale), builder.constant(0.0));
+    Value zero = builder.constant(0.0), scaledShift = builder.constant(logOfScale);
+    Value shift = arith::SelectOp::create(rewriter, loc, small, scaledShift, zero);
     rewriter.replaceOpWithNewOp<arith::SubFOp>(op, scaled.getResult(), shift);
     return success();
   }
@@ -237,7 +239,8 @@ struct ExpandPiecewiseExp2 : OpRewritePattern<moa::onf::PiecewiseExp2Op> {
     Location loc = op.getLoc();
     ExpBuilder builder{rewriter, loc, op.getType(), getFormat(false)};
     double times = op.getTimes().convertToDouble() * 64, plus = (op.getPlus().convertToDouble() + 15) * 64;
-    Value x = op.getOperand(), y = builder.fma(x, builder.constant(times), builder.constant(plus));
+    Value offset = builder.constant(plus), factor = builder.constant(times);
+    Value x = op.getOperand(), y = builder.fma(x, factor, offset);
     Value isNaN = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, y, y);
     Value known = arith::SelectOp::create(rewriter, loc, isNaN, builder.constant(0), y);
     Value number = builder.nearest(builder.clamp(known, 0, 31 * 64));

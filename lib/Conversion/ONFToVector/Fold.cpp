@@ -346,7 +346,8 @@ Emitter::Values FoldEmitter::mergeBlock(ValueRange before, ValueRange after) {
       Build b = e.here();
       Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
       auto read = [&](Value pointer) { return e.loadState(b, buffer.element, buffer.row, pointer, offset); };
-      auto [sum, rest] = addBlock(read(state.sumBuffer), read(state.restBuffer), read(buffer.pointer), repair);
+      Value term = read(buffer.pointer), oldRest = read(state.restBuffer), oldSum = read(state.sumBuffer);
+      auto [sum, rest] = addBlock(oldSum, oldRest, term, repair);
       e.storeState(b, sum, state.sumBuffer, offset);
       e.storeState(b, rest, state.restBuffer, offset);
       e.storeState(b, b.identity(Monoid::add, sum.getType()), buffer.pointer, offset);
@@ -380,8 +381,11 @@ Emitter::Values FoldEmitter::run() {
     if (scope->vectorNumber)
       std::tie(first, last) = std::tie(scope->firstRow, scope->lastRow);
   bool lifted = first && isa<onf::KernelOp>(fold->getParentOp()->getParentOp());
-  auto [lower, upper] =
-      lifted ? e.hull(fold, first, last) : std::make_pair(e.here().index(0), e.extent(fold.getExtent()));
+  auto wholeAxis = [&] {
+    Value end = e.extent(fold.getExtent()), start = e.here().index(0);
+    return std::make_pair(start, end);
+  };
+  auto [lower, upper] = lifted ? e.hull(fold, first, last) : wholeAxis();
   Values finals;
   if (llvm::none_of(accs, [&](AccOp acc) { return splits(acc); })) {
     finals = e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) { return iterate(j, args); });
@@ -392,7 +396,8 @@ Emitter::Values FoldEmitter::run() {
     start = b.mul(start, kSumBlock);
     finals = e.loop(start, upper, kSumBlock, inits, [&, lower = lower, upper = upper](Value base, ValueRange args) {
       Build b = e.here();
-      return runBlock(b.max(base, lower), b.min(b.add(base, kSumBlock), upper), args);
+      Value to = b.min(b.add(base, kSumBlock), upper), from = b.max(base, lower);
+      return runBlock(from, to, args);
     });
     finishBlocks(finals);
   }

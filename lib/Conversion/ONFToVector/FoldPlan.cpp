@@ -23,8 +23,8 @@ public:
 private:
   enum class Side { Row, Key, None };
   bool usesState(Value value);
-  bool split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key);
-  bool splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
+  bool split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &rowFactors, Factors &keyFactors);
+  bool splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &rowFactors, Factors &keyFactors,
                 SmallVectorImpl<FactorPair> &further);
   bool refuse(const Twine &subject, const Twine &reason);
   std::string describeFactors(const Factors &mixed);
@@ -55,10 +55,10 @@ private:
 
 bool Planner::usesState(Value value) {
   SmallVector<Value> work{value};
-  llvm::SmallPtrSet<Operation *, 16> seen;
+  llvm::SmallPtrSet<Operation *, 16> visited;
   while (!work.empty()) {
     Operation *op = work.pop_back_val().getDefiningOp();
-    if (!op || !fold->isProperAncestor(op) || !seen.insert(op).second)
+    if (!op || !fold->isProperAncestor(op) || !visited.insert(op).second)
       continue;
     if (isa<AccOp>(op) && op->getParentOp() == fold)
       return true;
@@ -76,7 +76,8 @@ bool Planner::refuse(const Twine &subject, const Twine &reason) {
 /// Splits the product in a state's term into row factors and key factors; a / b counts as
 /// a · (1 / b). If the operands are rounded, each side must be one operand of the product.
 /// Otherwise factors are regrouped.
-bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key) {
+bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &rowFactors,
+                    Factors &keyFactors) {
   bool rounds = roundsOperands(acc);
   SmallVector<std::pair<Value, bool>> factors{{term, false}};
   for (unsigned k = 0; k != factors.size();) {
@@ -95,12 +96,12 @@ bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side,
     Side where = side(value);
     if (where == Side::None)
       return false;
-    Factors &group = where == Side::Row ? row : key;
+    Factors &group = where == Side::Row ? rowFactors : keyFactors;
     (divides ? group.divisors : group.values).push_back(value);
   }
   if (!rounds)
     return true;
-  for (Factors *operand : {&row, &key}) {
+  for (Factors *operand : {&rowFactors, &keyFactors}) {
     if (operand->values.size() + operand->divisors.size() != 1)
       return false;
     if (operand->values.empty() || !getReadElement(operand->values[0]))
@@ -119,7 +120,7 @@ static Value getRounded(Value value) {
 /// Splits the term of a state into products with row and key factors. With `sums.ofProducts`, a
 /// term may be a sum of such products with one factor each. Removes their explicit roundings to
 /// record them as Factors::narrow.
-bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
+bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &rowFactors, Factors &keyFactors,
                        SmallVectorImpl<FactorPair> &further) {
   SmallVector<Value> terms{getYielded(acc.getValue())};
   for (unsigned k = 0; sums.ofProducts && !roundsOperands(acc) && k != terms.size();) {
@@ -133,11 +134,11 @@ bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors 
   }
   for (auto [k, term] : llvm::enumerate(terms)) {
     FactorPair pair;
-    if (!split(acc, term, side, k == 0 ? row : pair.row, k == 0 ? key : pair.key))
+    if (!split(acc, term, side, k == 0 ? rowFactors : pair.row, k == 0 ? keyFactors : pair.key))
       return false;
     if (terms.size() == 1)
       return true;
-    Factors &rows = k == 0 ? row : pair.row, &keys = k == 0 ? key : pair.key;
+    Factors &rows = k == 0 ? rowFactors : pair.row, &keys = k == 0 ? keyFactors : pair.key;
     if (rows.values.size() != 1 || keys.values.size() != 1 || !rows.divisors.empty() || !keys.divisors.empty())
       return false;
     for (Factors *factors : {&rows, &keys})
@@ -190,12 +191,12 @@ bool Planner::takeIntegers(Score &score) {
     bool isHeld = !from.narrow || from.narrow.getIntOrFloatBitWidth() >= 16;
     return isOne && isHeld ? getIntegerOf(from.values[0]) : Value();
   };
-  Value row = integerOf(score.row), key = integerOf(score.key);
-  if (!row || !key)
+  Value rowInteger = integerOf(score.row), keyInteger = integerOf(score.key);
+  if (!rowInteger || !keyInteger)
     return false;
   score.row = score.key = Factors();
-  score.row.values.push_back(row);
-  score.key.values.push_back(key);
+  score.row.values.push_back(rowInteger);
+  score.key.values.push_back(keyInteger);
   score.type = IndexType::get(fold.getContext());
   return true;
 }

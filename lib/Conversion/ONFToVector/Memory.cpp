@@ -149,7 +149,8 @@ Value Emitter::nonEmpty(Operation *op, unsigned depth) {
     if (expr && expr->getConstant().value_or(0) > 0)
       return;
     Build b = at(0);
-    condition = b.both(condition, b.slt(b.index(0), extent(text)));
+    Value size = extent(text);
+    condition = b.both(condition, b.slt(b.index(0), size));
   };
   for (Operation *parent = op->getParentOp(); parent && parent != kernel; parent = parent->getParentOp()) {
     if (auto fold = dyn_cast<FoldOp>(parent))

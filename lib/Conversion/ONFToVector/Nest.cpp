@@ -87,19 +87,21 @@ void NestEmitter::countTasks(OpBuilder builder, StringRef suffix, llvm::function
       continue;
     Value size = counting.extent(extentOf(axis));
     Build b = counting.here();
-    count = b.mul(count, b.max(b.ceilDiv(size, tileOf(axis)), b.index(0)));
+    Value zero = b.index(0);
+    count = b.mul(count, b.max(b.ceilDiv(size, tileOf(axis)), zero));
   }
   count = result(counting, count);
   func::ReturnOp::create(site.builder, nest.getLoc(), counting.here().i64(count));
 }
 
 void NestEmitter::emitTasks(OpBuilder builder) {
-  countTasks(builder, "_tasks", [&](Emitter &counting, Value tiles) {
+  countTasks(builder, "_tasks", [&](Emitter &counting, Value numTiles) {
     if (!split)
-      return tiles;
-    Parts parts = partsOf(counting);
+      return numTiles;
+    Parts counted = partsOf(counting);
     Build b = counting.here();
-    return merging ? b.select(parts.few, tiles, b.index(0)) : b.select(parts.few, b.mul(tiles, parts.count), tiles);
+    return merging ? b.select(counted.few, numTiles, b.index(0))
+                   : b.select(counted.few, b.mul(numTiles, counted.count), numTiles);
   });
 }
 
@@ -124,15 +126,16 @@ bool NestEmitter::emit(OpBuilder builder) {
   };
   if (split)
     parts = partsOf(emitter);
-  emitter.loop(toIndex(2), toIndex(3), 1, [&](Value task) { emitTask(task); });
+  Value endTask = toIndex(3), firstTask = toIndex(2);
+  emitter.loop(firstTask, endTask, 1, [&](Value taskNumber) { emitTask(taskNumber); });
   func::ReturnOp::create(site.builder, emitter.loc);
   emitter.stack.pop_back();
   return !emitter.failed;
 }
 
-void NestEmitter::emitTask(Value number) {
+void NestEmitter::emitTask(Value taskNumber) {
   SmallVector<Value> digits(tiles.size());
-  Value rest = task = number;
+  Value rest = task = taskNumber;
   if (split && !merging) {
     Build b = emitter.here();
     Value groups = b.select(parts.few, parts.count, b.index(1));
@@ -144,7 +147,8 @@ void NestEmitter::emitTask(Value number) {
     if (running && axis == running->axis)
       continue;
     Value size = emitter.extent(extentOf(axis));
-    Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)), emitter.at(0).index(1));
+    Value one = emitter.at(0).index(1);
+    Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)), one);
     Build b = emitter.here();
     digits[axis] = axis == first ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
     rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, count);
@@ -170,7 +174,8 @@ void NestEmitter::overFactors(unsigned axis, ArrayRef<Value> digits) {
   Build b = emitter.here();
   if (hasColumns && axis + 2 == tiles.size()) {
     emitter.top().values[index] = base;
-    emitter.columns = b.min(b.sub(size, base), b.index(kColumns));
+    Value most = b.index(kColumns);
+    emitter.columns = b.min(b.sub(size, base), most);
     return overFactors(axis + 1, digits);
   }
   emitter.loop(base, b.min(b.add(base, tileOf(axis)), size), 1, [&](Value value) {
@@ -211,7 +216,8 @@ void NestEmitter::emitRows(Value firstRow) {
     Build b = emitter.here();
     tile.base = firstRow;
     tile.extent = size;
-    tile.rows = b.min(b.sub(size, firstRow), b.index(tiles.back()));
+    Value most = b.index(tiles.back());
+    tile.rows = b.min(b.sub(size, firstRow), most);
     tile.lastRow = b.sub(size, b.index(1));
     tile.vectors = b.ceilDiv(tile.rows, emitter.lanes);
   }
@@ -243,8 +249,8 @@ void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = fold.getLoc();
   bool isBlocked = options.blocks && emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options);
   SmallVector<AccOp> accs = getAccs(fold);
-  bool hasColumns = !accs.empty() && !accs[0].getExtents().empty();
-  if (!isBlocked && emitter.columns && hasColumns)
+  bool hasAxes = !accs.empty() && !accs[0].getExtents().empty();
+  if (!isBlocked && emitter.columns && hasAxes)
     emitter.fail(fold, "expects a fold for columns to run in blocks");
   else if (!isBlocked)
     emitTileFold(fold);
@@ -268,9 +274,10 @@ void NestEmitter::emitTileFold(FoldOp fold) {
       buffer.pointer = b.address(storageType(buffer.element), buffer.pointer, b.mul(v, buffer.padded * emitter.lanes));
     Emitter::Values finals = emitter.emitFold(fold, own);
     for (auto [final, buffer] : llvm::zip_equal(finals, own))
-      if (final)
-        emitter.storeState(emitter.here(), emitter.here().splat(final, emitter.lanes), buffer.pointer,
-                           emitter.here().index(0));
+      if (final) {
+        Value start = emitter.here().index(0);
+        emitter.storeState(emitter.here(), emitter.here().splat(final, emitter.lanes), buffer.pointer, start);
+      }
   });
   for (auto [result, buffer] : llvm::zip_equal(fold.getResults(), buffers)) {
     emitter.top().states[result] = buffer;
@@ -299,7 +306,8 @@ void NestEmitter::emitColumns(ForOp loop) {
   emitter.loop(emitter.here().index(0), size, kColumns, [&](Value base) {
     Build b = emitter.here();
     emitter.top().values[block.getArgument(0)] = base;
-    emitter.columns = b.min(b.sub(size, base), b.index(kColumns));
+    Value most = b.index(kColumns);
+    emitter.columns = b.min(b.sub(size, base), most);
     for (auto fold : block.getOps<FoldOp>())
       emitTileOf(fold);
     emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
@@ -314,11 +322,11 @@ void NestEmitter::emitColumns(ForOp loop) {
 Value NestEmitter::laneMask() {
   Build b = emitter.here();
   auto type = VectorType::get({emitter.lanes}, b.b.getIndexType());
-  Value lane = vector::StepOp::create(b.b, emitter.loc, type), number;
+  Value lane = vector::StepOp::create(b.b, emitter.loc, type), vectorNumber;
   for (Scope *scope : llvm::reverse(emitter.stack))
-    if ((number = scope->vectorNumber))
+    if ((vectorNumber = scope->vectorNumber))
       break;
-  Value first = b.add(emitter.tile.base, b.mul(number, emitter.lanes));
+  Value first = b.add(emitter.tile.base, b.mul(vectorNumber, emitter.lanes));
   Value left = b.sub(emitter.tile.extent, first);
   return b.slt(lane, b.splat(left, emitter.lanes));
 }
@@ -348,44 +356,44 @@ void NestEmitter::emitRunning() {
           factors.push_back(emitter.rowValue(weight));
     });
     Value end = emitter.extent(running->fold.getExtent());
-    emitter.loop(
-        emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits, [&](Value step, ValueRange states) {
-          Value t = running->descends ? emitter.here().sub(end, step) : step;
-          emitter.top().values[axis] = t;
-          for (auto [acc, first, result] : llvm::zip_equal(accs, firsts, running->fold.getResults()))
-            emitter.top().values[result] =
-                isPureSum(acc) ? emitter.here().combine(Monoid::add, states[first], states[first + 1]) : states[first];
-          emitStores(nest.getBody().front(), mask);
-          return emitter.branch(
-              emitter.here().slt(step, end), states.getTypes(),
-              [&] {
-                emitter.top().values[j] = running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
-                for (auto &weights : running->weights) // the newest term has weight 1
-                  for (Value weight : weights)
-                    emitter.top().values[weight] = emitter.here().identity(Monoid::mul, weight.getType());
-                Value isFirst = emitter.here().slt(t, emitter.here().index(1));
-                Emitter::Values next;
-                for (auto [k, acc] : llvm::enumerate(accs)) {
-                  Value term = emitter.evalTerm(acc);
-                  Build b = emitter.here();
-                  Value before = states[firsts[k]];
-                  if (!isPureSum(acc)) {
-                    next.push_back(b.combine(acc.getMonoid(), before, b.splat(term, emitter.lanes)));
-                    continue;
-                  }
-                  Value lost = states[firsts[k] + 1];
-                  for (Value factor : steps[k]) { // the first step has no terms to scale
-                    factor = b.select(isFirst, b.identity(Monoid::mul, factor.getType()), factor);
-                    before = b.combine(Monoid::mul, before, factor);
-                    lost = b.combine(Monoid::mul, lost, factor);
-                  }
-                  auto [sum, rest] = b.addCompensated(before, lost, b.splat(term, emitter.lanes));
-                  next.append({sum, rest});
-                }
-                return next;
-              },
-              [&] { return Emitter::Values(states); });
-        });
+    Value size = emitter.extent(extentOf(running->axis)), start = emitter.here().index(0);
+    emitter.loop(start, size, 1, inits, [&](Value step, ValueRange states) {
+      Value t = running->descends ? emitter.here().sub(end, step) : step;
+      emitter.top().values[axis] = t;
+      for (auto [acc, first, result] : llvm::zip_equal(accs, firsts, running->fold.getResults()))
+        emitter.top().values[result] =
+            isPureSum(acc) ? emitter.here().combine(Monoid::add, states[first], states[first + 1]) : states[first];
+      emitStores(nest.getBody().front(), mask);
+      return emitter.branch(
+          emitter.here().slt(step, end), states.getTypes(),
+          [&] {
+            emitter.top().values[j] = running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
+            for (auto &weights : running->weights) // the newest term has weight 1
+              for (Value weight : weights)
+                emitter.top().values[weight] = emitter.here().identity(Monoid::mul, weight.getType());
+            Value isFirst = emitter.here().slt(t, emitter.here().index(1));
+            Emitter::Values next;
+            for (auto [k, acc] : llvm::enumerate(accs)) {
+              Value term = emitter.evalTerm(acc);
+              Build b = emitter.here();
+              Value before = states[firsts[k]];
+              if (!isPureSum(acc)) {
+                next.push_back(b.combine(acc.getMonoid(), before, b.splat(term, emitter.lanes)));
+                continue;
+              }
+              Value lost = states[firsts[k] + 1];
+              for (Value factor : steps[k]) { // the first step has no terms to scale
+                factor = b.select(isFirst, b.identity(Monoid::mul, factor.getType()), factor);
+                before = b.combine(Monoid::mul, before, factor);
+                lost = b.combine(Monoid::mul, lost, factor);
+              }
+              auto [sum, rest] = b.addCompensated(before, lost, b.splat(term, emitter.lanes));
+              next.append({sum, rest});
+            }
+            return next;
+          },
+          [&] { return Emitter::Values(states); });
+    });
   });
 }
 

@@ -29,7 +29,7 @@ private:
   void emitTasks(mlir::OpBuilder builder);
   void countTasks(mlir::OpBuilder builder, llvm::StringRef suffix,
                   llvm::function_ref<mlir::Value(Emitter &, mlir::Value)> result);
-  void emitTask(mlir::Value task);
+  void emitTask(mlir::Value taskNumber);
   void overFactors(unsigned axis, mlir::ArrayRef<mlir::Value> digits);
   void emitTile(mlir::Value firstRow);
   void emitRows(mlir::Value firstRow);
@@ -54,11 +54,11 @@ private:
   void planTotals();
   Parts partsOf(Emitter &e);
   llvm::SmallVector<StateBuffer> totalsAt(mlir::Value base);
-  mlir::Value sharedPart(mlir::Value number);
+  mlir::Value sharedPart(mlir::Value partNumber);
   void overElements(llvm::ArrayRef<StateBuffer> buffers, llvm::function_ref<void(unsigned, mlir::Value)> body);
   void mergeParts(mlir::Value base, mlir::Value from, mlir::Value to,
                   llvm::function_ref<llvm::SmallVector<StateBuffer>(mlir::Value)> partOf);
-  llvm::SmallVector<StateBuffer> emitPart(mlir::Value number);
+  llvm::SmallVector<StateBuffer> emitPart(mlir::Value partNumber);
   void emitParts();
   void emitMerge();
   void emitShared(mlir::OpBuilder builder);

@@ -112,19 +112,19 @@ BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRo
   Value zero = e.at(0).index(0), end = e.at(0).index(depth);
   if (depth <= most)
     return microKernel(terms, a, aRow, aDepth, b, zero, end, zeros(type));
-  size_t count = shape.RJ * shape.RI;
-  Values inits(2 * count, e.here().identity(Monoid::add, e.rowType(type)));
+  size_t numSums = shape.RJ * shape.RI;
+  Values inits(2 * numSums, e.here().identity(Monoid::add, e.rowType(type)));
   Values parts = e.loop(zero, end, most, inits, [&](Value base, ValueRange args) {
     Values next(args);
     Value to = e.here().min(e.here().add(base, most), end);
     Values block = microKernel(terms, a, aRow, aDepth, b, base, to, zeros(type));
-    for (size_t k = 0; k != count; ++k)
-      std::tie(next[k], next[count + k]) = e.here().addCompensated(args[k], args[count + k], block[k]);
+    for (size_t k = 0; k != numSums; ++k)
+      std::tie(next[k], next[numSums + k]) = e.here().addCompensated(args[k], args[numSums + k], block[k]);
     return next;
   });
   Values sums;
-  for (size_t k = 0; k != count; ++k)
-    sums.push_back(e.here().combine(Monoid::add, parts[k], parts[count + k]));
+  for (size_t k = 0; k != numSums; ++k)
+    sums.push_back(e.here().combine(Monoid::add, parts[k], parts[numSums + k]));
   return sums;
 }
 
@@ -138,8 +138,8 @@ BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Valu
   else
     sums = zeros(buffers.operand);
   Build b = e.here();
-  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, b.index(1), rows, b.index(0),
-                     b.index(buffers.depth), sums);
+  Value depth = b.index(buffers.depth), start = b.index(0), step = b.index(1);
+  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, step, rows, start, depth, sums);
   if (buffers.bytes && isa<FloatType>(buffers.sum))
     for (Value &sum : sums)
       sum = arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(buffers.sum), sum);
@@ -173,7 +173,8 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
   if (buffers.halves && usesTiles())
     return tileCarrier(number, panel);
   Value panelState = e.here().mul(panel.number, buffers.padded * shape.panelWidth());
-  e.loop(e.here().index(0), columnsOf(buffers), shape.RJ, [&](Value d) {
+  Value columns = columnsOf(buffers), firstColumn = e.here().index(0);
+  e.loop(firstColumn, columns, shape.RJ, [&](Value d) {
     Build b = e.here();
     const KeySource &source = carrierKeys[number];
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, d, b.index(shape.RJ));
@@ -186,7 +187,9 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
       depth = b.ceilDiv(count, 2);
     }
     Value keys = b.address(terms.key, source.pointer, b.mul(panel, source.panel));
-    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, b.index(0), depth, zeros(carrier.type));
+    Values inits = zeros(carrier.type);
+    Value start = b.index(0);
+    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, start, depth, inits);
     Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
     for (auto [k, sum] : llvm::enumerate(sums))
       addToState(number, e.here().add(base, static_cast<int64_t>(k) * shape.lanes), sum, k % shape.RI);
@@ -248,7 +251,8 @@ BlockedFold::Repair BlockedFold::repair(AccOp acc, Panel &panel, unsigned u, Val
   for (Value other : acc.getOthers())
     others.push_back(panel.olds[numberOf(plan, other)][u]);
   result.correction = e.correctionOf(acc, olds, news, others, true);
-  result.apply = b.both(b.both(started, changed), regular(acc, panel, u));
+  Value isRegular = regular(acc, panel, u);
+  result.apply = b.both(b.both(started, changed), isRegular);
   return result;
 }
 
@@ -433,7 +437,8 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange
     Repair fix = repair(acc, panel, u, started);
     Build b = e.here();
     Value one = b.constant(e.rowType(carrier.type), FloatAttr::get(carrier.type, 1.0));
-    store(b.select(fix.apply, fix.correction.factor, one), carriers[k].factor, b.index(u * shape.lanes));
+    Value place = b.index(u * shape.lanes);
+    store(b.select(fix.apply, fix.correction.factor, one), carriers[k].factor, place);
   }
 }
 

@@ -152,9 +152,11 @@ static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) 
   Value traps;
   if (!isKnown || known.isZero())
     traps = b.eq(divisor, integer(APInt::getZero(width)));
-  if (isSigned && (!isKnown || known.isAllOnes()))
-    traps = b.either(traps, b.both(b.eq(divisor, integer(APInt::getAllOnes(width))),
-                                   b.eq(dividend, integer(APInt::getSignedMinValue(width)))));
+  if (isSigned && (!isKnown || known.isAllOnes())) {
+    Value isLeast = b.eq(dividend, integer(APInt::getSignedMinValue(width)));
+    Value isMinusOne = b.eq(divisor, integer(APInt::getAllOnes(width)));
+    traps = b.either(traps, b.both(isMinusOne, isLeast));
+  }
   return traps ? b.select(traps, integer(APInt(width, 1)), divisor) : divisor;
 }
 
@@ -405,15 +407,18 @@ Emitted Emitter::evalAt(AtOp at) {
     Build b = this->at(depth);
     auto match = [&](Value x) { return across ? b.splat(x, lanes) : x; };
     Value flat = match(b.index(0));
-    for (auto [index, size] : llvm::zip_equal(indices, state.extents))
-      flat = b.add(b.mul(flat, match(b.index(size))), match(index.value));
+    for (auto [index, size] : llvm::zip_equal(indices, state.extents)) {
+      Value place = match(index.value);
+      flat = b.add(b.mul(flat, match(b.index(size))), place);
+    }
     Value offset = flat;
     if (state.tiled) {
       Value v = first ? b.index(0) : stack[*rowDepth()]->vectorNumber, p = b.index(state.panel);
       Value panel = b.b.createOrFold<arith::DivUIOp>(loc, v, p);
       Value lane = b.mul(b.b.createOrFold<arith::RemUIOp>(loc, v, p), lanes);
       flat = b.add(match(b.mul(panel, state.padded)), flat);
-      offset = b.add(b.mul(flat, match(b.index(state.panel * lanes))), match(lane));
+      Value inPanel = match(lane);
+      offset = b.add(b.mul(flat, match(b.index(state.panel * lanes))), inPanel);
     } else if (state.row) {
       offset = b.mul(flat, match(b.index(lanes)));
     }

@@ -50,8 +50,8 @@ NestEmitter::Parts NestEmitter::partsOf(Emitter &e) {
   Value rows = e.extent(extentOf(tiles.size() - 1));
   Build b = e.at(0);
   Value count = b.ceilDiv(b.max(length, b.index(0)), split.getLift()->getTile());
-  Value few = b.both(b.sle(rows, b.index(tiles.back())), b.slt(b.index(1), count));
-  return {count, few};
+  Value hasParts = b.slt(b.index(1), count), fitsTile = b.sle(rows, b.index(tiles.back()));
+  return {count, b.both(fitsTile, hasParts)};
 }
 
 /// Returns the states of a part, stored at `base`.
@@ -63,10 +63,10 @@ SmallVector<StateBuffer> NestEmitter::totalsAt(Value base) {
   return result;
 }
 
-Value NestEmitter::sharedPart(Value number) {
+Value NestEmitter::sharedPart(Value partNumber) {
   Value shared = emitter.slot(emitter.block.getSharedSlot(), LLVM::LLVMPointerType::get(nest.getContext()));
   Build b = emitter.here();
-  return b.address(b.b.getI8Type(), shared, b.mul(number, partBytes));
+  return b.address(b.b.getI8Type(), shared, b.mul(partNumber, partBytes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -78,7 +78,8 @@ static Value offsetOf(Build b, const StateBuffer &buffer, Value v, Value flat, i
   Value panel = b.b.createOrFold<arith::DivUIOp>(b.loc, v, b.index(buffer.panel));
   Value place = b.b.createOrFold<arith::RemUIOp>(b.loc, v, b.index(buffer.panel));
   Value element = b.add(b.mul(panel, buffer.padded), flat);
-  return b.add(b.mul(element, buffer.panel * lanes), b.mul(place, lanes));
+  Value inPanel = b.mul(place, lanes);
+  return b.add(b.mul(element, buffer.panel * lanes), inPanel);
 }
 
 namespace {
@@ -122,15 +123,15 @@ Merge::Side Merge::sideOf(AccOp acc, const llvm::DenseMap<unsigned, Value> &olds
     return llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
   };
   Value changed;
-  SmallVector<Value> before, news, others;
+  SmallVector<Value> oldRefs, news, others;
   for (Value ref : acc.getRefs()) {
-    before.push_back(olds.lookup(numberOf(ref)));
+    oldRefs.push_back(olds.lookup(numberOf(ref)));
     news.push_back(after[numberOf(ref)]);
-    changed = e.here().either(changed, e.here().differs(before.back(), news.back()));
+    changed = e.here().either(changed, e.here().differs(oldRefs.back(), news.back()));
   }
   for (Value other : acc.getOthers())
     others.push_back(olds.lookup(numberOf(other)));
-  return {e.correctionOf(acc, before, news, others, true), changed};
+  return {e.correctionOf(acc, oldRefs, news, others, true), changed};
 }
 
 /// Returns c(state). A side without terms keeps the identity, because its reference may still be
@@ -178,21 +179,25 @@ void Merge::merge(unsigned k) {
       return;
     }
     int64_t size = totals[k].extents[axis], partSize = parts[k].extents[axis];
-    e.loop(e.here().index(0), e.here().index(size), 1, [&](Value index) {
+    Value end = e.here().index(size), start = e.here().index(0);
+    e.loop(start, end, 1, [&](Value index) {
       Build b = e.here();
-      over(axis + 1, b.add(b.mul(flat, size), index), b.add(b.mul(partFlat, partSize), index));
+      Value partPlace = b.add(b.mul(partFlat, partSize), index), place = b.add(b.mul(flat, size), index);
+      over(axis + 1, place, partPlace);
     });
   };
-  over(0, e.here().index(0), e.here().index(0));
+  Value partStart = e.here().index(0), start = e.here().index(0);
+  over(0, start, partStart);
 }
 
 } // namespace
 
 /// Runs `body` for every element of every state. Its place is the same in all buffers.
 void NestEmitter::overElements(ArrayRef<StateBuffer> buffers, llvm::function_ref<void(unsigned, Value)> body) {
-  for (unsigned k = 0; k != buffers.size(); ++k)
-    emitter.loop(emitter.here().index(0), emitter.here().mul(emitter.tile.vectors, buffers[k].padded), 1,
-                 [&](Value place) { body(k, emitter.here().mul(place, emitter.lanes)); });
+  for (unsigned k = 0; k != buffers.size(); ++k) {
+    Value end = emitter.here().mul(emitter.tile.vectors, buffers[k].padded), start = emitter.here().index(0);
+    emitter.loop(start, end, 1, [&](Value place) { body(k, emitter.here().mul(place, emitter.lanes)); });
+  }
 }
 
 void NestEmitter::mergeParts(Value base, Value from, Value to,
@@ -210,8 +215,8 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
       if (pointer)
         emitter.storeState(emitter.here(), identity, pointer, place);
   });
-  emitter.loop(from, to, 1, [&](Value number) {
-    SmallVector<StateBuffer> part = partOf(number);
+  emitter.loop(from, to, 1, [&](Value partNumber) {
+    SmallVector<StateBuffer> part = partOf(partNumber);
     emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
       bindRows(emitter, emitter.top(), laneIndex(), v);
       Merge(emitter, split, current, rests, part, v).run();
@@ -224,7 +229,8 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
     auto read = [&](const StateBuffer &buffer) {
       return emitter.loadState(b, buffer.element, true, buffer.pointer, place);
     };
-    emitter.storeState(b, b.combine(Monoid::add, read(current[k]), read(rests[k])), current[k].pointer, place);
+    Value rest = read(rests[k]), sum = read(current[k]);
+    emitter.storeState(b, b.combine(Monoid::add, sum, rest), current[k].pointer, place);
   });
   for (auto [result, buffer] : llvm::zip_equal(split.getResults(), current)) {
     emitter.top().states[result] = buffer;
@@ -237,9 +243,9 @@ void NestEmitter::mergeParts(Value base, Value from, Value to,
 //===----------------------------------------------------------------------===//
 
 /// Emits the fold over one part. Returns where its states are.
-SmallVector<StateBuffer> NestEmitter::emitPart(Value number) {
+SmallVector<StateBuffer> NestEmitter::emitPart(Value partNumber) {
   int64_t length = split.getLift()->getTile();
-  Value lower = emitter.here().mul(number, length);
+  Value lower = emitter.here().mul(partNumber, length);
   emitter.part = {split, lower, emitter.here().add(lower, length)};
   emitTileOf(split);
   emitter.part = {};
@@ -252,8 +258,8 @@ SmallVector<StateBuffer> NestEmitter::emitPart(Value number) {
 /// Emits the parts of one task. A task that has all parts of its rows also finishes them.
 void NestEmitter::emitParts() {
   Value total = emitter.scratch(partBytes), last = emitter.tile.lastRow;
-  last = emitter.here().min(
-      last, emitter.here().sub(emitter.here().add(emitter.tile.base, emitter.tile.rows), emitter.here().index(1)));
+  Value one = emitter.here().index(1), end = emitter.here().add(emitter.tile.base, emitter.tile.rows);
+  last = emitter.here().min(last, emitter.here().sub(end, one));
   auto [lower, upper] = emitter.hull(split, emitter.tile.base, last);
   int64_t length = split.getLift()->getTile();
   Build b = emitter.here();
@@ -262,16 +268,16 @@ void NestEmitter::emitParts() {
   from = b.select(parts.few, group, from);
   to = b.select(parts.few, b.add(group, 1), to);
   Value base = b.select(parts.few, sharedPart(task), total);
-  mergeParts(base, from, to, [&](Value number) { return emitPart(number); });
+  mergeParts(base, from, to, [&](Value partNumber) { return emitPart(partNumber); });
   emitter.when(parts.few, [] {}, [&] { finishTile(); });
 }
 
 /// Merges the parts that other tasks stored, and finishes the rows.
 void NestEmitter::emitMerge() {
   Value base = emitter.scratch(partBytes);
-  mergeParts(base, emitter.here().index(0), parts.count, [&](Value number) {
+  mergeParts(base, emitter.here().index(0), parts.count, [&](Value partNumber) {
     Build b = emitter.here();
-    return totalsAt(sharedPart(b.add(b.mul(task, parts.count), number)));
+    return totalsAt(sharedPart(b.add(b.mul(task, parts.count), partNumber)));
   });
   finishTile();
 }
@@ -279,9 +285,10 @@ void NestEmitter::emitMerge() {
 /// Emits the function that returns the bytes for parts; 0 unless all rows fit one tile.
 void NestEmitter::emitShared(OpBuilder builder) {
   countTasks(builder, "_shared", [&](Emitter &counting, Value tasks) {
-    Parts parts = partsOf(counting);
+    Parts counted = partsOf(counting);
     Build b = counting.here();
-    return b.select(parts.few, b.mul(b.mul(tasks, parts.count), partBytes), b.index(0));
+    Value none = b.index(0);
+    return b.select(counted.few, b.mul(b.mul(tasks, counted.count), partBytes), none);
   });
 }
 

@@ -49,9 +49,9 @@ void BlockedFold::stageRowBytes(unsigned score, Value number, Value base, llvm::
   Type words = e.rowType(buffers.operand);
   Build b = e.here();
   Value none = b.constant(words, b.b.getI32IntegerAttr(0));
-  auto pack = [&](Value word, int64_t count, Value sum) {
+  auto pack = [&](Value word, int64_t numBytes, Value sum) {
     Value packed;
-    for (int64_t k = 0; k != count; ++k)
+    for (int64_t k = 0; k != numBytes; ++k)
       e.scoped([&](Scope &) {
         Value byte = element(e.here().add(e.here().mul(word, 4), k));
         Build b = e.here();
@@ -64,13 +64,15 @@ void BlockedFold::stageRowBytes(unsigned score, Value number, Value base, llvm::
     store(packed, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth())));
     return sum;
   };
-  int64_t extent = plan.scores[score].extent, whole = extent / 4;
-  Value sum = e.loop(b.index(0), b.index(whole), 1, {none},
-                     [&](Value word, ValueRange sums) { return Values{pack(word, 4, sums[0])}; })[0];
+  int64_t extent = plan.scores[score].extent, fullWords = extent / 4;
+  Value end = b.index(fullWords), start = b.index(0);
+  Value sum =
+      e.loop(start, end, 1, {none}, [&](Value word, ValueRange sums) { return Values{pack(word, 4, sums[0])}; })[0];
   if (extent % 4)
-    sum = pack(e.here().index(whole), extent % 4, sum);
+    sum = pack(e.here().index(fullWords), extent % 4, sum);
   Value factor = e.here().constant(words, e.here().b.getI32IntegerAttr(-128));
-  store(e.here().mul(sum, factor), buffers.bias, e.here().mul(number, shape.lanes));
+  Value place = e.here().mul(number, shape.lanes);
+  store(e.here().mul(sum, factor), buffers.bias, place);
 }
 
 /// Stages rows[panel][k][vector of the panel] of one score.
@@ -85,7 +87,8 @@ void BlockedFold::stageRows(unsigned number) {
     Value RI = b.index(shape.RI);
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, v, RI);
     Value u = b.b.createOrFold<arith::RemUIOp>(e.loc, v, RI);
-    Value base = b.add(b.mul(panel, scores[number].depth * shape.panelWidth()), b.mul(u, shape.lanes));
+    Value inPanel = b.mul(u, shape.lanes);
+    Value base = b.add(b.mul(panel, scores[number].depth * shape.panelWidth()), inPanel);
     Value index = score.fold.getBody().getArgument(0);
     Value zero = b.index(0), extent = b.index(score.extent);
     for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
@@ -131,7 +134,8 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
   auto overRow = [&](Value j, int64_t from, int64_t to, llvm::function_ref<Value(Value)> value) {
-    e.loop(e.here().index(from), e.here().index(to), shape.lanes, [&](Value k) {
+    Value end = e.here().index(to), start = e.here().index(from);
+    e.loop(start, end, shape.lanes, [&](Value k) {
       Value vector = value(k);
       Build b = e.here();
       store(vector, buffers.keys, b.add(b.mul(j, buffers.keyStride), k));
@@ -258,7 +262,7 @@ void BlockedFold::stageKeyValues() {
     return;
   e.loop(e.here().index(0), count, shape.lanes, [&](Value j) {
     Build b = e.here();
-    Value last = b.sub(b.add(first, count), b.index(1));
+    Value one = b.index(1), last = b.sub(b.add(first, count), one);
     unsigned depth = e.depth();
     e.bindLanes(e.top(), key, b.add(first, j), last);
     auto stage = [&] {

@@ -137,7 +137,8 @@ void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Valu
     singly(squares);
   };
   Build b = here();
-  Value unit = b.both(b.eq(along, b.index(1)), nonEmpty(load, depth()));
+  Value isFilled = nonEmpty(load, depth());
+  Value unit = b.both(b.eq(along, b.index(1)), isFilled);
   when(unit, inSquares, [&] { singly(zero); });
 }
 
@@ -147,20 +148,22 @@ void Emitter::storeSquare(StoreOp store, Value index, Value first, Value square)
   Type element = store.getArray().getType().getElementType();
   Type type = movedType(element);
   unsigned align = storageBytes(element);
-  loop(here().index(0), here().index(lanes), 1, [&](Value t) {
+  Value end = here().index(lanes), start = here().index(0);
+  loop(start, end, 1, [&](Value t) {
     top().values[index] = here().add(first, t);
     Value value = rowValue(store.getValue());
     Build b = here();
-    storeState(b, convert(b, value, element), square, b.mul(t, lanes));
+    Value place = b.mul(t, lanes);
+    storeState(b, convert(b, value, element), square, place);
   });
   scoped([&](Scope &scope) {
     scope.values[index] = first;
     Address where = address(store.getTerms(), store.getCoefficients(), store.getConstant());
-    Values columns;
+    Values columnVectors;
     Build b = here();
     for (int64_t t = 0; t != lanes; ++t)
-      columns.push_back(b.load(rowType(type), b.address(type, square, b.index(t * lanes)), align));
-    Values rows = transpose(b, columns);
+      columnVectors.push_back(b.load(rowType(type), b.address(type, square, b.index(t * lanes)), align));
+    Values rows = transpose(b, columnVectors);
     for (auto [row, pointer] : llvm::zip_equal(rows, laneAddresses(type, store.getArray(), where)))
       b.store(row, pointer, align);
   });

@@ -462,11 +462,11 @@ TEST_F(Mutants, RepairTurned) {
 TEST_F(Mutants, AnotherTerm) {
   read("kernel k[N](x : f32[N]) -> y : f32[] { y = (+/ (x * x)) / f32(N) }");
   toLoops();
-  auto product = first<arith::MulFOp>(*onf);
-  ASSERT_TRUE(product);
-  OpBuilder b(product);
-  product.getResult().replaceAllUsesWith(
-      arith::AddFOp::create(b, product.getLoc(), product.getLhs(), product.getRhs()));
+  auto multiplication = first<arith::MulFOp>(*onf);
+  ASSERT_TRUE(multiplication);
+  OpBuilder b(multiplication);
+  multiplication.getResult().replaceAllUsesWith(
+      arith::AddFOp::create(b, multiplication.getLoc(), multiplication.getLhs(), multiplication.getRhs()));
   EXPECT_THAT(compareValues(lift()), HasSubstr("the folds of 'k' do not compute"));
 }
 
