@@ -4,8 +4,10 @@
 // RUN: moa-opt %s -device-skip-unchosen -device-verify -o %t.mlir
 // RUN: moa-codegen %t.mlir --target=cuda -o %t.cu
 // RUN: FileCheck %s --check-prefix=CUDA --input-file=%t.cu
-// CUDA: DEVICE bool has_nothing_to_do(const int32_t *flag) {
-// CUDA: if (blockIdx.x + 1 == gridDim.x) let_next_launch_start(), await_earlier_launches();
+// CUDA: DEVICE bool is_skipped(const int32_t *flag) {
+// CUDA: if (blockIdx.x + 1 == gridDim.x) {
+// CUDA-NEXT: let_next_launch_start();
+// CUDA-NEXT: await_earlier_launches();
 // CUDA: // Sets a flag to 1. Any number of threads may do so, in any order.
 // CUDA-NEXT: DEVICE void raise_flag(int32_t *flag) {
 // CUDA: first({{.*}}int32_t *__restrict__ c_any1)
@@ -20,7 +22,7 @@
 // CUDA-NEXT: if (read_awaited(c_any1, 0) == 0) return;
 // CUDA: plain(
 // CUDA-NEXT: const int32_t *c_any1,
-// CUDA-NEXT: if (has_nothing_to_do(c_any1)) return;
+// CUDA-NEXT: if (is_skipped(c_any1)) return;
 // CUDA-NEXT: await_earlier_launches();
 // CUDA: launch_kernel(roles, latest, 2, 0, blocks.value,
 // Without blocks it is not launched and waits for nothing: then the next launch does not overlap.

@@ -66,8 +66,8 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
       b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()), weightRing.tiles, stage,
       isTransposed ? zero : offset, isTransposed ? offset : zero, isTransposed);
   if (!isFirst) {
-    startCarriers(code, last, next);
-    finishCarriers(code, last, next);
+    startCarriers(code, last, "previous_stage", next);
+    finishCarriers(code, last, "previous_stage", next);
   }
   if (!isMasked)
     device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
@@ -138,7 +138,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
       if (!isHeld)
         rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
       sum = device::ContractOp::create(
-          b, code.named("S"), typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
+          b, code.named(nameOfProducts(k)),
+          typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
           isHeld ? heldRows[term.row] : rowRings[term.row].tiles, rowOffset, keyRings[term.key].tiles, stage, sum,
           /*transposed=*/true, depthOf(plan.rowOperands[term.row]));
     }
@@ -150,7 +151,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
       sum.weights.assign(sum.weights.size(), Value());
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
   if (overlapped)
-    startCarriers(code, last, current);
+    startCarriers(code, last, "previous_stage", current);
   for (auto [k, score] : llvm::enumerate(scores)) {
     int64_t pending = countProducts(plan.scoreTerms, k + 1) + (overlapped ? carriers : 0);
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
@@ -160,8 +161,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   }
   passTurn(code);
   if (!overlapped && !isFirst && !multipliesAtOnce()) {
-    startCarriers(code, last, current);
-    finishCarriers(code, last, current);
+    startCarriers(code, last, "previous_stage", current);
+    finishCarriers(code, last, "previous_stage", current);
   }
   Presence presence;
   if (masked)
@@ -174,7 +175,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   for (const Ring &ring : carriedRings)
     device::WaitOp::create(b, code.loc, ring.full, stage, parity);
   if (overlapped)
-    finishCarriers(code, last, step.next);
+    finishCarriers(code, last, "previous_stage", step.next);
   if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBehind()))
     clearUnseen(code, presence, first, stage, ringsOfCarried());
   // Rescales the sums, before the weights are rounded. Before the first tile no state has started
@@ -183,8 +184,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     repairSums(code, step);
   packWeights(code, step.next);
   if (multipliesAtOnce()) {
-    startCarriers(code, n, step.next);
-    finishCarriers(code, n, step.next);
+    startCarriers(code, n, "stage", step.next);
+    finishCarriers(code, n, "stage", step.next);
   }
   return step.next;
 }
@@ -199,7 +200,7 @@ int64_t TileKernel::countProducts(ArrayRef<SmallVector<ProductTerm, 1>> terms, u
 
 /// Rounds the weights of each accumulator. Missing ones are computed from the first ones.
 void TileKernel::packWeights(ScalarCode &code, Running &running) {
-  for (auto [factors, sum] : llvm::zip_equal(plan.weights, running.sums)) {
+  for (auto [number, factors, sum] : llvm::enumerate(plan.weights, running.sums)) {
     Value whole = sum.weights[0];
     Over over = Over::tile(plan.shape.keys);
     for (auto [k, weights] : llvm::enumerate(sum.weights)) {
@@ -209,7 +210,7 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
           code.bind(factors[0].values[0], in[0]);
           return Values{code.eval(factor.values[0])};
         })[0];
-      weights = map(code, "packed", weights, over, {factor.narrow},
+      weights = map(code, nameOfWeights(number), weights, over, {factor.narrow},
                     [&](ValueRange in, ValueRange) { return Values{code.convert(in[0], factor.narrow)}; })[0];
     }
   }
@@ -219,8 +220,8 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
 /// products, or 8-bit operands, the products of one tile are summed separately. Tensor cores
 /// truncate each product that they add, those of 8-bit floats some 13 bits below the sum so far.
 /// Hence only few terms may share such a sum.
-void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
-  Value stage = stageOf(code, n).first;
+void TileKernel::startCarriers(ScalarCode &code, Value n, StringRef stageName, Running &running) {
+  Value stage = stageOf(code, n, stageName).first;
   for (auto [terms, sum] : llvm::zip_equal(plan.carrierTerms, running.sums)) {
     bool isApart = terms.size() > 1 || plan.carried[terms.front().key].getBytes() == 1;
     Value &to = isApart ? sum.part : sum.sum;
@@ -234,8 +235,8 @@ void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
   }
 }
 
-void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
-  Value stage = stageOf(code, n).first;
+void TileKernel::finishCarriers(ScalarCode &code, Value n, StringRef stageName, Running &running) {
+  Value stage = stageOf(code, n, stageName).first;
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
     Value &to = sum.part ? sum.part : sum.sum;
     to = device::AwaitOp::create(b, code.loc, to.getType(), to, countProducts(plan.carrierTerms, k + 1));
@@ -392,7 +393,7 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
 /// Returns whether the bound row exists, and the column is below the extent.
 Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
   BlockArgument row = plan.nest.getBody().getArguments().back();
-  Value inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(row),
+  Value inside = arith::CmpIOp::create(b, code.named("row_exists"), arith::CmpIPredicate::slt, code.eval(row),
                                        code.symbol(this->extent(row.getArgNumber())));
   if (at.size() > 1 && padded(extent) != extent)
     inside =
@@ -564,7 +565,7 @@ void TileKernel::finish(ScalarCode &code, ValueRange finals) {
 void TileKernel::consume(ScalarCode &code) {
   warpgroup = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(),
                                           /*again=*/false);
-  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+  Value offset = arith::MulIOp::create(b, code.named("warpgroup_row"), warpgroup, code.index(64));
   rowBase = arith::AddIOp::create(b, code.named("row_base"), firstRow, offset);
   for (const Ring &ring : rowRings)
     device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
@@ -592,9 +593,9 @@ void TileKernel::consume(ScalarCode &code) {
       some, types,
       [&] {
         Value one = code.index(1), second = b.createOrFold<arith::AddIOp>(code.loc, start, one);
-        Value begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, second);
+        Value begin = b.createOrFold<arith::MaxSIOp>(code.named("end_masked"), numMasked, second);
         if (share.states)
-          begin = arith::MinSIOp::create(b, code.loc, begin, share.end);
+          begin = arith::MinSIOp::create(b, code.named("end_masked"), begin, share.end);
         Running running = inits;
         for (auto [k, sum] : llvm::enumerate(running.sums))
           for (const rows::Factors &factors : plan.weights[k]) {
@@ -604,25 +605,26 @@ void TileKernel::consume(ScalarCode &code) {
             }
             FragmentType type = typeOver(Over::tile(plan.shape.keys), factors.narrow);
             Value zero = code.constant(b.getFloatAttr(type.getElementType(), 0.0));
-            std::string name = "weights_of_" + AccOp(plan.folded.carriers[k].acc).getName().str();
-            sum.weights.push_back(device::FillOp::create(b, code.named(name), type, zero));
+            sum.weights.push_back(device::FillOp::create(b, code.named(nameOfWeights(k)), type, zero));
           }
-        auto run = [&](Value from, Value to, std::optional<bool> masked) {
+        auto run = [&](StringRef phase, Value from, Value to, std::optional<bool> masked) {
           // Divergent code must not overlap with products in flight.
           bool overlapped = masked && plan.shape.overlap && !(*masked && readsMemory);
           Values results = code.loop(from, to, running.values(), namesOf(running), [&](Value n, ValueRange args) {
             return iterate(code, n, running.with(args), masked, overlapped).values();
           });
+          if (!results.empty())
+            results[0].getDefiningOp()->setLoc(code.named(phase));
           running = running.with(results);
         };
         // The first tile is a loop, too, so that emitters may merge the three loops.
-        run(start, second, std::nullopt);
-        run(second, begin, true);
-        run(begin, share.end, false);
+        run("first", start, second, std::nullopt);
+        run("masked", second, begin, true);
+        run("full", begin, share.end, false);
         if (!multipliesAtOnce()) {
           Value last = arith::SubIOp::create(b, code.loc, share.end, one);
-          startCarriers(code, last, running);
-          finishCarriers(code, last, running);
+          startCarriers(code, last, "last_stage", running);
+          finishCarriers(code, last, "last_stage", running);
         }
         if (goesOn())
           completeRings(code, start, /*isProducer=*/false);

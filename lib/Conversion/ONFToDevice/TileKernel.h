@@ -78,7 +78,7 @@ private:
   void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage);
   void copyAt(ScalarCode &code, const TileOperand &operand, mlir::Value first, mlir::Value column, const Ring &ring,
               mlir::Value stage);
-  std::pair<mlir::Value, mlir::Value> stageOf(ScalarCode &code, mlir::Value n);
+  std::pair<mlir::Value, mlir::Value> stageOf(ScalarCode &code, mlir::Value n, llvm::StringRef name = "stage");
   void makeProductRings(ScalarCode &code);
   void produce(ScalarCode &code);
 
@@ -245,6 +245,15 @@ private:
   Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> known);
   void planRepairs();
   llvm::SmallVector<std::string> namesOf(const Running &running);
+  //===--- Names by role (TileNames.cpp) ----------------------------------===//
+  std::string nameOfPosition();
+  std::string nameOfRow(onf::AccOp acc);
+  std::string nameOfPartial(onf::AccOp acc);
+  std::string nameOfReference(onf::AccOp acc);
+  std::string nameInTile(onf::AccOp acc);
+  std::string nameOfWeights(unsigned carrier);
+  std::string nameOfProducts(unsigned score);
+  std::string nameOfScores(unsigned score);
   Running initialise(ScalarCode &code);
   Running iterate(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> masked, bool overlapped);
   void awaitTurn(ScalarCode &code, mlir::Value n);
@@ -254,8 +263,8 @@ private:
   bool multipliesAtOnce() const { return !plan.shape.overlap && !plan.product; }
   int64_t countProducts(llvm::ArrayRef<llvm::SmallVector<ProductTerm, 1>> terms, unsigned from);
   void packWeights(ScalarCode &code, Running &running);
-  void startCarriers(ScalarCode &code, mlir::Value n, Running &running);
-  void finishCarriers(ScalarCode &code, mlir::Value n, Running &running);
+  void startCarriers(ScalarCode &code, mlir::Value n, llvm::StringRef stageName, Running &running);
+  void finishCarriers(ScalarCode &code, mlir::Value n, llvm::StringRef stageName, Running &running);
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
   Step passes(ScalarCode &code, Tile &tile, const Running &olds);
   bool isReadOnce(mlir::Value value);
@@ -294,15 +303,16 @@ private:
                       const Running &news);
   bool isNoneWhereNone(mlir::Value value, mlir::Value of);
   mlir::Value bindRepair(ScalarCode &code, const Repair &repair, mlir::ValueRange before, mlir::ValueRange after);
-  Values factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news);
+  Values factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news,
+                llvm::StringRef name = "correction");
   void addOthers(ScalarCode &code, onf::AccOp acc, mlir::ValueRange coefficients, const Running &olds,
                  mlir::Value &partial);
   mlir::Value isNearOne(ScalarCode &code, onf::AccOp acc);
   bool isFarFromSingular(const Repair &repair);
   mlir::Value mustRepair(ScalarCode &code, const Running &olds, const Running &news, llvm::ArrayRef<Pivot> pivots);
-  void updateReferences(ScalarCode &code, unsigned pass, Running &news);
+  void updateReferences(ScalarCode &code, unsigned pass, Running &news, llvm::StringRef name = "");
   void moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile);
-  mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial);
+  mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial, llvm::StringRef name = "");
   mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor, Over over);
   mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor, mlir::Value part);
   void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile);

@@ -184,7 +184,8 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
     return bound.predicate != arith::CmpIPredicate::slt && bound.predicate != arith::CmpIPredicate::sle;
   });
   SmallVector<Type> types(hasLower ? 2 : 1, b.getI32Type());
-  Values bounds = map(code, "visible", {}, Over::parts(), types, [&](ValueRange, ValueRange at) {
+  // Relative to the thread's first column.
+  Values bounds = map(code, "visible_end,visible_begin", {}, Over::parts(), types, [&](ValueRange, ValueRange at) {
     bindElement(code, at[0], first);
     code.bind(plan.fold.getBody().getArgument(0), first);
     auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
@@ -192,8 +193,9 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
     Value keys = code.index(plan.shape.keys), zero = code.index(0);
     auto [lower, upper] = findInterval(b, code, guard, least(keys, sub(code.symbol(plan.fold.getExtent()), first)));
     Value sees = seesAtAll(code, guard.ofRow);
-    upper = arith::SelectOp::create(b, code.loc, sees, b.createOrFold<arith::MaxSIOp>(code.loc, upper, zero), zero);
-    Value start = arith::MulIOp::create(b, code.loc, at[1], code.index(laneStride()));
+    upper = b.createOrFold<arith::MaxSIOp>(code.named("end_column"), upper, zero);
+    upper = arith::SelectOp::create(b, code.loc, sees, upper, zero);
+    Value start = arith::MulIOp::create(b, code.named("first_column"), at[1], code.index(laneStride()));
     auto fromStart = [&](Value x) -> Value {
       return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), sub(x, start));
     };
@@ -335,7 +337,7 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
   } else {
     words = bitsOf(plan.shape.keys, Value(), [&](ValueRange at) { bindElement(code, at, first); });
   }
-  words = map(code, "visible", words, Over::parts(), {word},
+  words = map(code, "visible_bits", words, Over::parts(), {word},
               [&](ValueRange in, ValueRange) { return Values{device::OpaqueOp::create(b, code.loc, in[0])}; })[0];
   return {{words}, {}, /*isWord=*/true};
 }
@@ -437,7 +439,7 @@ SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
 /// even with weight 0: they may be infinite or NaN.
 void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first, Value stage,
                              ArrayRef<std::pair<Value, bool>> rings) {
-  Value seen = map(code, "seen", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
+  Value seen = map(code, "mask", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
                    [&](ValueRange in, ValueRange at) {
                      bindElement(code, at, first);
                      return Values{isPresent(code, presence, in, at[1])};

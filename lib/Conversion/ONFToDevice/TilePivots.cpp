@@ -120,12 +120,12 @@ SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile, llvm::fu
 
 /// Returns |value| > 1024; `finite` excludes infinities.
 Value TileKernel::isLarge(ScalarCode &code, Value value, bool finite) {
-  auto less = [&](Value x, Value y) -> Value {
-    return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
+  auto less = [&](Value x, Value y, Location loc) -> Value {
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
   };
   Value size = math::AbsFOp::create(b, code.loc, value);
-  Value large = less(code.constant(b.getF32FloatAttr(kLargeReference)), size);
-  return finite ? code.both(large, less(size, code.constant(b.getF32FloatAttr(INFINITY)))) : large;
+  Value large = less(code.constant(b.getF32FloatAttr(kLargeReference)), size, code.named("is_large"));
+  return finite ? code.both(large, less(size, code.constant(b.getF32FloatAttr(INFINITY)), code.loc)) : large;
 }
 
 /// Returns an element x shifted by a large reference m: (x·rest − m)/rest, such that x·rest − 0 is
@@ -135,15 +135,15 @@ Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value r
   Type type = elementOf(element.fragment);
   Value inverse;
   if (element.rest)
-    inverse = device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
+    inverse = device::ReciprocalOp::create(b, code.named("inverse_scale"), element.rest, /*subnormals=*/true);
   if (type.isInteger(32)) {
     Value whole = map(code, "shift", reference, Over::rows(), {type}, [&](ValueRange in, ValueRange) {
       return Values{arith::FPToSIOp::create(b, code.loc, type, nearestMultiple(code, in[0], inverse))};
     })[0];
-    return map(code, "S", {element.fragment, whole}, over, {type},
+    return map(code, "scores", {element.fragment, whole}, over, {type},
                [&](ValueRange in, ValueRange) { return Values{arith::SubIOp::create(b, code.loc, in[0], in[1])}; })[0];
   }
-  return map(code, "S", {element.fragment, reference}, over, {type}, [&](ValueRange in, ValueRange) {
+  return map(code, "scores", {element.fragment, reference}, over, {type}, [&](ValueRange in, ValueRange) {
     Value x = element.rest ? code.combine(Monoid::mul, in[0], element.rest) : in[0];
     Value shifted = arith::SubFOp::create(b, code.loc, x, in[1]);
     if (inverse)
@@ -169,7 +169,7 @@ Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value
   bool isInteger = elementOf(element.fragment).isInteger(32);
   Value inverse;
   if (isInteger && element.rest)
-    inverse = device::ReciprocalOp::create(b, code.named("inverse"), element.rest, /*subnormals=*/true);
+    inverse = device::ReciprocalOp::create(b, code.named("inverse_scale"), element.rest, /*subnormals=*/true);
   return map(code, "pivot", reference, Over::rows(), {b.getF32Type()}, [&](ValueRange in, ValueRange) {
     Value rest = code.constant(b.getF32FloatAttr(0));
     if (isInteger) {
@@ -199,7 +199,7 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
   Values references;
   for (const Pivot &pivot : pivots)
     references.push_back(pivot.reference);
-  Value large = map(code, "large", references, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+  Value large = map(code, "is_large", references, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
     Value any;
     for (Value reference : in) {
       Value next = isLarge(code, reference, true);
@@ -207,7 +207,7 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
     }
     return Values{any};
   })[0];
-  Value any = device::AnyOp::create(b, code.named("any_large"), large);
+  Value any = device::AnyOp::create(b, code.named("has_large"), large);
   return ifAny(code, any, valuesOf(pivots, tile), [&] {
     Values results, shifted;
     for (const Pivot &pivot : pivots) {

@@ -161,12 +161,12 @@ void TileKernel::planRepairs() {
 
 /// Returns names for the loop index and the carried values.
 SmallVector<std::string> TileKernel::namesOf(const Running &running) {
-  SmallVector<std::string> names{"n"};
+  SmallVector<std::string> names{nameOfPosition()};
   for (auto [k, scalar] : llvm::enumerate(running.scalars)) {
-    std::string name = AccOp(plan.folded.scalars[k].acc).getName().str();
+    AccOp acc = plan.folded.scalars[k].acc;
     if (isReference[k])
-      names.push_back(lazy ? "last_" + name : name);
-    names.push_back(isReference[k] && !lazy ? "part_of_" + name : name);
+      names.push_back(nameOfReference(acc));
+    names.push_back(nameOfPartial(acc));
   }
   for (Value started : running.started)
     if (started)
@@ -176,7 +176,7 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
     names.push_back(name);
     for (Value weights : sum.weights)
       if (weights)
-        names.push_back("weights_of_" + name);
+        names.push_back(nameOfWeights(k));
   }
   return names;
 }
@@ -192,8 +192,8 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
     Value start = identity(code, acc.getMonoid(), type);
     Running::Scalar state;
     if (isReference[k])
-      state.reference = fill(start, typeOver(Over::rows(), type), "last_" + acc.getName());
-    state.partial = starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), acc.getName());
+      state.reference = fill(start, typeOver(Over::rows(), type), nameOfReference(acc));
+    state.partial = starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), nameOfPartial(acc));
     running.scalars.push_back(state);
   }
   for (const Repair &repair : repairs) {
@@ -259,7 +259,7 @@ void TileKernel::findBounds(ScalarCode &code) {
     code.eager = false;
     bool isKnown = true;
     Value start = map(
-        code, AccOp(scalar.acc).getName(), ofRows, Over::parts(), {bound.getType()}, [&](ValueRange in, ValueRange at) {
+        code, nameOfPartial(scalar.acc), ofRows, Over::parts(), {bound.getType()}, [&](ValueRange in, ValueRange at) {
           bindElement(code, at[0], Value());
           Value sees = seesSome(code), none = identity(code, AccOp(scalar.acc).getMonoid(), bound.getType());
           isKnown = sees != nullptr;
@@ -335,7 +335,7 @@ Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
   auto less = [&](Value x, Value y) -> Value {
     return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
   };
-  return code.both(less(zero, u), less(u, limit));
+  return b.createOrFold<arith::AndIOp>(code.named("keeps_order"), less(zero, u), less(u, limit));
 }
 
 /// Returns an element of a score as a float. This is exact for sums of integers.
@@ -348,7 +348,8 @@ Value TileKernel::asFloat(ScalarCode &code, Value element) {
 /// order, so that max_j (s_j·u) is exactly (max_j s_j)·u. For any other u the scores are multiplied
 /// at once, and the remaining factor is 1.
 void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
-  for (auto [planned, product, sums] : llvm::zip(plan.folded.scores, products, scores)) {
+  for (auto [k, planned, product, sums] : llvm::enumerate(plan.folded.scores, products, scores)) {
+    std::string name = nameOfScores(k);
     // A float can mark masked-out elements. If nothing is masked, the factor is known to keep the
     // order.
     Value fragment = sums;
@@ -359,7 +360,7 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
       continue;
     }
     if (isInteger)
-      fragment = map(code, "S", sums, Over::tile(plan.shape.keys), {b.getF32Type()},
+      fragment = map(code, name, sums, Over::tile(plan.shape.keys), {b.getF32Type()},
                      [&](ValueRange in, ValueRange) { return Values{asFloat(code, in[0])}; })[0];
     if (!product.value) {
       tile.elements.push_back({planned.value, Value(), fragment, std::nullopt});
@@ -371,11 +372,11 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
     if (readsMemory)
       u = device::OpaqueOp::create(b, code.named("multiplier"), u);
     Value positive = keepsOrder(code, u), one = code.constant(b.getF32FloatAttr(1));
-    Value rest = arith::SelectOp::create(b, code.named("factor_of_S"), positive, u, one);
+    Value rest = arith::SelectOp::create(b, code.named("score_scale"), positive, u, one);
     Value scaled = code.branch(
         positive, {fragment.getType()}, [&] { return Values{fragment}; },
         [&] {
-          return map(code, "S", fragment, Over::tile(plan.shape.keys), {elementOf(fragment)},
+          return map(code, name, fragment, Over::tile(plan.shape.keys), {elementOf(fragment)},
                      [&](ValueRange in, ValueRange) { return Values{code.combine(Monoid::mul, in[0], u)}; });
         })[0];
     tile.elements.push_back({product.value, rest, scaled, std::nullopt});
@@ -436,8 +437,12 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
   if (!number || !number.getValue().isZero())
     piecewise = nullptr;
   Over over = Over::tile(plan.shape.keys);
+  bool isExtreme = acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min;
+  std::string name = none.getType().isInteger(1)          ? "mask"
+                     : isExtreme && acc.getRefs().empty() ? "scores"
+                                                          : "terms_of_" + nameOfRow(acc);
   Value terms =
-      map(code, piecewise ? "exponents" : "terms", inputs, over, {none.getType()}, [&](ValueRange in, ValueRange at) {
+      map(code, piecewise ? "exponents" : name, inputs, over, {none.getType()}, [&](ValueRange in, ValueRange at) {
         bindTile(code, tile, in, at);
         for (auto [k, pivot] : llvm::enumerate(ofRows))
           code.bind(pivot.first, in[count + k]);
@@ -467,7 +472,7 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
       })[0];
   if (!piecewise)
     return terms;
-  return map(code, "terms", terms, over, {b.getF16Type()}, [&](ValueRange in, ValueRange) {
+  return map(code, name, terms, over, {b.getF16Type()}, [&](ValueRange in, ValueRange) {
     return Values{device::HalfFromBitsOp::create(b, code.loc, b.getF16Type(), in[0])};
   })[0];
 }
@@ -477,7 +482,7 @@ void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none,
   Values inputs{element.fragment};
   llvm::append_range(inputs, tile.presence->bounds);
   element.fragment =
-      map(code, "masked", inputs, Over::tile(plan.shape.keys), {none.getType()}, [&](ValueRange in, ValueRange at) {
+      map(code, "scores", inputs, Over::tile(plan.shape.keys), {none.getType()}, [&](ValueRange in, ValueRange at) {
         bindElement(code, at, tile.first);
         Value present = isPresent(code, *tile.presence, in.drop_front(), at[1]);
         return Values{guarded(code, present, Value(), code.constant(none), {}, [&] { return in[0]; })};
@@ -489,11 +494,11 @@ void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none,
 /// or minimum replaces the values that it was computed from.
 Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &tile, Running &news, unsigned k) {
   Type type = acc.getResult().getType();
-  auto reduce = [&](Value terms) -> Value {
+  auto reduce = [&](Value terms, const std::string &name) -> Value {
     Type element = elementOf(terms);
     if (element.isF16()) // summed in f32, except for a thread's own pairs
       element = type;
-    return device::ReduceOp::create(b, code.named("of_tile"), typeOver(Over::parts(), element),
+    return device::ReduceOp::create(b, code.named(name), typeOver(Over::parts(), element),
                                     MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
   };
   auto none = cast<TypedAttr>(getIdentity(acc.getMonoid(), type));
@@ -506,10 +511,11 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
     if (tile.presence)
       maskElement(code, element, number, tile);
     // Conversion to a float keeps the order of integers, so that only their extreme is converted.
-    Value reduced = reduce(element.fragment);
-    if (!element.rest && elementOf(reduced) == type)
+    bool isWhole = !element.rest && elementOf(element.fragment) == type;
+    Value reduced = reduce(element.fragment, isWhole ? nameInTile(acc) : "unscaled_" + nameInTile(acc));
+    if (isWhole)
       return reduced;
-    return map(code, acc.getName(), reduced, Over::parts(), {type}, [&](ValueRange in, ValueRange) {
+    return map(code, nameInTile(acc), reduced, Over::parts(), {type}, [&](ValueRange in, ValueRange) {
       Value all = asFloat(code, in[0]);
       return Values{element.rest ? code.combine(Monoid::mul, all, element.rest) : all};
     })[0];
@@ -519,7 +525,7 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
   if (keeps && !term.hasOneUse())
     tile.elements.push_back(
         {term, Value(), terms, tile.presence ? std::optional(number.getValueAsDouble()) : std::nullopt});
-  return reduce(terms);
+  return reduce(terms, nameInTile(acc));
 }
 
 /// The same, combined with the terms' bound if a thread holds any term.
@@ -529,15 +535,15 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
     return reduced;
   Values inputs{reduced, bounds[k]};
   if (tile.presence) {
-    Value present = map(code, "present", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
+    Value present = map(code, "mask", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
                         [&](ValueRange in, ValueRange at) {
                           bindElement(code, at, tile.first);
                           return Values{isPresent(code, *tile.presence, in, at[1])};
                         })[0];
-    inputs.push_back(device::ReduceOp::create(b, code.named("any_present"), typeOver(Over::parts(), b.getI1Type()),
+    inputs.push_back(device::ReduceOp::create(b, code.named("tile_has_keys"), typeOver(Over::parts(), b.getI1Type()),
                                               MonoidAttr::get(b.getContext(), Monoid::or_), present));
   }
-  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(reduced)}, [&](ValueRange in, ValueRange) {
+  return map(code, nameInTile(acc), inputs, Over::parts(), {elementOf(reduced)}, [&](ValueRange in, ValueRange) {
     Value all = code.combine(acc.getMonoid(), in[0], in[1]);
     return Values{in.size() == 2 ? all : arith::SelectOp::create(b, code.loc, in[2], all, in[0]).getResult()};
   })[0];
@@ -559,7 +565,7 @@ Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange 
 
 /// Returns the correction factor c(d, d′) if the state has started and a reference has changed,
 /// else the identity of ⊗. The coefficients of the `others` follow, likewise or 0.
-Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news) {
+Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news, StringRef name) {
   const Repair &repair = repairs[number];
   AccOp acc = repair.acc;
   Values inputs;
@@ -572,7 +578,7 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
   SmallVector<Type> types(yielded.getTypes());
   unsigned count = repair.refs.size();
   bool clamped = code.clampsLoads, eager = code.eager;
-  Values factors = map(code, "factor", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
+  Values factors = map(code, name, inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
     bindNearestRow(code, at[0]);
     ValueRange before = in.take_front(count), after = in.slice(count, count);
     Value apply = bindRepair(code, repair, before, after);
@@ -599,7 +605,7 @@ Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
   Operation *op = factor.getDefiningOp();
   auto compare = [&](arith::CmpFPredicate predicate, Value x, double bound) -> Value {
     Value limit = code.constant(b.getF32FloatAttr(static_cast<float>(bound)));
-    return arith::CmpFOp::create(b, code.loc, predicate, x, limit);
+    return arith::CmpFOp::create(b, code.named("is_near"), predicate, x, limit);
   };
   double bound = plan.shape.repairBound;
   if (isa_and_nonnull<math::ExpOp, math::Exp2Op>(op)) {
@@ -642,7 +648,7 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
     if (must)
       inputs.push_back(must);
     bool clamped = code.clampsLoads, eager = code.eager;
-    must = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
+    must = map(code, "must_rescale", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
       bindNearestRow(code, at[0]);
       unsigned count = repair.refs.size();
       Values before(in.take_front(count)), after;
@@ -651,9 +657,9 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
         // A row with a large reference moves in every tile, like one that has seen
         // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
         if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; }))
-          before[k] = arith::SelectOp::create(b, code.loc, isLarge(code, before[k], false),
+          before[k] = arith::SelectOp::create(b, code.named("old_pivot"), isLarge(code, before[k], false),
                                               identity(code, monoid, before[k].getType()), before[k]);
-        after.push_back(code.combine(monoid, before[k], in[count + k]));
+        after.push_back(buildMonoid(b, code.named("pivot_of_tile"), monoid, before[k], in[count + k]));
       }
       Value changed = bindRepair(code, repair, before, after);
       Value near = isNearOne(code, repair.acc);
@@ -677,22 +683,24 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
 }
 
 /// Updates the references of a pass from the partials of a row's lanes.
-void TileKernel::updateReferences(ScalarCode &code, unsigned pass, Running &news) {
+void TileKernel::updateReferences(ScalarCode &code, unsigned pass, Running &news, StringRef name) {
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
     if (isReference[k] && scalar.pass == pass)
-      news.scalars[k].reference = joinLanes(code, scalar.acc, news.scalars[k].partial);
+      news.scalars[k].reference = joinLanes(code, scalar.acc, news.scalars[k].partial, name);
 }
 
-Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial) {
+Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial, StringRef name) {
   Type type = acc.getResult().getType();
-  return device::ReduceOp::create(b, code.named(acc.getName()), typeOver(Over::rows(), type),
-                                  MonoidAttr::get(b.getContext(), acc.getMonoid()), partial);
+  return device::ReduceOp::create(b, code.named(name.empty() ? nameOfRow(acc) : name.str()),
+                                  typeOver(Over::rows(), type), MonoidAttr::get(b.getContext(), acc.getMonoid()),
+                                  partial);
 }
 
 /// Returns a state rescaled by a factor.
 Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-  return map(code, acc.getName(), {state, factor}, over, {elementOf(state)},
+  std::string name = over.kind == Over::Tile ? acc.getName().str() : nameOfPartial(acc);
+  return map(code, name, {state, factor}, over, {elementOf(state)},
              [&](ValueRange in, ValueRange) { return Values{code.combine(combine, in[0], in[1])}; })[0];
 }
 
@@ -705,7 +713,7 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
   Values inputs{state, part};
   if (fuses)
     inputs.push_back(factor);
-  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(state)}, [&](ValueRange in, ValueRange) {
+  return map(code, nameOfPartial(acc), inputs, Over::parts(), {elementOf(state)}, [&](ValueRange in, ValueRange) {
     if (fuses)
       return Values{math::FmaOp::create(b, code.loc, in[0], in[2], in[1])};
     return Values{code.combine(acc.getMonoid(), in[0], in[1])};
@@ -716,8 +724,8 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
 /// The update is linear, so that each lane adds its own partials of the uₖ.
 void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients, const Running &olds, Value &partial) {
   for (auto [other, coefficient] : llvm::zip(acc.getOthers(), coefficients))
-    partial = map(code, acc.getName(), {partial, coefficient, olds.scalars[numberOf(other)].partial}, Over::parts(),
-                  {elementOf(partial)}, [&](ValueRange in, ValueRange) {
+    partial = map(code, nameOfPartial(acc), {partial, coefficient, olds.scalars[numberOf(other)].partial},
+                  Over::parts(), {elementOf(partial)}, [&](ValueRange in, ValueRange) {
                     return Values{math::FmaOp::create(b, code.loc, in[1], in[2], in[0])};
                   })[0];
 }
@@ -791,7 +799,7 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       AccOp acc = plan.folded.scalars[k].acc;
       if (!tile.presence && isAbsorbing(acc)) {
         news.scalars[k].partial =
-            device::FillOp::create(b, code.named(acc.getName()), olds.scalars[k].partial.getType(),
+            device::FillOp::create(b, code.named(nameOfPartial(acc)), olds.scalars[k].partial.getType(),
                                    code.eval(rows::getYielded(acc.getValue())));
         continue;
       }
@@ -846,14 +854,14 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
 /// the identity of ⊗ for the others. Elements of rows with large references are shifted.
 void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
   SmallVector<Pivot> pivots = findReferences(tile, 0);
-  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next, pivots));
+  step.must = device::AnyOp::create(b, code.named("rescale"), mustRepair(code, olds, step.next, pivots));
   Values otherwise;
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
       otherwise.push_back(scalar.reference);
   for (const Repair &repair : repairs) {
     Type type = rows::getYielded(AccOp(repair.acc).getRepair()).getType();
-    otherwise.push_back(device::FillOp::create(b, code.named("factor"), typeOver(Over::rows(), type),
+    otherwise.push_back(device::FillOp::create(b, code.named("correction"), typeOver(Over::rows(), type),
                                                identity(code, Monoid::mul, type)));
   }
   auto refer = [&](const Running &running) {
@@ -864,7 +872,7 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
   otherwise.append(valuesOf(pivots, tile));
   Values results = ifAny(code, step.must, otherwise, [&] {
     Running moved = step.next;
-    updateReferences(code, 0, moved);
+    updateReferences(code, 0, moved, "new_pivot");
     Values values;
     for (auto [k, scalar] : llvm::enumerate(moved.scalars))
       if (isReference[k])
@@ -895,14 +903,14 @@ Value TileKernel::withStates(ScalarCode &code, const Step &step) {
       inputs.push_back(scalar.partial);
   if (inputs.size() == 1)
     return step.must;
-  Value either = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+  Value either = map(code, "must_rescale_sums", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
     Value any = in[0];
     for (Value state : in.drop_front())
       any = arith::OrIOp::create(b, code.loc, any,
                                  arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNO, state, state));
     return Values{any};
   })[0];
-  return device::AnyOp::create(b, code.named("any"), either);
+  return device::AnyOp::create(b, code.named("rescale_sums"), either);
 }
 
 /// Rescales the sums of the accumulators to the references of the step.
@@ -932,7 +940,7 @@ Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
   if (lazy) {
     updateReferences(code, 0, step.next);
     for (unsigned k = 0; k != repairs.size(); ++k)
-      step.factors[k] = factor(code, k, olds, step.next).front();
+      step.factors[k] = factor(code, k, olds, step.next, "last_correction").front();
     repairSums(code, step);
   }
   Values results;

@@ -41,7 +41,10 @@ void TileKernel::bindBlock(ScalarCode &code) {
   auto nameOf = [&](unsigned axis) { return cast<StringAttr>(plan.nest.getNames()[axis]).getValue(); };
   Value block = findBlock(code);
   // At most the number of blocks, so that divisions have 32 bits.
-  Value count = narrow(code, code.symbol(tiles())), tile, rest;
+  Value count = code.symbol(tiles()), tile, rest;
+  if (auto symbol = count.getDefiningOp<device::SymbolOp>())
+    symbol->setLoc(code.named("row_tiles"));
+  count = narrow(code, count);
   auto divide = [&](Value x, Value y, StringRef name) -> Value {
     return arith::DivUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
@@ -67,15 +70,16 @@ void TileKernel::bindBlock(ScalarCode &code) {
     Value keys = b.createOrFold<arith::MaxSIOp>(code.loc, code.symbol(plan.fold.getExtent()), one);
     Value bytes = arith::MulIOp::create(b, code.loc, keys, code.index(bytesPerKey));
     Value fitting = divide(code.index(plan.shape.groupBytes), bytes, "");
-    Value size = b.createOrFold<arith::MinSIOp>(code.loc, b.createOrFold<arith::MaxSIOp>(code.loc, fitting, one), all);
-    Value perGroup = arith::MulIOp::create(b, code.loc, size, count);
+    Value size = b.createOrFold<arith::MinSIOp>(code.named("per_group"),
+                                                b.createOrFold<arith::MaxSIOp>(code.loc, fitting, one), all);
+    Value perGroup = arith::MulIOp::create(b, code.named("blocks_per_group"), size, count);
     Value start = arith::MulIOp::create(b, code.named("group"), divide(block, perGroup, ""), size);
     Value left = arith::SubIOp::create(b, code.loc, all, start);
     Value members = arith::MinSIOp::create(b, code.named("group_size"), size, left);
-    Value within = remainder(block, perGroup, "");
+    Value within = remainder(block, perGroup, "block_in_group");
     tile = place(divide(within, members, descending ? "" : "tile"));
-    rest =
-        arith::AddIOp::create(b, rank == 2 ? code.named(nameOf(0)) : code.loc, start, remainder(within, members, ""));
+    rest = arith::AddIOp::create(b, code.named(rank == 2 ? nameOf(0) : "outer_index"), start,
+                                 remainder(within, members, ""));
   }
   firstRow =
       arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile, code.index(plan.shape.rows()));
@@ -87,8 +91,10 @@ void TileKernel::bindBlock(ScalarCode &code) {
     Value radix = code.symbol(extent(axis));
     if (!predicate) // tile lists leave few registers
       radix = narrow(code, radix);
+    if (Operation *op = radix.getDefiningOp(); op && !getConstantIntValue(radix))
+      op->setLoc(code.named(("num_" + nameOf(axis)).str()));
     code.bind(body.getArgument(axis), narrow(code, remainder(rest, radix, nameOf(axis))));
-    rest = divide(rest, radix, axis == 1 ? nameOf(0) : "");
+    rest = divide(rest, radix, axis == 1 ? nameOf(0) : StringRef("outer_index"));
   }
   if (rank > 1)
     code.bind(body.getArgument(0), narrow(code, rest));
@@ -106,15 +112,17 @@ void TileKernel::recallBlock(ScalarCode &code) {
     Operation *op = number.getDefiningOp();
     if (!op || getConstantIntValue(number) || isa<device::BlockOp>(op))
       return number;
-    recalled.push_back(device::KeptOp::create(b, number.getLoc(), number));
+    auto name = dyn_cast<NameLoc>(number.getLoc());
+    Location place = name ? code.named(("kept_" + name.getName().getValue()).str()) : code.loc;
+    recalled.push_back(device::KeptOp::create(b, place, number));
     return recalled.back();
   };
   for (BlockArgument axis : plan.nest.getBody().getArguments().drop_back())
     code.bind(axis, recall(code.eval(axis)));
-  warpgroup = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(),
+  warpgroup = device::WarpgroupOp::create(b, code.named("own_warpgroup"), b.getIndexType(),
                                           /*again=*/true);
-  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
-  rowBase = arith::AddIOp::create(b, code.named("row_base"), recall(firstRow), offset);
+  Value offset = arith::MulIOp::create(b, code.named("own_warpgroup_row"), warpgroup, code.index(64));
+  rowBase = arith::AddIOp::create(b, code.named("own_row_base"), recall(firstRow), offset);
 }
 
 Value TileKernel::fromLast(ScalarCode &code, Value number) {
@@ -167,7 +175,7 @@ void TileKernel::findRange(ScalarCode &code) {
     return;
   }
   // If there are no keys, the range of tiles must be empty, wherever its ends are.
-  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, low, high);
+  Value some = arith::CmpIOp::create(b, code.named("has_tiles"), arith::CmpIPredicate::slt, low, high);
   firstTile =
       arith::DivUIOp::create(b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
   Value up = arith::AddIOp::create(b, code.loc, high, more);
@@ -264,14 +272,14 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
 /// not read memory.
 Value TileKernel::hasAllRows(ScalarCode &code) {
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
-  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end,
+  return arith::CmpIOp::create(b, code.named("has_all_rows"), arith::CmpIPredicate::sle, end,
                                code.symbol(extent(plan.nest.getExtents().size() - 1)));
 }
 
 /// Returns the stage and the parity of the block's n-th tile.
-std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
+std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n, StringRef name) {
   Value stages = code.index(plan.shape.stages);
-  Value stage = arith::RemUIOp::create(b, code.named("stage"), n, stages);
+  Value stage = arith::RemUIOp::create(b, code.named(name), n, stages);
   Value round = arith::DivUIOp::create(b, code.loc, n, stages);
   Value parity = arith::RemUIOp::create(b, code.named("parity"), round, code.index(2));
   return {stage, parity};
@@ -338,7 +346,7 @@ void TileKernel::produce(ScalarCode &code) {
   auto numbersOf = [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
     Value tile = tileAt(code, n, std::nullopt);
-    Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
+    Value free = arith::SubIOp::create(b, code.named("empty_parity"), code.index(1), parity);
     Value first =
         arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tile, code.index(plan.shape.keys));
     return Numbers{stage, free, first};
@@ -364,7 +372,7 @@ void TileKernel::produce(ScalarCode &code) {
     copy(code, prior.right, code.index(0), ring, code.index(0));
   if (!start)
     start = firstOfShare(code);
-  code.loop(start, share.end, "n", [&](Value n) {
+  code.loop(start, share.end, nameOfPosition(), [&](Value n) {
     Numbers at = numbersOf(n);
     if (plan.product) {
       const TileOperand &left = plan.product->left;
@@ -474,19 +482,28 @@ LogicalResult TileKernel::run() {
     unsigned argument = cast<BlockArgument>(array).getArgNumber();
     return program.getAllNames()[argument];
   };
+  auto countOperands = [&](Value array) {
+    int64_t count = 0;
+    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
+      count += llvm::count_if(*list, [&](const TileOperand &other) { return LoadOp(other.load).getArray() == array; });
+    return count;
+  };
   auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list, int64_t stages, int64_t rows,
-                   bool withEmpty) {
+                   bool withEmpty, const char *role) {
     bool isOdd = goesOn() && !withEmpty; // one phase per block
     for (const TileOperand &operand : operands) {
       auto [across, along] =
           operand.isTransposed ? std::pair(padded(operand.columns), rows) : std::pair(rows, operand.columns);
-      list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, across, along,
-                              operand.load.getResult().getType(), withEmpty, isOdd));
+      // An array that is several operands has a ring for each.
+      std::string name = nameOf(operand.load.getArray()).str();
+      if (countOperands(operand.load.getArray()) > 1)
+        name += role;
+      list.push_back(makeRing(code, name, stages, across, along, operand.load.getResult().getType(), withEmpty, isOdd));
     }
   };
-  rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false);
-  rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true);
-  rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true);
+  rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false, "_rows");
+  rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true, "_keys");
+  rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true, "_values");
   makeProductRings(code);
   if (Type element = getResultElement(plan)) {
     auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);

@@ -69,8 +69,8 @@ std::string printHelpers(const Helpers &helpers);
 /// Breaks a line of C++ at 120 columns, after commas and before operators, at the least possible
 /// depth of parentheses.
 std::string wrapLine(const std::string &line, size_t indent);
-/// Adds a line of a comment, broken at blanks if it is long.
-void addComment(std::string &text, llvm::StringRef line);
+/// Adds a line of a comment, broken at blanks if it has more than so many columns.
+void addComment(std::string &text, llvm::StringRef line, size_t columns = 117);
 
 std::string printHost(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
                       const std::vector<gpu::WorkspaceArray> &workspace);

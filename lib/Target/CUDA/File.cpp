@@ -13,15 +13,14 @@ static size_t countColumns(llvm::StringRef text) {
   return llvm::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-void addComment(std::string &text, llvm::StringRef line) {
-  constexpr size_t kColumns = 117;
+void addComment(std::string &text, llvm::StringRef line, size_t columns) {
   std::string indent(line.size() - line.ltrim().size(), ' ');
   std::string rest = line.str();
-  while (countColumns(rest) > kColumns) {
+  while (countColumns(rest) > columns) {
     size_t at = llvm::StringRef::npos;
     // Break at blanks after the first word. A word longer than a line stays whole.
     for (size_t k = rest.find(' ', rest.find_first_not_of(' '));
-         k != std::string::npos && countColumns(llvm::StringRef(rest).take_front(k)) <= kColumns;
+         k != std::string::npos && countColumns(llvm::StringRef(rest).take_front(k)) <= columns;
          k = rest.find(' ', k + 1))
       at = k;
     if (at == llvm::StringRef::npos)
@@ -149,10 +148,16 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
             "#error \"this file has instructions of sm_90a alone; compile it with "
             "nvcc -gencode arch=compute_90a,code=sm_90a\"\n#endif\n\n";
   // Headers, and a word of the text that requires each.
-  static const std::pair<const char *, const char *> kHeaders[] = {
-      {"", "cmath"},           {"", "cstdint"},         {"", "cstdio"},
-      {"strlen(", "cstring"},  {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"},
-      {"half", "cuda_fp16.h"}, {"", "cuda_runtime.h"},  {"CUtensorMap", "cudaTypedefs.h"}};
+  static const std::pair<const char *, const char *> kHeaders[] = {{"", "cmath"},
+                                                                   {"offsetof(", "cstddef"},
+                                                                   {"", "cstdint"},
+                                                                   {"", "cstdio"},
+                                                                   {"strlen(", "cstring"},
+                                                                   {"std::", "functional"},
+                                                                   {"bfloat16", "cuda_bf16.h"},
+                                                                   {"half", "cuda_fp16.h"},
+                                                                   {"", "cuda_runtime.h"},
+                                                                   {"CUtensorMap", "cudaTypedefs.h"}};
   for (auto [word, header] : kHeaders)
     if (rest.find(word) != std::string::npos)
       text += std::string("#include <") + header + ">\n";

@@ -48,7 +48,7 @@ std::string KernelPrinter::declareFragment(Value fragment, const char *fallback)
     // In another phase of the same text, the name may denote other registers.
     auto [type, count] = getRegisters(fragment);
     do
-      name = freshState(wish.empty() ? wishFor(fragment, fallback) : wish);
+      name = freshArray(wish.empty() ? wishFor(fragment, fallback) : wish);
     while (recording && phaseArrays.try_emplace(name, type + count).first->second != type + count);
     declareRegisters(fragment, name);
   }
@@ -59,7 +59,7 @@ std::string KernelPrinter::declareFragment(Value fragment, const char *fallback)
 void KernelPrinter::copyFragment(const std::string &to, const std::string &from) {
   if (to == from)
     return;
-  writeCall("copy(" + to + ", " + from + ")");
+  write("copy(" + to + ", " + from + ");");
   helpers.insert("copy");
 }
 
@@ -89,7 +89,7 @@ void KernelPrinter::writeFill(const std::string &to, device::FillOp op) {
                  : (isBF16 ? "__bfloat16_as_ushort(" : "__half_as_ushort(") + text + ") * 0x10001u";
     }
   }
-  writeCall("fill(" + to + ", " + text + ")");
+  write("fill(" + to + ", " + text + ");");
   helpers.insert("fill");
 }
 
@@ -154,12 +154,28 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
   });
 }
 
+/// Returns whether reductions run between the start of a sum of products and its wait.
+static bool overlapsWithStates(device::ContractOp op) {
+  if (!op.getC())
+    return false;
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
+    auto await = dyn_cast<device::AwaitOp>(next);
+    if (await && await.getFragment() == op.getResult())
+      return false;
+    if (isa<device::ReduceOp>(next))
+      return true;
+  }
+  return false;
+}
+
 void KernelPrinter::printContract(device::ContractOp op) {
   Value c = op.getC();
   std::string from = c ? value(c).text : "";
   std::string sum = declareFragment(op.getResult(), "product");
   if (c)
     copyFragment(sum, from);
+  if (overlapsWithStates(op))
+    writeComment("In flight while the states of this tile are computed:");
   std::string function = requestProducts(op), rows, left;
   if (auto a = dyn_cast<RingType>(op.getA().getType())) {
     rows = std::to_string(a.getRows()) + ", ";
@@ -167,9 +183,8 @@ void KernelPrinter::printContract(device::ContractOp op) {
   } else {
     left = value(op.getA()).text;
   }
-  writeCall(function + "<" + std::to_string(op.getSteps()) + ", " + rows +
-            std::to_string(op.getB().getType().getRows()) + ">(" + sum + ", " + left + ", " +
-            stage(op.getB(), op.getBStage()) + ")");
+  write(function + "<" + std::to_string(op.getSteps()) + ", " + rows + std::to_string(op.getB().getType().getRows()) +
+        ">(" + sum + ", " + left + ", " + stage(op.getB(), op.getBStage()) + ");");
 }
 
 void KernelPrinter::printAwait(device::AwaitOp op) {
@@ -177,7 +192,7 @@ void KernelPrinter::printAwait(device::AwaitOp op) {
       isa<IntegerType>(typeOf(op.getResult()).getElementType()) ? "await_integer_products" : "await_products";
   helpers.insert(helper);
   std::string name = declareFragment(op.getResult(), "product");
-  writeCall(helper + "<" + std::to_string(op.getPending()) + ">(" + name + ")");
+  write(helper + "<" + std::to_string(op.getPending()) + ">(" + name + ");");
 }
 
 //===----------------------------------------------------------------------===//
@@ -251,6 +266,11 @@ static bool isUsedWhole(Value index) {
   return llvm::any_of(index.getUsers(), [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); });
 }
 
+/// Returns the name for the part of an index given by warp and lane.
+static const char *threadWish(unsigned axis, llvm::StringRef part) {
+  return axis == 0 ? "lane_row" : part.contains('*') ? "lane_column" : "lane_in_row";
+}
+
 /// Prints the thread's constant parts of element indices.
 void KernelPrinter::printThreadPlaces(Region &consumer) {
   write("[[maybe_unused]] const int64_t warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;");
@@ -260,7 +280,7 @@ void KernelPrinter::printThreadPlaces(Region &consumer) {
       std::string part = threadPart(map.getLayout(), axis);
       if (!isUsedWhole(index) || part.empty() || threadPlaces.count(part))
         continue;
-      std::string name = fresh(axis == 0 ? "lane_row" : "lane_column");
+      std::string name = fresh(threadWish(axis, part));
       writeConstant("int64_t", name + " = " + part);
       threadPlaces[part] = name;
     }
@@ -408,9 +428,12 @@ void KernelPrinter::printPair(device::StoreOp store) {
   std::string first = value(argument).text, name = value(map.getInputs()[argument.getArgNumber()]).text;
   std::string e = llvm::StringRef(first).drop_front(name.size() + 1).drop_back().str();
   helpers.insert("store_pair");
-  writeCall("store_pair(" + names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + " + " +
-            value(store.getOffset()).at(Expr::sum + 1) + ", " + first + ", " + name + "[" + e + " + 1])");
+  write("store_pair(" + names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + " + " +
+        value(store.getOffset()).at(Expr::sum + 1) + ", " + first + ", " + name + "[" + e + " + 1]);");
 }
+
+/// Returns whether a text is one operand, such as `factor[row_register(e)]`.
+static bool isSimpleFactor(llvm::StringRef text) { return text.find_first_of(" ?") == llvm::StringRef::npos; }
 
 unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e, llvm::function_ref<bool(Value)> isLocal) {
   LayoutAttr layout = op.getLayout();
@@ -449,7 +472,7 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e, llv
                                       inner.find(' ') == std::string::npos ? Expr::primary : Expr::sum};
     if (!isUsedWhole(argument))
       continue;
-    std::string text = part.empty() ? "" : threadPlace(part, axis == 0 ? "lane_row" : "lane_column");
+    std::string text = part.empty() ? "" : threadPlace(part, threadWish(axis, part));
     if (!inner.empty())
       text += (text.empty() ? "" : " + ") + inner;
     bool isPlain = text.find_first_of("+*") == std::string::npos;
@@ -480,7 +503,11 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e, llv
       continue;
     }
     bool isRow = typeOf(result).getLayout() != layout;
-    write(values[result].text + "[" + (isRow ? row : e) + "] = " + texts[k] + ";");
+    std::string target = values[result].text + "[" + (isRow ? row : e) + "]";
+    llvm::StringRef rest = texts[k];
+    // x = x * y is x *= y.
+    bool isUpdate = rest.consume_front(target + " * ") && isSimpleFactor(rest);
+    write(target + (isUpdate ? " *= " + rest.str() : " = " + texts[k]) + ";");
     ++statements;
   }
   return statements;
@@ -497,7 +524,7 @@ static std::string vote(const std::string &name, FragmentType type) {
 void KernelPrinter::printAny(device::AnyOp op) {
   std::string text = vote(value(op.getCondition()).text, op.getCondition().getType());
   std::string name = declareFragment(op.getResult(), "any");
-  writeCall("fill(" + name + ", bool(" + text + "))");
+  write("fill(" + name + ", bool(" + text + "));");
   helpers.insert("fill");
 }
 
@@ -514,6 +541,8 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
   }
   std::string name = value(op.getCondition()).text;
   bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  if (getNameInProgram(op.getCondition()) == "rescale")
+    writeComment("Conditional rescaling: the reference moves only if the factor would differ much from 1 in some row.");
   size_t mark = body.size();
   open("if (" + (isKnown ? name + "[0]" : vote(name, op.getCondition().getType())) + ") {");
   printBlock(block);
@@ -570,18 +599,18 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
   return helpers.request(joinsLanes ? "reduce_rows" : "reduce_own", [&](const std::string &name) {
     std::string text = std::string("// Combines the columns of each row") +
                        (isOne      ? ""
-                        : isPaired ? ": even and odd ones apart, then both"
-                                   : ": in order") +
-                       (!joinsLanes ? " (those of this thread)"
-                        : isOne     ? ", which lanes share"
-                                    : ", then the lanes that share the row") +
-                       ". A state comes first.\n";
+                        : isPaired ? ", even and odd ones separately"
+                                   : " in order") +
+                       (!joinsLanes ? ", within this thread"
+                        : isOne     ? " over the lanes that share it"
+                                    : ", then over the lanes that share the row") +
+                       "; `state` comes first.\n";
     std::string size = isOne ? count : "R";
     text += "template <auto COMBINE, class T, class U" + std::string(isOne ? "" : ", int R") + ">\nDEVICE void " +
             name + "(T (&to)[" + count + "], const T (&x)[" + size + "], U identity, const T *state = nullptr) {\n";
     if (!isOne) {
       text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") + ";\n  fill(even, identity)" +
-              (isPaired ? ", fill(odd, identity);\n  UNROLL for (int e = 0; e < R; e += 2) {\n"
+              (isPaired ? ";\n  fill(odd, identity);\n  UNROLL for (int e = 0; e < R; e += 2) {\n"
                         : ";\n  UNROLL for (int e = 0; e < R; ++e) ") +
               (isPaired ? "    " : "") + "even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
       if (isPaired)
@@ -612,8 +641,7 @@ std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows
   row = row.empty() ? "0" : requestRegisterFunction("row_register", row, "2 * k");
   helpers.insert("add_halves"), helpers.insert("halves_of");
   return helpers.request("sum_halves", [&](const std::string &name) {
-    return "// Adds what this thread has of each row: pairs of even and of odd number apart, then "
-           "both neighbours.\n"
+    return "// Adds this thread's elements of each row: even and odd pairs separately, then both halves.\n"
            "template <int R> DEVICE void " +
            name + "(float (&to)[" + count +
            "], const uint32_t (&x)[R]) {\n"

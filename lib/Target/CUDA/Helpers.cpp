@@ -23,7 +23,7 @@ DEVICE double max_nan_double(double a, double b) { return a > b || a != a ? a : 
     {"min_nan_double", R"(// The smaller value; NaN if one is NaN.
 DEVICE double min_nan_double(double a, double b) { return a < b || a != a ? a : b; }
 )"},
-    {"store_pair", R"(// Neighbours, the first of which has an even number.
+    {"store_pair", R"(// Stores two adjacent elements; the first has an even index.
 DEVICE void store_pair(float *to, float x, float y) { *(float2 *)to = make_float2(x, y); }
 )"},
     {"exp2_approximate", R"(// 2^x with a relative error below 2^-22, subnormal results 0.
@@ -36,7 +36,7 @@ DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" 
 DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
     {"half_from_bits",
-     R"(// The float of 16 bits whose bits are 16 times the nearest integer to 2^24 x, or to 0 if that is negative.
+     R"(// The f16 whose bits are 16 times the integer nearest to 2^24 * max(x, 0).
 DEVICE __half half_from_bits(float x) {
   uint16_t bits;
   asm("{cvt.rn.relu.f16.f32 %0, %1; shl.b16 %0, %0, 4;}" : "=h"(bits) : "f"(x));
@@ -44,7 +44,7 @@ DEVICE __half half_from_bits(float x) {
 }
 )"},
     {"to_e4m3",
-     R"(// The bits of the nearest float with 4 bits of exponent and 3 of fraction; beyond its largest, that one.
+     R"(// The bits of the nearest e4m3 float, saturated to the largest finite one.
 DEVICE uint8_t to_e4m3(float x) {
   uint16_t bits;
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
@@ -59,53 +59,60 @@ DEVICE uint8_t to_e4m3(float x) {
 }
 )"},
     {"await_earlier_launches",
-     R"(// Blocks may start while those of the launch before end: waits for all of these, and for what they wrote.
+     R"(// Programmatic dependent launch: waits until the previous launch has ended and its writes are visible.
 DEVICE void await_earlier_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 )"},
     {"let_next_launch_start",
-     R"(// The next launch starts when all blocks have come here, and waits by itself for what it needs.
+     R"(// Programmatic dependent launch: lets the next launch start once all blocks have called this.
 DEVICE void let_next_launch_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 )"},
-    {"await_launch_beside",
-     R"(// The block behind the last one ends when the launch before has ended, which the others do not need. Without branches,
-// as these change the order of what stands behind.
-DEVICE void await_launch_beside() {
-  asm volatile("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, %nctaid.x; "
-               "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; "
+    {"await_overlapped_launch",
+     R"(// This launch overlaps with the previous one, and does not need its results. An extra last block ends only after the
+// previous launch, so that waiting for this launch waits for both. Predicated, because a branch changes the schedule.
+DEVICE void await_overlapped_launch() {
+  asm volatile("{.reg .pred last; .reg .b32 number, blocks; mov.u32 number, %ctaid.x; mov.u32 blocks, %nctaid.x; "
+               "add.u32 number, number, 1; setp.eq.u32 last, number, blocks; "
                "@last griddepcontrol.launch_dependents; @last griddepcontrol.wait; @last exit;}" ::: "memory");
 }
 )"},
-    {"has_nothing_to_do",
-     R"(// Whether a flag is 0, which has been known since the launch before could start. No block waits then but the last one.
-DEVICE bool has_nothing_to_do(const int32_t *flag) {
+    {"is_skipped",
+     R"(// Returns whether the skip flag is 0. It was written before the previous launch started, so that blocks need not wait
+// to read it. Only the last block then waits for the previous launch.
+DEVICE bool is_skipped(const int32_t *flag) {
   asm volatile("" : "+l"(flag));
   if (__ldg(flag) != 0) return false;
-  if (blockIdx.x + 1 == gridDim.x) let_next_launch_start(), await_earlier_launches();
+  if (blockIdx.x + 1 == gridDim.x) {
+    let_next_launch_start();
+    await_earlier_launches();
+  }
   return true;
 }
 )"},
     {"low_word",
-     R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.
+     R"(// The low 32 bits, zero-extended: shows the compiler that an index is below 2^32.
 DEVICE int64_t low_word(int64_t x) { return int64_t(uint32_t(x)); }
 )"},
     {"opaque",
-     R"(// The same value, of which the compiler knows nothing: what follows from it is computed behind this.
+     R"(// The same value, hidden from the optimizer, which would hoist values that depend on it.
 DEVICE int32_t opaque(int32_t x) { asm volatile("" : "+r"(x)); return x; }
 DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
 DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
 )"},
     {"read_awaited",
-     R"(// An element that an earlier launch has written. Its address is known from here on, behind the wait for that launch.
-template <class T> DEVICE auto read_awaited(const T *x, int64_t i) { asm volatile("" : "+l"(x)); return __ldg(x + i); }
+     R"(// Loads an element that an earlier launch has written, after the wait for that launch.
+template <class T> DEVICE auto read_awaited(const T *x, int64_t i) {
+  asm volatile("" : "+l"(x));
+  return __ldg(x + i);
+}
 )"},
-    {"signal", R"(// Adds one to a counter, behind everything that this warp has stored.
+    {"signal", R"(// Adds one to a counter after all stores of this warp (release).
 DEVICE void signal(int32_t *counter) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 }
 )"},
     {"signals",
-     R"(// A counter. Behind it everything is seen that warps have stored whose signals are in it.
+     R"(// Reads a counter; stores of the warps that it counts are then visible (acquire).
 DEVICE int64_t signals(const int32_t *counter) {
   int32_t count;
   asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
@@ -113,14 +120,14 @@ DEVICE int64_t signals(const int32_t *counter) {
 }
 )"},
     {"next_block",
-     R"(// The number of a block that none has yet: those of the grid begin with the first ones.
+     R"(// Takes the next block number from the tile scheduler; the grid starts with the first `residents` numbers.
 DEVICE int64_t next_block(int32_t *counter, int64_t residents) {
   int32_t count;
   asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], 1;" : "=r"(count) : "l"(counter) : "memory");
   return residents + count;
 }
 )"},
-    {"next_turn", R"(// The least number that no block has taken yet, for all threads of this one.
+    {"next_turn", R"(// Takes the next number from the scheduler, for all threads of this block.
 DEVICE int64_t next_turn(int32_t *counter) {
   __shared__ int32_t turn;
   if (threadIdx.x == 0) asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], 1;" : "=r"(turn) : "l"(counter) : "memory");
@@ -129,18 +136,20 @@ DEVICE int64_t next_turn(int32_t *counter) {
 }
 )"},
     {"await_turns",
-     R"(// Waits until so many numbers are done with, by blocks whose stores are seen then.
+     R"(// Waits until `count` numbers are done; the stores of their blocks are then visible.
 DEVICE void await_turns(const int32_t *counter, int64_t count) {
   if (threadIdx.x == 0) {
-    int32_t done; // relaxed while it is not there yet, as what waits for memory forgets what is near
-    do asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(done) : "l"(counter) : "memory"); while (done < count);
+    int32_t done; // polled by relaxed loads, because each acquire invalidates the L1 cache
+    do {
+      asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(done) : "l"(counter) : "memory");
+    } while (done < count);
     signals(counter);
   }
   __syncthreads();
 }
 )"},
     {"end_turn",
-     R"(// Says that this block is done with its number, behind everything that its threads have stored.
+     R"(// Marks this block's number as done, after all stores of its threads (release).
 DEVICE void end_turn(int32_t *counter) {
   __syncthreads();
   if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
@@ -150,9 +159,9 @@ DEVICE void end_turn(int32_t *counter) {
 DEVICE void raise_flag(int32_t *flag) { asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory"); }
 )"},
     {"load_run",
-     R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes. The others are
-// packed as these are, so that both ways give the same registers, and in what is a loop to compilers: they would run
-// through all of it without doing anything, and jump over a loop.
+     R"(// Loads the first `count` elements of a run: by accesses of up to 16 bytes if adjacent and aligned, else one by one.
+// Both ways pack elements alike, so that they use the same registers. The loop that runs once is branched over, where
+// straight-line code would be predicated.
 template <bool IS_ALIGNED = false, class T, int W>
 DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {
   constexpr int BYTES = W * sizeof(T), UNIT = BYTES < 16 ? BYTES : 16;
@@ -177,14 +186,14 @@ DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {
   memcpy(to, words, BYTES);
 }
 )"},
-    {"load_aligned", R"(// The same where the first one is known to be aligned.
+    {"load_aligned", R"(// The same for adjacent elements of which the first is aligned.
 template <class T, int W> DEVICE void load_aligned(T (&to)[W], const T *from, int64_t count) {
   load_run<true>(to, from, 1, count);
 }
 )"},
     {"load_runs",
-     R"(// The same of several rows, so many elements apart: whether they are aligned is asked once. They are read in
-// the steps of serial folds, where the loop of load_run costs more than it saves.
+     R"(// The same for several rows, STEP elements apart, with one test of their alignment. Serial folds use it, where the loop
+// of load_run costs more than it saves.
 template <int STEP, bool IS_ALIGNED = false, class T, int R, int W>
 DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t count) {
   constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
@@ -202,15 +211,15 @@ DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t coun
   }
 }
 )"},
-    {"load_aligned_runs", R"(// The same where the first one is known to be aligned.
+    {"load_aligned_runs", R"(// The same for adjacent elements of which the first is aligned.
 template <int STEP, class T, int R, int W> DEVICE void load_aligned_runs(T (&to)[R][W], const T *from, int64_t count) {
   load_runs<STEP, true>(to, from, 1, count);
 }
 )"},
-    {"group_of", R"(// Bits of this lane's group of adjacent lanes.
+    {"group_of", R"(// The lane mask of this lane's group of adjacent lanes.
 template <int LANES> DEVICE uint32_t group_of() { return ((1u << LANES) - 1) << (threadIdx.x & (32 - LANES)); }
 )"},
-    {"store_run", R"(// Writes elements of an array, as load_run reads them.
+    {"store_run", R"(// Stores the first `count` elements of a run, as load_run loads them.
 template <bool IS_ALIGNED = false, class T, int W>
 DEVICE void store_run(const T (&from)[W], T *to, int64_t stride, int64_t count) {
   constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
@@ -231,12 +240,12 @@ DEVICE void store_run(const T (&from)[W], T *to, int64_t stride, int64_t count) 
   }
 }
 )"},
-    {"store_aligned", R"(// The same where the first one is known to be aligned.
+    {"store_aligned", R"(// The same for adjacent elements of which the first is aligned.
 template <class T, int W> DEVICE void store_aligned(const T (&from)[W], T *to, int64_t count) {
   store_run<true>(from, to, 1, count);
 }
 )"},
-    {"differ_ordered", R"(// Two numbers that differ; false with NaN.
+    {"differ_ordered", R"(// Returns whether two numbers differ; false with NaN.
 template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},
     {"both_numbers",
@@ -280,14 +289,14 @@ template <class T> DEVICE T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 :
 )"},
     {"min_int", R"(template <class T> DEVICE T min_int(T a, T b) { return a < b ? a : b; }
 )"},
-    {"to_byte", R"(// Truncated towards 0 and limited to 8 bits; 0 for NaN.
+    {"to_byte", R"(// Truncates towards 0 and saturates to 8 bits; 0 for NaN.
 DEVICE int8_t to_byte(float x) {
   int32_t y;
   asm("cvt.rzi.sat.s8.f32 %0, %1;" : "=r"(y) : "f"(x));
   return int8_t(y);
 }
 )"},
-    {"to_int", R"(// Truncated towards 0 and limited to T; 0 for NaN.
+    {"to_int", R"(// Truncates towards 0 and saturates to T; 0 for NaN.
 template <class T, class F> DEVICE T to_int(F x) {
   constexpr int bits = 8 * sizeof(T) - 1;
   const F limit = F(2) * F(1ull << (bits - 1));
@@ -319,8 +328,8 @@ static std::string specialise(std::string text) {
     return text;
   text.replace(at, head.size(), "DEVICE int64_t ");
   for (const char *before : {" ", "("})
-    for (const char *behind : {" ", "("}) {
-      const std::string word = std::string(before) + "T" + behind;
+    for (const char *after : {" ", "("}) {
+      const std::string word = std::string(before) + "T" + after;
       for (at = text.find(word); at != std::string::npos; at = text.find(word, at))
         text.replace(at + 1, 1, "int64_t");
     }

@@ -106,9 +106,9 @@ private:
         list.push_back(more);
     if (hasShown())
       list.push_back("bool reads = false");
-    os << "// A call: checks its arguments, then launches it if a stream is given"
-       << (!hasShown() ? "." : ", or finds and reads bounds on its errors.")
-       << (workspace.empty() ? " It needs no workspace.\n" : "\n");
+    os << "// Checks the arguments of a call, then launches it if a stream is given"
+       << (!hasShown() ? "." : ", or computes and reads bounds on its errors.")
+       << (workspace.empty() ? " Needs no workspace.\n" : "\n");
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
     std::vector<std::string> rows;
@@ -280,11 +280,11 @@ private:
     std::string count = std::to_string(list.size()), start = "size";
     if (std::string unit = std::to_string(workspace[0].unit); unit != "1")
       start = unit + " * floor_div(size + " + std::to_string(workspace[0].slack) + ", " + unit + ")";
-    os << "  const Checked bytes_of[] = { // the arrays of the workspace, one behind the other\n   "
+    os << "  const Checked bytes_of[] = { // the arrays of the workspace, in order\n   "
           "   "
        << joinRows(list, ", ", 6, "};\n") << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
        << "  for (int k = 0; k < " << count << "; ++k) {\n    const Checked place = " << start
-       << ";\n    places[k] = place.value, size = place + bytes_of[k];\n  }\n";
+       << ";\n    places[k] = place.value;\n    size = place + bytes_of[k];\n  }\n";
   }
   /// Prints a descriptor for a workspace array, like those of the caller's arrays.
   void printPlaced(const gpu::WorkspaceArray &array) {
@@ -394,7 +394,7 @@ private:
       line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +
                ");",
            8);
-    os << "  }" << (kernel.launch.isCountedOn ? " else latest = -1; // others count on its wait" : "") << "\n";
+    os << "  }" << (kernel.launch.isCountedOn ? " else latest = -1; // later launches rely on its wait" : "") << "\n";
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
                   const std::string &before = "") {

@@ -16,7 +16,7 @@ typedef struct {
 } DLTensor;
 #endif
 
-#ifndef MOA_CODES // what an entry point returns; with any but MOA_OK and MOA_NOT_SHOWN nothing was written
+#ifndef MOA_CODES // return codes; an entry point writes nothing unless it returns MOA_OK or MOA_NOT_SHOWN
 #define MOA_CODES
 enum { MOA_OK = 0,
   MOA_NULL_DESCRIPTOR = 1, MOA_RANK = 2, MOA_DTYPE = 3, // a descriptor or its shape, its axes, its element type
@@ -38,9 +38,10 @@ inline const HostFunction kHostFunctions[] = {
     {"", R"moa(
 //===- Checks ---------------------------------------------------------------------------------===//
 namespace {
-// Of a refusal: the caller's text, which may have no room, and the code. The second macro names the array `a`.
+// An error: the caller's buffer, which may be empty, and the code. The second macro adds the name of the array `a`.
 struct Message { char *text; size_t size; int32_t code = MOA_OK; };
-#define REFUSE_IF(wrong, number, ...) if (wrong) return m.code = number, snprintf(m.text, m.size, __VA_ARGS__), false
+bool fail(Message &m, int32_t code, int /*length*/) { return (m.code = code) == MOA_OK; }
+#define REFUSE_IF(wrong, number, ...) if (wrong) return fail(m, number, snprintf(m.text, m.size, __VA_ARGS__))
 #define REJECT_IF(wrong, number, what, ...) REFUSE_IF(wrong, number, "%s: " what, a.name, __VA_ARGS__)
 
 struct Checked { // an integer that remembers overflow and division by zero
@@ -73,7 +74,7 @@ struct Checked { // an integer that remembers overflow and division by zero
   char *begin = nullptr;
 };
 static_assert(sizeof(long) == sizeof(int64_t), "%ld prints an int64_t");
-// Everything that concerns one descriptor but not its extents.
+// Checks rank, element type and shape of a descriptor, but not its extents.
 bool open_array(Message &m, Array &a, const DLTensor *tensor) {
   REFUSE_IF(!tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a.name);
   a.tensor = tensor;
@@ -130,8 +131,8 @@ template <int N> bool check_extents(Message &m, const Extent (&expected)[N]) {
 }
 )moa"},
     {"",
-     R"moa(// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
-// an output have distinct addresses: in order of the strides, each passes all that the smaller ones reach.
+     R"moa(// Finds strides (row-major by default, 0 on axes of one index) and the address range; checks alignment and device.
+// Distinct indices of an output need distinct addresses: each stride exceeds the reach of all smaller ones.
 bool resolve(Message &m, Array &a, int device) {
   if (a.is_empty) return true;
   const DLTensor *t = a.tensor;
@@ -149,7 +150,8 @@ bool resolve(Message &m, Array &a, int device) {
   const bool is_cuda = type == 2 || type == 13;
   REJECT_IF(!is_cuda, MOA_DEVICE, "expects memory of a CUDA device (type 2), but got device type %d", type);
   REJECT_IF(type == 2 && id != device, MOA_DEVICE, "is on device %d, but device %d is current", id, device);
-  a.begin = (char *)t->data + t->byte_offset, a.span = span.value;
+  a.begin = (char *)t->data + t->byte_offset;
+  a.span = span.value;
   const bool is_aligned = uintptr_t(a.begin) % uintptr_t(a.bytes) == 0;
   REJECT_IF(!is_aligned, MOA_ALIGNMENT, "address %p is not a multiple of the element size %d", a.begin, a.bytes);
   int64_t reach = 0;
@@ -179,7 +181,7 @@ template <int N> bool check_memory(Message &m, Array (&arrays)[N]) {
 }
 )moa"},
     {"check_tiles",
-     R"moa(// The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
+     R"moa(// TMA needs adjacent elements on the last axis, and addresses and strides that are multiples of 16 bytes.
 bool check_tiles(Message &m, const Array &a) {
   const int64_t last = a.rank - 1, stride = a.is_empty || a.shape[last] == 1 ? 1 : a.s[last];
   REJECT_IF(stride != 1, MOA_STRIDES, "expects adjacent elements on axis %d, but got stride %ld", int(last), stride);
@@ -192,16 +194,20 @@ bool check_tiles(Message &m, const Array &a) {
   return true;
 }
 )moa"},
-    {"in_workspace", R"moa(// An array of the workspace, row-major.
+    {"in_workspace", R"moa(// Describes an array of the workspace, row-major.
 Array in_workspace(const char *name, int rank, int code, int bytes, char *begin, int64_t *shape) {
   Array a = {name, "", rank, code, bytes, false};
-  a.shape = shape, a.begin = begin;
-  for (int64_t axis = rank, size = 1; axis-- > 0; size *= shape[axis]) a.s[axis] = size, a.is_empty |= shape[axis] == 0;
+  a.shape = shape;
+  a.begin = begin;
+  for (int64_t axis = rank, size = 1; axis-- > 0; size *= shape[axis]) {
+    a.s[axis] = size;
+    a.is_empty |= shape[axis] == 0;
+  }
   return a;
 }
 )moa"},
     {"describe_tiles",
-     R"moa(// Tiles of `rows` indices of one axis and 64 of the last; of an empty array none is copied.
+     R"moa(// Encodes a tensor map of tiles: `rows` indices of one axis and 64 of the last. Empty arrays need none.
 bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, int rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
   auto found = cudaDriverEntryPointSuccess;
@@ -225,19 +231,20 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
 }
 )moa"},
     {"describe_steps",
-     R"moa(// The same of every `step`-th index of that axis, from the first on. Where there is no such step none is copied.
+     R"moa(// The same for every `step`-th index of that axis, from the first on.
 bool describe_steps(Message &m, CUtensorMap *map, Array a, int row_axis, int rows, const char *text, Checked step) {
   if (!is_known(m, text, step)) return false;
   if (a.is_empty || step.value < 1) return describe_tiles(m, map, a, row_axis, rows);
   int64_t shape[5], &extent = shape[row_axis];
   for (int axis = 0; axis < a.rank; ++axis) shape[axis] = a.shape[axis];
-  a.shape = shape, extent = 1 + (extent - 1) / step.value;
+  a.shape = shape;
+  extent = 1 + (extent - 1) / step.value;
   a.s[row_axis] = extent > 1 ? a.s[row_axis] * step.value : 0;
   return describe_tiles(m, map, a, row_axis, rows);
 }
 )moa"},
     {"not_shown check_bounds",
-     R"moa(// Says that a result which is not empty is not shown to be within its tolerance.
+     R"moa(// Reports that a non-empty result is not shown to be within its tolerance.
 void not_shown(Message &m, const Array &a, const char *within, const char *why) {
   const size_t used = m.size ? strlen(m.text) : 0;
   if (a.is_empty || m.code == MOA_LAUNCH) return;
@@ -246,7 +253,7 @@ void not_shown(Message &m, const Array &a, const char *within, const char *why) 
 }
 )moa"},
     {"check_bounds",
-     R"moa(// Waits for bounds on a result's errors, and says where they are above what is allowed, or NaN.
+     R"moa(// Waits for bounds on a result's errors and reports those that exceed the tolerance or are NaN.
 void check_bounds(Message &m, void *stream, const Array &a, const char *within, double allowed,
                   const float *bounds, const char *axes, std::initializer_list<int64_t> shape) {
   float part[256], found = 0;
@@ -256,11 +263,15 @@ void check_bounds(Message &m, void *stream, const Array &a, const char *within, 
     const int64_t n = count - k < 256 ? count - k : 256;
     if (cudaMemcpyAsync(part, bounds + k, n * sizeof *part, cudaMemcpyDeviceToHost, cudaStream_t(stream)) != cudaSuccess ||
         cudaStreamSynchronize(cudaStream_t(stream)) != cudaSuccess) {
-      m.code = MOA_LAUNCH, snprintf(m.text, m.size, "CUDA did not copy the bounds of %s", a.name);
+      m.code = MOA_LAUNCH;
+      snprintf(m.text, m.size, "CUDA did not copy the bounds of %s", a.name);
       return;
     }
     for (int64_t j = 0; j < n; ++j)
-      if (!(part[j] <= allowed) && !beyond++) first = k + j, found = part[j];
+      if (!(part[j] <= allowed) && !beyond++) {
+        first = k + j;
+        found = part[j];
+      }
   }
   if (!beyond) return;
   char why[1024];
@@ -271,14 +282,16 @@ void check_bounds(Message &m, void *stream, const Array &a, const char *within, 
   int64_t size = count;
   for (int64_t extent : shape) {
     size /= extent;
-    used += snprintf(why + used, sizeof why - used, "%s%ld", before, first / size), before = ", ", first %= size;
+    used += snprintf(why + used, sizeof why - used, "%s%ld", before, first / size);
+    before = ", ";
+    first %= size;
   }
   if (shape.size())
     snprintf(why + used, sizeof why - used, "], and too large at %ld of %ld indices of [%s]", beyond, count, axes);
   not_shown(m, a, within, why);
 }
 )moa"},
-    {"all_larger", R"moa(// Whether x > y for each x, y, one behind the other, that are known.
+    {"all_larger", R"moa(// Returns whether x > y for all pairs x, y without an error.
 bool all_larger(std::initializer_list<Checked> pairs) {
   for (const Checked *x = pairs.begin(); x != pairs.end(); x += 2)
     if (!x[0].code && !x[1].code && x[0].value <= x[1].value) return false;
@@ -286,8 +299,8 @@ bool all_larger(std::initializer_list<Checked> pairs) {
 }
 )moa"},
     {"launch_kernel",
-     R"moa(// Behind another launch of its call, whose number is at least `least`, a kernel may start blocks while that one runs,
-// and waits by itself for what it needs.
+     R"moa(// Launches a kernel. It may overlap with the previous launch of the call if that has at least the number `least`, and
+// waits on the device for the results that it needs (programmatic dependent launch).
 template <class... Parameters, class... Arguments>
 void launch_kernel(void (*kernel)(Parameters...), int &latest, int number, int least, int64_t blocks, int threads,
                    size_t shared_bytes, void *stream, const Arguments &...arguments) {
@@ -295,12 +308,17 @@ void launch_kernel(void (*kernel)(Parameters...), int &latest, int number, int l
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(unsigned(blocks)), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared_bytes;
-  config.stream = cudaStream_t(stream), config.attrs = &overlap, config.numAttrs = latest >= least;
-  cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), latest = number;
+  config.gridDim = dim3(unsigned(blocks));
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = cudaStream_t(stream);
+  config.attrs = &overlap;
+  config.numAttrs = latest >= least;
+  cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  latest = number;
 }
 )moa"},
-    {"", R"moa(// Loads kernels onto a device, which is made current for that time.
+    {"", R"moa(// Loads kernels onto a device, which is current meanwhile.
 template <class... Kernels> int32_t prepare_device(int32_t device, Kernels... kernels) {
   int before = 0;
   cudaFuncAttributes found;

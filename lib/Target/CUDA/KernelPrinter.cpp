@@ -1,6 +1,8 @@
 //===- KernelPrinter.cpp - device kernels as CUDA C++ ---------------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
 #include "dialects/Device/IR/LayoutMaps.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -8,6 +10,9 @@ namespace moa::cuda {
 
 // Longer expressions are split, and a part is named.
 static constexpr size_t kLongExpression = 96;
+
+// Constants of one type share a line if they are short.
+static constexpr size_t kShortDeclarator = 72, kShortLine = 120;
 
 /// Returns whether blocks start. If an extent of the nest is the number 0, none do.
 static bool startsBlocks(device::KernelOp kernel) {
@@ -34,10 +39,10 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   // A kernel without a wait lets the next launch start at once. Others wait first: the next launch
   // could otherwise start before the launches that they wait for have ended.
   if (launch.isBeside)
-    begin("await_launch_beside");
+    begin("await_overlapped_launch");
   if (launch.idle) {
-    helpers.insert({"await_earlier_launches", "let_next_launch_start", "has_nothing_to_do"});
-    write("if (has_nothing_to_do(" + names.of(*launch.idle) + ")) return;");
+    helpers.insert({"await_earlier_launches", "let_next_launch_start", "is_skipped"});
+    write("if (is_skipped(" + names.of(*launch.idle) + ")) return;");
   }
   if (launch.follows && !launch.isBeside)
     begin("await_earlier_launches");
@@ -54,9 +59,24 @@ llvm::Expected<KernelText> KernelPrinter::print() {
 
 std::string KernelPrinter::fresh(llvm::StringRef wish) {
   std::string base = getIdentifier(wish), name = base;
-  for (unsigned k = 2; names.isTaken(name) || !used.insert(name).second; ++k)
+  auto isArray = [&] { return recording && phaseArrays.count(name); };
+  for (unsigned k = 2; isArray() || names.isTaken(name) || !used.insert(name).second; ++k)
     name = getNumbered(base, k);
   scopes.back().names.push_back(name);
+  return name;
+}
+
+KernelPrinter::Scope &KernelPrinter::getBlockScope() {
+  return *llvm::find_if(llvm::reverse(scopes), [](Scope &scope) { return scope.start.has_value(); });
+}
+
+std::string KernelPrinter::freshArray(llvm::StringRef wish) {
+  std::string base = getIdentifier(wish), name = names.isTaken(base) ? base + "_acc" : base;
+  base = name;
+  Scope &scope = getBlockScope();
+  for (unsigned k = 2; scope.inner.count(name) || names.isTaken(name) || !used.insert(name).second; ++k)
+    name = getNumbered(base, k);
+  scope.names.push_back(name);
   return name;
 }
 
@@ -68,13 +88,18 @@ std::string KernelPrinter::freshState(llvm::StringRef wish) {
 
 void KernelPrinter::popScope() {
   writeArrays(scopes.back());
-  for (const std::string &name : scopes.back().names)
-    used.erase(name);
+  Scope ended = std::move(scopes.back());
   scopes.pop_back();
+  for (const std::string &name : ended.names)
+    used.erase(name);
+  if (scopes.empty())
+    return;
+  scopes.back().inner.insert(ended.names.begin(), ended.names.end());
+  scopes.back().inner.insert(ended.inner.begin(), ended.inner.end());
 }
 
 void KernelPrinter::declareArray(const std::string &type, const std::string &declarator) {
-  Scope &scope = *llvm::find_if(llvm::reverse(scopes), [](Scope &s) { return s.start.has_value(); });
+  Scope &scope = getBlockScope();
   auto same = llvm::find_if(scope.arrays, [&](auto &entry) { return entry.first == type; });
   if (same == scope.arrays.end())
     scope.arrays.emplace_back(type, declarator);
@@ -114,20 +139,23 @@ void KernelPrinter::writeConstant(const std::string &type, const std::string &de
   joinEnd = body.size();
 }
 
-void KernelPrinter::writeCall(const std::string &call) {
-  if (!continueLine("call", call)) {
-    write(call + ";");
-    if (recording && depth == recording->depth)
-      recording->statements.back().second = {Statement::Call, call, ""};
-  }
-  joinEnd = body.size();
+void KernelPrinter::writeComment(const std::string &text) {
+  if (recording && depth == recording->depth)
+    recording->statements.push_back({body.size(), {Statement::Comment, text, ""}});
+  std::string indent(2 * depth, ' '), lines;
+  addComment(lines, text, 117 - indent.size());
+  SmallVector<StringRef> list;
+  StringRef(lines).split(list, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : list)
+    body += indent + line.str() + "\n";
+  joinEnd = 0;
 }
 
 bool KernelPrinter::continueLine(const std::string &kind, const std::string &text) {
   size_t line = body.rfind('\n', body.size() - 2) + 1; // start of the previous line
   bool isApart = recording && depth == recording->depth;
-  bool fits = !isApart && joinEnd == body.size() && joinKind == kind &&
-              body.size() - 1 - line + text.size() + 2 <= 120 && !isWrapped;
+  bool fits = !isApart && joinEnd == body.size() && joinKind == kind && text.size() <= kShortDeclarator &&
+              body.size() - 1 - line + text.size() + 2 <= kShortLine && !isWrapped;
   joinKind = kind;
   if (!fits)
     return false;
@@ -173,7 +201,7 @@ Expr KernelPrinter::value(Value v) {
   if (found != values.end())
     return found->second;
   if (auto constant = v.getDefiningOp<arith::ConstantOp>())
-    return {printConstant(constant.getValue()), Expr::unary};
+    return {constantText(constant), Expr::unary};
   if (auto scalar = v.getDefiningOp<device::ScalarOp>()) {
     const std::string &name = names.of(cast<BlockArgument>(scalar.getArray()).getArgNumber());
     addParameter({{}, "", name, getValueType(v.getType()).str() + " " + name});
@@ -185,6 +213,33 @@ Expr KernelPrinter::value(Value v) {
   if (error.empty())
     error = "a value is used before it is written";
   return {"0"};
+}
+
+/// Prints a constant, by its name if the program or mathematics has one for it.
+std::string KernelPrinter::constantText(arith::ConstantOp op, const std::string &name) {
+  std::string text = printConstant(op.getValue());
+  auto number = dyn_cast<FloatAttr>(op.getValue());
+  if (!number || !number.getType().isF32())
+    return text;
+  float value = number.getValue().convertToFloat();
+  constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
+  auto request = [&](const std::string &wish, const std::string &definition) {
+    return helpers.request(
+        wish, [&](const std::string &name) { return "constexpr float " + name + " = " + definition + "\n"; });
+  };
+  auto log2E = [&] { return request("LOG2_E", "1.44269502f; // log2(e)"); };
+  auto ln2 = [&] { return request("LN_2", "0.693147182f;"); };
+  if (std::fabs(value) == kLog2E)
+    return (value < 0 ? "-" : "") + log2E();
+  if (std::fabs(value) == kLn2)
+    return (value < 0 ? "-" : "") + ln2();
+  if (name.empty())
+    return text;
+  // A multiple of ln 2 is the exponent of a power of 2.
+  float times = std::round(value / kLn2);
+  if (times != 0 && times * kLn2 == value)
+    text = std::to_string(int64_t(times)) + " * " + ln2();
+  return request(name, text + ";");
 }
 
 Expr KernelPrinter::symbolText(device::SymbolOp op) {
@@ -279,8 +334,8 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::SignalOp>([&](auto signal) {
         helpers.insert("signal");
-        writeCall("signal(" + names.of(getNumber(signal.getArray())) + " + " +
-                  value(signal.getOffset()).at(Expr::sum + 1) + ")");
+        write("signal(" + names.of(getNumber(signal.getArray())) + " + " + value(signal.getOffset()).at(Expr::sum + 1) +
+              ");");
       })
       .Case<device::SignalsOp>([&](auto signals) {
         helpers.insert("signals");
@@ -292,7 +347,7 @@ void KernelPrinter::printStatement(Operation &op) {
       .Case<device::StagesOp>([&](auto stages) { printStages(stages); })
       .Case<device::RaiseOp>([&](auto raise) {
         helpers.insert("raise_flag");
-        writeCall("raise_flag(" + names.of(getNumber(raise.getArray())) + ")");
+        write("raise_flag(" + names.of(getNumber(raise.getArray())) + ");");
       })
       .Case<device::ExitIfOp>([&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
       .Case<device::LoadRunOp>([&](auto load) {
@@ -302,14 +357,14 @@ void KernelPrinter::printStatement(Operation &op) {
           helpers.insert(name = load.getStep() ? "load_aligned_runs" : "load_aligned");
         if (load.getStep())
           name += "<" + std::to_string(*load.getStep()) + ">";
-        writeCall(name + "(" + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
+        write(name + "(" + element(load.getBuffer(), load.getAt()) + ", " + runAt(load) + ";");
       })
       .Case<device::StoreRunOp>([&](auto store) {
         helpers.insert("store_run");
         if (store.getAligned())
           helpers.insert("store_aligned");
-        writeCall((store.getAligned() ? "store_aligned(" : "store_run(") + element(store.getBuffer(), store.getAt()) +
-                  ", " + runAt(store));
+        write((store.getAligned() ? "store_aligned(" : "store_run(") + element(store.getBuffer(), store.getAt()) +
+              ", " + runAt(store) + ";");
       })
       .Case<device::ExchangeOp>([&](auto exchange) {
         std::string lanes = "0xffffffff";
@@ -348,10 +403,22 @@ void KernelPrinter::printStatement(Operation &op) {
       });
 }
 
+/// Names the constant of a comparison that the program names.
+void KernelPrinter::nameBound(Operation &op, std::vector<Expr> &operands) {
+  if (!isa<arith::CmpFOp>(op))
+    return;
+  std::string name = getNameInProgram(op.getResult(0));
+  const char *bound = name == "is_large" ? "LARGE_PIVOT" : name == "is_near" ? "RESCALE_LIMIT" : nullptr;
+  for (auto [operand, text] : llvm::zip(op.getOperands(), operands))
+    if (auto constant = operand.getDefiningOp<arith::ConstantOp>(); constant && bound)
+      text = {constantText(constant, bound), Expr::primary};
+}
+
 void KernelPrinter::printScalar(Operation &op) {
   std::vector<Expr> operands;
   for (Value operand : op.getOperands())
     operands.push_back(value(operand));
+  nameBound(op, operands);
   auto expr = printOperation(&op, operands, helpers.names);
   if (!expr) {
     if (error.empty())
@@ -485,7 +552,7 @@ void KernelPrinter::printStages(device::StagesOp op) {
     } else {
       close(k + 1 < ends.size() ? "} else " + condition : "} else {");
       open("");
-      writeCall("await_turns(" + done + ", " + ends[k - 1] + ")");
+      write("await_turns(" + done + ", " + ends[k - 1] + ");");
     }
     pushScope();
     std::string at = fresh("at");
@@ -499,7 +566,7 @@ void KernelPrinter::printStages(device::StagesOp op) {
     close();
   }
   close();
-  writeCall("end_turn(" + done + ")");
+  write("end_turn(" + done + ");");
   close();
 }
 
@@ -517,7 +584,7 @@ std::string KernelPrinter::printHeading() {
   }
   std::string text;
   addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(written, ", ") +
-                       (launch.isBeside ? "; beside the launch in front of it" : "") + ".");
+                       (launch.isBeside ? "; overlaps with the previous launch" : "") + ".");
   return text;
 }
 

@@ -41,6 +41,9 @@ private:
   /// Returns a C++ name close to the wish that is unused until the scope ends.
   std::string fresh(llvm::StringRef wish);
   std::string freshState(llvm::StringRef wish);
+  /// Returns a name for an array, which is declared at the start of its block. Differs from the names
+  /// of inner blocks before it, which would shadow the array.
+  std::string freshArray(llvm::StringRef wish);
   /// Returns a word for a value: its name in the program, or its operation.
   std::string wishFor(mlir::Value value, const char *fallback) const;
   std::string wishForFragment(mlir::Value fragment) const;
@@ -50,9 +53,11 @@ private:
   /// A pair of braces: the names that end with it, and the arrays declared at its start, by type.
   struct Scope {
     std::vector<std::string> names;
+    std::set<std::string> inner; ///< names of the blocks inside that have ended
     std::optional<size_t> start;
     std::vector<std::pair<std::string, std::string>> arrays;
   };
+  Scope &getBlockScope();
   /// Declares an array at the start of the innermost block.
   void declareArray(const std::string &type, const std::string &declarator);
   void writeArrays(Scope &scope);
@@ -63,8 +68,8 @@ private:
   void writeVariable(const std::string &declaration);
   /// Prints a constant, on the line of the constant before if the types agree.
   void writeConstant(const std::string &type, const std::string &declarator);
-  /// Prints a call without a result, on the line of a call before it.
-  void writeCall(const std::string &call);
+  /// Prints a comment on lines of its own.
+  void writeComment(const std::string &text);
   bool continueLine(const std::string &kind, const std::string &text);
   /// Opens and closes a block. `text` is its end or the head of the next block. If the head uses
   /// names of the scope, the scope must be open already (`hasScope`).
@@ -75,6 +80,8 @@ private:
 
   //===--- Values ---------------------------------------------------------===//
   Expr value(mlir::Value v);
+  std::string constantText(mlir::arith::ConstantOp op, const std::string &name = "");
+  void nameBound(mlir::Operation &op, std::vector<Expr> &operands);
   Expr symbolText(device::SymbolOp op);
   /// Returns whether a loop or conditional, which may change variables, is in between.
   static bool isSeparated(mlir::Operation &op, mlir::Operation *user);
@@ -101,6 +108,7 @@ private:
   void printFor(mlir::scf::ForOp loop);
   /// Prints the loop, merged with the loops that follow it if possible. Returns the last loop.
   mlir::Operation *printLoops(mlir::scf::ForOp first);
+  std::vector<std::string> declarePhases(llvm::ArrayRef<mlir::scf::ForOp> loops);
   bool printPhases(llvm::MutableArrayRef<mlir::scf::ForOp> loops);
   std::vector<Statement> record(mlir::scf::ForOp loop, size_t at, Scope &scope);
   static std::optional<std::vector<std::pair<std::string, std::string>>>
@@ -143,7 +151,7 @@ private:
   std::string ofAllLanes(mlir::Value number);
   std::string bitsOf(mlir::Value number);
   void giveBlock();
-  void declareShared();
+  std::string getListName(device::CollectOp op, size_t k);
   void printCollect(device::CollectOp op);
   void printCopy(device::CopyOp op);
   void printStoreTile(device::StoreTileOp op);
@@ -152,6 +160,16 @@ private:
   std::string slot(mlir::Value barriers, mlir::Value index);
   std::string stage(mlir::Value ring, mlir::Value number);
   std::string keptNumber(mlir::Value number);
+
+  //===--- Shared memory (SharedMemory.cpp) -------------------------------===//
+  struct Field {
+    int64_t place, bytes, alignment;
+    std::string type, declarator;
+  };
+  std::string freshField(llvm::StringRef wish);
+  Field getRingField(mlir::Value ring);
+  std::vector<Field> getFields();
+  void declareShared();
 
   //===--- Fragments (FragmentPrinter.cpp) --------------------------------===//
   static std::pair<std::string, std::string> getRegisters(mlir::Value fragment);
@@ -217,19 +235,24 @@ private:
   };
   std::optional<Recording> recording;
   std::map<std::string, std::string> phaseArrays; // types of registers by name
+  std::set<std::string> phaseNames;               // names inside of blocks of the phases so far
   bool hasVariables = false;                      // some phase declares variables: phases cannot be merged
   size_t joinEnd = 0;                             // end of the last line that may be continued
   bool isWrapped = false;
-  std::string joinKind;                                    // type of that constant, or `call`
+  std::string joinKind;                                    // type of that constant
   llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of
   llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments local to one loop of maps
   std::map<std::string, std::string> threadPlaces;         // names by expression
-  std::string keptArray;                                   // numbers of the block, in shared memory
+  // Fields of the block's shared memory: all names, numbers of the block, and scratch words.
+  std::set<std::string> fieldNames;
+  std::vector<std::string> keptFields;
+  std::string clearWords, collectWords;
+  bool hasShared = false;                                      // whether the struct is declared
+  std::vector<std::pair<mlir::Value, std::string>> stageBytes; // constants for the bytes of a stage
   // For persistent kernels (device.next_block): two barriers, the word that says whether there is a
   // tile, and the parity of tiles.
   std::string givenBarrier, leftBarrier, isMore, turn;
   bool inProducer = false;
-  bool hasShared = false; // whether the array of shared memory is declared
   std::vector<std::pair<std::string, device::BarriersType>> barriers;
 };
 

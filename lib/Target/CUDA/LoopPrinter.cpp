@@ -88,11 +88,13 @@ std::vector<Statement> KernelPrinter::record(scf::ForOp loop, size_t at, Scope &
   joinEnd = 0;
   pushScope();
   scopes.back().start = 0;
+  scopes.back().inner = phaseNames; // the arrays of all phases are declared together
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   aliasConditional(loop, yield);
   printBlock(*loop.getBody());
   assign(loop.getRegionIterArgs(), yield.getOperands());
   scope.arrays = std::exchange(scopes.back().arrays, {});
+  phaseNames = scopes.back().inner;
   scopes.back().start.reset();
   popScope();
   std::vector<Statement> statements;
@@ -141,8 +143,8 @@ void KernelPrinter::writeStatements(ArrayRef<Statement> statements, size_t recor
       writeConstant(statement.type, statement.text);
       continue;
     }
-    if (statement.kind == Statement::Call) {
-      writeCall(statement.text);
+    if (statement.kind == Statement::Comment) {
+      writeComment(statement.text);
       continue;
     }
     SmallVector<StringRef> lines;
@@ -172,6 +174,21 @@ bool KernelPrinter::writeUnder(const std::string &head, const Statement &stateme
   return true;
 }
 
+/// Prints an enumeration of the phases, after the names of their loops, and returns its constants.
+std::vector<std::string> KernelPrinter::declarePhases(ArrayRef<scf::ForOp> loops) {
+  std::vector<std::string> labels;
+  for (auto [k, first] : llvm::enumerate(loops)) {
+    scf::ForOp loop = first;
+    auto named = dyn_cast<NameLoc>(loop.getLoc());
+    labels.push_back(fresh(named ? StringRef(named.getName().str()).upper() : "PHASE_" + std::to_string(k)));
+  }
+  std::string text = "enum { " + llvm::join(labels, ", ") + " };";
+  if (labels == std::vector<std::string>{"FIRST", "MASKED", "FULL"})
+    text += " // the first tile, partial tiles, which evaluate the mask, and full tiles";
+  write(text);
+  return labels;
+}
+
 /// Prints loops over consecutive ranges as one loop with several phases. Returns false if they have
 /// little in common; the text is then invalid.
 bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
@@ -196,13 +213,15 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
     to.push_back(value(loop.getUpperBound()).text);
   }
   bool isOneRange = llvm::equal(ArrayRef(from).drop_front(), ArrayRef(to).drop_back());
-  std::string begin = fresh(isOneRange ? "bounds" : "begin"), end = isOneRange ? begin : fresh("end");
+  std::string begin = fresh(isOneRange ? "phase_bounds" : "phase_begin"), end = isOneRange ? begin : fresh("phase_end");
   std::string phase = fresh("phase"), i;
+  std::vector<std::string> labels = declarePhases(loops);
   pushScope();
   i = fresh(wishFor(loops[0].getInductionVar(), "i"));
   std::vector<std::vector<Statement>> bodies;
   std::vector<Scope> parts(count);
   phaseArrays.clear();
+  phaseNames.clear();
   hasVariables = false;
   for (auto [loop, part] : llvm::zip(loops, parts)) {
     values[loop.getInductionVar()] = {i};
@@ -210,7 +229,7 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
     for (auto [result, argument] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
       values[result] = Expr(values[argument]);
   }
-  auto merged = hasVariables ? std::nullopt : mergePhases(bodies, phase);
+  auto merged = hasVariables ? std::nullopt : mergePhases(bodies, phase, labels);
   auto arrays = merged ? uniteArrays(parts, *merged) : std::nullopt;
   if (!arrays)
     return false;
@@ -219,8 +238,8 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
   else
     write("const int64_t " + end + "[] = {" + llvm::join(to, ", ") + "};");
   write("const int64_t " + begin + "[] = {" + llvm::join(from, ", ") + "};");
-  write("UNROLL for (int " + phase + " = 0; " + phase + " < " + std::to_string(count) + "; ++" + phase +
-        ") // unrolled: what depends on it is decided");
+  write("UNROLL for (int " + phase + " = " + labels.front() + "; " + phase + " <= " + labels.back() + "; ++" + phase +
+        ") // unrolled: conditions on it are constant");
   ++depth;
   open("for (int64_t " + i + " = " + begin + "[" + phase + "]; " + i + " < " + end + "[" + phase +
            (isOneRange ? " + 1" : "") + "]; ++" + i + ") {",
@@ -244,7 +263,14 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
       writeStatements(stretch, recorded);
       continue;
     }
-    std::string head = "if (" + printCondition(stretch[0].phases, count, phase) + ") ";
+    // A comment needs no condition.
+    while (!stretch.empty() && stretch[0].kind == Statement::Comment) {
+      writeStatements(stretch.take_front(), recorded);
+      stretch = stretch.drop_front();
+    }
+    if (stretch.empty())
+      continue;
+    std::string head = "if (" + printCondition(stretch[0].phases, phase, labels) + ") ";
     bool isAlone = rest.empty() || rest[0].phases != (all & ~stretch[0].phases);
     if (isAlone && stretch.size() == 1 && writeUnder(head, stretch[0], recorded))
       continue;

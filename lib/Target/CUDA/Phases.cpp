@@ -3,7 +3,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/ADT/bit.h"
+#include <algorithm>
 
 using llvm::StringRef;
 
@@ -68,7 +69,8 @@ static bool defines(const Statement &statement, const Statement &constant) {
 }
 
 /// Returns one constant that has the value of each phase.
-static Statement choose(llvm::ArrayRef<Statement> values, unsigned count, const std::string &phase) {
+static Statement choose(llvm::ArrayRef<Statement> values, const std::string &phase,
+                        llvm::ArrayRef<std::string> labels) {
   auto part = [](StringRef value) {
     int depth = 0;
     for (char c : value) {
@@ -80,15 +82,16 @@ static Statement choose(llvm::ArrayRef<Statement> values, unsigned count, const 
   };
   std::string text;
   for (const Statement &value : values.drop_back())
-    text += printCondition(value.phases, count, phase) + " ? " + part(valueOf(value)) + " : ";
+    text += printCondition(value.phases, phase, labels) + " ? " + part(valueOf(value)) + " : ";
   text += text.empty() ? valueOf(values.back()).str() : part(valueOf(values.back()));
-  return {Statement::Constant, nameOf(values.back()).str() + " = " + text, values.back().type, (1u << count) - 1};
+  return {Statement::Constant, nameOf(values.back()).str() + " = " + text, values.back().type,
+          (1u << labels.size()) - 1};
 }
 
 /// Defines constants for all phases if they are needed outside their stretch of equal phases. This
 /// may make further constants needed. Returns false if it is impossible.
-static bool shareConstants(Statements &list, unsigned count, const std::string &phase) {
-  const unsigned all = (1u << count) - 1;
+static bool shareConstants(Statements &list, const std::string &phase, llvm::ArrayRef<std::string> labels) {
+  const unsigned all = (1u << labels.size()) - 1;
   for (size_t k = 0; k < list.size(); ++k) {
     if (list[k].kind != Statement::Constant || list[k].phases == all)
       continue;
@@ -120,7 +123,7 @@ static bool shareConstants(Statements &list, unsigned count, const std::string &
       (isValue ? values : between).push_back(list[other]);
     }
     // Place it before the statements of single phases, unless its value depends on them.
-    Statement shared = choose(values, count, phase);
+    Statement shared = choose(values, phase, labels);
     list.erase(list.begin() + k, list.begin() + last + 1);
     list.insert(list.begin() + k, between.begin(), between.end());
     size_t to = k + between.size(), first = to;
@@ -132,31 +135,54 @@ static bool shareConstants(Statements &list, unsigned count, const std::string &
   return true;
 }
 
-std::optional<Statements> mergePhases(const std::vector<Statements> &bodies, const std::string &phase) {
+/// Moves each comment to the statement that it precedes in its phases.
+static void placeComments(Statements &list) {
+  for (size_t k = list.size(); k-- > 0;) {
+    if (list[k].kind != Statement::Comment)
+      continue;
+    size_t next = k + 1;
+    while (next < list.size() && (list[next].kind == Statement::Comment || !(list[next].phases & list[k].phases)))
+      ++next;
+    if (next == list.size())
+      continue;
+    list[k].phases = list[next].phases;
+    std::rotate(list.begin() + k, list.begin() + k + 1, list.begin() + next);
+  }
+}
+
+std::optional<Statements> mergePhases(const std::vector<Statements> &bodies, const std::string &phase,
+                                      llvm::ArrayRef<std::string> labels) {
+  std::vector<std::string> numbers;
+  for (size_t k = 0; k < bodies.size() && labels.empty(); ++k)
+    numbers.push_back(std::to_string(k));
+  if (labels.empty())
+    labels = numbers;
   Statements merged;
+  auto countCode = [](const Statements &list) {
+    return llvm::count_if(list, [](const Statement &statement) { return statement.kind != Statement::Comment; });
+  };
   size_t before = 0;
   for (auto [number, body] : llvm::enumerate(bodies)) {
     merged = align(merged, body, number);
-    before += body.size();
+    before += countCode(body);
   }
-  if (!shareConstants(merged, bodies.size(), phase) || 10 * merged.size() > 7 * before)
+  if (!shareConstants(merged, phase, labels) || 10 * countCode(merged) > 7 * ptrdiff_t(before))
     return std::nullopt;
+  placeComments(merged);
   return merged;
 }
 
-std::string printCondition(unsigned phases, unsigned count, const std::string &phase) {
-  unsigned first = llvm::countr_zero(phases), last = 31 - llvm::countl_zero(phases);
-  if (first == last)
-    return phase + " == " + std::to_string(first);
-  bool isStretch = phases == (2u << last) - (1u << first);
-  if (isStretch && first == 0)
-    return phase + " < " + std::to_string(last + 1);
-  if (isStretch && last + 1 == count)
-    return phase + " >= " + std::to_string(first);
+std::string printCondition(unsigned phases, const std::string &phase, llvm::ArrayRef<std::string> labels) {
+  const unsigned all = (1u << labels.size()) - 1, others = all & ~phases;
+  auto numberOf = [](unsigned only) { return llvm::countr_zero(only); };
+  if (llvm::has_single_bit(phases))
+    return phase + " == " + labels[numberOf(phases)];
+  if (llvm::has_single_bit(others))
+    return phase + " != " + labels[numberOf(others)];
   std::vector<std::string> words;
-  for (unsigned k = first; k <= last; ++k)
+  for (unsigned k = 0; k < labels.size(); ++k)
     if (phases >> k & 1)
-      words.push_back(phase + " == " + std::to_string(k));
+      words.push_back(phase + " == " + labels[k]);
   return "(" + llvm::join(words, " || ") + ")";
 }
 

@@ -10,6 +10,16 @@ namespace moa::cuda {
 
 static bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
 
+std::string getNameInProgram(Value value) {
+  auto named = dyn_cast<NameLoc>(value.getLoc());
+  if (!named || value.getDefiningOp<scf::ForOp>())
+    return "";
+  SmallVector<StringRef> list;
+  named.getName().getValue().split(list, ',');
+  auto result = dyn_cast<OpResult>(value);
+  return list[result && result.getResultNumber() < list.size() ? result.getResultNumber() : 0].str();
+}
+
 FragmentStorage::FragmentStorage(device::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   unsigned next = 0;
@@ -198,9 +208,9 @@ std::string FragmentStorage::nameOf(Value fragment) const {
   // A state's own name precedes that of its values.
   std::string name;
   for (Value member : classes[classOf.lookup(fragment)].members)
-    if (auto named = dyn_cast<NameLoc>(member.getLoc()))
-      if (name.empty() || member.getDefiningOp<device::FillOp>())
-        name = named.getName().str();
+    if (std::string own = getNameInProgram(member);
+        !own.empty() && (name.empty() || member.getDefiningOp<device::FillOp>()))
+      name = own;
   return name;
 }
 

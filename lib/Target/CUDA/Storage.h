@@ -16,6 +16,10 @@
 
 namespace moa::cuda {
 
+/// Returns the name of a value in the program, or an empty text. Operations with several results
+/// have names separated by commas. The name of a loop is not that of its results.
+std::string getNameInProgram(mlir::Value value);
+
 /// Assigns register arrays to the fragments of one kernel.
 class FragmentStorage {
 public:

@@ -19,23 +19,22 @@ static const std::pair<const char *, const char *> kHelpers[] = {
   for (int k = 0; k < count; ++k)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bars + k)), "r"(arrivals) : "memory");
 }
-// Makes the barriers known to the copy engine.
-DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); } // to TMA
 )"},
-    {"wait", R"(// Waits until the barrier has completed the phase of this parity.
+    {"wait", R"(// Waits until the phase of this parity is complete.
 DEVICE void wait(uint64_t *bar, int64_t parity) {
   for (uint32_t done = 0; !done;)
     asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
                  : "=r"(done) : "r"(shared_address(bar)), "r"(uint32_t(parity)) : "memory");
 }
 )"},
-    {"arrive", R"(// One arrival per warp.
+    {"arrive", R"(// Arrives once per warp.
 DEVICE void arrive(uint64_t *bar) {
   if (threadIdx.x % 32 == 0)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 )"},
-    {"arrive_all", R"(// One arrival per thread.
+    {"arrive_all", R"(// Arrives once per thread.
 DEVICE void arrive_all(uint64_t *bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
@@ -57,7 +56,7 @@ template <int ROWS> DEVICE uint64_t row_step(int k) { return k / 4 * (ROWS * 8) 
 DEVICE uint64_t column_step(int k) { return k * 128; }
 )"},
     {"await_products",
-     R"(// Waits for all but PENDING groups of products; what they wrote is read after this only.
+     R"(// Waits for all but the last PENDING groups of wgmma. The empty asm keeps reads of `sum` after the wait.
 template <int PENDING, int R> DEVICE void await_products(float (&sum)[R]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
   UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+f"(sum[r])::"memory");
@@ -70,7 +69,7 @@ template <int PENDING, int R> DEVICE void await_integer_products(int32_t (&sum)[
 }
 )"},
     {"append_members",
-     R"(// Appends numbers of the threads where `in` holds to a list of so many, in order; how many there are then.
+     R"(// Appends the numbers of the threads with `in` to a list of length `count`, in order. Returns the new length.
 DEVICE int64_t append_members(uint16_t *list, int64_t count, bool in, int64_t number, int *warps) {
   const unsigned bits = __ballot_sync(0xffffffff, in), lane = threadIdx.x % 32;
   if (lane == 0) warps[threadIdx.x / 32] = __popc(bits);
@@ -85,51 +84,52 @@ DEVICE int64_t append_members(uint16_t *list, int64_t count, bool in, int64_t nu
   return count;
 }
 )"},
-    {"clear_unseen",
-     R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
+    {"clear_masked_rows",
+     R"(// Zeroes the rows of a tile whose keys are masked for all rows of the block, because 0 * NaN would reach the sum.
+// Bit 2c + e of word l stands for row 8c + 2l + e.
 template <int COLUMNS, int CONSUMERS, int R>
-DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
+DEVICE void clear_masked_rows(unsigned char *tile, uint32_t *words, const bool (&mask)[R]) {
   constexpr int ROWS = 2 * R, THREADS = 128 * CONSUMERS;
-  const auto together = [] { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); };
+  const auto sync_consumers = [] { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); };
   uint32_t bits = 0;
   UNROLL for (int k = 0; k < R / 2; ++k)
-    bits |= uint32_t(seen[k / 2 * 4 + k % 2] || seen[k / 2 * 4 + 2 + k % 2]) << k;
+    bits |= uint32_t(mask[k / 2 * 4 + k % 2] || mask[k / 2 * 4 + 2 + k % 2]) << k;
   UNROLL for (int lanes = 4; lanes < 32; lanes *= 2) bits |= __shfl_xor_sync(0xffffffff, bits, lanes);
   if (threadIdx.x < 4) words[threadIdx.x] = 0;
-  together();
+  sync_consumers();
   if (threadIdx.x % 32 < 4) atomicOr(&words[threadIdx.x % 32], bits);
-  together();
+  sync_consumers();
   for (int row = threadIdx.x; row < ROWS; row += THREADS) {
     if (words[row % 8 / 2] >> (row / 8 * 2 + row % 2) & 1) continue;
     for (int unit = 0; unit < COLUMNS / 8; ++unit)
       *(uint4 *)(tile + (unit / 8 * ROWS + row) * 128 + unit % 8 * 16) = make_uint4(0, 0, 0, 0);
   }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  together();
+  sync_consumers();
 }
 )"},
-    {"clear_unseen_columns",
-     R"(// Zeroes the columns of a tile of bytes that no consumer has seen: bit 2c + e of word l stands for column 8c + 2l + e, which
-// is byte 2 * (c % 2) + e of word l of the 16 bytes c / 2 of each row.
+    {"clear_masked_columns",
+     R"(// Zeroes the columns of a tile of bytes whose keys are masked for all rows of the block, because 0 * NaN would reach
+// the sum. Bit 2c + e of word l stands for column 8c + 2l + e: byte 2 * (c % 2) + e of word l of 16 bytes c / 2.
 template <int ROWS, int CONSUMERS, int R>
-DEVICE void clear_unseen_columns(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
+DEVICE void clear_masked_columns(unsigned char *tile, uint32_t *words, const bool (&mask)[R]) {
   constexpr int THREADS = 128 * CONSUMERS;
-  const auto together = [] { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); };
+  const auto sync_consumers = [] { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); };
   uint32_t bits = 0;
   UNROLL for (int k = 0; k < R / 2; ++k)
-    bits |= uint32_t(seen[k / 2 * 4 + k % 2] || seen[k / 2 * 4 + 2 + k % 2]) << k;
+    bits |= uint32_t(mask[k / 2 * 4 + k % 2] || mask[k / 2 * 4 + 2 + k % 2]) << k;
   UNROLL for (int lanes = 4; lanes < 32; lanes *= 2) bits |= __shfl_xor_sync(0xffffffff, bits, lanes);
   if (threadIdx.x < 4) words[threadIdx.x] = 0;
-  together();
+  sync_consumers();
   if (threadIdx.x % 32 < 4) atomicOr(&words[threadIdx.x % 32], bits);
-  together();
+  sync_consumers();
   for (int k = threadIdx.x; k < ROWS * 32; k += THREADS) {
     const int l = k % 4, unit = k / 4 % 8, row = k / 32;
     const uint32_t kept = ((words[l] >> unit * 4 & 15) * 0x204081u & 0x1010101u) * 255u;
     *(uint32_t *)(tile + row * 128 + (unit ^ row % 8) * 16 + l * 4) &= kept;
   }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  together();
+  sync_consumers();
 }
 )"},
     {"put_fragment",
@@ -145,19 +145,19 @@ template <int ROWS, int R> DEVICE void put_fragment(unsigned char *tile, const u
 }
 )"},
     {"await_stores",
-     R"(// Waits until the stores of tiles that this thread has started have read shared memory.
+     R"(// Waits until the tile stores that this thread has started have read shared memory.
 DEVICE void await_stores() {
   if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 )"},
-    {"pack_bf16", R"(// Rounds pairs of neighbours to 16 bits.
+    {"pack_bf16", R"(// Rounds pairs of adjacent elements to 16 bits.
 template <int R> DEVICE void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r)
     asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
 }
 )"},
     {"pack_e4m3",
-     R"(// Rounds fours to 8 bits: of every 16 columns of a row the pairs 8 columns apart.
+     R"(// Rounds groups of four to 8 bits: two pairs of a row, 8 columns apart.
 template <int R> DEVICE void pack_e4m3(uint32_t (&to)[R], const float (&from)[4 * R]) {
   UNROLL for (int r = 0; r < R; ++r) {
     const float *x = from + r / 2 * 8 + r % 2 * 2;
@@ -167,8 +167,8 @@ template <int R> DEVICE void pack_e4m3(uint32_t (&to)[R], const float (&from)[4 
 }
 )"},
     {"halves_from_bits",
-     R"(// Pairs of floats of 16 bits whose bits are 16 times the nearest integers to 2^24 x, or to 0 if that is negative: what
-// rounds to a subnormal float of 16 bits has an integer's bits.
+     R"(// Pairs of f16 whose bits are 16 times the integers nearest to 2^24 * max(x, 0): rounding to a subnormal f16 rounds to
+// an integer.
 template <int R> DEVICE void halves_from_bits(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r) {
     asm volatile("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
@@ -186,7 +186,7 @@ template <int R> DEVICE void halves_from_bits(uint32_t (&to)[R], const float (&f
 }
 )"},
     {"pack_e4m3_of_halves",
-     R"(// Rounds fours of 16 bits to 8: of every 16 columns of a row the pairs 8 columns apart.
+     R"(// Rounds groups of four from 16 to 8 bits: two pairs of a row, 8 columns apart.
 template <int R> DEVICE void pack_e4m3_of_halves(uint32_t (&to)[R], const uint32_t (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r) {
     const uint32_t *x = from + r / 2 * 4 + r % 2;
@@ -195,7 +195,7 @@ template <int R> DEVICE void pack_e4m3_of_halves(uint32_t (&to)[R], const uint32
   }
 }
 )"},
-    {"pack_f16", R"(// Rounds pairs of neighbours to 16 bits.
+    {"pack_f16", R"(// Rounds pairs of adjacent elements to 16 bits.
 template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r)
     asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
@@ -215,7 +215,7 @@ std::string requestContraction(int64_t columns, llvm::StringRef type, std::set<s
 
 /// Macros for the operands of instructions, `%0, …, %63` and `"+f"(d[0]), …`, by groups.
 static const char *const kOperandMacros =
-    R"(// Operands %0 and on of an instruction by tens, and the registers behind them by fours.
+    R"(// Placeholders of an instruction's operands by tens, and its accumulator registers by fours and sixteens.
 #define TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
 #define SUMS_4(d, k) "+f"(d[k]), "+f"(d[(k) + 1]), "+f"(d[(k) + 2]), "+f"(d[(k) + 3])
 #define SUMS_16(d, k) SUMS_4(d, k), SUMS_4(d, (k) + 4), SUMS_4(d, (k) + 8), SUMS_4(d, (k) + 12)
@@ -312,7 +312,8 @@ static int getRank(llvm::StringRef name) {
 static std::string printCopy(llvm::StringRef name) {
   bool ofBytes = name.starts_with("copy_byte_");
   Coordinates at(getRank(name), 3, ofBytes ? 128 : 64, name.contains("_from_"));
-  return "// Starts the copy of a tile into shared memory; its bytes complete the barrier.\n"
+  return "// Starts the TMA copy of a tile into shared memory; the barrier's phase completes when its bytes have "
+         "arrived.\n"
          "template <int ROWS, int COLUMNS>\n" +
          wrapLine("DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" +
                       at.parameters + ") {",
@@ -340,8 +341,8 @@ static std::string printCopy(llvm::StringRef name) {
 static std::string printStore(llvm::StringRef name) {
   Coordinates at(getRank(name), 2, 64);
   bool waits = !name.contains("_async_");
-  return std::string(waits ? "// Copies 64 rows from shared memory and waits until they have been read.\n"
-                           : "// Starts to copy 64 rows from shared memory.\n") +
+  return std::string(waits ? "// Stores 64 rows by TMA and waits until shared memory has been read.\n"
+                           : "// Starts to store 64 rows by TMA.\n") +
          "template <int ROWS, int COLUMNS>\n"
          "DEVICE void " +
          name.str() + "(const unsigned char *from, const CUtensorMap *map" + at.parameters +

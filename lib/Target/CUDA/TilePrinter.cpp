@@ -45,15 +45,17 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::WaitOp>([&](auto wait) {
         helpers.insert("wait");
         std::string parity = value(wait.getParity()).text;
-        auto barriers = wait.getBarriers().template getDefiningOp<device::BarriersOp>();
-        if (launch.nextBlock && barriers.getOdd())
+        auto own = wait.getBarriers().template getDefiningOp<device::BarriersOp>();
+        if (getNameInProgram(own.getResult()) == "turns")
+          writeComment("Ping-pong: the warpgroups start their products of scores one after the other.");
+        if (launch.nextBlock && own.getOdd())
           parity = parity == "0" ? turn : value(wait.getParity()).at(Expr::sum) + " ^ " + turn;
         write("wait(" + slot(wait.getBarriers(), wait.getSlot()) + ", " + parity + ");");
         return true;
       })
       .Case<device::ArriveOp>([&](auto arrive) {
         helpers.insert("arrive");
-        writeCall("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ")");
+        write("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ");");
         return true;
       })
       .Case<device::ThreadOffsetOp>([](auto) { return true; }) // printed by the enclosing map
@@ -81,20 +83,15 @@ std::string KernelPrinter::slot(Value barriers, Value index) {
 }
 
 std::string KernelPrinter::stage(Value ring, Value number) {
-  std::string bytes = std::to_string(cast<RingType>(ring.getType()).getStageBytes());
   if (std::optional<int64_t> constant = getConstantIntValue(number); constant && *constant == 0)
     return value(ring).text;
-  return value(ring).text + " + " + value(number).at(Expr::product) + " * " + bytes;
+  auto bytes = llvm::find_if(stageBytes, [&](const auto &entry) { return entry.first == ring; });
+  return value(ring).text + " + " + value(number).at(Expr::product) + " * " + bytes->second;
 }
 
 //===----------------------------------------------------------------------===//
 // Shared memory and roles
 //===----------------------------------------------------------------------===//
-
-void KernelPrinter::declareShared() {
-  if (!std::exchange(hasShared, true))
-    write("extern __shared__ __align__(1024) unsigned char shared[];");
-}
 
 /// Prints rounds with one index per thread. The members of each round are appended in order.
 void KernelPrinter::printCollect(device::CollectOp op) {
@@ -102,14 +99,9 @@ void KernelPrinter::printCollect(device::CollectOp op) {
   helpers.insert("append_members");
   auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
   std::vector<std::string> lists, counts, flags;
-  auto wishes = op->getAttrOfType<ArrayAttr>("names");
   for (auto [k, list] : llvm::enumerate(op.getLists())) {
-    std::string wish =
-        wishes && k < wishes.size() && isa<StringAttr>(wishes[k]) ? cast<StringAttr>(wishes[k]).str() : "members";
-    lists.push_back(fresh(wish));
-    counts.push_back(fresh("num_" + wish));
-    write("uint16_t *const " + lists.back() + " = (uint16_t *)(shared + " + std::to_string(launch.getPlace(list)) +
-          "); // room for " + std::to_string(cast<device::MembersType>(list.getType()).getCapacity()));
+    lists.push_back(value(list).text);
+    counts.push_back(fresh("num_" + getListName(op, k)));
     write("int64_t " + counts.back() + " = 0;");
   }
   const std::string lower = value(op.getLower()).at(Expr::sum + 1);
@@ -122,8 +114,8 @@ void KernelPrinter::printCollect(device::CollectOp op) {
   std::string t = fresh(wishFor(op.getBody().getArgument(0), "t"));
   write("const int64_t " + t + " = " + base + " + threadIdx.x;");
   values[op.getBody().getArgument(0)] = {t};
-  for (const std::string &list : lists) {
-    flags.push_back(fresh("is_" + list));
+  for (size_t k = 0; k < lists.size(); ++k) {
+    flags.push_back(fresh("is_" + llvm::StringRef(getListName(op, k)).rtrim('s').str()));
     write("bool " + flags.back() + " = false;");
   }
   open("if (" + t + " < " + upper + ") {");
@@ -131,79 +123,56 @@ void KernelPrinter::printCollect(device::CollectOp op) {
   for (auto [flag, result] : llvm::zip(flags, yield.getValues()))
     write(flag + " = " + value(result).text + ";");
   close();
-  std::string words = "(int *)(shared + " + std::to_string(launch.getCollectWords()) + ")";
   for (auto [list, count, flag] : llvm::zip(lists, counts, flags))
-    write(count + " = append_members(" + list + ", " + count + ", " + flag + ", " + t + " - " + lower + ", " + words +
-          ");");
+    write(count + " = append_members(" + list + ", " + count + ", " + flag + ", " + t + " - " + lower + ", shared." +
+          collectWords + ");");
   close();
-  for (auto [k, list] : llvm::enumerate(op.getLists())) {
-    values[list] = {lists[k]};
+  for (size_t k = 0; k < lists.size(); ++k)
     values[op.getCounts()[k]] = {counts[k]};
-  }
 }
 
+/// Returns a name for a list of a collection.
+std::string KernelPrinter::getListName(device::CollectOp op, size_t k) {
+  auto wishes = op->getAttrOfType<ArrayAttr>("names");
+  bool isNamed = wishes && k < wishes.size() && isa<StringAttr>(wishes[k]);
+  return isNamed ? cast<StringAttr>(wishes[k]).str() : "members";
+}
+
+/// Rings and barriers are fields of the block's shared memory. Without roles, initialises all
+/// barriers after the last.
 void KernelPrinter::printShared(Operation *op) {
-  Value result = op->getResult(0);
-  int64_t place = launch.getPlace(result);
-  std::string at = "shared" + (place ? " + " + std::to_string(place) : "");
   declareShared();
-  if (auto ring = dyn_cast<RingType>(result.getType())) {
-    std::string name = fresh(wishFor(result, "ring"));
-    write("unsigned char *const " + name + " = " + at + "; // " + std::to_string(ring.getStages()) + " x " +
-          std::to_string(ring.getRows()) + " x " + std::to_string(ring.getColumns()));
-    values[result] = {name};
+  auto type = dyn_cast<device::BarriersType>(op->getResult(0).getType());
+  if (!type)
     return;
-  }
-  auto type = cast<device::BarriersType>(result.getType());
-  std::string name = fresh(wishFor(result, "barriers"));
-  barriers.emplace_back(name, type);
-  std::string declarator = "*const " + name + " = (uint64_t *)(" + at + ")";
-  if (!continueLine("barriers", declarator))
-    write("uint64_t " + declarator + ";");
-  joinEnd = body.size();
-  values[result] = {name};
+  barriers.emplace_back(value(op->getResult(0)).text, type);
   if (!hasRoles() && device::isLastBarriers(op))
     initBarriers();
 }
 
 bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::SpecializeOp>().empty(); }
 
-/// Returns the address of a block's number in shared memory.
+/// Returns the field of a block's number in shared memory.
 std::string KernelPrinter::keptNumber(Value number) {
-  return keptArray + "[" + std::to_string(llvm::find(launch.getKept(), number) - launch.getKept().begin()) + "]";
+  return "shared." + keptFields[llvm::find(launch.getKept(), number) - launch.getKept().begin()];
 }
 
 /// Prints the initialisation of the barriers by the first thread, before the others pass
 /// __syncthreads. Computes meanwhile whether the block has work (`goesOn`).
 void KernelPrinter::initBarriers(Value goesOn) {
   helpers.insert("init_barriers");
-  if (!launch.getKept().empty()) {
-    keptArray = fresh("kept");
-    std::string place = std::to_string(launch.getKeptPlace(launch.getKept().front()));
-    write("int64_t *const " + keptArray + " = (int64_t *)(shared + " + place + "); // numbers of the block");
-  }
-  if (launch.nextBlock) {
-    auto placed = [&](const char *wish, const char *type, int64_t place) {
-      std::string name = fresh(wish);
-      write(std::string(type) + " *const " + name + " = (" + type + " *)(shared + " + std::to_string(place) + ");");
-      return name;
-    };
-    givenBarrier = placed("block_given", "uint64_t", launch.givenBarrier);
-    leftBarrier = placed("block_left", "uint64_t", launch.leftBarrier);
-    isMore = "*" + placed("is_block", "int64_t", launch.isMorePlace);
-  }
   open("if (threadIdx.x == 0) {");
   for (const auto &[name, type] : barriers)
-    writeCall("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
-              std::to_string(type.getArrivals()) + ")");
+    write("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
+          std::to_string(type.getArrivals()) + ");");
   if (launch.nextBlock) {
-    writeCall("init_barriers(" + givenBarrier + ", 1, 1)");
-    writeCall("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads - 128) + ")");
+    write("init_barriers(" + givenBarrier + ", 1, 1);");
+    write("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads - 128) + ");");
   }
-  writeCall("publish_barriers()");
+  write("publish_barriers();");
   if (!launch.nextBlock) // else once per tile
     for (Value number : launch.getKept())
-      writeCall(keptNumber(number) + " = " + value(number).text);
+      write(keptNumber(number) + " = " + value(number).text + ";");
   close();
   if (goesOn)
     write("if (!" + value(goesOn).at(Expr::unary) + ") return;");
@@ -219,9 +188,17 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
 }
 
 void KernelPrinter::printRoles(device::SpecializeOp op) {
+  writeComment(
+      "Producer warpgroup: one thread copies tiles by TMA into free stages. Consumer warpgroups: 64 rows each.");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
   write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
   open("if (threadIdx.x % 128 == 0) {");
+  bool hasRings = op.getProducer().walk([](device::WaitOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (hasRings) {
+    writeComment(
+        "Full barriers complete when the bytes of a tile have arrived, empty ones when all consumer warps have.");
+    writeComment("A fresh barrier passes a wait for parity 1, so that the first round of stages does not wait.");
+  }
   launch.nextBlock ? printProducerBlocks(op) : printBlock(op.getProducer().front());
   close();
   close("} else {");
@@ -237,6 +214,7 @@ void KernelPrinter::printProducerBlocks(device::SpecializeOp op) {
   helpers.insert({"wait", "arrive", "next_block"});
   device::NextBlockOp next = launch.nextBlock;
   turn = fresh("turn");
+  writeComment("Persistent kernel: takes block numbers from a counter and hands them to the consumers.");
   write("int " + turn + " = 0;");
   pushScope();
   std::string block = fresh(wishFor(next.getResult(), "block"));
@@ -315,7 +293,7 @@ std::string KernelPrinter::bitsOf(Value number) {
 void KernelPrinter::giveBlock() {
   write("wait(" + leftBarrier + ", 1 - " + turn + ");");
   for (Value number : launch.getKept())
-    writeCall(keptNumber(number) + " = " + bitsOf(number));
+    write(keptNumber(number) + " = " + bitsOf(number) + ";");
   write(isMore + " = 1;");
   write("arrive(" + givenBarrier + ");");
 }
@@ -336,7 +314,7 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
   write("unsigned char *const " + tile + " = " + stage(op.getRing(), op.getStage()) + " + " +
         value(op.getRow()).at(Expr::product) + " * 128;");
   if (isa_and_nonnull<device::SyncWarpgroupOp>(op->getPrevNode()))
-    write(std::string(kSyncWarpgroup) + " // its rows have been read");
+    write(std::string(kSyncWarpgroup) + " // the other warps have read the tile");
   write("put_fragment<" + std::to_string(ring.getRows()) + ">(" + tile + ", " + value(op.getFragment()).text + ");");
   write(helper + sizes + tile + ", &" + map + coordinates + ");");
 }
@@ -346,7 +324,7 @@ void KernelPrinter::printAwaitStores(device::AwaitStoresOp op) {
   if (isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
     return;
   helpers.insert("await_stores");
-  writeCall("await_stores()");
+  write("await_stores();");
 }
 
 void KernelPrinter::printCopy(device::CopyOp op) {
@@ -368,13 +346,12 @@ void KernelPrinter::printCopy(device::CopyOp op) {
 
 void KernelPrinter::printClear(device::ClearUnseenOp op) {
   RingType ring = op.getRing().getType();
-  std::string words = "(uint32_t *)(shared + " + std::to_string(launch.getClearWords()) + ")";
   auto roles = op->getParentOfType<device::SpecializeOp>();
-  std::string helper = op.getInterleaved() ? "clear_unseen_columns" : "clear_unseen";
+  std::string helper = op.getInterleaved() ? "clear_masked_columns" : "clear_masked_rows";
   helpers.insert(helper);
   write(helper + "<" + std::to_string(op.getInterleaved() ? ring.getRows() : ring.getColumns()) + ", " +
-        std::to_string(roles.getWarpgroups()) + ">(" + stage(op.getRing(), op.getStage()) + ", " + words + ", " +
-        value(op.getSeen()).text + ");");
+        std::to_string(roles.getWarpgroups()) + ">(" + stage(op.getRing(), op.getStage()) + ", shared." + clearWords +
+        ", " + value(op.getSeen()).text + ");");
 }
 
 } // namespace moa::cuda

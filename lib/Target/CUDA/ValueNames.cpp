@@ -11,9 +11,12 @@ using namespace mlir;
 
 namespace moa::cuda {
 
-static std::string nameIn(Location loc) {
-  auto named = dyn_cast<NameLoc>(loc);
-  return named ? named.getName().str() : "";
+static std::string wordFor(Operation *op);
+
+/// Returns the name of a value in the program, or else the word for its operation.
+static std::string wordFor(Value value) {
+  std::string name = getNameInProgram(value);
+  return name.empty() ? wordFor(value.getDefiningOp()) : name;
 }
 
 /// Returns the word for an operation's result, or an empty text.
@@ -24,7 +27,12 @@ static std::string wordFor(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::string>(op)
       .Case<device::BlockOp>([](auto) { return "block"; })
       .Case<device::ThreadOp>([](auto) { return "thread"; })
-      .Case<device::SymbolOp>([](auto) { return "count"; })
+      .Case<device::SymbolOp>([](device::SymbolOp symbol) {
+        // A stride `A.s0`, an extent, or an expression of extents.
+        llvm::StringRef text = symbol.getExpr();
+        bool isPlain = llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+        return text.contains('.') && !text.contains(' ') ? "stride" : isPlain ? "extent" : "count";
+      })
       .Case<device::Exp2Op, device::HalfFromBitsOp, math::ExpOp, math::Exp2Op, math::PowFOp>(
           [](auto) { return "power"; })
       .Case<math::LogOp, math::Log2Op>([](auto) { return "logarithm"; })
@@ -36,9 +44,9 @@ static std::string wordFor(Operation *op) {
       .Case<arith::RemUIOp, arith::RemSIOp>([](auto) { return "rest"; })
       .Case<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>([](auto) { return "quotient"; })
       .Case<arith::CmpIOp, arith::CmpFOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
-          [](Operation *o) { return o->getResult(0).getType().isInteger(1) ? "holds" : "bits"; })
-      .Case<arith::MinSIOp, arith::MinimumFOp, arith::MinNumFOp>([](auto) { return "least"; })
-      .Case<arith::MaxSIOp, arith::MaximumFOp, arith::MaxNumFOp>([](auto) { return "most"; })
+          [](Operation *o) { return o->getResult(0).getType().isInteger(1) ? "condition" : "bits"; })
+      .Case<arith::MinSIOp, arith::MinimumFOp, arith::MinNumFOp>([](auto) { return "smaller"; })
+      .Case<arith::MaxSIOp, arith::MaximumFOp, arith::MaxNumFOp>([](auto) { return "larger"; })
       .Case<arith::SubIOp>([&](auto) { return isStep ? "previous" : "difference"; })
       .Case<arith::AddIOp>([&](auto) { return isStep ? "following" : "position"; })
       .Case<arith::MulIOp>([](auto) { return "offset"; })
@@ -47,12 +55,19 @@ static std::string wordFor(Operation *op) {
       .Case<arith::SubFOp>([](auto) { return "difference"; })
       .Case<arith::DivFOp>([](auto) { return "ratio"; })
       .Case<device::ReciprocalOp>([](auto) { return "reciprocal"; })
-      .Case<arith::NegFOp>([](auto) { return "negated"; })
+      .Case<arith::NegFOp>([](arith::NegFOp negated) {
+        // The second product of the exponent x·log₂e − m·log₂e.
+        auto product = negated.getOperand().getDefiningOp<arith::MulFOp>();
+        return product && matchPattern(product.getRhs(), m_Constant()) ? "exponent_offset" : "negated";
+      })
+      .Case<math::AbsFOp>([](auto) { return "magnitude"; })
+      .Case<arith::IndexCastOp, arith::ExtUIOp, arith::TruncIOp, device::OpaqueOp>(
+          [](Operation *o) { return wordFor(o->getOperand(0)); })
       .Case<arith::TruncFOp>([](auto) { return "rounded"; })
       .Case<arith::ExtFOp>([](auto) { return "wide"; })
       .Case<arith::SelectOp>([](arith::SelectOp select) {
         for (Value side : {select.getTrueValue(), select.getFalseValue()})
-          if (std::string word = wordFor(side.getDefiningOp()); !word.empty())
+          if (std::string word = wordFor(side); !word.empty())
             return word;
         return std::string("chosen");
       })
@@ -66,8 +81,9 @@ static std::string indexWord(arith::AddIOp sum) {
     return argument && isa<device::MapOp>(argument.getOwner()->getParentOp());
   });
   for (Value operand : sum->getOperands()) {
-    std::string name = nameIn(operand.getLoc());
+    std::string name = getNameInProgram(operand);
     llvm::StringRef rest = name;
+    rest.consume_front("own_");
     if (isElement && (rest.consume_front("first_") || rest.consume_back("_base")))
       return rest.str();
   }
@@ -87,7 +103,7 @@ std::string KernelPrinter::wishForFragment(Value fragment) const {
     if (!state.empty())
       return "next_" + state;
     if (isa<device::ClearUnseenOp>(user))
-      return "seen";
+      return "mask";
     auto map = dyn_cast<device::MapOp>(user);
     onlyScales &= map && llvm::all_of(map.getBody().getArgument(use.getOperandNumber()).getUsers(),
                                       [](Operation *inner) { return isa<arith::MulFOp>(inner); });
@@ -98,18 +114,20 @@ std::string KernelPrinter::wishForFragment(Value fragment) const {
   auto map = dyn_cast_or_null<device::MapOp>(definition);
   if (!map)
     return "";
+  bool isOfRows = cast<device::FragmentType>(fragment.getType()).getShape().size() == 1;
+  std::string prefix = isOfRows ? "row_" : "";
   if (onlyScales)
-    return "factor";
+    return prefix + "factor";
   auto yield = cast<device::YieldOp>(map.getBody().front().getTerminator());
   Value made = yield.getValues()[cast<OpResult>(fragment).getResultNumber()];
-  if (made.getType().isInteger(1))
-    return "present";
-  std::string word = wordFor(made.getDefiningOp());
-  return word == "product" ? "scaled" : word;
+  if (made.getType().isInteger(1) && getNameInProgram(made).empty())
+    return prefix + "condition";
+  std::string word = wordFor(made);
+  return getNameInProgram(made).empty() && !word.empty() ? prefix + word : word;
 }
 
 std::string KernelPrinter::wishFor(Value value, const char *fallback) const {
-  std::string wish = nameIn(value.getLoc());
+  std::string wish = getNameInProgram(value);
   if (wish.empty() && isa<device::FragmentType>(value.getType()))
     wish = wishForFragment(value);
   if (auto sum = value.getDefiningOp<arith::AddIOp>(); sum && wish.empty())

@@ -133,7 +133,7 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
   if (op.getC()) {
     copyFragment(sum, from);
   } else {
-    writeCall("fill(" + sum + ", " + printConstant(FloatAttr::get(type.getElementType(), 0)) + ")");
+    write("fill(" + sum + ", " + printConstant(FloatAttr::get(type.getElementType(), 0)) + ");");
     helpers.insert("fill");
   }
   std::string product = requestProduct(*plan.instruction, left.getElementType(), helpers);

@@ -56,8 +56,8 @@
 // CUDA-DAG: to_e4m3(
 // A warpgroup's turn passes when its scores are there.
 // CUDA-DAG: arrive(&K_empty[stage]), arrive(&turns[next_warpgroup]);
-// CUDA-DAG: start_products_of_bytes<4, 128>(part, weights_of_O, V_8_ring
-// CUDA-DAG: clear_unseen_columns<128, 2>(
+// CUDA-DAG: start_products_of_bytes<4, 128>(part, probabilities, shared.V_8
+// CUDA-DAG: clear_masked_columns<128, 2>(
 // CUDA-DAG: const Array V_8 = in_workspace("V_8", 4, 2, 1, (char *)
 // CUDA-DAG: describe_tiles(m, &V_8_tiles, V_8, 2, 128)
 // CUDA-DAG: negated[r] = 5.0f - 

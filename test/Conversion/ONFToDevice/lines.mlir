@@ -38,7 +38,7 @@
 // CUDA: to[r] <<= 4;
 // CUDA: cvt.rn.satfinite.e4m3x2.f16x2 low, %1
 // CUDA: halves_from_bits([[TERMS:[a-z_0-9]+]], {{.*}});
-// CUDA-NEXT: sum_halves({{.*}}, [[TERMS]]);
+// CUDA: sum_halves({{.*}}, [[TERMS]]);
 // CUDA: pack_e4m3_of_halves({{.*}}, [[TERMS]]);
 
 // PTX: cvt.rn.relu.f16x2.f32

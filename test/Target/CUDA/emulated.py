@@ -34,7 +34,7 @@ def without_assembly(text):
             whole = "\n".join(piece)
             # What opens the memory of the block names the one of emulated.h.
             if "asm volatile" not in whole:
-                kept.append(whole.replace("extern __shared__ __align__(1024) unsigned char shared[];", ""))
+                kept.append(whole.replace("extern __shared__ __align__(1024) unsigned char shared_bytes[];", ""))
             piece = []
         elif line == "" or line.startswith("//"):
             piece = []

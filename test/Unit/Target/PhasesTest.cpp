@@ -118,11 +118,12 @@ TEST(Phases, RefusesWhereLittleIsSaved) {
 }
 
 TEST(Phases, Conditions) {
-  EXPECT_EQ(printCondition(1, 3, "p"), "p == 0");
-  EXPECT_EQ(printCondition(4, 3, "p"), "p == 2");
-  EXPECT_EQ(printCondition(3, 3, "p"), "p < 2");
-  EXPECT_EQ(printCondition(6, 3, "p"), "p >= 1");
-  EXPECT_EQ(printCondition(5, 3, "p"), "(p == 0 || p == 2)");
+  const std::vector<std::string> labels = {"FIRST", "MASKED", "FULL"};
+  EXPECT_EQ(printCondition(1, "p", labels), "p == FIRST");
+  EXPECT_EQ(printCondition(4, "p", labels), "p == FULL");
+  EXPECT_EQ(printCondition(3, "p", labels), "p != FULL");
+  EXPECT_EQ(printCondition(6, "p", labels), "p != FIRST");
+  EXPECT_EQ(printCondition(5, "p", {"A", "B", "C", "D"}), "(p == A || p == C)");
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // A block of 128 threads on this CPU: what the instructions of a kernel's helpers do, by
 // the figures of the PTX ISA (9.7.14.5), in place of the helpers that are assembly.
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -13,14 +14,14 @@
 #define __global__ static
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __cvta_generic_to_shared(p) ((const unsigned char *)(p) - shared)
+#define __cvta_generic_to_shared(p) ((const unsigned char *)(p) - shared_bytes)
 #define UNROLL
 #define DEVICE inline
 
 struct {
   unsigned x;
 } static thread_local threadIdx;
-alignas(1024) unsigned char shared[1 << 17];
+alignas(1024) unsigned char shared_bytes[1 << 17];
 struct CUtensorMap {
   const uint16_t *data;
   int64_t rows, columns;
@@ -31,7 +32,7 @@ static uint64_t exchanged[4][32][8];
 static uint64_t *mine(unsigned lane) { return exchanged[threadIdx.x / 32][lane]; }
 static void together() { pthread_barrier_wait(&warps[threadIdx.x / 32]); }
 static void __syncthreads() { pthread_barrier_wait(&block); }
-static const unsigned char *at(unsigned address) { return shared + address; }
+static const unsigned char *at(unsigned address) { return shared_bytes + address; }
 
 template <class T> T __shfl_sync(unsigned, T value, int from) {
   memcpy(mine(threadIdx.x % 32), &value, sizeof value);
