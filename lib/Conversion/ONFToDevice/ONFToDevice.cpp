@@ -117,7 +117,8 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
           return statements(code, loop.getBody().front());
         StringRef size = cast<StringAttr>(loop.getExtents()[axis]).getValue();
         StringRef name = cast<StringAttr>(loop.getNames()[axis]).getValue();
-        code.loop(code.index(0), code.symbol(size), name, [&](Value index) {
+        Value end = code.symbol(size);
+        code.loop(code.index(0), end, name, [&](Value index) {
           code.bind(loop.getBody().getArgument(axis), index);
           inner(axis + 1);
         });
@@ -170,7 +171,8 @@ void RowKernel::runFold(ScalarCode &code) {
       factors.push_back(code.eval(weight));
   code.close();
   SymExpr count = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
-  code.loop(code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
+  Value numSteps = code.symbol(count.str());
+  code.loop(code.index(0), numSteps, inits, names, [&](Value step, ValueRange olds) {
     Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
     SmallVector<ScalarCode::Values> terms(together);
     ScalarCode::Values counts, places; // steps so far, and the index of the axis there

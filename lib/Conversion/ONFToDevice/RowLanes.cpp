@@ -530,8 +530,10 @@ Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value b
   code.bind(index, first);
   Value offset = code.addressOf(load);
   Value stride = code.coefficientOf(load, column);
-  if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index))
-    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
+  if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index)) {
+    Value none = code.index(0);
+    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, none);
+  }
   code.close();
   device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at, step);
   return buffer;
@@ -558,7 +560,7 @@ bool LaneCode::keep(const Columns &columns) {
   }
   if (missing.empty())
     return any;
-  code.loop(code.index(0), code.index(*runs), "run", [&](Value number) {
+  code.loop(0, *runs, "run", [&](Value number) {
     Value first = firstOf(number), count = countFrom(columns, first);
     for (auto [load, buffer] : missing)
       read(load, columns.index, first, count, buffer, number);
@@ -590,7 +592,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
   bool isFull = extent && *extent % form.step() == 0, isWhole = extent && *extent % form.width == 0;
   std::vector<std::string> all{"element"};
   llvm::append_range(all, names);
-  Values next = code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
+  Values next = code.loop(0, form.width, states, all, [&](Value e, ValueRange olds) {
     Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
     code.bind(columns.index, column);
     llvm::SaveAndRestore restored(place, Values{number, e});
@@ -687,10 +689,8 @@ MemRefType LaneCode::stateType(StringRef extent, Type element) {
 }
 
 void LaneCode::overState(StringRef extent, StringRef name, llvm::function_ref<void(ValueRange)> body) {
-  Value runs = code.index(llvm::divideCeil(*constantOf(extent), form.step()));
-  code.loop(code.index(0), runs, "run", [&](Value number) {
-    code.loop(code.index(0), code.index(form.width), name, [&](Value e) { body({number, e}); });
-  });
+  int64_t runs = llvm::divideCeil(*constantOf(extent), form.step());
+  code.loop(0, runs, "run", [&](Value number) { code.loop(0, form.width, name, [&](Value e) { body({number, e}); }); });
 }
 
 LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef extent,
@@ -794,7 +794,7 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
     overRuns(columns, std::nullopt, {}, {}, body, behind);
     return;
   }
-  code.loop(code.index(0), code.index(numRuns), "run", [&](Value k) {
+  code.loop(0, numRuns, "run", [&](Value k) {
     Value number = b.createOrFold<arith::AddIOp>(code.loc, firstRun, k);
     run(columns, number, {}, {}, body, behind);
   });
@@ -955,7 +955,7 @@ LogicalResult LaneKernel::run() {
   auto turns = [&] {
     if (form.turns == 1)
       return turn();
-    code.loop(code.index(0), code.index(form.turns), "turn", [&](Value number) {
+    code.loop(0, form.turns, "turn", [&](Value number) {
       bindRow(code, number);
       turn();
     });

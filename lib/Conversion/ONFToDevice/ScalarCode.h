@@ -49,6 +49,8 @@ public:
   Values loop(mlir::Value lower, mlir::Value upper, mlir::ValueRange inits, llvm::ArrayRef<std::string> names,
               LoopBody body);
   void loop(mlir::Value lower, mlir::Value upper, llvm::StringRef name, llvm::function_ref<void(mlir::Value)> body);
+  Values loop(int64_t lower, int64_t upper, mlir::ValueRange inits, llvm::ArrayRef<std::string> names, LoopBody body);
+  void loop(int64_t lower, int64_t upper, llvm::StringRef name, llvm::function_ref<void(mlir::Value)> body);
   mlir::Location named(llvm::StringRef name);
   Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);

@@ -74,6 +74,7 @@ private:
   void findRange(ScalarCode &code);
   void findFullRange(ScalarCode &code);
   mlir::Value tileAt(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
+  mlir::Value firstKeyAt(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
   mlir::Value hasAllRows(ScalarCode &code);
   void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage);
   void copyAt(ScalarCode &code, const TileOperand &operand, mlir::Value first, mlir::Value column, const Ring &ring,
