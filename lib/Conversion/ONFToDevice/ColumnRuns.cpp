@@ -118,7 +118,7 @@ class ColumnKernel {
 
 public:
   ColumnKernel(const ColumnRuns &form, device::ProgramOp program, unsigned number)
-      : form(form), program(program), number(number), b(program.getContext()), body(form.nest.getBody().front()),
+      : form(form), program(program), kernelNumber(number), b(program.getContext()), body(form.nest.getBody().front()),
         column(body.getArgument(form.columnAxis())) {}
   LogicalResult run();
 
@@ -137,8 +137,8 @@ private:
   Value less(ScalarCode &code, Value x, Value y) {
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, x, y);
   }
-  Value behind(ScalarCode &code, Value number, int64_t count) {
-    return b.createOrFold<arith::AddIOp>(code.loc, number, code.index(count));
+  Value plus(ScalarCode &code, Value start, int64_t count) {
+    return b.createOrFold<arith::AddIOp>(code.loc, start, code.index(count));
   }
   int64_t runsOfWarp();
   void bindIndices(ScalarCode &code);
@@ -158,7 +158,7 @@ private:
 
   const ColumnRuns &form;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   OpBuilder b;
   Block &body;
   Value column, first, inside; // index, a lane's first column, whether that exists
@@ -244,7 +244,7 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
     Predicate predicate = compare.getPredicate();
     bool isLess = predicate == Predicate::slt || predicate == Predicate::sle;
     if (isBound && (isLess || predicate == Predicate::sgt || predicate == Predicate::sge))
-      return evalAt(isLess == isLeft ? behind(code, first, form.width - 1) : first);
+      return evalAt(isLess == isLeft ? plus(code, first, form.width - 1) : first);
   }
   Value holds = code.constant(b.getBoolAttr(true));
   return code.loop(0, form.width, holds, {"element", "all"}, [&](Value element, ValueRange all) {
@@ -259,7 +259,7 @@ Value ColumnKernel::isPlain(ScalarCode &code) {
   Value result;
   if (!isWhole()) {
     Value columns = code.symbol(extent(form.columnAxis()).str());
-    result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, behind(code, first, form.width), columns);
+    result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, plus(code, first, form.width), columns);
   }
   for (Value condition : form.conditions)
     result = code.both(result, holdsForRun(code, condition));
@@ -331,11 +331,12 @@ void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
   code.loop(0, form.width, "element", [&](Value element) {
     Value index = columnAt(code, element);
     code.bind(column, index);
-    auto body = [&] {
+    auto computeElement = [&] {
       for (auto [store, buffer] : buffers)
         memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
     };
-    plain ? body() : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), body);
+    plain ? computeElement()
+          : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), computeElement);
   });
 }
 
@@ -431,7 +432,7 @@ LogicalResult ColumnKernel::run() {
   for (unsigned axis = 0; axis < form.columnAxis(); ++axis)
     if (axis != form.rowAxis)
       blocks = extent(axis) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), kWarps * kLanes);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = form.nest->getParentOfType<onf::KernelOp>();

@@ -33,7 +33,7 @@ namespace {
 class RowKernel {
 public:
   RowKernel(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads)
-      : nest(nest), program(program), number(number), threads(threads), b(program.getContext()),
+      : nest(nest), program(program), kernelNumber(number), threads(threads), b(program.getContext()),
         running(rows::findRunningFold(nest)) {}
   LogicalResult run();
 
@@ -50,7 +50,7 @@ private:
 
   onf::ForOp nest;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   int64_t threads;
   OpBuilder b;
   std::optional<rows::RunningFold> running; // along an axis that no blocks divide
@@ -236,7 +236,7 @@ void RowKernel::runFold(ScalarCode &code) {
 
 LogicalResult RowKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks(), threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = nest->getParentOfType<onf::KernelOp>();

@@ -830,7 +830,7 @@ namespace {
 class LaneKernel {
 public:
   LaneKernel(const RowLanes &form, device::ProgramOp program, unsigned number)
-      : form(form), program(program), number(number), b(program.getContext()) {}
+      : form(form), program(program), kernelNumber(number), b(program.getContext()) {}
   LogicalResult run();
 
 private:
@@ -845,7 +845,7 @@ private:
 
   const RowLanes &form;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   OpBuilder b;
   Value lane, isRow, firstRun;
   Value firstRow; // of the first turn
@@ -936,7 +936,7 @@ LogicalResult LaneKernel::run() {
     blocks = tiles(rowAxis + 1, form.step() * form.runs) * blocks;
   for (unsigned axis = 0; axis < rowAxis; ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), 128);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = form.nest->getParentOfType<onf::KernelOp>();

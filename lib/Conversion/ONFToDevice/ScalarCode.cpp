@@ -538,10 +538,10 @@ Value ScalarCode::evalAt(onf::AtOp at) {
     return state;
   if (lanes) // each lane has its columns
     return memref::LoadOp::create(b, loc, state, lanes->getPlace());
-  Values indices;
+  Values place;
   for (Value index : at.getIndices())
-    indices.push_back(eval(index));
-  return memref::LoadOp::create(b, loc, state, indices);
+    place.push_back(eval(index));
+  return memref::LoadOp::create(b, loc, state, place);
 }
 
 Value ScalarCode::addressOf(onf::LoadOp op) { return offset(op); }

@@ -153,8 +153,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   for (auto [k, score] : llvm::enumerate(scores)) {
     int64_t pending = countProducts(plan.scoreTerms, k + 1) + (overlapped ? carriers : 0);
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
-    for (auto [ring, last] : llvm::zip_equal(keyRings, lastReader))
-      if (last == k)
+    for (auto [ring, reader] : llvm::zip_equal(keyRings, lastReader))
+      if (reader == k)
         device::ArriveOp::create(b, code.loc, ring.empty, stage);
   }
   passTurn(code);
@@ -191,8 +191,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
 /// Returns the number of products of all sums from `from` on.
 int64_t TileKernel::countProducts(ArrayRef<SmallVector<ProductTerm, 1>> terms, unsigned from) {
   int64_t count = 0;
-  for (const auto &products : terms.drop_front(from))
-    count += products.size();
+  for (const auto &ofSum : terms.drop_front(from))
+    count += ofSum.size();
   return count;
 }
 

@@ -54,7 +54,7 @@ llvm::SmallVector<unsigned> axesOf(llvm::ArrayRef<mlir::Value> values, onf::ForO
 class TileKernel {
 public:
   TileKernel(const TilePlan &plan, device::ProgramOp program, unsigned number)
-      : plan(plan), program(program), number(number), b(program.getContext()) {}
+      : plan(plan), program(program), kernelNumber(number), b(program.getContext()) {}
   llvm::LogicalResult run();
 
 private:
@@ -424,7 +424,7 @@ private:
 
   const TilePlan &plan;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings, priorRings;
   Ring weightRing; // of `plan.product`
@@ -440,7 +440,7 @@ private:
   // identity.
   Values starts;
   // Per state: the bound to combine each tile's terms with, as rows may see no key; null: none.
-  Values bounds;
+  Values termBounds;
   llvm::SmallVector<Repair> repairs;
   llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
   llvm::SmallVector<bool> isReference;                    // per scalar

@@ -253,7 +253,7 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
   for (unsigned axis : rangeAxes)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_ranges";
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_ranges";
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kRangeThreads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);
@@ -357,8 +357,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
     bool clamped = code.clampsLoads;
     clampLoads(code);
     Value first = arith::MulIOp::create(b, code.named("first"), tile, size);
-    Value end = arith::AddIOp::create(b, code.named("end"), first, size);
-    Value one = code.index(1), keysEnd = arith::MinSIOp::create(b, code.loc, end, keys);
+    Value tileEnd = arith::AddIOp::create(b, code.named("end"), first, size);
+    Value one = code.index(1), keysEnd = arith::MinSIOp::create(b, code.loc, tileEnd, keys);
     Value last = arith::SubIOp::create(b, code.named("last"), keysEnd, one);
     TileTruth truth;
     if (table.array) {
@@ -373,7 +373,7 @@ void TileKernel::collectTiles(ScalarCode &code) {
     auto inverse = [&](Value x) {
       return b.createOrFold<arith::XOrIOp>(code.loc, x, code.constant(b.getBoolAttr(true)));
     };
-    Value isWhole = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end, keys);
+    Value isWhole = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, tileEnd, keys);
     Value isFull = code.both(code.both(truth.always, isWhole), all);
     Value isNotFull = inverse(isFull), isPartial = code.both(inverse(truth.never), isNotFull);
     device::YieldOp::create(b, code.loc, ValueRange{isPartial, isFull});

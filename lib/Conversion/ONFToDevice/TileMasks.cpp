@@ -382,8 +382,8 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
   if (start)
     position =
         arith::AddIOp::create(b, code.loc, position, arith::IndexCastOp::create(b, code.loc, b.getI32Type(), start));
-  auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
-    return arith::CmpIOp::create(b, code.loc, predicate, position, bound);
+  auto compare = [&](arith::CmpIPredicate relation, Value bound) -> Value {
+    return arith::CmpIOp::create(b, code.loc, relation, position, bound);
   };
   Value present = compare(arith::CmpIPredicate::slt, bounds[0]);
   if (bounds.size() > 1)

@@ -153,7 +153,7 @@ SymExpr TileKernel::countSharedBlocks() {
 /// Emits a kernel that sets the counters to 0 in every call.
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_clear";
   int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());

@@ -245,8 +245,8 @@ void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
 /// Evaluates the bounds of terms before all tiles, with clamped loads. If it is known which rows
 /// see any key, their states start at the bound. Otherwise every tile's terms are combined with it.
 void TileKernel::findBounds(ScalarCode &code) {
-  bounds.assign(plan.folded.scalars.size(), Value());
-  starts = bounds;
+  termBounds.assign(plan.folded.scalars.size(), Value());
+  starts = termBounds;
   bool clamped = code.clampsLoads;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     Value bound = termsOf(scalar.acc).bound;
@@ -266,7 +266,7 @@ void TileKernel::findBounds(ScalarCode &code) {
           isKnown = sees != nullptr;
           return Values{isKnown ? arith::SelectOp::create(b, code.loc, sees, in[0], none).getResult() : none};
         })[0];
-    (isKnown ? starts : bounds)[k] = isKnown ? start : ofRows;
+    (isKnown ? starts : termBounds)[k] = isKnown ? start : ofRows;
     if (!isKnown)
       start.getDefiningOp()->erase();
   }
@@ -533,9 +533,9 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
 /// The same, combined with the terms' bound if a thread holds any term.
 Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &news, unsigned k) {
   Value reduced = reduceTerms(code, acc, termsOf(acc).value, tile, news, k);
-  if (!bounds[k])
+  if (!termBounds[k])
     return reduced;
-  Values inputs{reduced, bounds[k]};
+  Values inputs{reduced, termBounds[k]};
   if (tile.presence) {
     Value present = map(code, "mask", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
                         [&](ValueRange in, ValueRange at) {
@@ -605,9 +605,9 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
 Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
   Value factor = rows::getYielded(acc.getRepair());
   Operation *op = factor.getDefiningOp();
-  auto compare = [&](arith::CmpFPredicate predicate, Value x, double bound) -> Value {
-    Value limit = code.constant(b.getF32FloatAttr(static_cast<float>(bound)));
-    return arith::CmpFOp::create(b, code.named("is_near"), predicate, x, limit);
+  auto compare = [&](arith::CmpFPredicate relation, Value x, double limit) -> Value {
+    Value constant = code.constant(b.getF32FloatAttr(static_cast<float>(limit)));
+    return arith::CmpFOp::create(b, code.named("is_near"), relation, x, constant);
   };
   double bound = plan.shape.repairBound;
   if (isa_and_nonnull<math::ExpOp, math::Exp2Op>(op)) {

@@ -195,7 +195,7 @@ void TileKernel::emitTable(const IRMapping &arrays) {
   for (unsigned axis : table.axes)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_tiles";
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_tiles";
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kThreads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);

@@ -439,7 +439,7 @@ LogicalResult TileKernel::run() {
     if (table.array)
       emitTable(arrays);
   }
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   planRepairs();
   makeShares();
   if (share.states)

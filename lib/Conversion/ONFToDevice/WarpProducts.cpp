@@ -173,7 +173,7 @@ namespace {
 class ProductKernel {
 public:
   ProductKernel(const WarpProduct &product, device::ProgramOp program, unsigned number)
-      : product(product), program(program), number(number), b(program.getContext()) {}
+      : product(product), program(program), kernelNumber(number), b(program.getContext()) {}
   LogicalResult run();
 
 private:
@@ -207,7 +207,7 @@ private:
 
   const WarpProduct &product;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   OpBuilder b;
   Value firstRow, firstColumn;
 };
@@ -423,7 +423,7 @@ LogicalResult ProductKernel::run() {
   SymExpr all(1);
   for (unsigned axis = 0; axis < rank(); ++axis)
     all = all * *SymExpr::parse(blocks(axis));
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, product.nest.getLoc(), name, all.str(), 2 * kRows);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = product.nest->getParentOfType<onf::KernelOp>();

@@ -335,9 +335,9 @@ private:
     function->addFnAttr(Attribute::NoUnwind);
     // Like the run-time code, these run on any processor, where they may refuse.
     Function *runtime = module.getFunction("moaLaunch");
-    for (const char *name : {"target-cpu", "target-features"})
-      if (runtime && runtime->hasFnAttribute(name))
-        function->addFnAttr(runtime->getFnAttribute(name));
+    for (const char *attribute : {"target-cpu", "target-features"})
+      if (runtime && runtime->hasFnAttribute(attribute))
+        function->addFnAttr(runtime->getFnAttribute(attribute));
     if (function->getName() != name)
       error = llvm::joinErrors(std::move(error), llvm::createStringError("the entry point '" + name +
                                                                          "' has the name of a library function that "

@@ -176,14 +176,14 @@ void KernelPrinter::printContract(device::ContractOp op) {
     copyFragment(sum, from);
   if (overlapsWithStates(op))
     writeComment("In flight while the states of this tile are computed:");
-  std::string function = requestProducts(op), rows, left;
+  std::string products = requestProducts(op), rows, left;
   if (auto a = dyn_cast<RingType>(op.getA().getType())) {
     rows = std::to_string(a.getRows()) + ", ";
     left = value(op.getA()).text + " + " + value(op.getARow()).at(Expr::product) + " * 128";
   } else {
     left = value(op.getA()).text;
   }
-  write(function + "<" + std::to_string(op.getSteps()) + ", " + rows + std::to_string(op.getB().getType().getRows()) +
+  write(products + "<" + std::to_string(op.getSteps()) + ", " + rows + std::to_string(op.getB().getType().getRows()) +
         ">(" + sum + ", " + left + ", " + stage(op.getB(), op.getBStage()) + ");");
 }
 
@@ -664,18 +664,18 @@ std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows
 Operation *KernelPrinter::printReduce(device::ReduceOp op) {
   FragmentType type = op.getFragment().getType();
   if (type.getElementType().isF16() && op.getResult().getType().getElementType().isF32()) {
-    std::string function = requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
+    std::string sum = requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
     std::string from = value(op.getFragment()).text, name = declareFragment(op.getResult(), "reduced");
-    write(function + "(" + name + ", " + from + ");");
+    write(sum + "(" + name + ", " + from + ");");
     return op;
   }
   std::string combine = requestCombination(op.getMonoid(), type.getElementType());
-  std::string function = requestReduction(type.getLayout(), op.getResult().getType().getLayout());
+  std::string reduction = requestReduction(type.getLayout(), op.getResult().getType().getLayout());
   device::MapOp merge = findMerge(op);
   Value result = merge ? merge.getResult(0) : Value(op.getResult());
   std::string state = merge ? ", " + value(merge.getInputs()[0]).text : "";
   std::string name = declareFragment(result, "reduced");
-  write(function + "<" + combine + ">(" + name + ", " + value(op.getFragment()).text + ", " +
+  write(reduction + "<" + combine + ">(" + name + ", " + value(op.getFragment()).text + ", " +
         printConstant(getIdentity(op.getMonoid(), type.getElementType())) + state + ");");
   return merge ? merge.getOperation() : op.getOperation();
 }

@@ -574,16 +574,16 @@ void KernelPrinter::printStages(device::StagesOp op) {
 std::string KernelPrinter::printHeading() {
   if (llvm::hasSingleElement(program.getBody().getOps<device::KernelOp>()))
     return "";
-  SmallVector<std::string> written;
+  SmallVector<std::string> outputs;
   for (BlockArgument array : program.getBody().getArguments()) {
     auto writes = [&](Operation *user) {
       return isa<device::StoreOp, device::StoreRunOp, device::StoreTileOp>(user) && kernel->isAncestor(user);
     };
     if (llvm::any_of(array.getUsers(), writes))
-      written.push_back(names.of(array.getArgNumber()));
+      outputs.push_back(names.of(array.getArgNumber()));
   }
   std::string text;
-  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(written, ", ") +
+  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(outputs, ", ") +
                        (launch.isBeside ? "; overlaps with the previous launch" : "") + ".");
   return text;
 }

@@ -157,7 +157,7 @@ private:
   void printStoreTile(device::StoreTileOp op);
   void printAwaitStores(device::AwaitStoresOp op);
   void printClear(device::ClearUnseenOp op);
-  std::string slot(mlir::Value barriers, mlir::Value index);
+  std::string slot(mlir::Value array, mlir::Value index);
   std::string stage(mlir::Value ring, mlir::Value number);
   std::string keptNumber(mlir::Value number);
 

@@ -78,8 +78,8 @@ bool KernelPrinter::printTile(Operation *op) {
       .Default(false);
 }
 
-std::string KernelPrinter::slot(Value barriers, Value index) {
-  return "&" + value(barriers).text + "[" + value(index).text + "]";
+std::string KernelPrinter::slot(Value array, Value index) {
+  return "&" + value(array).text + "[" + value(index).text + "]";
 }
 
 std::string KernelPrinter::stage(Value ring, Value number) {

@@ -144,7 +144,7 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
     return std::string(qualifier) + (isPacked(of) ? "uint32_t" : getValueType(of.getElementType()).str()) + " (&" +
            name + ")[" + number(isPacked(of) ? count / 2 : count) + "]";
   };
-  std::string function = helpers.request("contract_fragments", [&](const std::string &name) {
+  std::string contract = helpers.request("contract_fragments", [&](const std::string &name) {
     auto loop = [&](const char *index, size_t count) -> std::string {
       if (count == 1 && a.isFormula() && b.isFormula() && c.isFormula())
         return "";
@@ -161,7 +161,7 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
                     8) +
            "\n}\n";
   });
-  write(function + "(" + sum + ", " + value(op.getA()).text + ", " + value(op.getB()).text + ");");
+  write(contract + "(" + sum + ", " + value(op.getA()).text + ", " + value(op.getB()).text + ");");
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +257,7 @@ void KernelPrinter::printLoadFragment(device::LoadFragmentOp op) {
   });
   std::string read = requestMatrices(plan, helpers);
   auto plus = [](const std::string &start, int64_t more) { return more ? start + " + " + number(more) : start; };
-  std::string function = helpers.request("load_fragment", [&](const std::string &own) {
+  std::string load = helpers.request("load_fragment", [&](const std::string &own) {
     std::string starts[2];
     for (unsigned axis = 0; axis != 2; ++axis) {
       std::string part = indexText(layout, transposed ^ axis, Place::warp);
@@ -281,7 +281,7 @@ void KernelPrinter::printLoadFragment(device::LoadFragmentOp op) {
     }
     return text + "}\n";
   });
-  write(function + "<" + number(ring.getRows()) + ">(" + name + ", " + tile + at + ");");
+  write(load + "<" + number(ring.getRows()) + ">(" + name + ", " + tile + at + ");");
 }
 
 //===----------------------------------------------------------------------===//

@@ -111,7 +111,7 @@ struct Launch {
   int64_t getCollectWords() const { return collectWords; }
   /// Returns the numbers that `device.kept` reads, without repetition.
   llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
-  int64_t getKeptPlace(mlir::Value number) const { return firstKept + 8 * (llvm::find(kept, number) - kept.begin()); }
+  int64_t getKeptPlace(mlir::Value value) const { return firstKept + 8 * (llvm::find(kept, value) - kept.begin()); }
   /// Returns the tensor map of an array's tiles of the given rows.
   const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) const;
   const TensorMap &getMap(device::CopyOp copy) const;
