@@ -528,4 +528,9 @@ std::pair<Value, Value> moa::sumAndRest(ScalarCode &code, Value x, Value y) {
   return {sum, arith::SelectOp::create(b, code.loc, code.differs(lost, lost), zero, lost)};
 }
 
-void moa::emitFold(ScalarCode &code, FoldOp fold) { FoldWriter(code, fold).run(); }
+void moa::emitFold(ScalarCode &code, FoldOp fold) {
+  Location outer = code.loc;
+  code.loc = withoutName(outer);
+  FoldWriter(code, fold).run();
+  code.loc = outer;
+}

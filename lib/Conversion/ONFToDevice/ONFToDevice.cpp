@@ -105,7 +105,7 @@ void RowKernel::bindIndices(ScalarCode &code) {
 /// Emits stores and loops in order. Everything else is emitted where it is needed.
 void RowKernel::statements(ScalarCode &code, Block &block) {
   for (Operation &op : block) {
-    code.loc = op.getLoc();
+    code.loc = withoutName(op.getLoc());
     if (auto fold = dyn_cast<onf::FoldOp>(op)) {
       if (!running)
         emitFold(code, fold);

@@ -569,7 +569,7 @@ bool LaneCode::keep(const Columns &columns) {
 }
 
 LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange states, ArrayRef<std::string> names,
-                               Body body, llvm::function_ref<void(Value, Value)> behind) {
+                               Body body, llvm::function_ref<void(Value, Value)> after) {
   Value first = firstOf(number), count = countFrom(columns, first);
   SmallVector<Run> runs;
   std::map<std::string, Value> known;
@@ -616,14 +616,14 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
     code.when(exists, [&] { step(); });
     return Values();
   });
-  if (behind)
-    behind(first, count);
+  if (after)
+    after(first, count);
   return next;
 }
 
 LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::pair<Value, Value>> range,
                                     ValueRange inits, ArrayRef<std::string> names, Body body,
-                                    llvm::function_ref<void(Value, Value)> behind) {
+                                    llvm::function_ref<void(Value, Value)> after) {
   bool hasKept = keep(columns);
   SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1), SymExpr(form.step()));
   Value first = code.index(0), end = code.symbol(runs.str());
@@ -636,7 +636,7 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::p
   std::vector<std::string> all{"run"};
   llvm::append_range(all, names);
   return code.loop(first, end, inits, all,
-                   [&](Value number, ValueRange olds) { return run(columns, number, olds, names, body, behind); });
+                   [&](Value number, ValueRange olds) { return run(columns, number, olds, names, body, after); });
 }
 
 /// Loads the runs of a scope that are in bounds in every step: those that depend on the fold's
@@ -777,7 +777,7 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
       single();
     return Values();
   };
-  auto behind = [&](Value first, Value count) {
+  auto after = [&](Value first, Value count) {
     if (isStored)
       count = arith::SelectOp::create(b, code.loc, isStored, count, code.index(0));
     for (auto [store, buffer] : runs) {
@@ -791,12 +791,12 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
     }
   };
   if (!firstRun) {
-    overRuns(columns, std::nullopt, {}, {}, body, behind);
+    overRuns(columns, std::nullopt, {}, {}, body, after);
     return;
   }
   code.loop(0, numRuns, "run", [&](Value k) {
     Value number = b.createOrFold<arith::AddIOp>(code.loc, firstRun, k);
-    run(columns, number, {}, {}, body, behind);
+    run(columns, number, {}, {}, body, after);
   });
 }
 
@@ -911,7 +911,7 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
     return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun, form.runs, isRow);
   }
   for (Operation &op : body) {
-    code.loc = op.getLoc();
+    code.loc = withoutName(op.getLoc());
     if (auto fold = dyn_cast<FoldOp>(op)) {
       emitFold(code, fold);
     } else if (auto store = dyn_cast<StoreOp>(op)) {

@@ -27,6 +27,12 @@ Value ScalarCode::symbol(StringRef expr) {
   return device::SymbolOp::create(b, loc, b.getIndexType(), b.getStringAttr(expr));
 }
 
+Location moa::withoutName(Location loc) {
+  while (auto named = dyn_cast<NameLoc>(loc))
+    loc = named.getChildLoc();
+  return loc;
+}
+
 Location ScalarCode::named(StringRef name) { return NameLoc::get(b.getStringAttr(name), loc); }
 
 ScalarCode::Values ScalarCode::loop(Value lower, Value upper, ValueRange inits, ArrayRef<std::string> names,
@@ -555,7 +561,7 @@ Value ScalarCode::coefficientOf(Operation *op, unsigned term) {
 
 Value ScalarCode::stored(onf::StoreOp op) {
   Location outer = loc;
-  loc = op.getLoc();
+  loc = withoutName(op.getLoc());
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
   if (written > kMostWritten && !failed) {
     mlir::emitError(loc) << "an element of this result takes more than " << kMostWritten
@@ -570,7 +576,7 @@ Value ScalarCode::stored(onf::StoreOp op) {
 
 void ScalarCode::store(onf::StoreOp op, bool inPairs) {
   Location outer = loc;
-  loc = op.getLoc();
+  loc = withoutName(op.getLoc());
   Value value = stored(op);
   Value where = offset(op);
   device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where).setPairs(inPairs);

@@ -137,6 +137,8 @@ private:
   std::vector<Scope> scopes;
 };
 
+/// Returns the location without its name, which is that of a definition's results.
+mlir::Location withoutName(mlir::Location loc);
 /// Emits a fold and binds its results: scalars to their values, states with axes to private arrays.
 void emitFold(ScalarCode &code, onf::FoldOp fold);
 /// Returns x + y as rounded, and the exact rounding error, which is 0 if it is not a number

@@ -128,12 +128,12 @@ void TileKernel::makeShares() {
     columns += padded(carrier.extents[0]);
   SymExpr slots(plan.shape.shares);
   share.elements = plan.shape.rows() * columns;
-  share.states = program.addWorkspace(freshName("left_off"),
+  share.states = program.addWorkspace(freshName("partial_states"),
                                       ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
   // The last counter is the tile scheduler's.
   SymExpr counters(plan.shape.shares + (goesOn() ? 1 : 0));
   share.done =
-      program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
+      program.addWorkspace(freshName("stored_warps"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
 }
 
 /// Returns the number of blocks to split, or 0, as an expression for hosts. `findBlock` computes

@@ -353,7 +353,7 @@ private:
     std::string described;
     std::vector<std::string> maps;
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
+      described += (described.empty() ? "    CUtensorMap " : ", ") + map.name + "{}";
     if (!described.empty())
       line(described + ";", 8);
     std::set<unsigned> placed;

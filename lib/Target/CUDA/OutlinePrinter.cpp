@@ -133,7 +133,7 @@ llvm::Expected<std::string> KernelPrinter::printFunction() {
   outline.name = wish;
   for (unsigned k = 2; names.isTaken(outline.name) || !helpers.names.insert(outline.name).second; ++k)
     outline.name = wish + "_" + std::to_string(k);
-  return "// Steps that stand in " + std::to_string(outline.places.size()) + " places of " + launch.name + ".\n" +
+  return "// Steps that occur in " + std::to_string(outline.places.size()) + " places of " + launch.name + ".\n" +
          wrapLine("DEVICE void " + outline.name + "(" + llvm::join(list, ", ") + ") {", 4) + "\n" + body + "}\n";
 }
 

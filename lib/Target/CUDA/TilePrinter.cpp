@@ -289,7 +289,8 @@ std::string KernelPrinter::bitsOf(Value number) {
   return bits ? bits + text + ")" : text;
 }
 
-/// Prints the hand-over of a tile's numbers, after the consumers have left the previous tile.
+/// Prints the stores of a block's scalars to shared memory, after the consumers have finished the
+/// previous block.
 void KernelPrinter::giveBlock() {
   write("wait(" + leftBarrier + ", 1 - " + turn + ");");
   for (Value number : launch.getKept())
