@@ -174,7 +174,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     device::WaitOp::create(b, code.loc, ring.full, stage, parity);
   if (overlapped)
     finishCarriers(code, last, "previous_stage", step.next);
-  if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBehind()))
+  if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBeyond()))
     clearUnseen(code, presence, first, stage, ringsOfCarried());
   // Rescales the sums, before the weights are rounded. Before the first tile no state has started
   // and all factors are the identity, unless another block has handed over its states.

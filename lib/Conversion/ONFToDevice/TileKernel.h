@@ -404,7 +404,7 @@ private:
                         mlir::Value start = mlir::Value());
   mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep, mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);
-  bool hasRowsBehind();
+  bool hasRowsBeyond();
   llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfCarried();
   void clearUnseen(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::Value stage,
                    llvm::ArrayRef<std::pair<mlir::Value, bool>> rings);

@@ -410,9 +410,9 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
       // Rarely needed, so that both stay out of the registers.
       Value count = device::KeptOp::create(b, numListed.getLoc(), numListed);
       Value rest = arith::SubIOp::create(b, code.loc, position, count);
-      Value behind = arith::AddIOp::create(b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
+      Value after = arith::AddIOp::create(b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
       Value isListed = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, count);
-      partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, behind);
+      partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, after);
     }
   }
   if (masked)

@@ -142,13 +142,13 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
   for (const Guard::Bound &bound : guard.bounds) {
     Value left = limited(bound.left), at = sub(limited(bound.right), left);
     Predicate p = bound.predicate;
-    Value behind = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
-                       ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
-                       : at;
+    Value end = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
+                    ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
+                    : at;
     if (p == Predicate::slt || p == Predicate::sle || p == Predicate::eq)
-      keys.upper = least(keys.upper, behind);
+      keys.upper = least(keys.upper, end);
     if (p == Predicate::sgt || p == Predicate::sge)
-      keys.lower = most(keys.lower, behind);
+      keys.lower = most(keys.lower, end);
     if (p == Predicate::eq)
       keys.lower = most(keys.lower, at);
   }
@@ -416,7 +416,7 @@ Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value non
 
 /// Returns whether the last tile may have rows of an accumulator's operand beyond the fold's range.
 /// For example, the operand may be longer, or a step may not divide its axis.
-bool TileKernel::hasRowsBehind() {
+bool TileKernel::hasRowsBeyond() {
   SymExpr range = *SymExpr::parse(plan.fold.getExtent());
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
          llvm::any_of(plan.carried, [&](const TileOperand &operand) {

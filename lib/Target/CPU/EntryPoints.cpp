@@ -426,8 +426,8 @@ private:
 
 /// Checks the fixed sizes of Runtime.h and that C allows the kernel's name.
 static llvm::Error checkLimits(const KernelSignature &signature) {
-  auto refuse = [&](const char *what, size_t count, int limit) {
-    return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) + " " + what +
+  auto refuse = [&](const char *parts, size_t count, int limit) {
+    return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) + " " + parts +
                                    "; the limit is " + std::to_string(limit));
   };
   if (isReservedWord(signature.name))
