@@ -154,9 +154,10 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
   });
 }
 
-/// Returns whether reductions run between the start of a sum of products and its wait.
+/// Returns whether reductions run between the first product that is added to an accumulator and its
+/// wait.
 static bool overlapsWithStates(device::ContractOp op) {
-  if (!op.getC())
+  if (!op.getC() || op.getC().getDefiningOp<device::ContractOp>())
     return false;
   for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
     auto await = dyn_cast<device::AwaitOp>(next);
@@ -554,7 +555,10 @@ static std::string vote(const std::string &name, FragmentType type) {
 
 /// Returns whether a vote is written in the condition of the next operation, which alone needs it.
 /// That operation first writes its results, which must not be the registers that the vote reads.
+/// While several phases are merged, a vote of its own may be common to more phases.
 bool KernelPrinter::isVotedInCondition(device::AnyOp op) {
+  if (recording && depth == recording->depth)
+    return false;
   auto next = dyn_cast_or_null<device::IfAnyOp>(op->getNextNode());
   return next && getNext(op) == next && op.getResult().hasOneUse() && next.getCondition() == op.getResult() &&
          !findCall(next) && llvm::none_of(next.getResults(), [&](Value result) {

@@ -348,18 +348,18 @@ static std::string specialise(std::string text) {
 
 std::string printHelpers(const Helpers &helpers) {
   std::string text = "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
+  std::string constants;
+  for (const auto &[name, number] : helpers.constants)
+    constants += (constants.empty() ? "constexpr float " : ", ") + name + " = " + number;
+  if (!constants.empty())
+    text += wrapLine(constants + ";", 4) + "\n";
   for (auto [name, definition] : kHelpers) {
     if (helpers.names.count(name))
       text += specialise(definition);
     if (helpers.names.count(std::string(name) + "<>"))
       text += definition;
   }
-  std::string constants;
-  for (const auto &[name, number] : helpers.constants)
-    constants += (constants.empty() ? "constexpr float " : ", ") + name + " = " + number;
-  if (!constants.empty())
-    constants = wrapLine(constants + ";", 4) + "\n";
-  return text + printTileHelpers(helpers.names) + constants + helpers.own;
+  return text + printTileHelpers(helpers.names) + helpers.own;
 }
 
 /// Returns the places where a line can be broken: the position of the blank before the next piece,
