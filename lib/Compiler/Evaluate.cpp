@@ -117,7 +117,7 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
     else
       os << "no bound on its errors holds for these inputs: they are too large or too small for "
             "the types, "
-            "not finite, or sum up to what may cancel";
+            "not finite, or have sums that may cancel";
     std::vector<std::string> axes;
     for (const SymExpr &extent :
          llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; })->extents)

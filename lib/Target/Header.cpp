@@ -40,7 +40,7 @@ static const char *const kShownElse =
  *                 It writes to the workspace.
 )";
 static const char *const kShownOnCpu =
-    R"( *                 It stands behind the call, whose bounds it compares.
+    R"( *                 Call it after NAME, whose bounds it compares.
 )";
 
 static const char *const kSampled =

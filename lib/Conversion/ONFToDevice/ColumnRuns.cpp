@@ -118,7 +118,7 @@ class ColumnKernel {
 
 public:
   ColumnKernel(const ColumnRuns &form, device::ProgramOp program, unsigned number)
-      : form(form), program(program), number(number), b(program.getContext()), body(form.nest.getBody().front()),
+      : form(form), program(program), kernelNumber(number), b(program.getContext()), body(form.nest.getBody().front()),
         column(body.getArgument(form.columnAxis())) {}
   LogicalResult run();
 
@@ -137,8 +137,8 @@ private:
   Value less(ScalarCode &code, Value x, Value y) {
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, x, y);
   }
-  Value behind(ScalarCode &code, Value number, int64_t count) {
-    return b.createOrFold<arith::AddIOp>(code.loc, number, code.index(count));
+  Value plus(ScalarCode &code, Value start, int64_t count) {
+    return b.createOrFold<arith::AddIOp>(code.loc, start, code.index(count));
   }
   int64_t runsOfWarp();
   void bindIndices(ScalarCode &code);
@@ -158,7 +158,7 @@ private:
 
   const ColumnRuns &form;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   OpBuilder b;
   Block &body;
   Value column, first, inside; // index, a lane's first column, whether that exists
@@ -205,10 +205,10 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   Value row = lane, runOfTile = warp;
   if (int64_t runs = runsOfWarp(); runs > 1) {
     Value count = code.index(runs);
-    row = place(arith::RemUIOp::create(b, code.loc, warp, count), kLanes / runs,
-                arith::DivUIOp::create(b, code.loc, lane, count));
-    runOfTile =
-        place(arith::DivUIOp::create(b, code.loc, warp, count), runs, arith::RemUIOp::create(b, code.loc, lane, count));
+    Value rowInGroup = arith::DivUIOp::create(b, code.loc, lane, count);
+    row = place(arith::RemUIOp::create(b, code.loc, warp, count), kLanes / runs, rowInGroup);
+    Value runInGroup = arith::RemUIOp::create(b, code.loc, lane, count);
+    runOfTile = place(arith::DivUIOp::create(b, code.loc, warp, count), runs, runInGroup);
   }
   Value within = pairs.empty() ? row : arith::MulIOp::create(b, code.loc, row, code.index(form.rows)).getResult();
   firstRow = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
@@ -244,22 +244,23 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
     Predicate predicate = compare.getPredicate();
     bool isLess = predicate == Predicate::slt || predicate == Predicate::sle;
     if (isBound && (isLess || predicate == Predicate::sgt || predicate == Predicate::sge))
-      return evalAt(isLess == isLeft ? behind(code, first, form.width - 1) : first);
+      return evalAt(isLess == isLeft ? plus(code, first, form.width - 1) : first);
   }
-  return code.loop(code.index(0), code.index(form.width), {code.constant(b.getBoolAttr(true))}, {"element", "all"},
-                   [&](Value element, ValueRange all) {
-                     Value index = arith::AddIOp::create(b, code.loc, first, element);
-                     return Values{arith::AndIOp::create(b, code.loc, all[0], evalAt(index)).getResult()};
-                   })[0];
+  Value holds = code.constant(b.getBoolAttr(true));
+  return code.loop(0, form.width, holds, {"element", "all"}, [&](Value element, ValueRange all) {
+    Value index = arith::AddIOp::create(b, code.loc, first, element);
+    return Values{arith::AndIOp::create(b, code.loc, all[0], evalAt(index)).getResult()};
+  })[0];
 }
 
 /// Returns whether all columns of a run exist and all selections take their first side; null:
 /// always.
 Value ColumnKernel::isPlain(ScalarCode &code) {
   Value result;
-  if (!isWhole())
-    result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, behind(code, first, form.width),
-                                   code.symbol(extent(form.columnAxis()).str()));
+  if (!isWhole()) {
+    Value columns = code.symbol(extent(form.columnAxis()).str());
+    result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, plus(code, first, form.width), columns);
+  }
   for (Value condition : form.conditions)
     result = code.both(result, holdsForRun(code, condition));
   return result;
@@ -327,14 +328,15 @@ void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
   if (plain)
     for (Value condition : form.conditions)
       code.bind(condition, code.constant(b.getBoolAttr(true)));
-  code.loop(code.index(0), code.index(form.width), "element", [&](Value element) {
+  code.loop(0, form.width, "element", [&](Value element) {
     Value index = columnAt(code, element);
     code.bind(column, index);
-    auto body = [&] {
+    auto computeElement = [&] {
       for (auto [store, buffer] : buffers)
         memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
     };
-    plain ? body() : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), body);
+    plain ? computeElement()
+          : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), computeElement);
   });
 }
 
@@ -342,7 +344,7 @@ void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
 void ColumnKernel::fillPairs(ScalarCode &code, ArrayRef<Buffers> rows) {
   for (Value condition : form.conditions)
     code.bind(condition, code.constant(b.getBoolAttr(true)));
-  code.loop(code.index(0), code.index(form.width), "element", [&](Value element) {
+  code.loop(0, form.width, "element", [&](Value element) {
     code.bind(column, columnAt(code, element));
     Value row = body.getArgument(form.rowAxis);
     Values loaded;
@@ -413,7 +415,7 @@ void ColumnKernel::storePairs(ScalarCode &code) {
     return Values();
   };
   auto others = [&] {
-    code.loop(code.index(0), code.index(2), "step", [&](Value step) {
+    code.loop(0, 2, "step", [&](Value step) {
       bindRow(code, step);
       Buffers buffers = makeBuffers(code);
       fill(code, buffers, false);
@@ -430,7 +432,7 @@ LogicalResult ColumnKernel::run() {
   for (unsigned axis = 0; axis < form.columnAxis(); ++axis)
     if (axis != form.rowAxis)
       blocks = extent(axis) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), kWarps * kLanes);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = form.nest->getParentOfType<onf::KernelOp>();
@@ -449,7 +451,7 @@ LogicalResult ColumnKernel::run() {
       return storeRuns(code);
     if (!pairs.empty())
       return storePairs(code);
-    code.loop(code.index(0), code.index(form.rows), "step", [&](Value step) {
+    code.loop(0, form.rows, "step", [&](Value step) {
       bindRow(code, step);
       storeRuns(code);
     });

@@ -109,7 +109,8 @@ void FoldWriter::overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body) 
       return body(indices);
     StringRef extent = cast<StringAttr>(acc.getExtents()[axis]).getValue();
     StringRef name = cast<StringAttr>(acc.getNames()[axis]).getValue();
-    code.loop(code.index(0), code.symbol(extent), name, [&](Value index) {
+    Value end = code.symbol(extent);
+    code.loop(code.index(0), end, name, [&](Value index) {
       code.bind(acc.getValue().getArgument(axis), index);
       indices.push_back(index);
       nest(axis + 1);
@@ -214,7 +215,10 @@ std::pair<Value, Value> FoldWriter::range() {
     low = low ? b.createOrFold<arith::MinSIOp>(code.loc, low, from) : from;
     high = high ? b.createOrFold<arith::MaxSIOp>(code.loc, high, to) : to;
   }
-  return low ? std::pair(low, high) : std::pair(code.index(0), code.index(0));
+  if (low)
+    return {low, high};
+  Value none = code.index(0);
+  return {none, none};
 }
 
 //===----------------------------------------------------------------------===//
@@ -425,7 +429,8 @@ Values FoldWriter::joined(ValueRange left, ValueRange right) {
     };
     Change x = changeOf(left), y = changeOf(right);
     auto sides = [&](int place) {
-      return std::pair(repaired(accs[k], left[place], x), repaired(accs[k], right[place], y));
+      Value ofRight = repaired(accs[k], right[place], y), ofLeft = repaired(accs[k], left[place], x);
+      return std::pair(ofLeft, ofRight);
     };
     auto [first, second] = sides(state.value);
     if (state.rest >= 0) {
@@ -517,10 +522,15 @@ std::pair<Value, Value> moa::sumAndRest(ScalarCode &code, Value x, Value y) {
   OpBuilder &b = code.b;
   auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, code.loc, u, v); };
   auto subtract = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, code.loc, u, v); };
-  Value sum = add(x, y), added = subtract(sum, x);
-  Value lost = add(subtract(x, subtract(sum, added)), subtract(y, added));
+  Value sum = add(x, y), added = subtract(sum, x), lostOfY = subtract(y, added);
+  Value lost = add(subtract(x, subtract(sum, added)), lostOfY);
   Value zero = code.constant(cast<TypedAttr>(b.getZeroAttr(lost.getType())));
   return {sum, arith::SelectOp::create(b, code.loc, code.differs(lost, lost), zero, lost)};
 }
 
-void moa::emitFold(ScalarCode &code, FoldOp fold) { FoldWriter(code, fold).run(); }
+void moa::emitFold(ScalarCode &code, FoldOp fold) {
+  Location outer = code.loc;
+  code.loc = withoutName(outer);
+  FoldWriter(code, fold).run();
+  code.loc = outer;
+}

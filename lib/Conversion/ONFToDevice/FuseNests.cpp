@@ -71,10 +71,12 @@ void moa::eraseTemporary(onf::KernelOp kernel, unsigned array) {
 
 bool Fusion::findPlaces() {
   for (Operation *user : kernel.getBody().getArgument(array).getUsers()) {
-    if (auto found = dyn_cast<LoadOp>(user); found && !load)
-      load = found;
-    else if (auto found = dyn_cast<StoreOp>(user); found && !store)
-      store = found;
+    auto read = dyn_cast<LoadOp>(user);
+    auto write = dyn_cast<StoreOp>(user);
+    if (read && !load)
+      load = read;
+    else if (write && !store)
+      store = write;
     else
       return false;
   }

@@ -33,7 +33,7 @@ namespace {
 class RowKernel {
 public:
   RowKernel(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads)
-      : nest(nest), program(program), number(number), threads(threads), b(program.getContext()),
+      : nest(nest), program(program), kernelNumber(number), threads(threads), b(program.getContext()),
         running(rows::findRunningFold(nest)) {}
   LogicalResult run();
 
@@ -50,7 +50,7 @@ private:
 
   onf::ForOp nest;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   int64_t threads;
   OpBuilder b;
   std::optional<rows::RunningFold> running; // along an axis that no blocks divide
@@ -105,7 +105,7 @@ void RowKernel::bindIndices(ScalarCode &code) {
 /// Emits stores and loops in order. Everything else is emitted where it is needed.
 void RowKernel::statements(ScalarCode &code, Block &block) {
   for (Operation &op : block) {
-    code.loc = op.getLoc();
+    code.loc = withoutName(op.getLoc());
     if (auto fold = dyn_cast<onf::FoldOp>(op)) {
       if (!running)
         emitFold(code, fold);
@@ -117,7 +117,8 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
           return statements(code, loop.getBody().front());
         StringRef size = cast<StringAttr>(loop.getExtents()[axis]).getValue();
         StringRef name = cast<StringAttr>(loop.getNames()[axis]).getValue();
-        code.loop(code.index(0), code.symbol(size), name, [&](Value index) {
+        Value end = code.symbol(size);
+        code.loop(code.index(0), end, name, [&](Value index) {
           code.bind(loop.getBody().getArgument(axis), index);
           inner(axis + 1);
         });
@@ -170,7 +171,8 @@ void RowKernel::runFold(ScalarCode &code) {
       factors.push_back(code.eval(weight));
   code.close();
   SymExpr count = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
-  code.loop(code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
+  Value numSteps = code.symbol(count.str());
+  code.loop(code.index(0), numSteps, inits, names, [&](Value step, ValueRange olds) {
     Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
     SmallVector<ScalarCode::Values> terms(together);
     ScalarCode::Values counts, places; // steps so far, and the index of the axis there
@@ -234,7 +236,7 @@ void RowKernel::runFold(ScalarCode &code) {
 
 LogicalResult RowKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks(), threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = nest->getParentOfType<onf::KernelOp>();

@@ -530,8 +530,10 @@ Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value b
   code.bind(index, first);
   Value offset = code.addressOf(load);
   Value stride = code.coefficientOf(load, column);
-  if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index))
-    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
+  if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index)) {
+    Value none = code.index(0);
+    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, none);
+  }
   code.close();
   device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at, step);
   return buffer;
@@ -558,7 +560,7 @@ bool LaneCode::keep(const Columns &columns) {
   }
   if (missing.empty())
     return any;
-  code.loop(code.index(0), code.index(*runs), "run", [&](Value number) {
+  code.loop(0, *runs, "run", [&](Value number) {
     Value first = firstOf(number), count = countFrom(columns, first);
     for (auto [load, buffer] : missing)
       read(load, columns.index, first, count, buffer, number);
@@ -567,7 +569,7 @@ bool LaneCode::keep(const Columns &columns) {
 }
 
 LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange states, ArrayRef<std::string> names,
-                               Body body, llvm::function_ref<void(Value, Value)> behind) {
+                               Body body, llvm::function_ref<void(Value, Value)> after) {
   Value first = firstOf(number), count = countFrom(columns, first);
   SmallVector<Run> runs;
   std::map<std::string, Value> known;
@@ -590,7 +592,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
   bool isFull = extent && *extent % form.step() == 0, isWhole = extent && *extent % form.width == 0;
   std::vector<std::string> all{"element"};
   llvm::append_range(all, names);
-  Values next = code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
+  Values next = code.loop(0, form.width, states, all, [&](Value e, ValueRange olds) {
     Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
     code.bind(columns.index, column);
     llvm::SaveAndRestore restored(place, Values{number, e});
@@ -614,14 +616,14 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
     code.when(exists, [&] { step(); });
     return Values();
   });
-  if (behind)
-    behind(first, count);
+  if (after)
+    after(first, count);
   return next;
 }
 
 LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::pair<Value, Value>> range,
                                     ValueRange inits, ArrayRef<std::string> names, Body body,
-                                    llvm::function_ref<void(Value, Value)> behind) {
+                                    llvm::function_ref<void(Value, Value)> after) {
   bool hasKept = keep(columns);
   SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1), SymExpr(form.step()));
   Value first = code.index(0), end = code.symbol(runs.str());
@@ -634,7 +636,7 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::p
   std::vector<std::string> all{"run"};
   llvm::append_range(all, names);
   return code.loop(first, end, inits, all,
-                   [&](Value number, ValueRange olds) { return run(columns, number, olds, names, body, behind); });
+                   [&](Value number, ValueRange olds) { return run(columns, number, olds, names, body, after); });
 }
 
 /// Loads the runs of a scope that are in bounds in every step: those that depend on the fold's
@@ -687,10 +689,8 @@ MemRefType LaneCode::stateType(StringRef extent, Type element) {
 }
 
 void LaneCode::overState(StringRef extent, StringRef name, llvm::function_ref<void(ValueRange)> body) {
-  Value runs = code.index(llvm::divideCeil(*constantOf(extent), form.step()));
-  code.loop(code.index(0), runs, "run", [&](Value number) {
-    code.loop(code.index(0), code.index(form.width), name, [&](Value e) { body({number, e}); });
-  });
+  int64_t runs = llvm::divideCeil(*constantOf(extent), form.step());
+  code.loop(0, runs, "run", [&](Value number) { code.loop(0, form.width, name, [&](Value e) { body({number, e}); }); });
 }
 
 LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef extent,
@@ -777,7 +777,7 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
       single();
     return Values();
   };
-  auto behind = [&](Value first, Value count) {
+  auto after = [&](Value first, Value count) {
     if (isStored)
       count = arith::SelectOp::create(b, code.loc, isStored, count, code.index(0));
     for (auto [store, buffer] : runs) {
@@ -791,12 +791,12 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
     }
   };
   if (!firstRun) {
-    overRuns(columns, std::nullopt, {}, {}, body, behind);
+    overRuns(columns, std::nullopt, {}, {}, body, after);
     return;
   }
-  code.loop(code.index(0), code.index(numRuns), "run", [&](Value k) {
+  code.loop(0, numRuns, "run", [&](Value k) {
     Value number = b.createOrFold<arith::AddIOp>(code.loc, firstRun, k);
-    run(columns, number, {}, {}, body, behind);
+    run(columns, number, {}, {}, body, after);
   });
 }
 
@@ -830,7 +830,7 @@ namespace {
 class LaneKernel {
 public:
   LaneKernel(const RowLanes &form, device::ProgramOp program, unsigned number)
-      : form(form), program(program), number(number), b(program.getContext()) {}
+      : form(form), program(program), kernelNumber(number), b(program.getContext()) {}
   LogicalResult run();
 
 private:
@@ -845,7 +845,7 @@ private:
 
   const RowLanes &form;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   OpBuilder b;
   Value lane, isRow, firstRun;
   Value firstRow; // of the first turn
@@ -911,7 +911,7 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
     return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun, form.runs, isRow);
   }
   for (Operation &op : body) {
-    code.loc = op.getLoc();
+    code.loc = withoutName(op.getLoc());
     if (auto fold = dyn_cast<FoldOp>(op)) {
       emitFold(code, fold);
     } else if (auto store = dyn_cast<StoreOp>(op)) {
@@ -936,7 +936,7 @@ LogicalResult LaneKernel::run() {
     blocks = tiles(rowAxis + 1, form.step() * form.runs) * blocks;
   for (unsigned axis = 0; axis < rowAxis; ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), 128);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = form.nest->getParentOfType<onf::KernelOp>();
@@ -955,7 +955,7 @@ LogicalResult LaneKernel::run() {
   auto turns = [&] {
     if (form.turns == 1)
       return turn();
-    code.loop(code.index(0), code.index(form.turns), "turn", [&](Value number) {
+    code.loop(0, form.turns, "turn", [&](Value number) {
       bindRow(code, number);
       turn();
     });

@@ -101,10 +101,10 @@ private:
     llvm::StringRef name, extent;
   };
   Values run(const Columns &columns, mlir::Value number, mlir::ValueRange states, llvm::ArrayRef<std::string> names,
-             Body body, llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
+             Body body, llvm::function_ref<void(mlir::Value, mlir::Value)> after);
   Values overRuns(const Columns &columns, std::optional<std::pair<mlir::Value, mlir::Value>> range,
                   mlir::ValueRange inits, llvm::ArrayRef<std::string> names, Body body,
-                  llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
+                  llvm::function_ref<void(mlir::Value, mlir::Value)> after);
   mlir::Value read(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count, mlir::Value buffer,
                    mlir::ValueRange at, mlir::IntegerAttr step = {});
   bool keep(const Columns &columns);

@@ -27,6 +27,12 @@ Value ScalarCode::symbol(StringRef expr) {
   return device::SymbolOp::create(b, loc, b.getIndexType(), b.getStringAttr(expr));
 }
 
+Location moa::withoutName(Location loc) {
+  while (auto named = dyn_cast<NameLoc>(loc))
+    loc = named.getChildLoc();
+  return loc;
+}
+
 Location ScalarCode::named(StringRef name) { return NameLoc::get(b.getStringAttr(name), loc); }
 
 ScalarCode::Values ScalarCode::loop(Value lower, Value upper, ValueRange inits, ArrayRef<std::string> names,
@@ -50,6 +56,17 @@ void ScalarCode::loop(Value lower, Value upper, StringRef name, llvm::function_r
     body(iv);
     return Values();
   });
+}
+
+ScalarCode::Values ScalarCode::loop(int64_t lower, int64_t upper, ValueRange inits, ArrayRef<std::string> names,
+                                    LoopBody body) {
+  Value first = index(lower), end = index(upper);
+  return loop(first, end, inits, names, body);
+}
+
+void ScalarCode::loop(int64_t lower, int64_t upper, StringRef name, llvm::function_ref<void(Value)> body) {
+  Value first = index(lower), end = index(upper);
+  loop(first, end, name, body);
 }
 
 ScalarCode::Values ScalarCode::branch(Value condition, TypeRange types, llvm::function_ref<Values()> yes,
@@ -277,10 +294,11 @@ Value ScalarCode::approximateTanh(Value argument) {
   auto number = [&](float value) { return constant(b.getF32FloatAttr(value)); };
   Value x = eval(argument), size = math::AbsFOp::create(b, loc, x), one = number(1.0f);
   Value e = device::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, size, number(-2.88539008177792681f)));
-  Value quotient = arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, one, e),
-                                         device::ReciprocalOp::create(b, loc, arith::AddFOp::create(b, loc, one, e)));
+  Value inverse = device::ReciprocalOp::create(b, loc, arith::AddFOp::create(b, loc, one, e));
+  Value quotient = arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, one, e), inverse);
   Value square = arith::MulFOp::create(b, loc, x, x);
-  Value series = math::FmaOp::create(b, loc, square, number(2.0f / 15), number(-1.0f / 3));
+  Value third = number(-1.0f / 3);
+  Value series = math::FmaOp::create(b, loc, square, number(2.0f / 15), third);
   series = math::FmaOp::create(b, loc, square, series, one);
   series = arith::MulFOp::create(b, loc, x, series);
   Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, size, number(0.125f));
@@ -296,12 +314,14 @@ Value ScalarCode::approximatePower(math::PowFOp op) {
   Value base = eval(op.getLhs()), exponent = eval(op.getRhs());
   Value log = math::Log2Op::create(b, loc, math::AbsFOp::create(b, loc, base));
   // b^0 is 1 also for b = 0 and ∞.
-  log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)), number(-1e30f));
+  Value least = number(-1e30f);
+  log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)), least);
   Value power = device::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, exponent, log));
   Value isNegative = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, base, number(0));
   Value one = constant(b.getIntegerAttr(whole.getType(), 1));
   Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::AndIOp::create(b, loc, whole, one), one);
-  return arith::SelectOp::create(b, loc, both(isNegative, isOdd), arith::NegFOp::create(b, loc, power), power);
+  Value negative = arith::NegFOp::create(b, loc, power);
+  return arith::SelectOp::create(b, loc, both(isNegative, isOdd), negative, power);
 }
 
 /// Returns whether the exponent is a variable whole number.
@@ -399,8 +419,8 @@ Value ScalarCode::evalOp(Operation *op) {
 /// b₁ b₃ b₀.
 Value ScalarCode::interleave(Value place) {
   auto bits = [&](int64_t mask) { return arith::AndIOp::create(b, loc, place, index(mask)).getResult(); };
-  Value middle = arith::MulIOp::create(b, loc, bits(6), index(2));
-  Value high = arith::DivUIOp::create(b, loc, bits(8), index(4));
+  Value two = index(2), middle = arith::MulIOp::create(b, loc, bits(6), two);
+  Value four = index(4), high = arith::DivUIOp::create(b, loc, bits(8), four);
   Value rest = arith::SubIOp::create(b, loc, place, bits(14));
   return arith::AddIOp::create(b, loc, arith::AddIOp::create(b, loc, rest, middle), high);
 }
@@ -482,24 +502,28 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
   for (auto [axis, subscript] : llvm::enumerate(*subscripts)) {
     Value place = subscript.constant.isZero() ? Value() : symbol(subscript.constant.str());
     for (auto &[term, factor] : subscript.terms) {
-      Value part = b.createOrFold<arith::MulIOp>(loc, eval(term), symbol(factor.str()));
+      Value times = symbol(factor.str());
+      Value part = b.createOrFold<arith::MulIOp>(loc, eval(term), times);
       place = place ? b.createOrFold<arith::AddIOp>(loc, place, part) : part;
     }
     SymExpr extent = shape.getExtent(axis);
     bool isIndex = subscript.constant.isZero() && subscript.terms.size() == 1 &&
                    subscript.terms[0].second == SymExpr(1) && indices.lookup(subscript.terms[0].first) == extent;
-    if (!place)
+    if (!place) {
       place = index(0);
-    else if (!isIndex)
-      place = b.createOrFold<arith::MaxSIOp>(
-          loc, b.createOrFold<arith::MinSIOp>(loc, place, symbol((extent - SymExpr(1)).str())), index(0));
+    } else if (!isIndex) {
+      Value zero = index(0), last = symbol((extent - SymExpr(1)).str());
+      place = b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::MinSIOp>(loc, place, last), zero);
+    }
     SymExpr stride = kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
     place = b.createOrFold<arith::MulIOp>(loc, place, symbol(stride.str()));
     offset = offset ? b.createOrFold<arith::AddIOp>(loc, offset, place) : place;
     bool isPositive = isNonNegative(extent - SymExpr(1)) ||
                       llvm::any_of(indices, [&](const auto &index) { return index.second == extent; });
-    if (!isPositive)
-      isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, symbol(extent.str()), index(0)));
+    if (!isPositive) {
+      Value zero = index(0);
+      isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, symbol(extent.str()), zero));
+    }
   }
   if (!offset) // of an array without axes
     offset = index(0);
@@ -520,10 +544,10 @@ Value ScalarCode::evalAt(onf::AtOp at) {
     return state;
   if (lanes) // each lane has its columns
     return memref::LoadOp::create(b, loc, state, lanes->getPlace());
-  Values indices;
+  Values place;
   for (Value index : at.getIndices())
-    indices.push_back(eval(index));
-  return memref::LoadOp::create(b, loc, state, indices);
+    place.push_back(eval(index));
+  return memref::LoadOp::create(b, loc, state, place);
 }
 
 Value ScalarCode::addressOf(onf::LoadOp op) { return offset(op); }
@@ -537,7 +561,7 @@ Value ScalarCode::coefficientOf(Operation *op, unsigned term) {
 
 Value ScalarCode::stored(onf::StoreOp op) {
   Location outer = loc;
-  loc = op.getLoc();
+  loc = withoutName(op.getLoc());
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
   if (written > kMostWritten && !failed) {
     mlir::emitError(loc) << "an element of this result takes more than " << kMostWritten
@@ -552,7 +576,7 @@ Value ScalarCode::stored(onf::StoreOp op) {
 
 void ScalarCode::store(onf::StoreOp op, bool inPairs) {
   Location outer = loc;
-  loc = op.getLoc();
+  loc = withoutName(op.getLoc());
   Value value = stored(op);
   Value where = offset(op);
   device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where).setPairs(inPairs);

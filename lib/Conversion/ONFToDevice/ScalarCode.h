@@ -49,6 +49,8 @@ public:
   Values loop(mlir::Value lower, mlir::Value upper, mlir::ValueRange inits, llvm::ArrayRef<std::string> names,
               LoopBody body);
   void loop(mlir::Value lower, mlir::Value upper, llvm::StringRef name, llvm::function_ref<void(mlir::Value)> body);
+  Values loop(int64_t lower, int64_t upper, mlir::ValueRange inits, llvm::ArrayRef<std::string> names, LoopBody body);
+  void loop(int64_t lower, int64_t upper, llvm::StringRef name, llvm::function_ref<void(mlir::Value)> body);
   mlir::Location named(llvm::StringRef name);
   Values branch(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);
@@ -135,6 +137,8 @@ private:
   std::vector<Scope> scopes;
 };
 
+/// Returns the location without its name, which is that of a definition's results.
+mlir::Location withoutName(mlir::Location loc);
 /// Emits a fold and binds its results: scalars to their values, states with axes to private arrays.
 void emitFold(ScalarCode &code, onf::FoldOp fold);
 /// Returns x + y as rounded, and the exact rounding error, which is 0 if it is not a number

@@ -207,14 +207,14 @@ std::pair<StringAttr, StringAttr> StoredValue::findInner() {
 
 /// Returns a name after the state of a fold, or the first array that the value depends on.
 std::string StoredValue::makeName() {
-  std::string behind = inner ? "_rounded" : indices.contains(fold.getBody().getArgument(0)) ? "_of_key" : "_of_row";
+  std::string suffix = inner ? "_rounded" : indices.contains(fold.getBody().getArgument(0)) ? "_of_key" : "_of_row";
   for (Operation *op : sources)
     if (auto sum = dyn_cast<FoldOp>(op); sum && !inner)
-      return nameOf(rows::getAccs(sum).front()).str() + behind;
+      return nameOf(rows::getAccs(sum).front()).str() + suffix;
   auto read = llvm::find_if(sources, [](Operation *op) { return isa<LoadOp>(op); });
   StringRef base = read == sources.end() ? "value" : rows::getArrayName(cast<LoadOp>(*read));
-  base.consume_back(behind);
-  return base.str() + behind;
+  base.consume_back(suffix);
+  return base.str() + suffix;
 }
 
 void StoredValue::store() {

@@ -54,8 +54,7 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
   if (isMasked) { // both operands lose the same rows
     device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
-    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tileAt(code, n, known),
-                                        code.index(plan.shape.keys));
+    Value first = firstKeyAt(code, n, known);
     Presence presence = findPresence(code, first);
     clearUnseen(code, presence, first, stage, {{weightRing.tiles, false}, {carriedRings[0].tiles, false}});
   }
@@ -119,8 +118,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     return iterateProduct(code, n, olds, known);
   int64_t carriers = countProducts(plan.carrierTerms, 0);
   auto [stage, parity] = stageOf(code, n);
-  Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tileAt(code, n, known),
-                                      code.index(plan.shape.keys));
+  Value first = firstKeyAt(code, n, known);
   Values scores;
   SmallVector<unsigned> lastReader(keyRings.size()); // score after which a ring's stage is free
   llvm::BitVector awaited(keyRings.size());
@@ -155,8 +153,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   for (auto [k, score] : llvm::enumerate(scores)) {
     int64_t pending = countProducts(plan.scoreTerms, k + 1) + (overlapped ? carriers : 0);
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
-    for (auto [ring, last] : llvm::zip_equal(keyRings, lastReader))
-      if (last == k)
+    for (auto [ring, reader] : llvm::zip_equal(keyRings, lastReader))
+      if (reader == k)
         device::ArriveOp::create(b, code.loc, ring.empty, stage);
   }
   passTurn(code);
@@ -176,7 +174,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     device::WaitOp::create(b, code.loc, ring.full, stage, parity);
   if (overlapped)
     finishCarriers(code, last, "previous_stage", step.next);
-  if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBehind()))
+  if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBeyond()))
     clearUnseen(code, presence, first, stage, ringsOfCarried());
   // Rescales the sums, before the weights are rounded. Before the first tile no state has started
   // and all factors are the identity, unless another block has handed over its states.
@@ -193,8 +191,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
 /// Returns the number of products of all sums from `from` on.
 int64_t TileKernel::countProducts(ArrayRef<SmallVector<ProductTerm, 1>> terms, unsigned from) {
   int64_t count = 0;
-  for (const auto &products : terms.drop_front(from))
-    count += products.size();
+  for (const auto &ofSum : terms.drop_front(from))
+    count += ofSum.size();
   return count;
 }
 
@@ -371,8 +369,8 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
                        // Without branches, so that all elements' loads are in flight at once.
                        if (isEager) {
                          BlockArgument row = plan.nest.getBody().getArguments().back();
-                         Value last = arith::SubIOp::create(b, code.loc, code.symbol(this->extent(row.getArgNumber())),
-                                                            code.index(1));
+                         Value one = code.index(1), rows = code.symbol(this->extent(row.getArgNumber()));
+                         Value last = arith::SubIOp::create(b, code.loc, rows, one);
                          code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
                          if (columns != extent)
                            code.bind(loopIndex, arith::MinSIOp::create(b, code.loc, at[1], code.index(extent - 1)));
@@ -393,8 +391,8 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
 /// Returns whether the bound row exists, and the column is below the extent.
 Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
   BlockArgument row = plan.nest.getBody().getArguments().back();
-  Value inside = arith::CmpIOp::create(b, code.named("row_exists"), arith::CmpIPredicate::slt, code.eval(row),
-                                       code.symbol(this->extent(row.getArgNumber())));
+  Value rows = code.symbol(this->extent(row.getArgNumber()));
+  Value inside = arith::CmpIOp::create(b, code.named("row_exists"), arith::CmpIPredicate::slt, code.eval(row), rows);
   if (at.size() > 1 && padded(extent) != extent)
     inside =
         code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1], code.index(extent)));
@@ -567,15 +565,16 @@ void TileKernel::consume(ScalarCode &code) {
                                           /*again=*/false);
   Value offset = arith::MulIOp::create(b, code.named("warpgroup_row"), warpgroup, code.index(64));
   rowBase = arith::AddIOp::create(b, code.named("row_base"), firstRow, offset);
+  Value zero = code.index(0);
   for (const Ring &ring : rowRings)
-    device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
+    device::WaitOp::create(b, code.loc, ring.full, zero, zero);
   for (LoadOp load : readOnce)
     code.eval(load);
   for (const Ring &ring : ArrayRef(rowRings).take_front(plan.shape.holdsRows ? rowRings.size() : 0)) {
     auto type = cast<RingType>(ring.tiles.getType());
-    heldRows.push_back(device::LoadFragmentOp::create(
-        b, code.named("rows"), typeOver(Over::tile(type.getColumns()), type.getElementType()), ring.tiles,
-        code.index(0), offset, code.index(0), /*transposed=*/false));
+    heldRows.push_back(device::LoadFragmentOp::create(b, code.named("rows"),
+                                                      typeOver(Over::tile(type.getColumns()), type.getElementType()),
+                                                      ring.tiles, zero, offset, zero, /*transposed=*/false));
   }
   contractPriors(code);
   findBounds(code);
@@ -639,8 +638,8 @@ void TileKernel::consume(ScalarCode &code) {
   };
   if (!share.states)
     return (void)end();
-  Value leaves = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne,
-                                       device::KeptOp::create(b, code.named("leaves"), share.leaves), code.index(0));
+  Value kept = device::KeptOp::create(b, code.named("leaves"), share.leaves);
+  Value leaves = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, kept, zero);
   code.branch(leaves, {}, [&] { return leaveOff(code, inits.with(finals)), Values(); }, end);
 }
 

@@ -54,7 +54,7 @@ llvm::SmallVector<unsigned> axesOf(llvm::ArrayRef<mlir::Value> values, onf::ForO
 class TileKernel {
 public:
   TileKernel(const TilePlan &plan, device::ProgramOp program, unsigned number)
-      : plan(plan), program(program), number(number), b(program.getContext()) {}
+      : plan(plan), program(program), kernelNumber(number), b(program.getContext()) {}
   llvm::LogicalResult run();
 
 private:
@@ -74,6 +74,7 @@ private:
   void findRange(ScalarCode &code);
   void findFullRange(ScalarCode &code);
   mlir::Value tileAt(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
+  mlir::Value firstKeyAt(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
   mlir::Value hasAllRows(ScalarCode &code);
   void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage);
   void copyAt(ScalarCode &code, const TileOperand &operand, mlir::Value first, mlir::Value column, const Ring &ring,
@@ -403,7 +404,7 @@ private:
                         mlir::Value start = mlir::Value());
   mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep, mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);
-  bool hasRowsBehind();
+  bool hasRowsBeyond();
   llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfCarried();
   void clearUnseen(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::Value stage,
                    llvm::ArrayRef<std::pair<mlir::Value, bool>> rings);
@@ -423,7 +424,7 @@ private:
 
   const TilePlan &plan;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings, priorRings;
   Ring weightRing; // of `plan.product`
@@ -439,7 +440,7 @@ private:
   // identity.
   Values starts;
   // Per state: the bound to combine each tile's terms with, as rows may see no key; null: none.
-  Values bounds;
+  Values termBounds;
   llvm::SmallVector<Repair> repairs;
   llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
   llvm::SmallVector<bool> isReference;                    // per scalar

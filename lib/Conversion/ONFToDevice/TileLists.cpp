@@ -122,7 +122,8 @@ Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
 
 /// Returns the place of a tile's lower number in a term's array.
 Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
-  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, range, tile), code.index(2));
+  Value two = code.index(2);
+  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, range, tile), two);
 }
 
 TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile) {
@@ -136,7 +137,7 @@ TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile
     return Values{low, load(b.createOrFold<arith::AddIOp>(code.loc, place, code.index(1)), "most")};
   };
   // The array has not been written if the nest is not selected.
-  auto none = [&] { return Values{code.index(0), code.index(0)}; };
+  auto none = [&] { return Values(2, code.index(0)); };
   Type type = b.getIndexType();
   Values bounds = chosen ? code.branch(chosen, {type, type}, both, none) : both();
   return {bounds[0], bounds[1]};
@@ -152,10 +153,12 @@ static Value evaluateTerm(ScalarCode &code, const TileTerm &term) {
   Value sum;
   for (auto [value, factor] : term.values) {
     Value part = code.eval(value);
-    if (part.getType().isInteger(1))
-      part = arith::SelectOp::create(b, code.loc, part, code.index(1), code.index(0));
-    else if (!part.getType().isIndex())
+    if (part.getType().isInteger(1)) {
+      Value zero = code.index(0), one = code.index(1);
+      part = arith::SelectOp::create(b, code.loc, part, one, zero);
+    } else if (!part.getType().isIndex()) {
       part = arith::IndexCastOp::create(b, code.loc, b.getIndexType(), part);
+    }
     if (factor != 1)
       part = arith::MulIOp::create(b, code.loc, part, code.index(factor));
     sum = sum ? arith::AddIOp::create(b, code.loc, sum, part).getResult() : part;
@@ -199,10 +202,10 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
     // If a term does not depend on an axis, only index 0 of that axis stores its range.
     Value writes;
     for (unsigned axis : rangeAxes)
-      if (!llvm::is_contained(range.axes, axis))
-        writes =
-            code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq,
-                                                    code.eval(plan.nest.getBody().getArgument(axis)), code.index(0)));
+      if (!llvm::is_contained(range.axes, axis)) {
+        Value zero = code.index(0), place = code.eval(plan.nest.getBody().getArgument(axis));
+        writes = code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, place, zero));
+      }
     auto write = [&] {
       Value place = rangePlace(code, range, tile);
       for (Value bound : {limited.low, limited.high}) {
@@ -250,7 +253,7 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
   for (unsigned axis : rangeAxes)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_ranges";
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_ranges";
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kRangeThreads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);
@@ -354,9 +357,9 @@ void TileKernel::collectTiles(ScalarCode &code) {
     bool clamped = code.clampsLoads;
     clampLoads(code);
     Value first = arith::MulIOp::create(b, code.named("first"), tile, size);
-    Value end = arith::AddIOp::create(b, code.named("end"), first, size);
-    Value last =
-        arith::SubIOp::create(b, code.named("last"), arith::MinSIOp::create(b, code.loc, end, keys), code.index(1));
+    Value tileEnd = arith::AddIOp::create(b, code.named("end"), first, size);
+    Value one = code.index(1), keysEnd = arith::MinSIOp::create(b, code.loc, tileEnd, keys);
+    Value last = arith::SubIOp::create(b, code.named("last"), keysEnd, one);
     TileTruth truth;
     if (table.array) {
       truth = readTable(code, tile);
@@ -370,9 +373,9 @@ void TileKernel::collectTiles(ScalarCode &code) {
     auto inverse = [&](Value x) {
       return b.createOrFold<arith::XOrIOp>(code.loc, x, code.constant(b.getBoolAttr(true)));
     };
-    Value isWhole = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end, keys);
+    Value isWhole = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, tileEnd, keys);
     Value isFull = code.both(code.both(truth.always, isWhole), all);
-    Value isPartial = code.both(inverse(truth.never), inverse(isFull));
+    Value isNotFull = inverse(isFull), isPartial = code.both(inverse(truth.never), isNotFull);
     device::YieldOp::create(b, code.loc, ValueRange{isPartial, isFull});
     code.clampsLoads = clamped;
     code.close();
@@ -407,9 +410,9 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
       // Rarely needed, so that both stay out of the registers.
       Value count = device::KeptOp::create(b, numListed.getLoc(), numListed);
       Value rest = arith::SubIOp::create(b, code.loc, position, count);
-      Value behind = arith::AddIOp::create(b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
+      Value after = arith::AddIOp::create(b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
       Value isListed = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, count);
-      partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, behind);
+      partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, after);
     }
   }
   if (masked)

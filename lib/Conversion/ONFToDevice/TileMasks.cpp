@@ -136,18 +136,19 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
     if (isSmallSum(side))
       return value;
     constexpr int64_t far = int64_t(1) << 56;
-    return least(most(value, code.index(-far)), code.index(far));
+    Value end = code.index(far);
+    return least(most(value, code.index(-far)), end);
   };
   for (const Guard::Bound &bound : guard.bounds) {
-    Value at = sub(limited(bound.right), limited(bound.left));
+    Value left = limited(bound.left), at = sub(limited(bound.right), left);
     Predicate p = bound.predicate;
-    Value behind = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
-                       ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
-                       : at;
+    Value end = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
+                    ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
+                    : at;
     if (p == Predicate::slt || p == Predicate::sle || p == Predicate::eq)
-      keys.upper = least(keys.upper, behind);
+      keys.upper = least(keys.upper, end);
     if (p == Predicate::sgt || p == Predicate::sge)
-      keys.lower = most(keys.lower, behind);
+      keys.lower = most(keys.lower, end);
     if (p == Predicate::eq)
       keys.lower = most(keys.lower, at);
   }
@@ -157,8 +158,8 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
 /// Returns whether the bound row exists and satisfies these conditions on the row alone.
 Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
   unsigned last = plan.nest.getExtents().size() - 1;
-  Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
-                                     code.eval(plan.nest.getBody().getArguments().back()), code.symbol(extent(last)));
+  Value rows = code.symbol(extent(last)), row = code.eval(plan.nest.getBody().getArguments().back());
+  Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rows);
   for (Value condition : conditions)
     sees = code.both(sees, code.eval(condition));
   return sees;
@@ -234,14 +235,15 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
     first = arith::AddIOp::create(b, code.loc, first, start);
   Value row = arith::AddIOp::create(b, code.loc, rowBase, at[0]);
   auto last = [&](StringRef extent) -> Value {
-    return arith::SubIOp::create(b, code.loc, code.symbol(extent), code.index(1));
+    Value one = code.index(1);
+    return arith::SubIOp::create(b, code.loc, code.symbol(extent), one);
   };
   code.bind(plan.nest.getBody().getArguments().back(),
             arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
   Value left = arith::SubIOp::create(b, code.loc, last(plan.fold.getExtent()), first);
   Value size = arith::MinSIOp::create(b, code.loc, left, code.index(plan.shape.keys - 1));
   auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x); };
-  Value place = arith::MinSIOp::create(b, code.loc, narrow(at[1]), narrow(size));
+  Value most = narrow(size), place = arith::MinSIOp::create(b, code.loc, narrow(at[1]), most);
   place = arith::IndexCastOp::create(b, code.loc, b.getIndexType(), place);
   code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, place));
 }
@@ -322,18 +324,14 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
     words = bitsAtOnce(Value());
   } else if (columns > 0) {
     Value none = device::FillOp::create(b, code.named("words"), typeOver(Over::parts(), word), number(0));
-    words = code.loop(code.index(0), code.index(plan.shape.keys / columns), none, {"step", "words"},
-                      [&](Value step, ValueRange olds) {
-                        Value start = arith::MulIOp::create(b, code.named("start"), step, code.index(columns));
-                        return map(code, "words", {olds[0], bitsAtOnce(start)}, Over::parts(), {word},
-                                   [&](ValueRange in, ValueRange) {
-                                     Value place =
-                                         arith::MulIOp::create(b, code.loc, step, code.index(columns / lanes));
-                                     Value moved = arith::ShLIOp::create(
-                                         b, code.loc, in[1], arith::IndexCastOp::create(b, code.loc, word, place));
-                                     return Values{arith::OrIOp::create(b, code.loc, in[0], moved)};
-                                   });
-                      })[0];
+    words = code.loop(0, plan.shape.keys / columns, none, {"step", "words"}, [&](Value step, ValueRange olds) {
+      Value start = arith::MulIOp::create(b, code.named("start"), step, code.index(columns));
+      return map(code, "words", {olds[0], bitsAtOnce(start)}, Over::parts(), {word}, [&](ValueRange in, ValueRange) {
+        Value place = arith::MulIOp::create(b, code.loc, step, code.index(columns / lanes));
+        Value moved = arith::ShLIOp::create(b, code.loc, in[1], arith::IndexCastOp::create(b, code.loc, word, place));
+        return Values{arith::OrIOp::create(b, code.loc, in[0], moved)};
+      });
+    })[0];
   } else {
     words = bitsOf(plan.shape.keys, Value(), [&](ValueRange at) { bindElement(code, at, first); });
   }
@@ -375,7 +373,8 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
     Type word = bounds[0].getType();
     auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
     Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, column));
-    Value bit = arith::AndIOp::create(b, code.loc, arith::ShRSIOp::create(b, code.loc, bounds[0], place), number(1));
+    Value one = number(1), moved = arith::ShRSIOp::create(b, code.loc, bounds[0], place);
+    Value bit = arith::AndIOp::create(b, code.loc, moved, one);
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, bit, number(0));
   }
   Value position =
@@ -383,8 +382,8 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
   if (start)
     position =
         arith::AddIOp::create(b, code.loc, position, arith::IndexCastOp::create(b, code.loc, b.getI32Type(), start));
-  auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
-    return arith::CmpIOp::create(b, code.loc, predicate, position, bound);
+  auto compare = [&](arith::CmpIPredicate relation, Value bound) -> Value {
+    return arith::CmpIOp::create(b, code.loc, relation, position, bound);
   };
   Value present = compare(arith::CmpIPredicate::slt, bounds[0]);
   if (bounds.size() > 1)
@@ -417,7 +416,7 @@ Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value non
 
 /// Returns whether the last tile may have rows of an accumulator's operand beyond the fold's range.
 /// For example, the operand may be longer, or a step may not divide its axis.
-bool TileKernel::hasRowsBehind() {
+bool TileKernel::hasRowsBeyond() {
   SymExpr range = *SymExpr::parse(plan.fold.getExtent());
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
          llvm::any_of(plan.carried, [&](const TileOperand &operand) {

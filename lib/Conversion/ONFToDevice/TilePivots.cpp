@@ -160,7 +160,8 @@ Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inver
   quotient = arith::MaximumFOp::create(b, code.loc, quotient, number(-0x1p24f));
   quotient = arith::MinimumFOp::create(b, code.loc, quotient, number(0x1p24f));
   quotient = math::FloorOp::create(b, code.loc, code.combine(Monoid::add, quotient, number(0.5f)));
-  return arith::SelectOp::create(b, code.loc, isLarge(code, reference, true), quotient, number(0));
+  Value none = number(0);
+  return arith::SelectOp::create(b, code.loc, isLarge(code, reference, true), quotient, none);
 }
 
 /// Returns the replacement of a large reference m whose element was shifted: 0 or, for integers, m

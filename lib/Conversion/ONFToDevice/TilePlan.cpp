@@ -40,7 +40,7 @@ private:
   bool checkPriors();
   void joinPriors();
   bool checkType(const rows::Factors &factors, Type &element);
-  bool checkLength(Value inner, int64_t length, Type element, StringRef what);
+  bool checkLength(Value inner, int64_t length, Type element, StringRef subject);
   bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                    SmallVectorImpl<TileOperand> &operands);
   bool findTransposed(const rows::Factors &factors, Value inner, int64_t columns);
@@ -244,12 +244,12 @@ bool Planner::checkType(const rows::Factors &factors, Type &element) {
   return true;
 }
 
-/// Checks that tiles can have this many columns. `what` begins the message.
-bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef what) {
+/// Checks that tiles can have this many columns. `subject` begins the message.
+bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef subject) {
   std::string has = ": '" + rows::getIndexName(inner).str() + "' has " + std::to_string(length) + " indices";
   int64_t unit = 128 / element.getIntOrFloatBitWidth();
   if (length % unit != 0)
-    return refuse(what + " is no multiple of " + Twine(unit) + ", which the copy engine needs" + has);
+    return refuse(subject + " is no multiple of " + Twine(unit) + ", which the copy engine needs" + has);
   return true;
 }
 

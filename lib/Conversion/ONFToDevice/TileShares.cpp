@@ -128,12 +128,12 @@ void TileKernel::makeShares() {
     columns += padded(carrier.extents[0]);
   SymExpr slots(plan.shape.shares);
   share.elements = plan.shape.rows() * columns;
-  share.states = program.addWorkspace(freshName("left_off"),
+  share.states = program.addWorkspace(freshName("partial_states"),
                                       ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
   // The last counter is the tile scheduler's.
   SymExpr counters(plan.shape.shares + (goesOn() ? 1 : 0));
   share.done =
-      program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
+      program.addWorkspace(freshName("stored_warps"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
 }
 
 /// Returns the number of blocks to split, or 0, as an expression for hosts. `findBlock` computes
@@ -153,7 +153,7 @@ SymExpr TileKernel::countSharedBlocks() {
 /// Emits a kernel that sets the counters to 0 in every call.
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_clear";
   int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
@@ -193,8 +193,8 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value sum = arith::AddIOp::create(b, code.loc, share.others, code.index(plan.shape.shares - 1));
   Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
   Value most = arith::MulIOp::create(b, code.loc, share.others, code.index(kMostParts));
-  Value isFew =
-      either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))), less(most, gain));
+  Value gainsLittle = less(most, gain), isShort = less(keys, code.index(leastSharedTiles * plan.shape.keys));
+  Value isFew = either(either(less(all, slots), isShort), gainsLittle);
   Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   if (goesOn()) {
     Value blocks = arith::AddIOp::create(b, code.named("blocks"), all, shared);
@@ -205,10 +205,9 @@ Value TileKernel::findBlock(ScalarCode &code) {
   share.isLatter = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
   share.slot =
       narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block, minus(block, all, "")));
-  Value front = minus(all, shared, "");
-  return narrow(code,
-                arith::SelectOp::create(b, code.named("number"), share.isFormer,
-                                        arith::AddIOp::create(b, code.loc, front, block), minus(block, shared, "")));
+  Value front = minus(all, shared, ""), second = minus(block, shared, "");
+  Value first = arith::AddIOp::create(b, code.loc, front, block);
+  return narrow(code, arith::SelectOp::create(b, code.named("number"), share.isFormer, first, second));
 }
 
 /// Finds where this block begins and ends. Rings and ping-pong barriers count tiles from the first
@@ -229,7 +228,7 @@ void TileKernel::findShare(ScalarCode &code) {
       [&] {
         // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
         Value parts = arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), share.others);
-        Value whole = divide(times(numTiles, parts), arith::AddIOp::create(b, code.loc, parts, one));
+        Value most = arith::AddIOp::create(b, code.loc, parts, one), whole = divide(times(numTiles, parts), most);
         Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
         return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
       },
@@ -260,7 +259,7 @@ Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t 
   int64_t columns = columnsOfShare(over);
   auto plus = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
   auto times = [&](Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y)); };
-  Value place = plus(times(slot, share.elements), code.index(plan.shape.rows() * before));
+  Value start = code.index(plan.shape.rows() * before), place = plus(times(slot, share.elements), start);
   place = plus(place, times(plus(row, at[0]), columns));
   return at.size() > 1 ? plus(place, at[1]) : place;
 }
@@ -312,9 +311,10 @@ void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
     Over each = over.kind == Over::Rows ? Over::parts() : over;
     map(code, "", {value}, each, {}, [&](ValueRange in, ValueRange at) {
       Value stored = in[0];
-      if (stored.getType().isInteger(1))
-        stored = arith::SelectOp::create(b, code.loc, stored, code.constant(b.getF32FloatAttr(1)),
-                                         code.constant(b.getF32FloatAttr(0)));
+      if (stored.getType().isInteger(1)) {
+        Value zero = code.constant(b.getF32FloatAttr(0)), one = code.constant(b.getF32FloatAttr(1));
+        stored = arith::SelectOp::create(b, code.loc, stored, one, zero);
+      }
       device::StoreOp::create(b, code.loc, stored, share.states, placeInShare(code, slot, row, before, each, at));
       return Values();
     });

@@ -235,7 +235,8 @@ rows::Terms TileKernel::termsOf(AccOp acc) {
 /// Binds a row, clamped to the last one. Loads that follow read the nearest elements.
 void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
   BlockArgument row = plan.nest.getBody().getArguments().back();
-  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
+  Value one = code.index(1), rows = code.symbol(extent(row.getArgNumber()));
+  Value last = arith::SubIOp::create(b, code.loc, rows, one);
   code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, number), last));
   clampLoads(code);
   code.eager = true;
@@ -244,8 +245,8 @@ void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
 /// Evaluates the bounds of terms before all tiles, with clamped loads. If it is known which rows
 /// see any key, their states start at the bound. Otherwise every tile's terms are combined with it.
 void TileKernel::findBounds(ScalarCode &code) {
-  bounds.assign(plan.folded.scalars.size(), Value());
-  starts = bounds;
+  termBounds.assign(plan.folded.scalars.size(), Value());
+  starts = termBounds;
   bool clamped = code.clampsLoads;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     Value bound = termsOf(scalar.acc).bound;
@@ -265,7 +266,7 @@ void TileKernel::findBounds(ScalarCode &code) {
           isKnown = sees != nullptr;
           return Values{isKnown ? arith::SelectOp::create(b, code.loc, sees, in[0], none).getResult() : none};
         })[0];
-    (isKnown ? starts : bounds)[k] = isKnown ? start : ofRows;
+    (isKnown ? starts : termBounds)[k] = isKnown ? start : ofRows;
     if (!isKnown)
       start.getDefiningOp()->erase();
   }
@@ -335,7 +336,8 @@ Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
   auto less = [&](Value x, Value y) -> Value {
     return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
   };
-  return b.createOrFold<arith::AndIOp>(code.named("keeps_order"), less(zero, u), less(u, limit));
+  Value isFinite = less(u, limit);
+  return b.createOrFold<arith::AndIOp>(code.named("keeps_order"), less(zero, u), isFinite);
 }
 
 /// Returns an element of a score as a float. This is exact for sums of integers.
@@ -531,9 +533,9 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
 /// The same, combined with the terms' bound if a thread holds any term.
 Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &news, unsigned k) {
   Value reduced = reduceTerms(code, acc, termsOf(acc).value, tile, news, k);
-  if (!bounds[k])
+  if (!termBounds[k])
     return reduced;
-  Values inputs{reduced, bounds[k]};
+  Values inputs{reduced, termBounds[k]};
   if (tile.presence) {
     Value present = map(code, "mask", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
                         [&](ValueRange in, ValueRange at) {
@@ -603,9 +605,9 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
 Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
   Value factor = rows::getYielded(acc.getRepair());
   Operation *op = factor.getDefiningOp();
-  auto compare = [&](arith::CmpFPredicate predicate, Value x, double bound) -> Value {
-    Value limit = code.constant(b.getF32FloatAttr(static_cast<float>(bound)));
-    return arith::CmpFOp::create(b, code.named("is_near"), predicate, x, limit);
+  auto compare = [&](arith::CmpFPredicate relation, Value x, double limit) -> Value {
+    Value constant = code.constant(b.getF32FloatAttr(static_cast<float>(limit)));
+    return arith::CmpFOp::create(b, code.named("is_near"), relation, x, constant);
   };
   double bound = plan.shape.repairBound;
   if (isa_and_nonnull<math::ExpOp, math::Exp2Op>(op)) {
@@ -613,8 +615,8 @@ Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
     return compare(arith::CmpFPredicate::OLE, exponent, isa<math::ExpOp>(op) ? bound * std::log(2.0) : bound);
   }
   Value value = code.eval(factor);
-  return code.both(compare(arith::CmpFPredicate::OGE, value, std::exp2(-bound)),
-                   compare(arith::CmpFPredicate::OLE, value, std::exp2(bound)));
+  Value isAtMost = compare(arith::CmpFPredicate::OLE, value, std::exp2(bound));
+  return code.both(compare(arith::CmpFPredicate::OGE, value, std::exp2(-bound)), isAtMost);
 }
 
 /// Returns whether a rescaling from singular references is never near 1: its factor is 0, infinite
@@ -656,9 +658,10 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
         Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
         // A row with a large reference moves in every tile, like one that has seen
         // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
-        if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; }))
-          before[k] = arith::SelectOp::create(b, code.named("old_pivot"), isLarge(code, before[k], false),
-                                              identity(code, monoid, before[k].getType()), before[k]);
+        if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; })) {
+          Value none = identity(code, monoid, before[k].getType()), moves = isLarge(code, before[k], false);
+          before[k] = arith::SelectOp::create(b, code.named("old_pivot"), moves, none, before[k]);
+        }
         after.push_back(buildMonoid(b, code.named("pivot_of_tile"), monoid, before[k], in[count + k]));
       }
       Value changed = bindRepair(code, repair, before, after);

@@ -48,7 +48,8 @@ void TileKernel::makeTable() {
 
 /// Returns the place of a strip's first column.
 Value TileKernel::tablePlace(ScalarCode &code, Value strip) {
-  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, table, strip), code.index(kColumns));
+  Value columns = code.index(kColumns);
+  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, table, strip), columns);
 }
 
 /// Returns whether the guard holds nowhere, and whether it holds everywhere, in the block's rows
@@ -79,7 +80,8 @@ Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
   Values seen = map(code, "seen", {}, Over::tile(kStep), {truth, truth}, [&](ValueRange, ValueRange at) {
     Value row = b.createOrFold<arith::AddIOp>(code.loc, firstRow, at[0]);
     Value key = b.createOrFold<arith::AddIOp>(code.loc, first, at[1]);
-    Value lastKey = arith::SubIOp::create(b, code.loc, code.symbol(plan.fold.getExtent()), code.index(1));
+    Value one = code.index(1), keys = code.symbol(plan.fold.getExtent());
+    Value lastKey = arith::SubIOp::create(b, code.loc, keys, one);
     code.bind(plan.nest.getBody().getArguments().back(), arith::MinSIOp::create(b, code.named("row"), row, lastRow));
     code.bind(plan.fold.getBody().getArgument(0), arith::MinSIOp::create(b, code.named("key"), key, lastKey));
     Value holds = code.eval(predicate->getGuard());
@@ -163,14 +165,15 @@ void TileKernel::storeSeen(ScalarCode &code, Values seen, Value column) {
     auto isZero = [&](Value x) -> Value {
       return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, x, code.index(0));
     };
-    Value writes = code.both(isZero(at[1]), isZero(arith::RemUIOp::create(b, code.loc, at[0], code.index(kStrip))));
+    Value isFirstRow = isZero(arith::RemUIOp::create(b, code.loc, at[0], code.index(kStrip)));
+    Value writes = code.both(isZero(at[1]), isFirstRow);
     writes = code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rowsEnd));
     code.when(writes, [&] {
       auto bit = [&](Value condition, int64_t number) -> Value {
-        return arith::SelectOp::create(b, code.loc, condition, code.constant(b.getI8IntegerAttr(number)),
-                                       code.constant(b.getI8IntegerAttr(0)));
+        Value zero = code.constant(b.getI8IntegerAttr(0)), flag = code.constant(b.getI8IntegerAttr(number));
+        return arith::SelectOp::create(b, code.loc, condition, flag, zero);
       };
-      Value bits = arith::OrIOp::create(b, code.loc, bit(in[0], kHolds), bit(in[1], kFails));
+      Value fails = bit(in[1], kFails), bits = arith::OrIOp::create(b, code.loc, bit(in[0], kHolds), fails);
       Value strip = arith::DivUIOp::create(b, code.loc, row, code.index(kStrip));
       device::StoreOp::create(b, code.loc, bits, table.array,
                               b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, strip), column));
@@ -192,7 +195,7 @@ void TileKernel::emitTable(const IRMapping &arrays) {
   for (unsigned axis : table.axes)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_tiles";
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_tiles";
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kThreads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);
@@ -211,13 +214,14 @@ void TileKernel::emitTable(const IRMapping &arrays) {
               k == 0 ? rest : digit(code.symbol(extent(table.axes[k])), axis));
   }
   firstRow = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
-  lastRow = arith::MinSIOp::create(b, code.named("last_row"),
-                                   arith::AddIOp::create(b, code.loc, firstRow, code.index(kRows - 1)),
-                                   arith::SubIOp::create(b, code.loc, code.symbol(extent(last)), code.index(1)));
+  Value one = code.index(1), rows = code.symbol(extent(last)),
+        lastOfAll = arith::SubIOp::create(b, code.loc, rows, one);
+  Value lastOfBlock = arith::AddIOp::create(b, code.loc, firstRow, code.index(kRows - 1));
+  lastRow = arith::MinSIOp::create(b, code.named("last_row"), lastOfBlock, lastOfAll);
   Value count = code.symbol(perColumn.str());
   Value from = arith::MulIOp::create(b, code.named("from"), column, count);
-  Value to = arith::MinSIOp::create(b, code.named("to"), arith::AddIOp::create(b, code.loc, from, count),
-                                    code.symbol(keyTiles.str()));
+  Value all = code.symbol(keyTiles.str());
+  Value to = arith::MinSIOp::create(b, code.named("to"), arith::AddIOp::create(b, code.loc, from, count), all);
   Value nothing = device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
                                          code.constant(b.getBoolAttr(false)));
   whenTried(code, Value(), [&] {

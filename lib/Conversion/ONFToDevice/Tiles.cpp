@@ -85,7 +85,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
       arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile, code.index(plan.shape.rows()));
   firstRow = narrow(code, firstRow);
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
-  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(rank - 1)), code.index(1));
+  Value one = code.index(1), rows = code.symbol(extent(rank - 1)), last = arith::SubIOp::create(b, code.loc, rows, one);
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
   for (int64_t axis = rank - 2; axis > 0; --axis) {
     Value radix = code.symbol(extent(axis));
@@ -126,7 +126,7 @@ void TileKernel::recallBlock(ScalarCode &code) {
 }
 
 Value TileKernel::fromLast(ScalarCode &code, Value number) {
-  Value last = arith::SubIOp::create(b, code.loc, code.symbol(tiles()), code.index(1));
+  Value one = code.index(1), count = code.symbol(tiles()), last = arith::SubIOp::create(b, code.loc, count, one);
   return arith::SubIOp::create(b, code.named("tile"), last, number);
 }
 
@@ -253,8 +253,8 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
     return listedTile(code, position, masked);
   if (!masked) {
     Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
-    return arith::SelectOp::create(b, code.named("tile"), isMasked, tileAt(code, position, true),
-                                   tileAt(code, position, false));
+    Value full = tileAt(code, position, false), partial = tileAt(code, position, true);
+    return arith::SelectOp::create(b, code.named("tile"), isMasked, partial, full);
   }
   auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
@@ -264,8 +264,14 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
   if (isZero(front))
     return add(endFull, position);
   Value inFront = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, front);
-  return arith::SelectOp::create(b, code.named("tile"), inFront, add(firstTile, position),
-                                 add(endFull, sub(position, front)));
+  Value after = add(endFull, sub(position, front)), before = add(firstTile, position);
+  return arith::SelectOp::create(b, code.named("tile"), inFront, before, after);
+}
+
+/// Returns the first key of the tile at a position.
+Value TileKernel::firstKeyAt(ScalarCode &code, Value position, std::optional<bool> masked) {
+  Value size = code.index(plan.shape.keys), tile = tileAt(code, position, masked);
+  return arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tile, size);
 }
 
 /// Returns whether all rows of the block exist. Rows beyond the last may compute anything, but must
@@ -296,8 +302,10 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
     Value sum = axis == operand.rowAxis ? first : Value();
     auto plus = [&](Value part) { sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part; };
     for (auto &[term, factor] : subscript.terms)
-      if (term != operand.moving)
-        plus(b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), code.symbol(factor.str())));
+      if (term != operand.moving) {
+        Value times = code.symbol(factor.str());
+        plus(b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), times));
+      }
     if (!sum || !subscript.constant.isZero())
       plus(code.symbol(subscript.constant.str()));
     coordinates.push_back(sum);
@@ -366,10 +374,11 @@ void TileKernel::produce(ScalarCode &code) {
     code.when(some, [&] { fill(numbersOf(start), plan.keyOperands, keyRings); });
     device::AwaitConsumersOp::create(b, code.loc);
   }
+  Value zero = code.index(0);
   for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
-    copy(code, operand, firstRow, ring, code.index(0));
+    copy(code, operand, firstRow, ring, zero);
   for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings))
-    copy(code, prior.right, code.index(0), ring, code.index(0));
+    copy(code, prior.right, zero, ring, zero);
   if (!start)
     start = firstOfShare(code);
   code.loop(start, share.end, nameOfPosition(), [&](Value n) {
@@ -430,7 +439,7 @@ LogicalResult TileKernel::run() {
     if (table.array)
       emitTable(arrays);
   }
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   planRepairs();
   makeShares();
   if (share.states)

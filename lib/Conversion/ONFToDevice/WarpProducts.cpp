@@ -173,7 +173,7 @@ namespace {
 class ProductKernel {
 public:
   ProductKernel(const WarpProduct &product, device::ProgramOp program, unsigned number)
-      : product(product), program(program), number(number), b(program.getContext()) {}
+      : product(product), program(program), kernelNumber(number), b(program.getContext()) {}
   LogicalResult run();
 
 private:
@@ -207,7 +207,7 @@ private:
 
   const WarpProduct &product;
   device::ProgramOp program;
-  unsigned number;
+  unsigned kernelNumber;
   OpBuilder b;
   Value firstRow, firstColumn;
 };
@@ -333,7 +333,7 @@ Value ProductKernel::rows(ScalarCode &code, Value first) {
                    Value key = arith::AddIOp::create(b, code.named(product.fold.getName()), first, at[1]);
                    code.bind(product.nest.getBody().getArguments().back(), row);
                    code.bind(product.fold.getBody().getArgument(0), key);
-                   Value inside = code.both(hasRow(code, row), inRange(code, key));
+                   Value hasKey = inRange(code, key), inside = code.both(hasRow(code, row), hasKey);
                    inside = all(code, product.rowConditions, inside);
                    return operand(code, "left", product.rowFactors, all(code, product.keyConditions, inside));
                  }));
@@ -343,7 +343,7 @@ Value ProductKernel::keys(ScalarCode &code, Value first) {
   return rounded(code, map(code, "right", {}, keyLayout(), b.getF32Type(), [&](ValueRange, ValueRange at) {
                    Value key = arith::AddIOp::create(b, code.named(product.fold.getName()), first, at[0]);
                    code.bind(product.fold.getBody().getArgument(0), key);
-                   Value inside = code.both(bindColumn(code, at[1]), inRange(code, key));
+                   Value hasKey = inRange(code, key), inside = code.both(bindColumn(code, at[1]), hasKey);
                    return operand(code, "right", product.keyFactors, all(code, product.keyConditions, inside));
                  }));
 }
@@ -371,8 +371,10 @@ std::pair<Value, Value> ProductKernel::addPart(ScalarCode &code, Value sum, Valu
 }
 
 Value ProductKernel::addUp(ScalarCode &code, Type sums, Value zero) {
-  if (product.length && *product.length <= kMostTerms)
-    return steps(code, zero, code.index(0), code.index(llvm::divideCeil(*product.length, kDepth)));
+  if (product.length && *product.length <= kMostTerms) {
+    Value end = code.index(llvm::divideCeil(*product.length, kDepth));
+    return steps(code, zero, code.index(0), end);
+  }
   SymExpr length = *SymExpr::parse(product.fold.getExtent());
   auto count = [&](int64_t terms) {
     return code.symbol(SymExpr::floorDiv(length + SymExpr(terms - 1), SymExpr(terms)).str());
@@ -421,7 +423,7 @@ LogicalResult ProductKernel::run() {
   SymExpr all(1);
   for (unsigned axis = 0; axis < rank(); ++axis)
     all = all * *SymExpr::parse(blocks(axis));
-  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   auto kernel = device::KernelOp::create(b, product.nest.getLoc(), name, all.str(), 2 * kRows);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = product.nest->getParentOfType<onf::KernelOp>();

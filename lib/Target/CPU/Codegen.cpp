@@ -205,7 +205,8 @@ static void defineRoundingToHalf(llvm::Module &module) {
   Value *high = b.CreateLShr(bits, 16);
   Value *half_unit = b.CreateAdd(b.CreateAnd(high, 1), b.getInt32(0x7fff));
   Value *rounded = b.CreateLShr(b.CreateAdd(bits, half_unit), 16);
-  Value *result = b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(high, 0x40), rounded);
+  Value *quiet = b.CreateOr(high, 0x40);
+  Value *result = b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, rounded);
   b.CreateRet(b.CreateBitCast(b.CreateTrunc(result, b.getInt16Ty()), half));
 }
 

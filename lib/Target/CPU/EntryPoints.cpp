@@ -335,9 +335,9 @@ private:
     function->addFnAttr(Attribute::NoUnwind);
     // Like the run-time code, these run on any processor, where they may refuse.
     Function *runtime = module.getFunction("moaLaunch");
-    for (const char *name : {"target-cpu", "target-features"})
-      if (runtime && runtime->hasFnAttribute(name))
-        function->addFnAttr(runtime->getFnAttribute(name));
+    for (const char *attribute : {"target-cpu", "target-features"})
+      if (runtime && runtime->hasFnAttribute(attribute))
+        function->addFnAttr(runtime->getFnAttribute(attribute));
     if (function->getName() != name)
       error = llvm::joinErrors(std::move(error), llvm::createStringError("the entry point '" + name +
                                                                          "' has the name of a library function that "
@@ -426,8 +426,8 @@ private:
 
 /// Checks the fixed sizes of Runtime.h and that C allows the kernel's name.
 static llvm::Error checkLimits(const KernelSignature &signature) {
-  auto refuse = [&](const char *what, size_t count, int limit) {
-    return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) + " " + what +
+  auto refuse = [&](const char *parts, size_t count, int limit) {
+    return llvm::createStringError("kernel '" + signature.name + "' has " + std::to_string(count) + " " + parts +
                                    "; the limit is " + std::to_string(limit));
   };
   if (isReservedWord(signature.name))

@@ -56,7 +56,10 @@ struct Helpers {
   /// Returns the name of a function that depends on a layout or a type. Reuses an equal definition,
   /// and numbers a different one with the same name.
   std::string request(const std::string &wish, llvm::function_ref<std::string(const std::string &)> define);
-  std::string own; ///< the definitions of these, in order
+  /// Returns the name of a float constant. Reuses an equal one, and numbers a different one with the same name.
+  std::string requestConstant(const std::string &wish, const std::string &number);
+  std::string own;                                            ///< the definitions of these functions, in order
+  std::vector<std::pair<std::string, std::string>> constants; ///< names and values, in order
 
   void insert(const std::string &name) { names.insert(name); }
   void insert(std::initializer_list<const char *> list) { names.insert(list.begin(), list.end()); }

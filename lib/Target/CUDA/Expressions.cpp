@@ -151,10 +151,12 @@ Expr OperationPrinter::compareFloat() const {
     return {"!" + differ.text, Expr::unary};
   }
   case P::ORD:
-    return help("both_numbers");
   case P::UNO: {
+    bool isOrdered = predicate == P::ORD;
+    if (in[0].text == in[1].text) // x == x unless x is NaN
+      return infix(isOrdered ? "==" : "!=", Expr::equality);
     Expr both = help("both_numbers");
-    return {"!" + both.text, Expr::unary};
+    return isOrdered ? both : Expr{"!" + both.text, Expr::unary};
   }
   case P::AlwaysTrue:
     return {"true"};

@@ -147,16 +147,17 @@ std::string KernelPrinter::requestProducts(device::ContractOp op) {
            "by = " + (byRows ? "tile_by_rows(b)" : "tile_by_columns<B_ROWS>(b)") + ";\n" +
            "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
            "  UNROLL for (int k = 0; k < STEPS; ++k)\n" +
-           wrapLine("    " + instruction + "(sum, by + " + (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") + ", " +
+           wrapLine("    " + instruction + "(sum, by + " + (byRows ? "row_step<B_ROWS>(k)" : "k * 128") + ", " +
                         (sums ? "1" : "int(k != 0)") + ", " + left + last + operands + ");",
                     8) +
            "\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n";
   });
 }
 
-/// Returns whether reductions run between the start of a sum of products and its wait.
+/// Returns whether reductions run between the first product that is added to an accumulator and its
+/// wait.
 static bool overlapsWithStates(device::ContractOp op) {
-  if (!op.getC())
+  if (!op.getC() || op.getC().getDefiningOp<device::ContractOp>())
     return false;
   for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
     auto await = dyn_cast<device::AwaitOp>(next);
@@ -176,14 +177,14 @@ void KernelPrinter::printContract(device::ContractOp op) {
     copyFragment(sum, from);
   if (overlapsWithStates(op))
     writeComment("In flight while the states of this tile are computed:");
-  std::string function = requestProducts(op), rows, left;
+  std::string products = requestProducts(op), rows, left;
   if (auto a = dyn_cast<RingType>(op.getA().getType())) {
     rows = std::to_string(a.getRows()) + ", ";
     left = value(op.getA()).text + " + " + value(op.getARow()).at(Expr::product) + " * 128";
   } else {
     left = value(op.getA()).text;
   }
-  write(function + "<" + std::to_string(op.getSteps()) + ", " + rows + std::to_string(op.getB().getType().getRows()) +
+  write(products + "<" + std::to_string(op.getSteps()) + ", " + rows + std::to_string(op.getB().getType().getRows()) +
         ">(" + sum + ", " + left + ", " + stage(op.getB(), op.getBStage()) + ");");
 }
 
@@ -273,18 +274,29 @@ static const char *threadWish(unsigned axis, llvm::StringRef part) {
 
 /// Prints the thread's constant parts of element indices.
 void KernelPrinter::printThreadPlaces(Region &consumer) {
-  write("[[maybe_unused]] const int64_t warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;");
+  std::vector<std::pair<std::string, unsigned>> parts; // of axes
+  std::string all;
   consumer.walk([&](device::MapOp map) {
     auto indices = map.getBody().getArguments().drop_front(map.getInputs().size());
     for (auto [axis, index] : llvm::enumerate(indices)) {
       std::string part = threadPart(map.getLayout(), axis);
-      if (!isUsedWhole(index) || part.empty() || threadPlaces.count(part))
+      if (!isUsedWhole(index) || part.empty() || !threadPlaces.try_emplace(part).second)
         continue;
-      std::string name = fresh(threadWish(axis, part));
-      writeConstant("int64_t", name + " = " + part);
-      threadPlaces[part] = name;
+      parts.emplace_back(part, axis);
+      all += part;
     }
   });
+  const std::string warp = "warp = threadIdx.x / 32 % 4", lane = "lane = threadIdx.x % 32";
+  if (llvm::StringRef(all).contains("warp") && llvm::StringRef(all).contains("lane")) {
+    writeConstant("int64_t", warp);
+    writeConstant("int64_t", lane);
+  } else {
+    write("[[maybe_unused]] const int64_t " + warp + ", " + lane + ";");
+  }
+  for (const auto &[part, axis] : parts) {
+    std::string &name = threadPlaces[part] = fresh(threadWish(axis, part));
+    writeConstant("int64_t", name + " = " + part);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -478,14 +490,33 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e, llv
     bool isPlain = text.find_first_of("+*") == std::string::npos;
     values[argument] = {text.empty() ? "0" : text, isPlain ? Expr::primary : Expr::sum};
   }
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  auto targetOf = [&](Value result) {
+    bool isRow = typeOf(result).getLayout() != layout;
+    return values[result].text + "[" + (isRow ? row : e) + "]";
+  };
+  // A value that needs a name is the result itself, unless the map may read the same registers:
+  // parameters of a function may be the same array.
+  for (auto [result, source] : llvm::zip(op.getResults(), yield.getValues())) {
+    if (function || isLocal(result) || llvm::count(yield.getValues(), source) > 1)
+      continue;
+    const std::string &name = values[result].text;
+    auto isSame = [&](Value input) { return !localValues.count(input) && value(input).text == name; };
+    if (llvm::none_of(op.getInputs(), isSame))
+      resultRegisters[source] = targetOf(result);
+  }
   size_t before = written;
   printBlock(block);
   statements += written - before;
+  resultRegisters.clear();
   // A result may overwrite the input of another, so name all results but the last first.
-  auto yield = cast<device::YieldOp>(block.getTerminator());
   std::vector<std::string> texts;
   for (auto [result, source] : llvm::zip(op.getResults(), yield.getValues())) {
     std::string text = value(source).text;
+    if (!isLocal(result) && text == targetOf(result)) {
+      texts.push_back(text);
+      continue;
+    }
     bool isLast = result == op.getResults().back();
     bool isName = llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
     if (!isName && (isLocal(result) || !isLast)) {
@@ -502,8 +533,9 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e, llv
       localValues[result] = texts[k];
       continue;
     }
-    bool isRow = typeOf(result).getLayout() != layout;
-    std::string target = values[result].text + "[" + (isRow ? row : e) + "]";
+    std::string target = targetOf(result);
+    if (texts[k] == target) // written
+      continue;
     llvm::StringRef rest = texts[k];
     // x = x * y is x *= y.
     bool isUpdate = rest.consume_front(target + " * ") && isSimpleFactor(rest);
@@ -521,7 +553,22 @@ static std::string vote(const std::string &name, FragmentType type) {
   return "__any_sync(0xffffffff, " + condition + ")";
 }
 
+/// Returns whether a vote is written in the condition of the next operation, which alone needs it.
+/// That operation first writes its results, which must not be the registers that the vote reads.
+/// While several phases are merged, a vote of its own may be common to more phases.
+bool KernelPrinter::isVotedInCondition(device::AnyOp op) {
+  if (recording && depth == recording->depth)
+    return false;
+  auto next = dyn_cast_or_null<device::IfAnyOp>(op->getNextNode());
+  return next && getNext(op) == next && op.getResult().hasOneUse() && next.getCondition() == op.getResult() &&
+         !findCall(next) && llvm::none_of(next.getResults(), [&](Value result) {
+           return typeOf(result).getElementType() == op.getCondition().getType().getElementType();
+         });
+}
+
 void KernelPrinter::printAny(device::AnyOp op) {
+  if (isVotedInCondition(op))
+    return;
   std::string text = vote(value(op.getCondition()).text, op.getCondition().getType());
   std::string name = declareFragment(op.getResult(), "any");
   write("fill(" + name + ", bool(" + text + "));");
@@ -539,12 +586,16 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
     else
       copyFragment(to, from);
   }
-  std::string name = value(op.getCondition()).text;
-  bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  auto any = op.getCondition().getDefiningOp<device::AnyOp>();
+  bool isVoted = any && values.count(op.getCondition());
+  Value voters = any && !isVoted ? Value(any.getCondition()) : Value(op.getCondition());
+  std::string name = value(voters).text;
   if (getNameInProgram(op.getCondition()) == "rescale")
     writeComment("Conditional rescaling: the reference moves only if the factor would differ much from 1 in some row.");
+  if (llvm::any_of(op.getOtherwise(), [](Value other) { return other.getDefiningOp<device::AwaitOp>(); }))
+    writeComment("Rescaled only after its products have landed: until then, wgmma owns the accumulator's registers.");
   size_t mark = body.size();
-  open("if (" + (isKnown ? name + "[0]" : vote(name, op.getCondition().getType())) + ") {");
+  open("if (" + (isVoted ? name + "[0]" : vote(name, typeOf(voters))) + ") {");
   printBlock(block);
   assign(op.getResults(), yield.getValues());
   close();
@@ -596,6 +647,11 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
   bool isOne = layout.getNumRegisters() == rows.getNumRegisters() && row == "e";
   if (!isOne)
     helpers.insert("fill");
+  auto mergesState = [&](device::ReduceOp op) {
+    bool isSame = op.getFragment().getType().getLayout() == layout && op.getResult().getType().getLayout() == rows;
+    return isSame && findMerge(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  bool hasState = program.walk(mergesState).wasInterrupted();
   return helpers.request(joinsLanes ? "reduce_rows" : "reduce_own", [&](const std::string &name) {
     std::string text = std::string("// Combines the columns of each row") +
                        (isOne      ? ""
@@ -604,34 +660,35 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
                        (!joinsLanes ? ", within this thread"
                         : isOne     ? " over the lanes that share it"
                                     : ", then over the lanes that share the row") +
-                       "; `state` comes first.\n";
-    std::string size = isOne ? count : "R";
+                       (hasState ? "; `state` comes first.\n" : ".\n");
+    std::string size = isOne ? count : "R", part = "parts[" + row + "]" + (isPaired ? "[e % 2]" : "");
+    const std::string eachRow = "  UNROLL for (int r = 0; r < " + count + "; ++r) ";
     text += "template <auto COMBINE, class T, class U" + std::string(isOne ? "" : ", int R") + ">\nDEVICE void " +
-            name + "(T (&to)[" + count + "], const T (&x)[" + size + "], U identity, const T *state = nullptr) {\n";
+            name + "(T (&to)[" + count + "], const T (&x)[" + size + "], U identity" +
+            (hasState ? ", const T *state = nullptr" : "") + ") {\n";
     if (!isOne) {
-      text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") + ";\n  fill(even, identity)" +
-              (isPaired ? ";\n  fill(odd, identity);\n  UNROLL for (int e = 0; e < R; e += 2) {\n"
-                        : ";\n  UNROLL for (int e = 0; e < R; ++e) ") +
-              (isPaired ? "    " : "") + "even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
-      if (isPaired)
-        text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n  }\n";
+      text += "  T parts[" + count + "]" + (isPaired ? "[2]" : "") + ";\n" +
+              (isPaired ? eachRow + "fill(parts[r], identity);\n" : "  fill(parts, identity);\n");
+      text += wrapLine("  UNROLL for (int e = 0; e < R; ++e) " + part + " = COMBINE(" + part + ", x[e]);", 6) + "\n";
     }
-    text += "  UNROLL for (int r = 0; r < " + count + "; ++r) {\n    T all = " +
+    // Without a state, the result itself is the variable.
+    const std::string all = hasState ? "all" : "to[r]";
+    text += eachRow + "{\n    " + (hasState ? (lanes.empty() ? "const T " : "T ") : "") + all + " = " +
             (isOne      ? "COMBINE(identity, x[r])"
-             : isPaired ? "COMBINE(even[r], odd[r])"
-                        : "even[r]") +
+             : isPaired ? "COMBINE(parts[r][0], parts[r][1])"
+                        : "parts[r]") +
             ";\n";
-    const std::string combine = "all = COMBINE(all, __shfl_xor_sync(0xffffffff, all, ";
+    const std::string combine = all + " = COMBINE(" + all + ", __shfl_xor_sync(0xffffffff, " + all + ", ";
     bool isDoubling = lanes.size() > 1;
     for (size_t k = 1; k < lanes.size(); ++k)
       isDoubling &= lanes[k] == 2 * lanes[k - 1];
     if (isDoubling)
-      text += "    UNROLL for (int lanes = " + std::to_string(lanes.front()) +
-              "; lanes <= " + std::to_string(lanes.back()) + "; lanes *= 2) " + combine + "lanes));\n";
+      text += "    UNROLL for (int step = " + std::to_string(lanes.front()) +
+              "; step <= " + std::to_string(lanes.back()) + "; step *= 2) " + combine + "step));\n";
     else
       for (int64_t mask : lanes)
         text += "    " + combine + std::to_string(mask) + "));\n";
-    return text + "    to[r] = state ? COMBINE(state[r], all) : all;\n  }\n}\n";
+    return text + (hasState ? "    to[r] = state ? COMBINE(state[r], all) : all;\n" : "") + "  }\n}\n";
   });
 }
 
@@ -664,18 +721,18 @@ std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows
 Operation *KernelPrinter::printReduce(device::ReduceOp op) {
   FragmentType type = op.getFragment().getType();
   if (type.getElementType().isF16() && op.getResult().getType().getElementType().isF32()) {
-    std::string function = requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
+    std::string sum = requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
     std::string from = value(op.getFragment()).text, name = declareFragment(op.getResult(), "reduced");
-    write(function + "(" + name + ", " + from + ");");
+    write(sum + "(" + name + ", " + from + ");");
     return op;
   }
   std::string combine = requestCombination(op.getMonoid(), type.getElementType());
-  std::string function = requestReduction(type.getLayout(), op.getResult().getType().getLayout());
+  std::string reduction = requestReduction(type.getLayout(), op.getResult().getType().getLayout());
   device::MapOp merge = findMerge(op);
   Value result = merge ? merge.getResult(0) : Value(op.getResult());
   std::string state = merge ? ", " + value(merge.getInputs()[0]).text : "";
   std::string name = declareFragment(result, "reduced");
-  write(function + "<" + combine + ">(" + name + ", " + value(op.getFragment()).text + ", " +
+  write(reduction + "<" + combine + ">(" + name + ", " + value(op.getFragment()).text + ", " +
         printConstant(getIdentity(op.getMonoid(), type.getElementType())) + state + ");");
   return merge ? merge.getOperation() : op.getOperation();
 }

@@ -11,17 +11,15 @@
 namespace moa::cuda {
 
 static const std::pair<const char *, const char *> kHelpers[] = {
-    {"max_nan", R"(// The larger value; NaN if one is NaN.
-DEVICE float max_nan(float a, float b) { asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
+    {"max_nan",
+     R"(DEVICE float max_nan(float a, float b) { asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
 )"},
-    {"min_nan", R"(// The smaller value; NaN if one is NaN.
-DEVICE float min_nan(float a, float b) { asm("min.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
+    {"min_nan",
+     R"(DEVICE float min_nan(float a, float b) { asm("min.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
 )"},
-    {"max_nan_double", R"(// The larger value; NaN if one is NaN.
-DEVICE double max_nan_double(double a, double b) { return a > b || a != a ? a : b; }
+    {"max_nan_double", R"(DEVICE double max_nan_double(double a, double b) { return a > b || a != a ? a : b; }
 )"},
-    {"min_nan_double", R"(// The smaller value; NaN if one is NaN.
-DEVICE double min_nan_double(double a, double b) { return a < b || a != a ? a : b; }
+    {"min_nan_double", R"(DEVICE double min_nan_double(double a, double b) { return a < b || a != a ? a : b; }
 )"},
     {"store_pair", R"(// Stores two adjacent elements; the first has an even index.
 DEVICE void store_pair(float *to, float x, float y) { *(float2 *)to = make_float2(x, y); }
@@ -320,6 +318,18 @@ std::string Helpers::request(const std::string &wish, llvm::function_ref<std::st
   return name;
 }
 
+std::string Helpers::requestConstant(const std::string &wish, const std::string &number) {
+  std::string name = wish;
+  for (unsigned k = 2; names.count(name); ++k) {
+    if (llvm::is_contained(constants, std::pair(name, number)))
+      return name;
+    name = wish + "_" + std::to_string(k);
+  }
+  names.insert(name);
+  constants.emplace_back(name, number);
+  return name;
+}
+
 /// Turns a function template over integers into one for int64_t. Returns other functions unchanged.
 static std::string specialise(std::string text) {
   const std::string head = "template <class T> DEVICE T ";
@@ -338,6 +348,11 @@ static std::string specialise(std::string text) {
 
 std::string printHelpers(const Helpers &helpers) {
   std::string text = "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
+  std::string constants;
+  for (const auto &[name, number] : helpers.constants)
+    constants += (constants.empty() ? "constexpr float " : ", ") + name + " = " + number;
+  if (!constants.empty())
+    text += wrapLine(constants + ";", 4) + "\n";
   for (auto [name, definition] : kHelpers) {
     if (helpers.names.count(name))
       text += specialise(definition);

@@ -26,14 +26,14 @@ class HostPrinter {
 public:
   HostPrinter(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
               const std::vector<gpu::WorkspaceArray> &workspace)
-      : signature(signature), names(names), kernels(kernels), workspace(workspace), os(text) {
+      : signature(signature), names(names), kernels(kernels), workspace(workspace), os(output) {
     for (auto [k, parameter] : llvm::enumerate(signature.parameters))
       numbers[&parameter] = k;
   }
   std::string print() {
     printCall();
     printEntries();
-    return text;
+    return output;
   }
 
 private:
@@ -172,14 +172,14 @@ private:
       }
       const gpu::WorkspaceArray &bounds =
           *llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
-      std::vector<std::string> extents, axes;
+      std::vector<std::string> counts, axes;
       for (const SymExpr &extent : bounds.extents) {
         std::string value = argument(extent);
-        extents.push_back(llvm::StringRef(value).contains('(') ? "(" + value + ").value" : value);
+        counts.push_back(llvm::StringRef(value).contains('(') ? "(" + value + ").value" : value);
         axes.push_back(getReadable(extent.str()));
       }
       line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " +
-               argument(bounds.number) + ", " + quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(extents, ", ") +
+               argument(bounds.number) + ", " + quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(counts, ", ") +
                "});",
            8);
     }
@@ -288,12 +288,12 @@ private:
   }
   /// Prints a descriptor for a workspace array, like those of the caller's arrays.
   void printPlaced(const gpu::WorkspaceArray &array) {
-    std::vector<std::string> extents;
+    std::vector<std::string> shape;
     for (const SymExpr &extent : array.extents)
-      extents.push_back(extent.getConstant() ? extent.str() : "(" + expression(extent) + ").value");
+      shape.push_back(extent.getConstant() ? extent.str() : "(" + expression(extent) + ").value");
     const std::string &name = names.of(array.number);
-    line("    int64_t " + name + "_shape[] = {" + llvm::join(extents, ", ") + "};", 8);
-    line("    const Array " + name + " = in_workspace(" + quoted(array.name) + ", " + std::to_string(extents.size()) +
+    line("    int64_t " + name + "_shape[] = {" + llvm::join(shape, ", ") + "};", 8);
+    line("    const Array " + name + " = in_workspace(" + quoted(array.name) + ", " + std::to_string(shape.size()) +
              ", " + (array.element.isBF16() ? "4" : "2") + ", " +
              std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", (char *)" + argument(array.number) + ", " +
              name + "_shape);",
@@ -353,7 +353,7 @@ private:
     std::string described;
     std::vector<std::string> maps;
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
+      described += (described.empty() ? "    CUtensorMap " : ", ") + map.name + "{}";
     if (!described.empty())
       line(described + ";", 8);
     std::set<unsigned> placed;
@@ -442,7 +442,7 @@ private:
   std::map<const Parameter *, unsigned> numbers;
   std::map<std::string, std::string> conditions; // variables that hold them
   std::map<std::string, std::string> extents;    // extents that bind a symbol, with its name
-  std::string text;
+  std::string output;
   llvm::raw_string_ostream os;
 };
 

@@ -42,8 +42,7 @@ namespace {
 struct Message { char *text; size_t size; int32_t code = MOA_OK; };
 bool fail(Message &m, int32_t code, int /*length*/) { return (m.code = code) == MOA_OK; }
 #define REFUSE_IF(wrong, number, ...) if (wrong) return fail(m, number, snprintf(m.text, m.size, __VA_ARGS__))
-#define REJECT_IF(wrong, number, what, ...) REFUSE_IF(wrong, number, "%s: " what, a.name, __VA_ARGS__)
-
+#define REJECT_IF(wrong, number, reason, ...) REFUSE_IF(wrong, number, "%s: " reason, a.name, __VA_ARGS__)
 struct Checked { // an integer that remembers overflow and division by zero
   int64_t value;
   int32_t code;
@@ -78,12 +77,11 @@ static_assert(sizeof(long) == sizeof(int64_t), "%ld prints an int64_t");
 bool open_array(Message &m, Array &a, const DLTensor *tensor) {
   REFUSE_IF(!tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a.name);
   a.tensor = tensor;
-  const auto [code, bits, lanes] = a.tensor->dtype;
-  const int rank = a.tensor->ndim;
-  REJECT_IF(rank != a.rank, MOA_RANK, "expects %s, rank %d, but got rank %d", a.type, a.rank, rank);
+  const auto [code, bits, lanes] = tensor->dtype;
+  REJECT_IF(tensor->ndim != a.rank, MOA_RANK, "expects %s, rank %d, but got rank %d", a.type, a.rank, tensor->ndim);
   REJECT_IF((code != a.code && (a.code != 6 || code != 1)) || bits != 8 * a.bytes || lanes != 1, MOA_DTYPE,
             "expects %s, but got DLPack type code %d of %d bits, %d lanes", a.type, code, bits, lanes);
-  a.shape = a.tensor->shape;
+  a.shape = tensor->shape;
   REFUSE_IF(a.rank && !a.shape, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", a.name);
   for (int k = 0; k < a.rank; ++k) {
     REJECT_IF(a.shape[k] < 0, MOA_SHAPE, "extent %ld on axis %d is negative", a.shape[k], k);
@@ -211,7 +209,6 @@ Array in_workspace(const char *name, int rank, int code, int bytes, char *begin,
 bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, int rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
   auto found = cudaDriverEntryPointSuccess;
-  *map = CUtensorMap();
   if (a.is_empty) return true;
   const bool is_there = encode || cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
                                                                   cudaEnableDefault, &found) == cudaSuccess;
@@ -277,7 +274,7 @@ void check_bounds(Message &m, void *stream, const Array &a, const char *within, 
   char why[1024];
   size_t used = found <= 3.4e38f ? snprintf(why, sizeof why, "the bound on its errors is %.2e", double(found))
                                  : snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too large "
-                                            "or too small for the types, not finite, or sum up to what may cancel");
+                                            "or too small for the types, not finite, or have sums that may cancel");
   const char *before = " at [";
   int64_t size = count;
   for (int64_t extent : shape) {
@@ -326,7 +323,6 @@ template <class... Kernels> int32_t prepare_device(int32_t device, Kernels... ke
   const bool failed = cudaFree(nullptr) || (... || cudaFuncGetAttributes(&found, kernels));
   return cudaSetDevice(before) || failed ? MOA_DEVICE : MOA_OK;
 }
-
 } // namespace
 )moa"},
 };

@@ -29,7 +29,7 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   for (const Outline &outline : outlines)
     used.insert(outline.name);
   if (!startsBlocks(kernel)) {
-    write("// All that this kernel writes is empty, and no block of it starts.");
+    write("// Every output of this kernel is empty, so that no block starts.");
     return KernelText{launch, printHeading() + printSignature() + body + "}\n"};
   }
   auto begin = [&](const char *call) {
@@ -190,9 +190,20 @@ void KernelPrinter::dropBraces(size_t start) {
               head.size() + 1 + only.size() <= 120;
     text += (k ? std::string(2 * depth, ' ') + head.ltrim(" }").str() : head.str()) + " " + only.str() + "\n";
   }
-  if (!isShort)
+  if (isShort) {
+    body.replace(start, std::string::npos, text);
+    joinEnd = 0;
     return;
-  body.replace(start, std::string::npos, text);
+  }
+  // Only the first side is short.
+  if (lines.size() < 6 || lines[2].ltrim() != "} else {")
+    return;
+  StringRef head = lines[0], only = lines[1].ltrim();
+  if (!head.consume_back(" {") || only.starts_with("if ") || only.contains(" if (") ||
+      head.size() + 1 + only.size() > 120)
+    return;
+  text = head.str() + " " + only.str() + "\n" + std::string(2 * depth, ' ') + "else {\n";
+  body.replace(start, lines[2].end() + 1 - body.data() - start, text);
   joinEnd = 0;
 }
 
@@ -223,12 +234,8 @@ std::string KernelPrinter::constantText(arith::ConstantOp op, const std::string 
     return text;
   float value = number.getValue().convertToFloat();
   constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
-  auto request = [&](const std::string &wish, const std::string &definition) {
-    return helpers.request(
-        wish, [&](const std::string &name) { return "constexpr float " + name + " = " + definition + "\n"; });
-  };
-  auto log2E = [&] { return request("LOG2_E", "1.44269502f; // log2(e)"); };
-  auto ln2 = [&] { return request("LN_2", "0.693147182f;"); };
+  auto log2E = [&] { return helpers.requestConstant("LOG2_E", "1.44269502f"); };
+  auto ln2 = [&] { return helpers.requestConstant("LN_2", "0.693147182f"); };
   if (std::fabs(value) == kLog2E)
     return (value < 0 ? "-" : "") + log2E();
   if (std::fabs(value) == kLn2)
@@ -239,7 +246,7 @@ std::string KernelPrinter::constantText(arith::ConstantOp op, const std::string 
   float times = std::round(value / kLn2);
   if (times != 0 && times * kLn2 == value)
     text = std::to_string(int64_t(times)) + " * " + ln2();
-  return request(name, text + ";");
+  return helpers.requestConstant(name, text);
 }
 
 Expr KernelPrinter::symbolText(device::SymbolOp op) {
@@ -277,6 +284,11 @@ void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
   bool isShort = expr.text.size() < kLongExpression || isa_and_nonnull<device::YieldOp>(user);
   if (mayInline && once && isShort) {
     values[result] = std::move(expr);
+    return;
+  }
+  if (auto target = resultRegisters.find(result); target != resultRegisters.end()) {
+    write(target->second + " = " + expr.text + ";");
+    values[result] = {target->second};
     return;
   }
   std::string name = fresh(wishFor(result, "value"));
@@ -495,6 +507,9 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
 }
 
 void KernelPrinter::printIf(scf::IfOp branch) {
+  if (!branch.thenBlock()->getOps<device::SignalsOp>().empty())
+    writeComment("Stream-K: two blocks share the tiles of these rows. The first stores its partial states in the "
+                 "workspace; the second merges them, or computes all tiles if they are not there yet.");
   for (Value result : branch.getResults())
     if (!values.count(result) && isa<device::FragmentType>(result.getType())) {
       declareFragment(result, "result");
@@ -574,16 +589,16 @@ void KernelPrinter::printStages(device::StagesOp op) {
 std::string KernelPrinter::printHeading() {
   if (llvm::hasSingleElement(program.getBody().getOps<device::KernelOp>()))
     return "";
-  SmallVector<std::string> written;
+  SmallVector<std::string> outputs;
   for (BlockArgument array : program.getBody().getArguments()) {
     auto writes = [&](Operation *user) {
       return isa<device::StoreOp, device::StoreRunOp, device::StoreTileOp>(user) && kernel->isAncestor(user);
     };
     if (llvm::any_of(array.getUsers(), writes))
-      written.push_back(names.of(array.getArgNumber()));
+      outputs.push_back(names.of(array.getArgNumber()));
   }
   std::string text;
-  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(written, ", ") +
+  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(outputs, ", ") +
                        (launch.isBeside ? "; overlaps with the previous launch" : "") + ".");
   return text;
 }

@@ -44,9 +44,16 @@ private:
   /// Returns a name for an array, which is declared at the start of its block. Differs from the names
   /// of inner blocks before it, which would shadow the array.
   std::string freshArray(llvm::StringRef wish);
-  /// Returns a word for a value: its name in the program, or its operation.
+  /// Returns a word for a value: its role in a fold, its name in the program, or its operation.
   std::string wishFor(mlir::Value value, const char *fallback) const;
   std::string wishForFragment(mlir::Value fragment) const;
+  /// Returns the name of the state of a fold that a scalar is a value of, in one lane or joined from
+  /// several, or an empty text.
+  std::string stateOf(mlir::Value value) const;
+  std::string findState(mlir::Value value) const;
+  std::string wishForState(mlir::Value value) const;
+  std::string wishForStored(mlir::Value value) const;
+  std::string wishForLoaded(mlir::Value value) const;
   void pushScope() { scopes.emplace_back(); }
   void popScope();
 
@@ -157,7 +164,7 @@ private:
   void printStoreTile(device::StoreTileOp op);
   void printAwaitStores(device::AwaitStoresOp op);
   void printClear(device::ClearUnseenOp op);
-  std::string slot(mlir::Value barriers, mlir::Value index);
+  std::string slot(mlir::Value array, mlir::Value index);
   std::string stage(mlir::Value ring, mlir::Value number);
   std::string keptNumber(mlir::Value number);
 
@@ -187,6 +194,7 @@ private:
   std::string requestProducts(device::ContractOp op);
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
+  bool isVotedInCondition(device::AnyOp op);
   void printAny(device::AnyOp op);
   void printIfAny(device::IfAnyOp op);
   bool printRounding(device::MapOp op);
@@ -239,11 +247,13 @@ private:
   bool hasVariables = false;                      // some phase declares variables: phases cannot be merged
   size_t joinEnd = 0;                             // end of the last line that may be continued
   bool isWrapped = false;
-  std::string joinKind;                                    // type of that constant
-  llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of
-  llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments local to one loop of maps
-  std::map<std::string, std::string> threadPlaces;         // names by expression
-  // Fields of the block's shared memory: all names, numbers of the block, and scratch words.
+  std::string joinKind;                                     // type of that constant
+  llvm::DenseMap<mlir::Value, std::string> fragmentArrays;  // by FragmentStorage::of
+  llvm::DenseMap<mlir::Value, std::string> localValues;     // fragments local to one loop of maps
+  llvm::DenseMap<mlir::Value, std::string> resultRegisters; // of values that are results of a map
+  std::map<std::string, std::string> threadPlaces;          // names by expression
+  mutable llvm::DenseMap<mlir::Value, std::string> states;  // results of stateOf
+  // Fields of the block's shared memory: all names, kept scalars, and scratch words.
   std::set<std::string> fieldNames;
   std::vector<std::string> keptFields;
   std::string clearWords, collectWords;

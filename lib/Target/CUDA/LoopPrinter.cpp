@@ -155,21 +155,39 @@ void KernelPrinter::writeStatements(ArrayRef<Statement> statements, size_t recor
   }
 }
 
-/// Prints a statement on one line after a condition, without braces. Returns false if it does not
-/// fit or is a conditional that cannot be combined with this one.
+/// Returns the position of the parenthesis that closes the first one that `text` does not open.
+static size_t findClosing(StringRef text) {
+  int depth = 1;
+  for (auto [k, c] : llvm::enumerate(text)) {
+    depth += (c == '(') - (c == ')');
+    if (depth == 0)
+      return k;
+  }
+  return StringRef::npos;
+}
+
+/// Prints a statement after a condition, without braces: on the same line or, if both conditions
+/// are combined, on the next one. Returns false if it does not fit or is a conditional that cannot
+/// be combined with this one.
 bool KernelPrinter::writeUnder(const std::string &head, const Statement &statement, size_t recorded) {
   StringRef text = StringRef(statement.text).drop_front(2 * recorded);
-  std::string first = head;
+  std::string indent(2 * recorded, ' '), first = head, rest = text.str();
   // Combine two conditions.
   if (text.consume_front("if (")) {
-    if (text.count('\n') != 1 || text.contains("||"))
+    size_t end = findClosing(text);
+    if (text.count('\n') != 1 || text.contains("||") || end == StringRef::npos)
       return false;
-    first = StringRef(head).drop_back(2).str() + " && ";
+    first = StringRef(head).drop_back(2).str() + " && " + text.take_front(end + 1).str();
+    rest = text.drop_front(end + 1).str(); // a blank, the statement, and the end of its line
+    if (2 * depth + rest.size() > 120)
+      return false;
+    if (2 * depth + first.size() + rest.size() - 1 > 120)
+      rest = "\n" + indent + " " + rest;
   }
-  if (statement.kind != Statement::Lines || 2 * depth + first.size() + text.find('\n') > 120)
+  if (statement.kind != Statement::Lines || 2 * depth + first.size() + rest.find('\n') > 120)
     return false;
   Statement whole = statement;
-  whole.text = std::string(2 * recorded, ' ') + first + text.str();
+  whole.text = indent + first + rest;
   writeStatements(whole, recorded);
   return true;
 }
@@ -184,7 +202,7 @@ std::vector<std::string> KernelPrinter::declarePhases(ArrayRef<scf::ForOp> loops
   }
   std::string text = "enum { " + llvm::join(labels, ", ") + " };";
   if (labels == std::vector<std::string>{"FIRST", "MASKED", "FULL"})
-    text += " // the first tile, partial tiles, which evaluate the mask, and full tiles";
+    text += " // the first tile, partial tiles, which need the mask, and full tiles";
   write(text);
   return labels;
 }

@@ -1,6 +1,6 @@
 //===- OutlinePrinter.cpp - repeated steps as functions -------------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -63,11 +63,11 @@ std::string KernelPrinter::freshParameter(llvm::StringRef wish) {
 /// Declares the parameters for values: written arrays, other arrays, then scalars.
 void KernelPrinter::declareParameters() {
   Outline &outline = outlines[*function];
-  llvm::SetVector<Value> written, read;
+  llvm::DenseSet<Value> results; // of the function's steps
   for (Operation *step : outline.places.front())
     step->walk([&](Operation *op) {
       for (Value result : llvm::make_filter_range(op->getResults(), isFragment))
-        written.insert(storage.of(result));
+        results.insert(storage.of(result));
     });
   auto declare = [&](Value value, bool isWritten) {
     std::string &name = fragmentArrays[storage.of(value)];
@@ -83,7 +83,7 @@ void KernelPrinter::declareParameters() {
   };
   for (bool isWritten : {true, false}) {
     for (Value input : llvm::make_filter_range(outline.inputs, isFragment))
-      if (written.contains(storage.of(input)) == isWritten)
+      if (results.contains(storage.of(input)) == isWritten)
         declare(input, isWritten);
     for (Value output : outline.outputs)
       if (isWritten)
@@ -133,7 +133,7 @@ llvm::Expected<std::string> KernelPrinter::printFunction() {
   outline.name = wish;
   for (unsigned k = 2; names.isTaken(outline.name) || !helpers.names.insert(outline.name).second; ++k)
     outline.name = wish + "_" + std::to_string(k);
-  return "// Steps that stand in " + std::to_string(outline.places.size()) + " places of " + launch.name + ".\n" +
+  return "// Steps that occur in " + std::to_string(outline.places.size()) + " places of " + launch.name + ".\n" +
          wrapLine("DEVICE void " + outline.name + "(" + llvm::join(list, ", ") + ") {", 4) + "\n" + body + "}\n";
 }
 

@@ -1,6 +1,6 @@
 //===- SharedMemory.cpp - the struct of a block's shared memory -----------===//
 //
-// Rings, barriers, lists and numbers of a block are fields of `struct Shared`, at the offsets that
+// Rings, barriers, lists and scalars of a block are fields of `struct Shared`, at the offsets that
 // gpu::Launch gives and that static assertions check.
 //
 //===----------------------------------------------------------------------===//

@@ -47,13 +47,12 @@ DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++
 )"},
     {"descriptors",
      R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
-// contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
+// contraction runs along the columns; by columns: along the rows. A step is 16 elements of the contraction.
 DEVICE uint64_t tile_by_rows(const void *tile) {
   return uint64_t((shared_address(tile) & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
 }
 template <int ROWS> DEVICE uint64_t tile_by_columns(const void *tile) { return tile_by_rows(tile) | ROWS * 8ull << 16; }
 template <int ROWS> DEVICE uint64_t row_step(int k) { return k / 4 * (ROWS * 8) + k % 4 * 2; }
-DEVICE uint64_t column_step(int k) { return k * 128; }
 )"},
     {"await_products",
      R"(// Waits for all but the last PENDING groups of wgmma. The empty asm keeps reads of `sum` after the wait.
@@ -150,8 +149,7 @@ DEVICE void await_stores() {
   if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 )"},
-    {"pack_bf16", R"(// Rounds pairs of adjacent elements to 16 bits.
-template <int R> DEVICE void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
+    {"pack_bf16", R"(template <int R> DEVICE void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r)
     asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
 }
@@ -195,8 +193,7 @@ template <int R> DEVICE void pack_e4m3_of_halves(uint32_t (&to)[R], const uint32
   }
 }
 )"},
-    {"pack_f16", R"(// Rounds pairs of adjacent elements to 16 bits.
-template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
+    {"pack_f16", R"(template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r)
     asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
 }

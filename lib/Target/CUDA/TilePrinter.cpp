@@ -78,8 +78,8 @@ bool KernelPrinter::printTile(Operation *op) {
       .Default(false);
 }
 
-std::string KernelPrinter::slot(Value barriers, Value index) {
-  return "&" + value(barriers).text + "[" + value(index).text + "]";
+std::string KernelPrinter::slot(Value array, Value index) {
+  return "&" + value(array).text + "[" + value(index).text + "]";
 }
 
 std::string KernelPrinter::stage(Value ring, Value number) {
@@ -289,7 +289,8 @@ std::string KernelPrinter::bitsOf(Value number) {
   return bits ? bits + text + ")" : text;
 }
 
-/// Prints the hand-over of a tile's numbers, after the consumers have left the previous tile.
+/// Prints the stores of a block's scalars to shared memory, after the consumers have finished the
+/// previous block.
 void KernelPrinter::giveBlock() {
   write("wait(" + leftBarrier + ", 1 - " + turn + ");");
   for (Value number : launch.getKept())

@@ -1,7 +1,8 @@
 //===- ValueNames.cpp - names of values in the emitted text ---------------===//
 //
-// Names of the program take precedence. A value without one is named after the state that it
-// becomes next, or after the operation that defines it.
+// A scalar of a state is named after the state, and a stored scalar after its array: `next_max`,
+// `other_max` of another lane, `O_result`. Otherwise names of the program take precedence. A value
+// without one is named after the operation that defines it.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
@@ -126,8 +127,149 @@ std::string KernelPrinter::wishForFragment(Value fragment) const {
   return getNameInProgram(made).empty() && !word.empty() ? prefix + word : word;
 }
 
+//===----------------------------------------------------------------------===//
+// States of folds
+//===----------------------------------------------------------------------===//
+
+/// Returns the value of another lane that a scalar is, at most converted, or null.
+static device::ExchangeOp getExchange(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto exchange = dyn_cast<device::ExchangeOp>(op))
+      return exchange;
+    auto compare = dyn_cast<arith::CmpIOp>(op); // a boolean is exchanged as an integer
+    bool isConverted = isa<arith::TruncFOp, arith::ExtFOp, arith::TruncIOp, arith::IndexCastOp>(op);
+    if (!isConverted && !(compare && compare.getPredicate() == arith::CmpIPredicate::ne))
+      return nullptr;
+    value = op->getOperand(0);
+  }
+  return nullptr;
+}
+
+std::string KernelPrinter::stateOf(Value value) const {
+  if (auto known = states.find(value); known != states.end())
+    return known->second;
+  states[value] = ""; // while it is searched
+  std::string state = findState(value);
+  return states[value] = state;
+}
+
+std::string KernelPrinter::findState(Value value) const {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && argument != loop.getInductionVar() ? getNameInProgram(argument) : "";
+  }
+  Operation *op = value.getDefiningOp();
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return getNameInProgram(loop.getRegionIterArg(number));
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return stateOf(branch.thenYield().getOperand(number));
+  if (device::ExchangeOp exchange = getExchange(value))
+    return stateOf(exchange.getOperand());
+  if (isa<arith::ExtUIOp, arith::ExtFOp, arith::IndexCastOp>(op)) // before an exchange
+    return stateOf(op->getOperand(0));
+  if (auto select = dyn_cast<arith::SelectOp>(op)) { // the unchanged state comes last
+    std::string state = stateOf(select.getFalseValue());
+    Operation *changed = select.getTrueValue().getDefiningOp();
+    bool isChanged = isa_and_nonnull<arith::AddFOp, arith::AddIOp, arith::MulFOp, arith::SelectOp>(changed) &&
+                     llvm::any_of(changed->getOperands(), [&](Value operand) { return stateOf(operand) == state; });
+    return isChanged || stateOf(select.getTrueValue()) == state ? state : "";
+  }
+  if (!isa<arith::AddFOp, arith::AddIOp, arith::MulFOp, arith::MulIOp, arith::MaximumFOp, arith::MinimumFOp,
+           arith::MaxSIOp, arith::MinSIOp, arith::AndIOp, arith::OrIOp>(op) ||
+      op->getOperand(0) == op->getOperand(1))
+    return "";
+  std::string left = stateOf(op->getOperand(0)), right = stateOf(op->getOperand(1));
+  // Rounding errors are added to those of the lanes.
+  bool isRest = StringRef(left).ends_with("_rest") && right.empty();
+  return left == right || isRest ? left : "";
+}
+
+/// Returns whether a condition selects between the values of this lane and of another one.
+static bool selectsLane(Value condition) {
+  return llvm::any_of(condition.getUsers(), [&](Operation *user) {
+    auto select = dyn_cast<arith::SelectOp>(user);
+    return select && select.getCondition() == condition &&
+           (getExchange(select.getTrueValue()) || getExchange(select.getFalseValue()));
+  });
+}
+
+/// Returns a name for a value of a state: the next one in a loop, or that of one or several lanes.
+std::string KernelPrinter::wishForState(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return "";
+  for (OpOperand &use : value.getUses()) {
+    auto yield = dyn_cast<scf::YieldOp>(use.getOwner());
+    Operation *parent = yield ? yield->getParentOp() : nullptr;
+    std::string state;
+    if (auto loop = dyn_cast_or_null<scf::ForOp>(parent))
+      state = getNameInProgram(loop.getRegionIterArg(use.getOperandNumber()));
+    if (!state.empty())
+      return "next_" + state;
+    if (auto branch = dyn_cast_or_null<scf::IfOp>(parent))
+      if (std::string wish = wishForState(branch.getResult(use.getOperandNumber()));
+          StringRef(wish).starts_with("next_"))
+        return wish;
+  }
+  if (selectsLane(value))
+    return "is_left";
+  std::string state = stateOf(value);
+  if (state.empty()) {
+    // The total of a compensated sum.
+    std::string sum = isa<arith::AddFOp>(op) ? stateOf(op->getOperand(0)) : "";
+    return !sum.empty() && stateOf(op->getOperand(1)) == sum + "_rest" ? "total_" + sum : "";
+  }
+  if (isa<scf::IfOp>(op))
+    return state;
+  if (getExchange(value))
+    return "other_" + state;
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    if (getExchange(select.getFalseValue()))
+      return "left_" + state;
+    return (getExchange(select.getTrueValue()) ? "right_" : "rescaled_") + state;
+  }
+  return "joined_" + state;
+}
+
+/// Returns a name for a value that is stored: `O_result` for an element of the output `O`, or the
+/// next value of a state in registers.
+std::string KernelPrinter::wishForStored(Value value) const {
+  for (Operation *user : value.getUsers()) {
+    if (auto store = dyn_cast<device::StoreOp>(user); store && store.getValue() == value)
+      return names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + "_result";
+    auto local = dyn_cast<memref::StoreOp>(user);
+    std::string name = local && local.getValue() == value ? getNameInProgram(local.getMemref()) : "";
+    StringRef base = name;
+    if (base.consume_back("_run") || base.consume_back("_pair"))
+      return base.str() + "_result";
+    if (!base.empty() && base != "run")
+      return "next_" + name;
+  }
+  return "";
+}
+
+/// Returns a name for an element of an array, for example `K_element`.
+std::string KernelPrinter::wishForLoaded(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (auto load = dyn_cast_or_null<device::LoadOp>(op))
+    return names.of(cast<BlockArgument>(load.getArray()).getArgNumber()) + "_element";
+  auto local = dyn_cast_or_null<memref::LoadOp>(op);
+  std::string name = local ? getNameInProgram(local.getMemref()) : "";
+  StringRef base = name;
+  if (!base.consume_back("_run") && !base.consume_back("_pair"))
+    base.consume_back("_row");
+  return base.empty() || base == "run" ? "" : base.str() + "_element";
+}
+
 std::string KernelPrinter::wishFor(Value value, const char *fallback) const {
+  if (value.getDefiningOp() && !isa<device::FragmentType, MemRefType>(value.getType()))
+    for (const std::string &wish : {wishForState(value), wishForStored(value)})
+      if (!wish.empty())
+        return wish;
   std::string wish = getNameInProgram(value);
+  if (wish.empty())
+    wish = wishForLoaded(value);
   if (wish.empty() && isa<device::FragmentType>(value.getType()))
     wish = wishForFragment(value);
   if (auto sum = value.getDefiningOp<arith::AddIOp>(); sum && wish.empty())

@@ -144,7 +144,7 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
     return std::string(qualifier) + (isPacked(of) ? "uint32_t" : getValueType(of.getElementType()).str()) + " (&" +
            name + ")[" + number(isPacked(of) ? count / 2 : count) + "]";
   };
-  std::string function = helpers.request("contract_fragments", [&](const std::string &name) {
+  std::string contract = helpers.request("contract_fragments", [&](const std::string &name) {
     auto loop = [&](const char *index, size_t count) -> std::string {
       if (count == 1 && a.isFormula() && b.isFormula() && c.isFormula())
         return "";
@@ -161,7 +161,7 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
                     8) +
            "\n}\n";
   });
-  write(function + "(" + sum + ", " + value(op.getA()).text + ", " + value(op.getB()).text + ");");
+  write(contract + "(" + sum + ", " + value(op.getA()).text + ", " + value(op.getB()).text + ");");
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +257,7 @@ void KernelPrinter::printLoadFragment(device::LoadFragmentOp op) {
   });
   std::string read = requestMatrices(plan, helpers);
   auto plus = [](const std::string &start, int64_t more) { return more ? start + " + " + number(more) : start; };
-  std::string function = helpers.request("load_fragment", [&](const std::string &own) {
+  std::string load = helpers.request("load_fragment", [&](const std::string &own) {
     std::string starts[2];
     for (unsigned axis = 0; axis != 2; ++axis) {
       std::string part = indexText(layout, transposed ^ axis, Place::warp);
@@ -281,7 +281,7 @@ void KernelPrinter::printLoadFragment(device::LoadFragmentOp op) {
     }
     return text + "}\n";
   });
-  write(function + "<" + number(ring.getRows()) + ">(" + name + ", " + tile + at + ");");
+  write(load + "<" + number(ring.getRows()) + ">(" + name + ", " + tile + at + ");");
 }
 
 //===----------------------------------------------------------------------===//
@@ -306,12 +306,12 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
       padded.resize(most, -1);
       return most == 1 ? number(padded[0]) : braces(padded, number);
     });
-    std::string text = "// Every element from the register that holds it" +
-                       std::string(plan.movesLanes ? ", of another lane of the warp" : "") +
-                       ": ASKED has those a thread may need.\n" + "template <class T> DEVICE void " + name +
-                       "(T (&to)[" + number(to.getNumRegisters() / each) + "], const T (&x)[" +
+    std::string text = "// Moves every element from the register that holds it" +
+                       std::string(plan.movesLanes ? ", in any lane of the warp" : "") +
+                       ". SOURCES lists the registers that a thread may need.\n" + "template <class T> DEVICE void " +
+                       name + "(T (&to)[" + number(to.getNumRegisters() / each) + "], const T (&x)[" +
                        number(from.getNumRegisters() / each) + "]) {\n" + (needsPlace ? kThread : "") +
-                       wrapLine("  constexpr short ASKED[" + number(units) + "]" +
+                       wrapLine("  constexpr short SOURCES[" + number(units) + "]" +
                                     (most == 1 ? "" : "[" + number(most) + "]") + " = " + table + ";",
                                 6) +
                        "\n";
@@ -328,11 +328,12 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
       text += wrapLine("    const int from = " + placeText(from, Place::lane) + ";", 8) + "\n";
     if (most > 1)
       text += wrapLine("    const int held = " + placeText(from, Place::register_) + ";", 8) + "\n";
-    std::string asked = "ASKED[" + u + (most == 1 ? "]" : "][k]"), element = "x[" + asked + (isHalf ? " / 2]" : "]");
+    std::string source = "SOURCES[" + u + (most == 1 ? "]" : "][k]"),
+                element = "x[" + source + (isHalf ? " / 2]" : "]");
     if (plan.movesLanes)
       element = "__shfl_sync(0xffffffff, " + element + ", from)";
     if (isHalf)
-      element += " >> " + asked + " % 2 * 16 & 0xffff";
+      element += " >> " + source + " % 2 * 16 & 0xffff";
     // The second of two halves joins the first.
     std::string target = isHalf ? "half" : "to[" + u + "]";
     std::string join = isHalf ? "    to[e / 2] = e % 2 ? to[e / 2] | half << 16 : half;\n" : "";
@@ -343,8 +344,8 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
       text += "    uint32_t half = 0;\n";
     text += "    UNROLL for (int k = 0; k < " + number(most) + "; ++k) {\n";
     if (!isEven)
-      text += "      if (" + asked + " < 0)\n        continue;\n";
-    text += "      const " + type + " v = " + element + ";\n      if (k == 0 || held == " + asked +
+      text += "      if (" + source + " < 0)\n        continue;\n";
+    text += "      const " + type + " v = " + element + ";\n      if (k == 0 || held == " + source +
             (plan.width == 1 ? "" : " * 2") + ")\n        " + target + " = v;\n    }\n" + join;
     return text + "  }\n}\n";
   });

@@ -28,7 +28,7 @@ static const char *const kNotes =
  * elements on their last axis, and addresses and other strides of whole 16
  * bytes. NULL strides mean row-major, NULL data is allowed for empty arrays,
  * byte_offset is honoured. Booleans are bytes (DLPack's bool or 8-bit uint), 0
- * or not 0. Link what --target=cuda or --target=ptx wrote.
+ * or not 0. Link the output of --target=cuda or --target=ptx.
 )";
 
 std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard) {

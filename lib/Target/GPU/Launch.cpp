@@ -170,7 +170,7 @@ Launch Collector::run() {
     device::KernelOp waiting = device::findWaiting(flag, kernel);
     auto before = [&](device::KernelOp other) { return waiting && other->isBeforeInBlock(waiting); };
     launch.idle = cast<BlockArgument>(flag).getArgNumber();
-    launch.idleBehind = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
+    launch.idleAfter = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
     arrays.insert(*launch.idle);
   }
   if (auto blocks = launch.blocks.getConstant(); !launch.isBeside && (!blocks || *blocks <= 0))

@@ -56,10 +56,10 @@ struct Launch {
   /// the waiting blocks then do not take their places.
   bool letsNextStart = false;
   /// The array with the skip flag, which is 0 if the kernel has nothing to do (device::kIdleAttr).
-  /// `idleBehind` is the number of the launch after which blocks may read it without waiting. They
+  /// `idleAfter` is the number of the launch after which blocks may read it without waiting. They
   /// then exit at once, except the last block, which waits.
   std::optional<unsigned> idle;
-  unsigned idleBehind = 0;
+  unsigned idleAfter = 0;
   /// Only NAME_shown launches this kernel: it estimates errors.
   bool isReportOnly = false;
   unsigned number = 0;
@@ -68,7 +68,7 @@ struct Launch {
   bool isCountedOn = false;
   /// Returns a launch number. The host lets this launch overlap with the latest launch of the call
   /// if that has at least this number.
-  unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleBehind); }
+  unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleAfter); }
   /// Numbers of the arrays that earlier launches write and this one only reads. They are constant
   /// after the wait for these launches.
   llvm::SmallVector<unsigned> awaited;
@@ -111,7 +111,7 @@ struct Launch {
   int64_t getCollectWords() const { return collectWords; }
   /// Returns the numbers that `device.kept` reads, without repetition.
   llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
-  int64_t getKeptPlace(mlir::Value number) const { return firstKept + 8 * (llvm::find(kept, number) - kept.begin()); }
+  int64_t getKeptPlace(mlir::Value value) const { return firstKept + 8 * (llvm::find(kept, value) - kept.begin()); }
   /// Returns the tensor map of an array's tiles of the given rows.
   const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) const;
   const TensorMap &getMap(device::CopyOp copy) const;

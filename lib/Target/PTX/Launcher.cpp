@@ -369,7 +369,7 @@ private:
     if (std::string unit = "moa_number(" + std::to_string(workspace[0].unit) + ")"; workspace[0].unit != 1)
       start = "moa_multiply(" + unit + ", moa_floor_div(moa_add(size, moa_number(" +
               std::to_string(workspace[0].slack) + ")), " + unit + "))";
-    os << "  /* the arrays of the workspace, one behind the other */\n"
+    os << "  /* the arrays of the workspace, in the order of their places */\n"
        << wrapped("  const moa_checked bytes_of[] = {" + list + "};") << "\n  moa_checked size = moa_number(0);\n"
        << "  int k;\n  for (k = 0; k < " << count << "; ++k) {\n    size = " << start
        << ";\n    places[k] = size.value;\n    size = moa_add(size, bytes_of[k]);\n  }\n  return "

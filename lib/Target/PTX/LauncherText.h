@@ -19,10 +19,10 @@ inline const char *const kIncludes =
 inline const char *const kChecks =
     R"moa(/*--- Checks ---------------------------------------------------------------------------------*/
 
-/* A kernel needs a part of these functions. */
+/* A kernel needs some of these functions. */
 #define MOA_SHARED __attribute__((unused)) static
 
-/* Where the reason of a refusal goes; text may be NULL. */
+/* The caller's buffer for the reason of a refusal; text may be NULL. */
 typedef struct {
   char *text;
   size_t size;
@@ -91,7 +91,7 @@ typedef struct {
   uint64_t span;
 } moa_array;
 
-/* Everything that concerns one descriptor but not its extents. */
+/* Checks rank, element type and shape of a descriptor, but not its extents. */
 MOA_SHARED int32_t moa_open_array(moa_array *a, moa_message *m, const DLTensor *t, const char *name,
                                   const char *type, int rank, int code, int bits, bool is_output) {
   memset(a, 0, sizeof *a);
@@ -169,7 +169,7 @@ MOA_SHARED bool moa_is_empty(const moa_array *a) {
   return false;
 }
 
-/* Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. */
+/* Finds strides (row-major by default, 0 on axes of one index) and the address range; checks alignment and device. */
 MOA_SHARED int32_t moa_resolve(moa_array *a, moa_message *m, int device) {
   const DLTensor *t = a->tensor;
   if (moa_is_empty(a))
@@ -203,8 +203,7 @@ MOA_SHARED int32_t moa_resolve(moa_array *a, moa_message *m, int device) {
   return MOA_OK;
 }
 
-/* Distinct indices of an output have distinct addresses: in order of the strides, each passes all that
-   the smaller ones reach. */
+/* Distinct indices of an output need distinct addresses: each stride exceeds the reach of all smaller ones. */
 MOA_SHARED int32_t moa_check_output(const moa_array *a, moa_message *m) {
   bool done[16] = {false};
   int64_t reach = 0;
@@ -224,7 +223,7 @@ MOA_SHARED int32_t moa_check_output(const moa_array *a, moa_message *m) {
   return MOA_OK;
 }
 
-/* The current device; without a context that of device 0, as in the CUDA runtime. */
+/* Returns the current device; without a context device 0, as in the CUDA runtime. */
 MOA_SHARED int32_t moa_find_device(int *device) {
   CUcontext context = NULL;
   CUdevice current = 0;
@@ -263,7 +262,7 @@ MOA_SHARED int32_t moa_check_memory(moa_array *const *arrays, int count, moa_mes
   return MOA_OK;
 }
 
-/* The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes. */
+/* TMA needs adjacent elements on the last axis, and addresses and strides that are multiples of 16 bytes. */
 MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
   if (moa_is_empty(a))
     return MOA_OK;
@@ -289,7 +288,7 @@ MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
 inline const char *const kLaunches =
     R"moa(/*--- Launches -------------------------------------------------------------------------------*/
 
-/* An array of the workspace, row-major. */
+/* Describes an array of the workspace, row-major. */
 MOA_SHARED void moa_place(moa_array *a, DLTensor *tensor, int rank, int code, int64_t bytes, char *begin, int64_t *shape) {
   memset(a, 0, sizeof *a);
   memset(tensor, 0, sizeof *tensor);
@@ -303,7 +302,7 @@ MOA_SHARED void moa_place(moa_array *a, DLTensor *tensor, int rank, int code, in
     a->s[axis] = size;
 }
 
-/* Tiles of `rows` indices of one axis and 128 bytes of the last. */
+/* Encodes a tensor map of tiles: `rows` indices of one axis and 128 bytes of the last. */
 MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int row_axis, int rows) {
   memset(map, 0, sizeof *map);
   if (moa_is_empty(a))
@@ -332,7 +331,7 @@ MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int 
 
 /// Follows if some tiles have row steps.
 inline const char *const kDescribeSteps = R"moa(
-/* The same of every `step`-th index of that axis, from the first on. */
+/* The same for every `step`-th index of that axis, from the first on. */
 MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int row_axis, int rows, moa_checked step) {
   if (step.code)
     return step.code;
@@ -354,7 +353,7 @@ MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int 
 
 /// Precedes the entry points if error bounds are read.
 inline const char *const kCheckBounds = R"moa(
-/* Says that a result which is not empty is not shown to be within its tolerance. */
+/* Reports that a non-empty result is not shown to be within its tolerance. */
 MOA_SHARED int32_t moa_not_shown(moa_message *m, const moa_array *a, const char *within, const char *why) {
   if (moa_is_empty(a))
     return MOA_OK;
@@ -366,7 +365,7 @@ MOA_SHARED int32_t moa_not_shown(moa_message *m, const moa_array *a, const char 
   return MOA_NOT_SHOWN;
 }
 
-/* Waits for bounds on a result's errors, and says where they are above what is allowed, or NaN. */
+/* Waits for bounds on a result's errors and reports those that exceed the tolerance or are NaN. */
 MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_array *a, const char *within,
                                     double allowed, const char *place, const char *axes,
                                     const int64_t *extents, int rank) {
@@ -395,7 +394,7 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
     used = (size_t)snprintf(why, sizeof why, "the bound on its errors is %.2e", (double)found);
   else
     used = (size_t)snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too large "
-                            "or too small for the types, not finite, or sum up to what may cancel");
+                            "or too small for the types, not finite, or have sums that may cancel");
   for (axis = 0, size = count; axis < rank; ++axis, first %= size) {
     size /= extents[axis];
     used += (size_t)snprintf(why + used, sizeof why - used, "%s%lld", axis ? ", " : " at [", (long long)(first / size));
@@ -408,7 +407,7 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
 )moa";
 
 inline const char *const kLoads = R"moa(
-/* A float rounded to nearest as a kernel's parameter of 16 bits. */
+/* Rounds a float to nearest, to the 16 bits of a kernel's parameter. */
 MOA_SHARED uint16_t moa_to_bf16(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -452,7 +451,7 @@ MOA_SHARED int32_t moa_open_library(CUlibrary *library) {
   return MOA_OK;
 }
 
-/* A kernel on the current device, with so much shared memory. */
+/* Finds a kernel on the current device and allows it its shared memory. */
 MOA_SHARED int32_t moa_open_kernel(CUkernel *kernel, const char *name, int shared_bytes) {
   CUlibrary library;
   CUdevice device = 0;
@@ -467,8 +466,8 @@ MOA_SHARED int32_t moa_open_kernel(CUkernel *kernel, const char *name, int share
   return MOA_OK;
 }
 
-/* Behind another launch of its call, whose number is at least `least`, a kernel may start blocks while that one runs, and
-   waits by itself for what it needs. */
+/* Launches a kernel. It may overlap with the previous launch of the call if that has at least the number `least`, and
+   waits on the device for the results that it needs (programmatic dependent launch). */
 MOA_SHARED int32_t moa_launch(const char *name, int *latest, int number, int least, int64_t blocks, int threads,
                               int shared_bytes, void **parameters, void *stream) {
   CUkernel kernel;
@@ -490,7 +489,7 @@ MOA_SHARED int32_t moa_launch(const char *name, int *latest, int number, int lea
   return launched == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
 }
 
-/* Whether x > y for each x, y, one behind the other, that are known. */
+/* Returns whether x > y for all pairs x, y without an error. */
 MOA_SHARED int moa_all_larger(const moa_checked *pairs, int count) {
   for (int k = 0; k < count; k += 2)
     if (!pairs[k].code && !pairs[k + 1].code && pairs[k].value <= pairs[k + 1].value)

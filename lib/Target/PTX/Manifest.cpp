@@ -98,7 +98,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
   if (launch.isReportOnly)
     object["for_shown"] = true;
   if (launch.idle)
-    object["overlaps_behind"] = launch.idleBehind;
+    object["overlaps_behind"] = launch.idleAfter;
   // The launch is not needed if a condition does not hold.
   json::Array conditions;
   for (const auto &[x, y] : launch.condition)

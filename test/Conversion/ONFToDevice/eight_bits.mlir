@@ -55,7 +55,8 @@
 // CUDA-DAG: cvt.rn.satfinite.e4m3x2.f32 low
 // CUDA-DAG: to_e4m3(
 // A warpgroup's turn passes when its scores are there.
-// CUDA-DAG: arrive(&K_empty[stage]), arrive(&turns[next_warpgroup]);
+// CUDA-DAG: arrive(&shared.K_empty[stage]);
+// CUDA-DAG: arrive(&shared.turns[next_warpgroup]);
 // CUDA-DAG: start_products_of_bytes<4, 128>(part, probabilities, shared.V_8
 // CUDA-DAG: clear_masked_columns<128, 2>(
 // CUDA-DAG: const Array V_8 = in_workspace("V_8", 4, 2, 1, (char *)

@@ -21,7 +21,7 @@ SPEC = """kernel shown[H, R, N](found : f32[H, R, N])
 COPY = "++copies; if (refuses) return 1; memcpy(to, (const void *)from, n); return 0;"
 NEVER = "free is not shown to be within 1e-3 relative: no bound is known of errors relative to a result, because its norm is not known " \
         "before the kernel runs; leave 'relative' out for a bound on each element, or add 'sampled' to ask for none"
-OPEN = "no bound on its errors holds for these inputs: they are too large or too small for the types, not finite, or sum up to what may cancel"
+OPEN = "no bound on its errors holds for these inputs: they are too large or too small for the types, not finite, or have sums that may cancel"
 
 
 class Kernel(mt.Kernel):

@@ -29,7 +29,7 @@ CASES = [
     ("heads", "kernel k[B, N, M; T : float = bf16, D = 64, E = 64, H = 0](" + HEADS +
      "O : T[B, H, N, E] { O = softmax(Q +.* transpose(K)) +.* V }", 1),
 ]
-NOTHING = "  // All that this kernel writes is empty, and no block of it starts.\n}\n"
+NOTHING = "  // Every output of this kernel is empty, so that no block starts.\n}\n"
 
 
 DRIVER = """static int launched;

@@ -30,7 +30,7 @@ def without_assembly(text):
         if piece[0].startswith("#"):
             if not line.endswith("\\"):
                 piece = []
-        elif line == "}" or (line[:1] not in " /" and line.endswith("}")):
+        elif line == "}" or (line[:1] not in " /" and line.endswith(("}", ";"))):
             whole = "\n".join(piece)
             # What opens the memory of the block names the one of emulated.h.
             if "asm volatile" not in whole:

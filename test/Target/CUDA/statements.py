@@ -142,6 +142,19 @@ class Statements(unittest.TestCase):
         self.assertNotIn("1.44269502f", kernel)
         self.assertNotIn("1024.0f", kernel)
 
+    def test_roles_of_rows(self):
+        """Values of states in kernels of rows: the next ones, those of other lanes, sums, elements, results."""
+        for name, words in (("sdpa", ("next_max", "next_add", "next_add_rest", "is_left", "other_add", "joined_add",
+                                      "total_add", "K_element", "V_element")),
+                            ("scaled_norm", ("next_m", "left_m", "right_m", "joined_m", "next_norm", "rescaled_norm",
+                                             "norm_2_result")),
+                            ("layernorm_product", ("Y_element", "Y_result"))):
+            with self.subTest(example=name):
+                text = mt.tool("moa-codegen", mt.example(name), "--set", "T=f32", "--target=cuda", "-o", "-").stdout
+                kernel = text[text.index("__global__"):text.index("//===- Checks")]
+                for word in words:
+                    self.assertRegex(kernel, rf"\b{word}(_\d+)?\b")
+
     def test_the_checks(self):
         """The checks find what they are for."""
         outer = "DEVICE void f(int a) {\n  float b[2], c = g(1, 2);\n  for (int k = 0; k < 2; ++k) {\n    %s\n  }\n}\n"

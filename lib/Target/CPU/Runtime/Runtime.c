@@ -680,7 +680,7 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown, const int64_
     append(message, "the bound on its errors is %.2e", (double)bounds[first]);
   else
     append(message, "no bound on its errors holds for these inputs: they are too large or too small for the "
-                    "types, not finite, or sum up to what may cancel");
+                    "types, not finite, or have sums that may cancel");
   if (temporary->rank) {
     int64_t size = count, rest = first;
     for (int64_t axis = 0; axis < temporary->rank; ++axis) {
@@ -707,16 +707,16 @@ static int32_t checkTolerances(const Call *call, const int64_t *block, Message *
 }
 
 /* Checks the arguments of a call, fills `block` and places the temporaries at the
- * start of the workspace. `behind` receives the first free byte. The places of
+ * start of the workspace. `freePlace` receives the first free byte. The places of
  * temporaries do not depend on the number of threads. */
 static int32_t openCall(Call *call, const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars,
-                        int64_t *block, void *workspace, int64_t *behind, Message *message) {
+                        int64_t *block, void *workspace, int64_t *freePlace, Message *message) {
   initialise(call, kernel, tensors);
   int32_t code = examine(call, message);
   if (code)
     return code;
   fillArguments(call, scalars, block);
-  return placeTemporaries(call, block, workspace, behind, message);
+  return placeTemporaries(call, block, workspace, freePlace, message);
 }
 
 static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes, int64_t needed, Message *message) {
@@ -729,16 +729,16 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const
                   void *workspace, size_t bytes) {
   Message message = {0, 0};
   Call call;
-  int64_t behind = 0;
+  int64_t freePlace = 0;
   workspace = alignWorkspace(workspace, &bytes);
-  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &behind, &message);
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &freePlace, &message);
   if (code)
     return code;
   Needs needs = needsOf(kernel, block);
-  code = checkSpace(&call, workspace, bytes, behind + needs.bytes, &message);
+  code = checkSpace(&call, workspace, bytes, freePlace + needs.bytes, &message);
   if (code)
     return code;
-  char *scratch = (char *)((uintptr_t)workspace + (uint64_t)behind);
+  char *scratch = (char *)((uintptr_t)workspace + (uint64_t)freePlace);
   block[kernel->numSlots - 1] = (int64_t)(uintptr_t)(scratch + needs.scratch);
   for (int64_t k = 0; k < kernel->numNests; ++k)
     runNest(&kernel->nests[k], block, scratch, kernel->scratchBytes, needs.threads);
@@ -749,11 +749,11 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors, const
 int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors, const int64_t *scalars, int64_t *block) {
   Message message = {0, 0};
   Call call;
-  int64_t behind = 0;
-  int32_t code = openCall(&call, kernel, tensors, scalars, block, 0, &behind, &message);
+  int64_t freePlace = 0;
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, 0, &freePlace, &message);
   if (code)
     return -(int64_t)code;
-  int64_t needed = behind + needsOf(kernel, block).bytes;
+  int64_t needed = freePlace + needsOf(kernel, block).bytes;
   return needed ? needed + 64 : 0; /* see alignWorkspace */
 }
 
@@ -763,13 +763,13 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors, const 
                  void *workspace, size_t bytes, char *text, size_t size) {
   Message message = {text, size};
   Call call;
-  int64_t behind = 0;
+  int64_t freePlace = 0;
   if (text && size)
     text[0] = 0;
   workspace = alignWorkspace(workspace, &bytes);
-  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &behind, &message);
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace, &freePlace, &message);
   if (!code)
-    code = checkSpace(&call, workspace, bytes, behind, &message);
+    code = checkSpace(&call, workspace, bytes, freePlace, &message);
   return code ? code : checkTolerances(&call, block, &message);
 }
 
