@@ -42,7 +42,9 @@ private:
 bool isOwnName(llvm::StringRef name);
 /// Returns a C++ identifier close to `wish`, with `_` for letters outside of ASCII.
 std::string getIdentifier(llvm::StringRef wish);
-/// Returns `name_2` without doubled underscores, which C++ reserves.
+/// Returns `name_word`, without a second underscore where `name` ends in one: C++ reserves `__`.
+std::string appendWord(llvm::StringRef name, llvm::StringRef word);
+/// Returns `name_2`, with one underscore like appendWord.
 std::string getNumbered(llvm::StringRef name, unsigned number);
 /// Returns the type of an array's elements in memory, for example `__nv_bfloat16`.
 llvm::StringRef getStorageType(mlir::Type element);

@@ -554,10 +554,11 @@ static std::string vote(const std::string &name, FragmentType type) {
 }
 
 /// Returns whether a vote is written in the condition of the next operation, which alone needs it.
+/// It is not if the vote is an output of a function, which other places of the kernel read.
 /// That operation first writes its results, which must not be the registers that the vote reads.
 /// While several phases are merged, a vote of its own may be common to more phases.
 bool KernelPrinter::isVotedInCondition(device::AnyOp op) {
-  if (recording && depth == recording->depth)
+  if ((recording && depth == recording->depth) || (function && outlines[*function].isOutput(op.getResult())))
     return false;
   auto next = dyn_cast_or_null<device::IfAnyOp>(op->getNextNode());
   return next && getNext(op) == next && op.getResult().hasOneUse() && next.getCondition() == op.getResult() &&

@@ -25,7 +25,7 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   pushScope();
   scopes.back().start = 0;
   for (gpu::TensorMap &map : launch.parameters.maps)
-    map.name = fresh(names.of(map.array) + "_tiles");
+    map.name = fresh(appendWord(names.of(map.array), "tiles"));
   for (const Outline &outline : outlines)
     used.insert(outline.name);
   if (!startsBlocks(kernel)) {
@@ -71,7 +71,7 @@ KernelPrinter::Scope &KernelPrinter::getBlockScope() {
 }
 
 std::string KernelPrinter::freshArray(llvm::StringRef wish) {
-  std::string base = getIdentifier(wish), name = names.isTaken(base) ? base + "_acc" : base;
+  std::string base = getIdentifier(wish), name = names.isTaken(base) ? appendWord(base, "acc") : base;
   base = name;
   Scope &scope = getBlockScope();
   for (unsigned k = 2; scope.inner.count(name) || names.isTaken(name) || !used.insert(name).second; ++k)
@@ -83,7 +83,7 @@ std::string KernelPrinter::freshArray(llvm::StringRef wish) {
 std::string KernelPrinter::freshState(llvm::StringRef wish) {
   // The wish is often the name of an output, which is taken.
   std::string base = getIdentifier(wish);
-  return fresh(names.isTaken(base) ? base + "_acc" : base);
+  return fresh(names.isTaken(base) ? appendWord(base, "acc") : base);
 }
 
 void KernelPrinter::popScope() {

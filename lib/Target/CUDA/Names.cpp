@@ -26,9 +26,11 @@ std::string getIdentifier(llvm::StringRef wish) {
   return name;
 }
 
-std::string getNumbered(llvm::StringRef name, unsigned number) {
-  return (name + (name.ends_with("_") ? "" : "_") + llvm::Twine(number)).str();
+std::string appendWord(llvm::StringRef name, llvm::StringRef word) {
+  return (name + (name.ends_with("_") ? "" : "_") + word).str();
 }
+
+std::string getNumbered(llvm::StringRef name, unsigned number) { return appendWord(name, std::to_string(number)); }
 
 llvm::StringRef getValueType(Type type) {
   if (type.isF64())

@@ -19,7 +19,7 @@ static constexpr int64_t kMostBytes = 227 * 1024;
 std::string KernelPrinter::freshField(llvm::StringRef wish) {
   std::string base = getIdentifier(wish);
   if (isOwnName(base))
-    base += "_tiles";
+    base = appendWord(base, "tiles");
   std::string name = base;
   for (unsigned k = 2; !fieldNames.insert(name).second; ++k)
     name = getNumbered(base, k);
@@ -35,7 +35,7 @@ KernelPrinter::Field KernelPrinter::getRingField(Value ring) {
   llvm::StringRef base = wish;
   base.consume_back("_ring");
   std::string name = freshField(base), size = std::to_string(type.getStageBytes());
-  std::string constant = fresh(base.str() + "_BYTES");
+  std::string constant = fresh(appendWord(base, "BYTES"));
   int64_t bytes = type.getElementBytes();
   if (type.getRows() * type.getColumns() * bytes == type.getStageBytes())
     size = std::to_string(type.getRows()) + " * " + std::to_string(type.getColumns()) +

@@ -237,12 +237,12 @@ std::string KernelPrinter::wishForState(Value value) const {
 std::string KernelPrinter::wishForStored(Value value) const {
   for (Operation *user : value.getUsers()) {
     if (auto store = dyn_cast<device::StoreOp>(user); store && store.getValue() == value)
-      return names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + "_result";
+      return appendWord(names.of(cast<BlockArgument>(store.getArray()).getArgNumber()), "result");
     auto local = dyn_cast<memref::StoreOp>(user);
     std::string name = local && local.getValue() == value ? getNameInProgram(local.getMemref()) : "";
     StringRef base = name;
     if (base.consume_back("_run") || base.consume_back("_pair"))
-      return base.str() + "_result";
+      return appendWord(base, "result");
     if (!base.empty() && base != "run")
       return "next_" + name;
   }
@@ -253,13 +253,13 @@ std::string KernelPrinter::wishForStored(Value value) const {
 std::string KernelPrinter::wishForLoaded(Value value) const {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<device::LoadOp>(op))
-    return names.of(cast<BlockArgument>(load.getArray()).getArgNumber()) + "_element";
+    return appendWord(names.of(cast<BlockArgument>(load.getArray()).getArgNumber()), "element");
   auto local = dyn_cast_or_null<memref::LoadOp>(op);
   std::string name = local ? getNameInProgram(local.getMemref()) : "";
   StringRef base = name;
   if (!base.consume_back("_run") && !base.consume_back("_pair"))
     base.consume_back("_row");
-  return base.empty() || base == "run" ? "" : base.str() + "_element";
+  return base.empty() || base == "run" ? "" : appendWord(base, "element");
 }
 
 std::string KernelPrinter::wishFor(Value value, const char *fallback) const {

@@ -308,7 +308,7 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
     });
     std::string text = "// Moves every element from the register that holds it" +
                        std::string(plan.movesLanes ? ", in any lane of the warp" : "") +
-                       ". SOURCES lists the registers that a thread may need.\n" + "template <class T> DEVICE void " +
+                       ".\n// SOURCES lists the registers that a thread may need.\ntemplate <class T> DEVICE void " +
                        name + "(T (&to)[" + number(to.getNumRegisters() / each) + "], const T (&x)[" +
                        number(from.getNumRegisters() / each) + "]) {\n" + (needsPlace ? kThread : "") +
                        wrapLine("  constexpr short SOURCES[" + number(units) + "]" +
