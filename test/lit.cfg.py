@@ -29,6 +29,10 @@ config.environment["CXX"] = config.cxx_compiler
 for name in ("OMP_NUM_THREADS", "HOME", "CCACHE_DIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+# Threads that wait leave the cores to the tests that run at the same time.
+config.environment["KMP_BLOCKTIME"] = "0"
+config.environment["OMP_WAIT_POLICY"] = "passive"
+config.environment["OPENBLAS_NUM_THREADS"] = "1"
 
 config.substitutions += [
     ("%python", config.python_executable),
