@@ -79,7 +79,7 @@ static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &
 }
 
 /// Returns true for valid inner factors of rows on a GPU: 64 rows of a warpgroup, or of four warps,
-/// in the accumulator layout (C5); lanes along rows or vectors of columns; threads; or none.
+/// in the accumulator layout (C5); lanes along rows or runs of columns; threads; or none.
 static bool isGpuAxis(onf::AxisAttr axis) {
   using onf::Resource;
   SmallVector<std::pair<Resource, int64_t>> inner;
@@ -94,7 +94,10 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     return inner.size() == 1 || inner[1].first == Resource::lane || inner[1].first == Resource::register_;
   if (inner[0].first == Resource::sequential)
     inner.erase(inner.begin());
-  if (!inner.empty() && inner.size() < 3 && inner[0].first == Resource::lane)
+  // Only lanes process rows in sequence.
+  if (inner.empty())
+    return false;
+  if (inner.size() < 3 && inner[0].first == Resource::lane)
     return inner.size() == 1 || inner[1].first == Resource::register_;
   if (inner[0].first == Resource::warpgroup)
     inner.erase(inner.begin());
