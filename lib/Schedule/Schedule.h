@@ -53,9 +53,9 @@ struct PipelineSchedule {
   /// Outer indices traverse the rows together as long as their fold data is at most this many
   /// bytes, so that it stays in the second-level cache; 0: one index after the other.
   int64_t groupBytes = 0;
-  /// Threshold of conditional rescaling: log2 of the factor by which a running maximum may lag; 0:
-  /// always rescale.
-  int64_t repairBound = 0;
+  /// Conditional rescaling (`lazy`): states are rescaled only if a correction factor is outside
+  /// [2^-rescaleBound, 2^rescaleBound]; 0: whenever a running maximum changes.
+  int64_t rescaleBound = 0;
   /// True if consumers keep the operands of their rows in registers.
   bool holdsRows = false;
   /// True if consumer warpgroups start the scores of a tile in turn (ping-pong schedule).
