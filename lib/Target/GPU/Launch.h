@@ -47,7 +47,7 @@ struct Launch {
   /// that launch ends. The kernel first waits until the earlier blocks have ended and their writes
   /// are visible (programmatic dependent launch, CUDA Programming Guide).
   bool follows = false;
-  /// Overlapped launch (PDL, device::kBesideAttr): this launch does not wait for its predecessor P
+  /// Overlapped launch (PDL, device::kOverlapAttr): this launch does not wait for its predecessor P
   /// if P took place; all launches before P have ended. One extra block of this launch waits for P,
   /// so that waiting for this launch implies P.
   bool isBeside = false;
@@ -55,7 +55,7 @@ struct Launch {
   /// started and waited. True if the next launch does not wait, or if this launch has few blocks:
   /// the waiting blocks then do not take their places.
   bool letsNextStart = false;
-  /// The array with the skip flag, which is 0 if the kernel has nothing to do (device::kIdleAttr).
+  /// The array with the skip flag, which is 0 if the kernel has nothing to do (device::kSkipFlagAttr).
   /// `idleAfter` is the number of the launch after which blocks may read it without waiting. They
   /// then exit at once, except the last block, which waits.
   std::optional<unsigned> idle;
@@ -78,7 +78,7 @@ struct Launch {
   bool writes(unsigned array) const { return llvm::is_contained(written, array); }
   /// Returns whether nothing else writes an array while this kernel runs.
   bool isAlone(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
-  /// The host may skip the launch unless x > y for all of these pairs (onf::kRunsAttr).
+  /// The host may skip the launch unless x > y for all of these pairs (onf::kLaunchIfAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
   int64_t residents = 1;
