@@ -163,8 +163,8 @@ Launch Collector::run() {
   }
   launch.isReportOnly = device::findReportOnly(program).contains(kernel);
   launch.follows = launch.number != 0;
-  launch.isBeside = kernel->hasAttr(device::kOverlapAttr);
-  if (launch.isBeside)
+  launch.overlapsPrevious = kernel->hasAttr(device::kOverlapAttr);
+  if (launch.overlapsPrevious)
     launch.blocks = launch.blocks + SymExpr(1);
   if (Value flag = device::getSkipFlag(kernel)) {
     device::KernelOp waiting = device::findWaiting(flag, kernel);
@@ -173,7 +173,7 @@ Launch Collector::run() {
     launch.idleAfter = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
     arrays.insert(*launch.idle);
   }
-  if (auto blocks = launch.blocks.getConstant(); !launch.isBeside && (!blocks || *blocks <= 0))
+  if (auto blocks = launch.blocks.getConstant(); !launch.overlapsPrevious && (!blocks || *blocks <= 0))
     for (auto other : program.getBody().getOps<device::KernelOp>())
       if (Value flag = device::getSkipFlag(other))
         launch.isCountedOn |= device::findWaiting(flag, other) == kernel;

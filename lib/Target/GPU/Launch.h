@@ -50,7 +50,7 @@ struct Launch {
   /// Overlapped launch (PDL, device::kOverlapAttr): this launch does not wait for its predecessor P
   /// if P took place; all launches before P have ended. One extra block of this launch waits for P,
   /// so that waiting for this launch implies P.
-  bool isBeside = false;
+  bool overlapsPrevious = false;
   /// Blocks let the next launch start early (griddepcontrol.launch_dependents), once they have
   /// started and waited. True if the next launch does not wait, or if this launch has few blocks:
   /// the waiting blocks then do not take their places.
@@ -68,7 +68,7 @@ struct Launch {
   bool isCountedOn = false;
   /// Returns a launch number. The host lets this launch overlap with the latest launch of the call
   /// if that has at least this number.
-  unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleAfter); }
+  unsigned getLeastBefore() const { return std::max(overlapsPrevious ? number - 1 : 0, idleAfter); }
   /// Numbers of the arrays that earlier launches write and this one only reads. They are constant
   /// after the wait for these launches.
   llvm::SmallVector<unsigned> awaited;
@@ -93,10 +93,10 @@ struct Launch {
   /// Returns the largest grid of a persistent kernel, or nothing for other kernels.
   std::optional<int64_t> getMostBlocks() const {
     if (stages)
-      return static_cast<int64_t>(device::StagesOp(stages).getResidents()) + isBeside;
+      return static_cast<int64_t>(device::StagesOp(stages).getResidents()) + overlapsPrevious;
     if (!nextBlock)
       return std::nullopt;
-    return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;
+    return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + overlapsPrevious;
   }
   /// Offsets in shared memory: of the producer's barrier (a tile's numbers are stored), of the
   /// consumers' barrier (all threads have left a tile), and of the word that is 0 after the last.
