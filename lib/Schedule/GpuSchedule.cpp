@@ -244,15 +244,6 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape, co
   return llvm::Error::success();
 }
 
-static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &what) {
-  std::vector<std::string> found;
-  for (const AxisSchedule &axis : axes)
-    found.push_back(axis.name);
-  if (ArrayRef(found) == names)
-    return llvm::Error::success();
-  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
-}
-
 static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule, const GpuMachine &machine,
                              const std::string &where) {
   if (schedule.pipeline)

@@ -282,13 +282,13 @@ std::string moa::printSchedule(const Schedule &schedule) {
 // Checking
 //===----------------------------------------------------------------------===//
 
-static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &what) {
+llvm::Error moa::checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &kind) {
   std::vector<std::string> found;
   for (const AxisSchedule &axis : axes)
     found.push_back(axis.name);
   if (ArrayRef(found) == names)
     return llvm::Error::success();
-  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
+  return refuse("expects the " + kind + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
 }
 
 static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest, const Machine &machine,

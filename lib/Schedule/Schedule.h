@@ -92,6 +92,9 @@ std::string printSchedule(const Schedule &schedule);
 /// numbers.
 llvm::Error checkSchedule(onf::KernelOp kernel, const Schedule &schedule, const Machine &machine);
 
+/// Checks that a schedule names these indices in order. `kind` says in the error which ones they are.
+llvm::Error checkNames(llvm::ArrayRef<AxisSchedule> axes, llvm::ArrayRef<std::string> names, const llvm::Twine &kind);
+
 /// Returns the default: the cheapest schedule of the cost model whose working set fits, or the
 /// smallest one if none fits. The result depends only on the kernel and the description.
 Schedule chooseSchedule(onf::KernelOp kernel, const Machine &machine);
