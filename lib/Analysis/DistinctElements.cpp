@@ -57,10 +57,10 @@ void Demand::require(Condition condition) {
 
 /// The elements of an input that one access reads.
 struct Box {
-  struct Range {
+  struct AxisSlice {
     SymExpr start, count;
   };
-  std::vector<Range> ranges;
+  std::vector<AxisSlice> slices;
   /// Empty if exact.
   std::string note;
 };
@@ -85,7 +85,7 @@ private:
   Condition condition(Value predicate, const Index &index, bool negated);
 
   Box boxOf(const Demand &demand);
-  bool rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range, Variables &taken);
+  bool rangeOf(const Demand &demand, const SymExpr &entry, Box::AxisSlice &range, Variables &taken);
   SymExpr quotients(const SymExpr &extent, const SymExpr &c) const;
   bool contains(const Box &a, const Box &b) const;
   bool areDisjoint(const Box &a, const Box &b) const;
@@ -363,7 +363,7 @@ std::vector<std::string> variablesIn(const SymExpr &expr, const Variables &varia
 /// Sets `range` for an entry c, c + v, c − v, v / c or (v + k) % c, where v is a variable used in
 /// no other entry, and c and k contain no variables. Adds v to `taken` with its extent, as every
 /// value of v then reads an element of its own. Returns false for all other entries.
-bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range, Variables &taken) {
+bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::AxisSlice &range, Variables &taken) {
   auto names = variablesIn(entry, demand.variables);
   if (names.empty()) {
     range = {entry, SymExpr(1)};
@@ -420,14 +420,14 @@ Box ReadCount::boxOf(const Demand &demand) {
   Variables all, some = demand.variables;
   auto type = cast<ArrayType>(demand.value.getType());
   for (auto [axis, entry] : llvm::enumerate(demand.index)) {
-    Box::Range range{SymExpr(0), type.getExtent(axis)};
+    Box::AxisSlice range{SymExpr(0), type.getExtent(axis)};
     if (!entry)
       box.note = "an index depends on data";
     else if (!rangeOf(demand, *entry, range, all)) {
       range = {SymExpr(0), type.getExtent(axis)};
       box.note = "the elements an index selects are not counted";
     }
-    box.ranges.push_back(range);
+    box.slices.push_back(range);
   }
   for (const auto &[name, extent] : all)
     some.erase(name);
@@ -437,7 +437,7 @@ Box ReadCount::boxOf(const Demand &demand) {
 }
 
 bool ReadCount::contains(const Box &a, const Box &b) const {
-  for (auto [x, y] : llvm::zip(a.ranges, b.ranges))
+  for (auto [x, y] : llvm::zip(a.slices, b.slices))
     if (!witness.isNotNegative(y.start - x.start, {}) ||
         !witness.isNotNegative(x.start + x.count - y.start - y.count, {}))
       return false;
@@ -445,7 +445,7 @@ bool ReadCount::contains(const Box &a, const Box &b) const {
 }
 
 bool ReadCount::areDisjoint(const Box &a, const Box &b) const {
-  for (auto [x, y] : llvm::zip(a.ranges, b.ranges))
+  for (auto [x, y] : llvm::zip(a.slices, b.slices))
     if (witness.isNotNegative(y.start - x.start - x.count, {}) ||
         witness.isNotNegative(x.start - y.start - y.count, {}))
       return true;
@@ -467,7 +467,7 @@ ArrayCount ReadCount::countOf(unsigned argument) {
       kept.push_back(box);
   for (size_t k = 0; k < kept.size(); ++k) {
     SymExpr product(1);
-    for (const Box::Range &range : kept[k].ranges)
+    for (const Box::AxisSlice &range : kept[k].slices)
       product = product * range.count;
     count.elements = count.elements + product;
     if (count.note.empty())

@@ -5,10 +5,10 @@
 using namespace mlir;
 using namespace moa;
 
-/// Returns the texts x, y of each pair of onf::kRunsAttr.
+/// Returns the texts x, y of each pair of onf::kLaunchIfAttr.
 static SmallVector<std::pair<StringRef, StringRef>> getConditions(onf::ForOp nest) {
   SmallVector<std::pair<StringRef, StringRef>> pairs;
-  if (auto runs = nest->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
+  if (auto runs = nest->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
     SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
     for (size_t k = 0; k + 1 < texts.size(); k += 2)
       pairs.emplace_back(texts[k], texts[k + 1]);

@@ -1,6 +1,6 @@
 //===- Launched.h - conditions that hold if a nest is launched --*- C++ -*-===//
 //
-// A host launches a nest only if x > y for each pair of onf::kRunsAttr and the requirements of the
+// A host launches a nest only if x > y for each pair of onf::kLaunchIfAttr and the requirements of the
 // kernel hold.
 //
 //===----------------------------------------------------------------------===//

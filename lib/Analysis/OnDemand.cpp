@@ -47,17 +47,17 @@ static bool isNonNegativeIn(ForOp nest, const SymExpr &expr) {
   });
 }
 
-OnDemand::MaybeRange OnDemand::scaled(MaybeRange range, const SymExpr &factor) {
+OnDemand::MaybeSpan OnDemand::scaled(MaybeSpan range, const SymExpr &factor) {
   if (!range)
     return std::nullopt;
   if (isNonNegative(factor))
-    return Range{range->low * factor, range->high * factor};
+    return Span{range->low * factor, range->high * factor};
   if (isNonNegative(-factor))
-    return Range{range->high * factor, range->low * factor};
+    return Span{range->high * factor, range->low * factor};
   return std::nullopt;
 }
 
-OnDemand::MaybeRange OnDemand::rangeOfIndex(BlockArgument index) {
+OnDemand::MaybeSpan OnDemand::rangeOfIndex(BlockArgument index) {
   Operation *parent = index.getOwner()->getParentOp();
   std::string text;
   if (auto loop = dyn_cast<ForOp>(parent))
@@ -69,7 +69,7 @@ OnDemand::MaybeRange OnDemand::rangeOfIndex(BlockArgument index) {
   auto extent = SymExpr::parse(text);
   if (!extent)
     return std::nullopt;
-  return Range{SymExpr(0), *extent - SymExpr(1)};
+  return Span{SymExpr(0), *extent - SymExpr(1)};
 }
 
 /// Returns true if a constraint of the kernel or arithmetic proves that `divisor` divides `value`.
@@ -86,42 +86,42 @@ bool OnDemand::divides(const SymExpr &divisor, const SymExpr &value) {
 
 /// Returns the range of ⌊v / c⌋ for 0 ≤ v < n. The maximum is n/c − 1 if c divides n. If c = n/d
 /// for a divisor d of n, then c divides n, and n/c is d.
-OnDemand::MaybeRange OnDemand::rangeOfQuotient(Value dividend, const SymExpr &divisor) {
-  MaybeRange range = rangeOf(dividend);
+OnDemand::MaybeSpan OnDemand::rangeOfQuotient(Value dividend, const SymExpr &divisor) {
+  MaybeSpan range = rangeOf(dividend);
   if (!range || !range->low.isZero() || !isNonNegative(divisor))
     return std::nullopt;
   SymExpr size = range->high + SymExpr(1);
   if (divides(divisor, size))
-    return Range{SymExpr(0), SymExpr::floorDiv(size, divisor) - SymExpr(1)};
+    return Span{SymExpr(0), SymExpr::floorDiv(size, divisor) - SymExpr(1)};
   const auto &terms = divisor.getTerms();
   if (terms.size() != 1 || terms.begin()->second != 1 || terms.begin()->first.size() != 1)
     return std::nullopt;
   const auto &[atom, power] = terms.begin()->first.front();
   if (power != 1 || atom->kind != SymExpr::Atom::Kind::FloorDiv || atom->lhs != size || !divides(atom->rhs, size))
     return std::nullopt;
-  return Range{SymExpr(0), atom->rhs - SymExpr(1)};
+  return Span{SymExpr(0), atom->rhs - SymExpr(1)};
 }
 
-OnDemand::MaybeRange OnDemand::rangeOf(Value value) {
+OnDemand::MaybeSpan OnDemand::rangeOf(Value value) {
   if (auto index = dyn_cast<BlockArgument>(value))
     return rangeOfIndex(index);
   Operation *op = value.getDefiningOp();
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
-    return Range{number.getSExtValue(), number.getSExtValue()};
+    return Span{number.getSExtValue(), number.getSExtValue()};
   if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
     auto expr = SymExpr::parse(extent.getExpr());
-    return expr ? MaybeRange(Range{*expr, *expr}) : std::nullopt;
+    return expr ? MaybeSpan(Span{*expr, *expr}) : std::nullopt;
   }
   if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp>(op) || !value.getType().isIndex())
     return std::nullopt;
-  MaybeRange x = rangeOf(op->getOperand(0)), y = rangeOf(op->getOperand(1));
+  MaybeSpan x = rangeOf(op->getOperand(0)), y = rangeOf(op->getOperand(1));
   if (!x || !y)
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
-    return Range{x->low + y->low, x->high + y->high};
+    return Span{x->low + y->low, x->high + y->high};
   if (isa<arith::SubIOp>(op))
-    return Range{x->low - y->high, x->high - y->low};
+    return Span{x->low - y->high, x->high - y->low};
   if (isa<arith::FloorDivSIOp>(op))
     return y->low == y->high ? rangeOfQuotient(op->getOperand(0), y->low) : std::nullopt;
   if (y->low == y->high)
@@ -138,14 +138,14 @@ bool OnDemand::computeInBounds(LoadOp load) {
   std::set<std::string> names;
   for (unsigned axis = 0; axis != array.getRank(); ++axis)
     names.insert((name + ".s" + Twine(axis)).str());
-  std::map<std::string, Range> sums;
-  auto add = [&](StringRef text, MaybeRange range) {
+  std::map<std::string, Span> sums;
+  auto add = [&](StringRef text, MaybeSpan range) {
     auto expr = SymExpr::parse(text);
     auto parts = expr ? splitBySymbols(*expr, names) : std::nullopt;
     if (!parts)
       return false;
     for (const auto &[stride, factor] : *parts) {
-      MaybeRange part = scaled(range, factor);
+      MaybeSpan part = scaled(range, factor);
       if (!part)
         return false;
       sums[stride] = {sums[stride].low + part->low, sums[stride].high + part->high};
@@ -166,7 +166,7 @@ bool OnDemand::computeInBounds(LoadOp load) {
     if (auto loop = dyn_cast<ForOp>(op))
       nest = loop;
   for (unsigned axis = 0; axis != array.getRank(); ++axis) {
-    Range range = sums[(name + ".s" + Twine(axis)).str()];
+    Span range = sums[(name + ".s" + Twine(axis)).str()];
     if (!isNonNegative(range.low) || !isNonNegativeIn(nest, array.getExtent(axis) - SymExpr(1) - range.high))
       return false;
   }

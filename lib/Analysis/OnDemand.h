@@ -40,14 +40,14 @@ public:
   bool isUnconditional(mlir::Operation *op) { return isAlwaysNeeded(op) || !mayFault(op); }
 
 private:
-  struct Range {
+  struct Span {
     SymExpr low, high; // both included
   };
-  using MaybeRange = std::optional<Range>;
-  MaybeRange rangeOf(mlir::Value value);
-  MaybeRange rangeOfIndex(mlir::BlockArgument index);
-  MaybeRange rangeOfQuotient(mlir::Value dividend, const SymExpr &divisor);
-  MaybeRange scaled(MaybeRange range, const SymExpr &factor);
+  using MaybeSpan = std::optional<Span>;
+  MaybeSpan rangeOf(mlir::Value value);
+  MaybeSpan rangeOfIndex(mlir::BlockArgument index);
+  MaybeSpan rangeOfQuotient(mlir::Value dividend, const SymExpr &divisor);
+  MaybeSpan scaled(MaybeSpan range, const SymExpr &factor);
   bool divides(const SymExpr &divisor, const SymExpr &value);
   bool computeInBounds(onf::LoadOp load);
   void collectNeeded();

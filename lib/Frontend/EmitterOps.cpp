@@ -345,12 +345,12 @@ void Emitter::noteText(const Term &term, const Expr &expr) const {
 LocationAttr Emitter::writtenAs(const Term &subscript) const {
   std::string text = onOneLine(subscript.text, subscript.start);
   SourceLoc place = subscript.text.empty() ? subscript.loc : subscript.start;
-  LocationAttr written = makeWritten(reporter.getContext(), text, reporter.location(place));
+  LocationAttr written = makeSourceIndex(reporter.getContext(), text, reporter.location(place));
   std::optional<Location> call = reporter.getCall();
   if (!call || place.file != SourceLoc::User)
     return written;
   // The text of a subscript inside a function has no meaning at its call.
-  return reachedFrom(written, makeWritten(reporter.getContext(), "", *call));
+  return reachedFrom(written, makeSourceIndex(reporter.getContext(), "", *call));
 }
 
 TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<Term>> subscripts) {

@@ -74,7 +74,7 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   for (auto op : program.getBody().getOps<device::KernelOp>()) {
     kernels.push_back(op);
     auto next = dyn_cast_or_null<device::KernelOp>(op->getNextNode());
-    if (next && next->hasAttr(device::kBesideAttr))
+    if (next && next->hasAttr(device::kOverlapAttr))
       continue;
     if (Error error = runKernels(kernels))
       return error;
@@ -107,7 +107,7 @@ Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
   auto blocks = evaluate(op.getBlocks(), launch.symbols);
   if (!blocks)
     return blocks.takeError();
-  if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kRunsAttr))
+  if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr))
     for (size_t k = 0; k + 1 < runs.size(); k += 2) {
       auto x = evaluate(cast<StringAttr>(runs[k]).getValue(), launch.symbols);
       auto y = evaluate(cast<StringAttr>(runs[k + 1]).getValue(), launch.symbols);
@@ -117,7 +117,7 @@ Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
         return 0;
     }
   // The blocks of such a launch end at once.
-  if (Value flag = device::getIdleFlag(op))
+  if (Value flag = device::getSkipFlag(op))
     if (launch.memories[cast<BlockArgument>(flag).getArgNumber()]->read(0) == 0)
       return 0;
   if (*blocks < 0 || *blocks > INT32_MAX)

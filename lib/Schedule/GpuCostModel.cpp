@@ -117,7 +117,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   for (const TileColumns &width : fold.widths) {
     sums += contraction(width);
     reads += double(width.products * keys * width.paddedBytes());
-    apart += width.isApart() ? width.padded() : 0;
+    apart += width.isSummedPerTile() ? width.padded() : 0;
   }
   double slots = issueSlots(fold.counts, machine), special = fold.counts.special;
   if (fold.guarded) {
@@ -126,7 +126,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   }
   // Weights are rounded in pairs; states and rescaling are per row.
   slots += 0.5 * fold.weights;
-  double ofRows = 64 * (double(fold.repaired) + apart) + 128 * tileInstructions;
+  double ofRows = 64 * (double(fold.rescaledColumns) + apart) + 128 * tileInstructions;
   cost.tensor = groups * (scores + sums);
   cost.special = pairs * special / machine.special;
   cost.issue = (pairs * slots + groups * ofRows) / machine.issue;
@@ -201,7 +201,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   shape.descending = nest.hasPieces;
   if (nest.hasPieces && nest.fold->canGroup)
     shape.groupBytes = machine.l2Bytes * 18 / 25;
-  shape.repairBound = nest.fold->repairBound;
+  shape.rescaleBound = nest.fold->rescaleBound;
   // With 8-bit products, the states take longer than the products, and warpgroups that compute them
   // at the same time compete for the same units. Without overlap there are registers for a third
   // warpgroup, which fills more gaps than overlap does.
@@ -215,7 +215,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     // unit (benchmarks/gpu/PRECISION.md, "Twelfth series").
     shape.takesTurns = isNarrow && shape.warpgroups > 1 && nest.fold->counts.special > 0;
     // A split gains a few percent, which is not worth adding a workspace to a call.
-    bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSharedTiles * shape.keys;
+    bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSplitTiles * shape.keys;
     bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong && residentBlocks(shape, machine) == 1;
     shape.shares = shares ? machine.multiprocessors : 0;
     if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, ""))

@@ -35,9 +35,9 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16, shortExpression = 24;
   for (const TileColumns &width : fold.widths) {
     needs.sums += width.padded() / 2;
-    needs.apart += width.isApart() ? width.padded() / 2 : 0;
+    needs.apart += width.isSummedPerTile() ? width.padded() / 2 : 0;
   }
-  needs.sums += fold.priorSums;
+  needs.sums += fold.prologueSums;
   needs.multipliesAtOnce = !shape.overlap && !fold.isProduct;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   int64_t weightBytes = 0; // of the widest operand
@@ -73,14 +73,14 @@ TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   int64_t rows = paddedBytes(fold.depths, &TileColumns::rowOperands);
   int64_t keys =
       paddedBytes(fold.depths, &TileColumns::keyOperands) + paddedBytes(fold.widths, &TileColumns::keyOperands);
-  needs.rowBytes = shape.rows() * (rows + fold.resultBytes) + fold.priorBytes;
+  needs.rowBytes = shape.rows() * (rows + fold.resultBytes) + fold.prologueBytes;
   needs.stageBytes = shape.keys * keys + (fold.isProduct ? 2 * shape.rows() * shape.keys : 0);
   needs.stages = shape.stages;
   // Rings start at multiples of 1024 bytes and are followed by their barriers. The last ring is
   // also followed by 16 bytes of bits and the numbers kept by the block, one per axis.
   int64_t rings = countOperands(fold.depths, &TileColumns::rowOperands) +
                   countOperands(fold.depths, &TileColumns::keyOperands) +
-                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct + (fold.priorBytes > 0) +
+                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct + (fold.prologueBytes > 0) +
                   (fold.resultBytes > 0);
   needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024) + fold.listBytes;
   addRegisters(needs, fold, shape);
@@ -211,7 +211,7 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape, co
                   llvm::Twine(machine.sharedPerBlock));
   if (llvm::Error error = checkRegisters(fold, needs, shape, machine, place))
     return error;
-  if ((fold.isProduct || fold.priorBytes) && shape.warpgroups != 1)
+  if ((fold.isProduct || fold.prologueBytes) && shape.warpgroups != 1)
     return refuse(place + " asks for " + llvm::Twine(shape.warpgroups) +
                   " consumer warpgroups, but products of tiles have one of 64 rows");
   if (fold.isProduct &&
@@ -235,22 +235,13 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape, co
     return refuse(place + " asks for shares, but its blocks visit different indices, its fold is a "
                           "product of arrays or follows "
                           "one, or a state is neither f32 nor bool");
-  if (shape.shares > 0 && fold.extent && *fold.extent < leastSharedTiles * shape.keys)
+  if (shape.shares > 0 && fold.extent && *fold.extent < leastSplitTiles * shape.keys)
     return refuse(place + " asks for shares of a fold over " + llvm::Twine(*fold.extent) + " indices, but " +
-                  llvm::Twine(leastSharedTiles) + " tiles of " + llvm::Twine(shape.keys) + " are the minimum");
-  if (shape.repairBound > fold.mostRepairBound)
-    return refuse(place + " asks to delay rescaling up to a factor of 2^" + llvm::Twine(shape.repairBound) +
-                  ", but this fold allows exponents up to " + llvm::Twine(fold.mostRepairBound));
+                  llvm::Twine(leastSplitTiles) + " tiles of " + llvm::Twine(shape.keys) + " are the minimum");
+  if (shape.rescaleBound > fold.mostRescaleBound)
+    return refuse(place + " asks to delay rescaling up to a factor of 2^" + llvm::Twine(shape.rescaleBound) +
+                  ", but this fold allows exponents up to " + llvm::Twine(fold.mostRescaleBound));
   return llvm::Error::success();
-}
-
-static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &what) {
-  std::vector<std::string> found;
-  for (const AxisSchedule &axis : axes)
-    found.push_back(axis.name);
-  if (ArrayRef(found) == names)
-    return llvm::Error::success();
-  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
 }
 
 static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule, const GpuMachine &machine,
@@ -460,8 +451,8 @@ NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
     if (size != 1)
       axis.factors.emplace_back(resource, size);
   };
-  AxisSchedule &rows = schedule.axes[schedule.axes.size() - (shape.runs ? 2 : 1)];
-  add(rows, onf::Resource::sequential, shape.turns);
+  AxisSchedule &rows = schedule.axes[schedule.axes.size() - (shape.runsPerLane ? 2 : 1)];
+  add(rows, onf::Resource::sequential, shape.rowsPerLane);
   rows.factors.emplace_back(onf::Resource::warp, 4);
   add(rows, onf::Resource::lane, 32 / shape.lanes);
   auto share = [&](AxisSchedule &columns) {
@@ -471,8 +462,8 @@ NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
   for (AxisSchedule &fold : schedule.folds)
     if (!llvm::is_contained(shape.serial, fold.name))
       share(fold);
-  if (shape.runs) {
-    add(schedule.axes.back(), onf::Resource::sequential, shape.runs);
+  if (shape.runsPerLane) {
+    add(schedule.axes.back(), onf::Resource::sequential, shape.runsPerLane);
     share(schedule.axes.back());
   }
   return schedule;

@@ -7,8 +7,8 @@
 //   registers and contract them there. The last axis is <block, warp: 4, register: 2, lane: 8>.
 // - **Lanes along rows:** a block has four warps, and L lanes share a row. The axis of the rows is
 //   <block, warp: 4, lane: 32 / L>. Every fold, or the last axis if columns are one, is cut into
-//   vectors of W elements per lane: <…, lane: L, register: W>.
-// - **Vectors of columns:** each lane has a vector of the last axis, for transposing copies.
+//   runs of W elements per lane: <…, lane: L, register: W>.
+// - **Runs of columns:** each lane has a run of the last axis, for transposing copies.
 // - **Tiles:** a block has consumer warpgroups of 64 rows each and a producer warpgroup. The
 //   producer copies tiles of fold indices, the *keys*, into rings of stages in shared memory. The
 //   consumers contract them on the tensor cores. The last axis is <block, warpgroup, warp: 4,
@@ -64,7 +64,7 @@ struct TileColumns {
   int64_t paddedBytes() const { return padded() * bytes; }
   /// Returns true if the sum over one tile has an accumulator of its own, which is added to the
   /// state: for a sum of several products, or 8-bit operands.
-  bool isApart() const { return products > 1 || bytes == 1; }
+  bool isSummedPerTile() const { return products > 1 || bytes == 1; }
 };
 
 struct TileFold {
@@ -72,8 +72,8 @@ struct TileFold {
   /// Lengths of the contractions that compute scores, and of the axes of the states. Rings store
   /// them padded; accumulators have the padding of 16-bit elements.
   llvm::SmallVector<TileColumns, 2> depths, widths;
-  /// The widths that are rescaled when a running maximum changes.
-  int64_t repaired = 0;
+  /// Sum of the padded widths that are rescaled when a running maximum changes.
+  int64_t rescaledColumns = 0;
   /// Number of different computed operands of the states with axes.
   int64_t weights = 1;
   int64_t states = 0;
@@ -85,7 +85,7 @@ struct TileFold {
   /// True if the weights are elements of an array, with rows of its tiles selected by fold indices.
   bool isProduct = false;
   /// Bytes read by the prologue contractions, and registers of their sums.
-  int64_t priorBytes = 0, priorSums = 0;
+  int64_t prologueBytes = 0, prologueSums = 0;
   /// The most indices that 64 rows visit, if known and small. Then blocks are short: they have 64
   /// rows, and several of them are resident per multiprocessor.
   std::optional<int64_t> visited;
@@ -100,7 +100,7 @@ struct TileFold {
   bool hasWorkspace = false;
   /// Largest bound for conditional rescaling that the states and the operands' type allow, and the
   /// default bound.
-  int64_t mostRepairBound = 0, repairBound = 0;
+  int64_t mostRescaleBound = 0, rescaleBound = 0;
   /// Operations of every tile, and of the guard.
   OperationCounts counts, guardCounts;
 };
@@ -108,18 +108,18 @@ struct TileFold {
 /// The distribution of the columns of a row over lanes.
 struct LaneShape {
   int64_t lanes = 32; ///< per row
-  int64_t width = 8;  ///< elements of a vector
-  /// Vectors of a block if the columns are the nest's last axis; else 0.
-  int64_t runs = 0;
-  int64_t turns = 1; ///< rows that a lane processes in sequence
+  int64_t width = 8;  ///< elements of a run
+  /// Runs that a lane has of each row in a block, if the columns are the nest's last axis; else 0.
+  int64_t runsPerLane = 0;
+  int64_t rowsPerLane = 1; ///< rows that a lane processes in sequence
   /// Folds that all lanes of a row execute in order.
   std::vector<std::string> serial;
 };
 
-/// The distribution of vectors of columns, along the nest's last axis, over lanes.
+/// The distribution of runs of columns, along the nest's last axis, over lanes.
 struct ColumnShape {
   size_t rowAxis = 0; ///< the axis along which each lane of a warp has `rows` rows
-  int64_t width = 8;  ///< columns of a vector
+  int64_t width = 8;  ///< columns of a run
   int64_t rows = 1;
 };
 
@@ -134,7 +134,7 @@ struct GpuNest {
   bool isProduct = false;
   /// The distribution, if the nest can run with lanes along its rows.
   std::optional<LaneShape> lanes;
-  /// The distribution, if the nest can run with vectors of columns.
+  /// The distribution, if the nest can run with runs of columns.
   std::optional<ColumnShape> columns;
 };
 
@@ -156,7 +156,7 @@ struct TileNeeds {
   }
 };
 /// Least number of tiles of a fold for which a split block is worth the cost of merging its states.
-inline constexpr int64_t leastSharedTiles = 16;
+inline constexpr int64_t leastSplitTiles = 16;
 
 TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
 

@@ -79,7 +79,7 @@ static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &
 }
 
 /// Returns true for valid inner factors of rows on a GPU: 64 rows of a warpgroup, or of four warps,
-/// in the accumulator layout (C5); lanes along rows or vectors of columns; threads; or none.
+/// in the accumulator layout (C5); lanes along rows or runs of columns; threads; or none.
 static bool isGpuAxis(onf::AxisAttr axis) {
   using onf::Resource;
   SmallVector<std::pair<Resource, int64_t>> inner;
@@ -89,12 +89,15 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     return true;
   if (inner.size() > 1 && inner[0].first == Resource::sequential && inner[1].first == Resource::warp)
     inner.erase(inner.begin());
-  // Four warps whose lanes share rows or the columns of rows, or have vectors of columns.
+  // Four warps whose lanes share rows or the columns of rows, or have runs of columns.
   if (inner[0] == std::make_pair(Resource::warp, int64_t(4)) && inner.size() < 3)
     return inner.size() == 1 || inner[1].first == Resource::lane || inner[1].first == Resource::register_;
   if (inner[0].first == Resource::sequential)
     inner.erase(inner.begin());
-  if (!inner.empty() && inner.size() < 3 && inner[0].first == Resource::lane)
+  // Only lanes process rows in sequence.
+  if (inner.empty())
+    return false;
+  if (inner.size() < 3 && inner[0].first == Resource::lane)
     return inner.size() == 1 || inner[1].first == Resource::register_;
   if (inner[0].first == Resource::warpgroup)
     inner.erase(inner.begin());
@@ -136,10 +139,10 @@ static LogicalResult verifyNest(onf::ForOp nest) {
              << name << "' has " << axis;
     bool sharesColumns = axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warp &&
                          cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 && k + 2 == lift->size();
-    // A lane per row, or per several rows in sequence, with a vector of columns.
+    // A lane per row, or per several rows in sequence, with a run of columns.
     auto last = cast<onf::AxisAttr>(lift->getValue().back());
-    bool hasTurns = axis.getSizes().size() == 3 && axis.getResource(1) == onf::Resource::sequential;
-    bool hasRuns = (axis.getSizes().size() == 2 || hasTurns) &&
+    bool inSequence = axis.getSizes().size() == 3 && axis.getResource(1) == onf::Resource::sequential;
+    bool hasRuns = (axis.getSizes().size() == 2 || inSequence) &&
                    axis.getResources().back() == int64_t(onf::Resource::lane) && last.getSizes().size() == 3 &&
                    last.getResource(1) == onf::Resource::warp && last.getResource(2) == onf::Resource::register_;
     if (k + 1 < lift->size() && axis.getTile() != 1 && !sharesColumns && !hasRuns)

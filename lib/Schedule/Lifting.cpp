@@ -231,7 +231,7 @@ LogicalResult moa::lift(onf::KernelOp kernel, const Schedule &schedule) {
     nest.setLiftAttr(ArrayAttr::get(context, axes));
     if (const auto &p = lifted.pipeline)
       nest.setPipelineAttr(onf::PipelineAttr::get(context, p->consumerRegisters, p->producerRegisters, p->overlap,
-                                                  p->descending, p->groupBytes, p->repairBound, p->holdsRows,
+                                                  p->descending, p->groupBytes, p->rescaleBound, p->holdsRows,
                                                   p->takesTurns, p->shares));
     for (auto [fold, axis] : llvm::zip(folds, lifted.folds))
       fold.setLiftAttr(axisAttr(context, axis));

@@ -130,7 +130,7 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   for (auto [key, least, most, count] :
        {Count{"consumer", 1, maxFactor, &pipeline.consumerRegisters},
         Count{"producer", 1, maxFactor, &pipeline.producerRegisters}, Count{"group", 0, maxGroup, &pipeline.groupBytes},
-        Count{"lazy", 0, maxFactor, &pipeline.repairBound}}) {
+        Count{"lazy", 0, maxFactor, &pipeline.rescaleBound}}) {
     auto entry = object->getInteger(key);
     if (!entry || *entry < least || *entry > most)
       return refuse("expects an integer from " + llvm::Twine(least) + " to " + llvm::Twine(most) + " for '" + key +
@@ -251,7 +251,7 @@ static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipelin
   os << ",\n      \"pipeline\": { \"consumer\": " << pipeline.consumerRegisters
      << ", \"producer\": " << pipeline.producerRegisters << ", \"overlap\": " << (pipeline.overlap ? "true" : "false")
      << ", \"order\": \"" << (pipeline.descending ? "descending" : "ascending")
-     << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound
+     << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.rescaleBound
      << (pipeline.holdsRows ? ", \"held\": true" : "") << (pipeline.takesTurns ? ", \"turns\": true" : "");
   if (pipeline.shares)
     os << ", \"shares\": " << pipeline.shares;
@@ -282,13 +282,13 @@ std::string moa::printSchedule(const Schedule &schedule) {
 // Checking
 //===----------------------------------------------------------------------===//
 
-static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &what) {
+llvm::Error moa::checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names, const llvm::Twine &kind) {
   std::vector<std::string> found;
   for (const AxisSchedule &axis : axes)
     found.push_back(axis.name);
   if (ArrayRef(found) == names)
     return llvm::Error::success();
-  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
+  return refuse("expects the " + kind + " <" + llvm::join(names, " ") + ">, but got <" + llvm::join(found, " ") + ">");
 }
 
 static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest, const Machine &machine,

@@ -53,9 +53,9 @@ struct PipelineSchedule {
   /// Outer indices traverse the rows together as long as their fold data is at most this many
   /// bytes, so that it stays in the second-level cache; 0: one index after the other.
   int64_t groupBytes = 0;
-  /// Threshold of conditional rescaling: log2 of the factor by which a running maximum may lag; 0:
-  /// always rescale.
-  int64_t repairBound = 0;
+  /// Conditional rescaling (`lazy`): states are rescaled only if a correction factor is outside
+  /// [2^-rescaleBound, 2^rescaleBound]; 0: whenever a running maximum changes.
+  int64_t rescaleBound = 0;
   /// True if consumers keep the operands of their rows in registers.
   bool holdsRows = false;
   /// True if consumer warpgroups start the scores of a tile in turn (ping-pong schedule).
@@ -91,6 +91,9 @@ std::string printSchedule(const Schedule &schedule);
 /// the working set of every tile within half of the second-level cache. The error states the
 /// numbers.
 llvm::Error checkSchedule(onf::KernelOp kernel, const Schedule &schedule, const Machine &machine);
+
+/// Checks that a schedule names these indices in order. `kind` says in the error which ones they are.
+llvm::Error checkNames(llvm::ArrayRef<AxisSchedule> axes, llvm::ArrayRef<std::string> names, const llvm::Twine &kind);
 
 /// Returns the default: the cheapest schedule of the cost model whose working set fits, or the
 /// smallest one if none fits. The result depends only on the kernel and the description.

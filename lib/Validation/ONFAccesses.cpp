@@ -188,7 +188,7 @@ FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write, const
 Term ONFAccesses::whereRun(Operation *store) {
   Term condition = terms.truth(true);
   for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
-    if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
+    if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
       SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
       for (size_t k = 0; k + 1 < texts.size(); k += 2)
         condition = terms.both(condition, terms.below(terms.extent(texts[k + 1]), terms.extent(texts[k])));

@@ -197,9 +197,9 @@ void Refusal::emit(Operation *kernel) {
   nameApart();
   below = fails(index);
   above = fails(remedies.getUpper(index));
-  std::optional<Written> place;
+  std::optional<SourceIndex> place;
   if (axis < access.written.size() && access.written[axis])
-    place = readWritten(access.written[axis]);
+    place = readSourceIndex(access.written[axis]);
   if (place) {
     written = place->text;
     isReached = bool(place->from);
@@ -223,7 +223,7 @@ void Refusal::emit(Operation *kernel) {
                << " of " << array << ", whose extent is " << terms.str(extent) << ": " << goalText()
                << " could not be shown" << conditionText() << "; " << remedyText(load);
   if (place && place->from) {
-    Written from = readWritten(place->from);
+    SourceIndex from = readSourceIndex(place->from);
     auto &note = error.attachNote(from.place) << "which is read here";
     if (!from.text.empty())
       note << " at the index " << from.text;

@@ -110,6 +110,20 @@ onf.kernel @half_a_warp attributes {symbols = ["H", "N"], requires = [], arg_nam
 
 // -----
 
+// Only lanes process rows in sequence.
+onf.kernel @rows_in_sequence attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["O"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%O: !moa.array<[N], f32>):
+  // expected-error @+1 {{expects threads, or warpgroups of warp: 4, register: 2, lane: 8 in a block (C5), but got #onf.axis<block: 0, sequential: 2>}}
+  onf.for ["i"] in ["N"] lift [#onf.axis<block: 0, sequential: 2>] {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
 onf.kernel @two_machines attributes {symbols = ["H", "N"], requires = [], arg_names = [],
     result_names = ["O"], result_types = [!moa.array<[H, N], f32>]} {
 ^bb0(%O: !moa.array<[H, N], f32>):

@@ -21,13 +21,14 @@ bool canChain(KernelOp kernel, unsigned degree) {
   auto program = kernel->getParentOfType<ProgramOp>();
   if (!llvm::all_of(Accesses(kernel).written, [&](Value array) { return program.isWorkspace(array); }))
     return false;
-  return isPlain(kernel) && getIdleFlag(kernel) && degreeOf(kernel) < degree &&
+  return isPlain(kernel) && getSkipFlag(kernel) && degreeOf(kernel) < degree &&
          kernel.getBody().getOps<ExitIfOp>().empty() &&
          !kernel.walk([](RaiseOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 bool haveSameLaunch(KernelOp a, KernelOp b) {
-  return a->getAttr(kIdleAttr) == b->getAttr(kIdleAttr) && a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
+  return a->getAttr(kSkipFlagAttr) == b->getAttr(kSkipFlagAttr) &&
+         a->getAttr(onf::kLaunchIfAttr) == b->getAttr(onf::kLaunchIfAttr);
 }
 
 /// Returns the runs of consecutive kernels with at least `fewest` stages.
@@ -67,7 +68,7 @@ KernelOp chain(ArrayRef<KernelOp> kernels, FirstStores &stores, int64_t resident
     stores.clear(turns, element);
   auto made = KernelOp::create(b, loc, first.getSymName(), blocks.str(), threads);
   setAttributesOfAll(made, kernels);
-  made->removeAttr(kBesideAttr);
+  made->removeAttr(kOverlapAttr);
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());
   SmallVector<Value> counts;
   for (KernelOp kernel : kernels)
@@ -103,10 +104,10 @@ struct DeviceChainKernels final : impl::DeviceChainKernelsBase<DeviceChainKernel
         KernelOp made = chain(kernels, stores, residents);
         // A kernel that may overlap with the last stage may depend on an earlier one.
         auto next = dyn_cast_or_null<KernelOp>(made->getNextNode());
-        for (Accesses all(made); next && next->hasAttr(kBesideAttr);
+        for (Accesses all(made); next && next->hasAttr(kOverlapAttr);
              next = dyn_cast_or_null<KernelOp>(next->getNextNode()))
           if (Accesses(next).interferes(all)) {
-            next->removeAttr(kBesideAttr);
+            next->removeAttr(kOverlapAttr);
             break;
           }
       }

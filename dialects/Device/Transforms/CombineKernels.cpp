@@ -86,15 +86,15 @@ void put(Group &from, unsigned which, Group &to) {
 /// Moves kernels that conflict with `accesses` out of the launches `place` to `last`, each to the
 /// latest possible launch after `last`. Each may have at most `most` blocks. Returns false if that
 /// is impossible; the groups are then invalid.
-bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last, double most,
-                const llvm::SetVector<KernelOp> &telling) {
+bool postpone(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last, double most,
+              const llvm::SetVector<KernelOp> &telling) {
   for (; place <= last; ++place)
     for (unsigned k = groups[place].kernels.size(); k-- > 0;) {
       if (!accesses.interferes(groups[place].accesses[k]))
         continue;
       KernelOp kernel = groups[place].kernels[k];
       const Accesses own = groups[place].accesses[k];
-      if (!isPlain(kernel) || countBlocks(kernel) > most || !pushBehind(groups, own, place + 1, last, most, telling))
+      if (!isPlain(kernel) || countBlocks(kernel) > most || !postpone(groups, own, place + 1, last, most, telling))
         return false;
       size_t next = last + 1, latest = 0;
       auto needsIt = [&](const Accesses &other) { return own.interferes(other); };
@@ -124,8 +124,7 @@ bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double
         !fits(groups[place]))
       continue;
     SmallVector<Group> moved(groups);
-    if (!pushBehind(moved, groups[from].accesses[which], from + 1, place, most, telling) ||
-        moved[place].kernels.empty())
+    if (!postpone(moved, groups[from].accesses[which], from + 1, place, most, telling) || moved[place].kernels.empty())
       continue;
     put(moved[from], which, moved[place]);
     groups = std::move(moved);

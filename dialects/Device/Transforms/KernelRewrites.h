@@ -33,9 +33,9 @@ inline void setAttributesOfAll(KernelOp made, llvm::ArrayRef<KernelOp> kernels) 
   for (const auto &pair : conditionsOf(first))
     if (llvm::all_of(kernels, [&](KernelOp kernel) { return llvm::is_contained(conditionsOf(kernel), pair); }))
       runs.append({pair.first, pair.second});
-  made->removeAttr(onf::kRunsAttr);
+  made->removeAttr(onf::kLaunchIfAttr);
   if (!runs.empty())
-    made->setAttr(onf::kRunsAttr, mlir::ArrayAttr::get(made.getContext(), runs));
+    made->setAttr(onf::kLaunchIfAttr, mlir::ArrayAttr::get(made.getContext(), runs));
   if (!llvm::all_equal(llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))
     made->removeAttr(kChosenAttr);
 }

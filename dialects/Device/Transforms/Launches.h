@@ -14,7 +14,7 @@ namespace moa::device {
 /// Returns the conditions x > y under which a host launches a kernel, as pairs.
 inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> conditionsOf(KernelOp kernel) {
   llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> pairs;
-  if (auto runs = kernel->getAttrOfType<mlir::ArrayAttr>(onf::kRunsAttr))
+  if (auto runs = kernel->getAttrOfType<mlir::ArrayAttr>(onf::kLaunchIfAttr))
     for (size_t k = 0; k + 1 < runs.size(); k += 2)
       pairs.emplace_back(runs[k], runs[k + 1]);
   return pairs;
@@ -42,15 +42,15 @@ inline bool isFirstOver(ProgramOp program, KernelOp kernel) {
   if (!conditionsOf(first).empty() || !blocks || *blocks <= 0 || !first.getBody().getOps<ExitIfOp>().empty())
     return false;
   for (KernelOp other : llvm::ArrayRef(kernels).drop_front())
-    if (!other->hasAttr(kBesideAttr)) // waits for the first
+    if (!other->hasAttr(kOverlapAttr)) // waits for the first
       return other == kernel || other->isBeforeInBlock(kernel);
   return false;
 }
 
-/// Returns the skip flag of a kernel (kIdleAttr), or null. The kernel has no work if the flag is 0.
-inline mlir::Value getIdleFlag(KernelOp kernel) {
+/// Returns the skip flag of a kernel (kSkipFlagAttr), or null. The kernel has no work if the flag is 0.
+inline mlir::Value getSkipFlag(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
-  auto name = kernel->getAttrOfType<mlir::StringAttr>(kIdleAttr);
+  auto name = kernel->getAttrOfType<mlir::StringAttr>(kSkipFlagAttr);
   llvm::SmallVector<llvm::StringRef> names = program.getAllNames();
   auto found = name ? llvm::find(names, name.getValue()) : names.end();
   return found == names.end() ? mlir::Value() : program.getBody().getArgument(found - names.begin());
@@ -73,7 +73,7 @@ inline bool isWithin(mlir::Value flag, mlir::Value other) {
     if (flags[k] == other)
       continue;
     for (KernelOp raiser : raisersOf(flags[k])) {
-      mlir::Value of = getIdleFlag(raiser);
+      mlir::Value of = getSkipFlag(raiser);
       if (!of ||
           (of != other && !llvm::all_of(raisersOf(of), [&](KernelOp first) { return first->isBeforeInBlock(raiser); })))
         return false;
@@ -86,9 +86,9 @@ inline bool isWithin(mlir::Value flag, mlir::Value other) {
 /// Returns true if `kernel`, which is after `writer`, waits for all earlier kernels whenever
 /// `writer` does work: it does not overlap with the kernel before it, and its skip flag, if any, is
 /// `writer`'s.
-inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
-  return !kernel->hasAttr(kBesideAttr) &&
-         (!kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr));
+inline bool waitsAfter(KernelOp kernel, KernelOp writer) {
+  return !kernel->hasAttr(kOverlapAttr) &&
+         (!kernel->hasAttr(kSkipFlagAttr) || kernel->getAttr(kSkipFlagAttr) == writer->getAttr(kSkipFlagAttr));
 }
 
 /// Returns true if hosts launch `kernel` whenever they launch `other`.
@@ -121,7 +121,7 @@ inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
     if (kernel == reader)
       break;
     bool waits = llvm::all_of(
-        raisers, [&](KernelOp raiser) { return raiser->isBeforeInBlock(kernel) && waitsBehind(kernel, raiser); });
+        raisers, [&](KernelOp raiser) { return raiser->isBeforeInBlock(kernel) && waitsAfter(kernel, raiser); });
     if (!raisers.empty() && waits && hasWaitedFor(kernel, reader))
       return kernel;
   }
@@ -131,11 +131,11 @@ inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
 /// Returns the kernel launched directly after `kernel` if it overlaps with it and its own skip flag
 /// does not imply `flag`. Returns null otherwise. It would not have waited for earlier kernels if
 /// `kernel` is skipped.
-inline KernelOp findUnsafeBeside(KernelOp kernel, mlir::Value flag) {
+inline KernelOp findUnsafeOverlap(KernelOp kernel, mlir::Value flag) {
   auto next = llvm::dyn_cast_or_null<KernelOp>(kernel->getNextNode());
-  if (!next || !next->hasAttr(kBesideAttr))
+  if (!next || !next->hasAttr(kOverlapAttr))
     return nullptr;
-  mlir::Value of = getIdleFlag(next);
+  mlir::Value of = getSkipFlag(next);
   return of && isWithin(of, flag) ? nullptr : next;
 }
 

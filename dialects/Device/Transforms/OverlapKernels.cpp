@@ -33,9 +33,9 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
         if (before && telling.contains(before) != telling.contains(kernel))
           running.clear();
         before = kernel;
-        bool isBeside = !running.empty() && isLaunched && !needsAny;
-        if (isBeside)
-          kernel->setAttr(kBesideAttr, UnitAttr::get(&getContext()));
+        bool overlapsPrevious = !running.empty() && isLaunched && !needsAny;
+        if (overlapsPrevious)
+          kernel->setAttr(kOverlapAttr, UnitAttr::get(&getContext()));
         else
           running.clear();
         running.push_back(std::move(accesses));

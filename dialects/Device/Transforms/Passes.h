@@ -13,10 +13,10 @@ inline constexpr llvm::StringLiteral kChosenAttr = "moa.chosen";
 inline constexpr llvm::StringLiteral kAlwaysAttr = "moa.always";
 /// On a kernel that may overlap with the kernel before it, and with those which that one overlaps
 /// with (unit).
-inline constexpr llvm::StringLiteral kBesideAttr = "moa.beside";
+inline constexpr llvm::StringLiteral kOverlapAttr = "moa.beside";
 /// On a kernel that has no work if a flag is 0: the name of the flag's array. The flag is final
 /// before a kernel ahead of this one starts, so blocks end without waiting for that kernel.
-inline constexpr llvm::StringLiteral kIdleAttr = "moa.idle";
+inline constexpr llvm::StringLiteral kSkipFlagAttr = "moa.idle";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

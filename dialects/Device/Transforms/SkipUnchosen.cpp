@@ -69,7 +69,7 @@ public:
     for (const auto &[choice, writer] : order) {
       SmallVector<KernelOp> list = idle[choice] = findIdle(choice, writer);
       for (KernelOp kernel : list)
-        kernel->setAttr(kIdleAttr, b.getStringAttr(nameOf(addFlag(choice))));
+        kernel->setAttr(kSkipFlagAttr, b.getStringAttr(nameOf(addFlag(choice))));
     }
     dropUnsafe();
     for (auto &[choice, list] : readers) {
@@ -79,7 +79,7 @@ public:
       llvm::erase_if(list, [&](KernelOp kernel) {
         auto ends = idle.find(choice);
         return !isLaunchedFor(kernel, choices->writer) ||
-               (ends != idle.end() && kernel->hasAttr(kIdleAttr) && llvm::is_contained(ends->second, kernel));
+               (ends != idle.end() && kernel->hasAttr(kSkipFlagAttr) && llvm::is_contained(ends->second, kernel));
       });
       if (list.empty())
         continue;
@@ -94,7 +94,7 @@ private:
   /// overlaps with the one before it hides its blocks already, and a block with work would wait for
   /// the load.
   bool hasMany(KernelOp kernel) {
-    return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most && !kernel->hasAttr(kBesideAttr);
+    return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most && !kernel->hasAttr(kOverlapAttr);
   }
 
   /// Returns the choice of a kernel, followed by the choices that it depends on (`where`).
@@ -114,7 +114,7 @@ private:
 
   /// Returns true if ending a kernel's blocks after its wait pays, and none ends early yet.
   bool isEnded(KernelOp kernel) {
-    return hasMany(kernel) && !kernel->hasAttr(kIdleAttr) && kernel.getBody().getOps<ExitIfOp>().empty();
+    return hasMany(kernel) && !kernel->hasAttr(kSkipFlagAttr) && kernel.getBody().getOps<ExitIfOp>().empty();
   }
 
   /// Returns the stores of a choice if a flag can summarise them.
@@ -133,17 +133,17 @@ private:
       if (!writer->isBeforeInBlock(kernel))
         continue;
       // If the writer has no work, kernels that wait for its choices have none either.
-      bool isFree = !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
+      bool isFree = !kernel->hasAttr(kSkipFlagAttr) || kernel->getAttr(kSkipFlagAttr) == writer->getAttr(kSkipFlagAttr);
       bool hasWaited = llvm::any_of(waiting, [&](KernelOp other) { return hasWaitedFor(other, kernel); });
       if (hasWaited && isFree && isLaunchedFor(kernel, writer))
         list.push_back(kernel);
-      if (waitsBehind(kernel, writer))
+      if (waitsAfter(kernel, writer))
         waiting.push_back(kernel);
     }
     auto isIdle = [&](KernelOp kernel) {
       // An overlapping kernel after it would not have waited for earlier kernels.
       auto next = dyn_cast_or_null<KernelOp>(kernel->getNextNode());
-      if (next && next->hasAttr(kBesideAttr) && !llvm::is_contained(list, next))
+      if (next && next->hasAttr(kOverlapAttr) && !llvm::is_contained(list, next))
         return false;
       if (llvm::is_contained(choicesOf(kernel), choice))
         return true;
@@ -193,12 +193,12 @@ private:
   /// by a later one, and kernels that relied on its wait must then wait themselves.
   void dropUnsafe() {
     auto isUnsafe = [](KernelOp kernel) {
-      Value flag = getIdleFlag(kernel);
-      return flag && (!findWaiting(flag, kernel) || findUnsafeBeside(kernel, flag));
+      Value flag = getSkipFlag(kernel);
+      return flag && (!findWaiting(flag, kernel) || findUnsafeOverlap(kernel, flag));
     };
     for (auto found = llvm::find_if(kernels, isUnsafe); found != kernels.end();
          found = llvm::find_if(kernels, isUnsafe))
-      (*found)->removeAttr(kIdleAttr);
+      (*found)->removeAttr(kSkipFlagAttr);
   }
 
   Value zeroOf(Location loc) { return arith::ConstantIndexOp::create(b, loc, 0); }

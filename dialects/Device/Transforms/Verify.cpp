@@ -128,7 +128,7 @@ private:
     SmallVector<std::pair<KernelOp, Accesses>> running;
     for (auto kernel : program.getBody().getOps<KernelOp>()) {
       Accesses accesses(kernel);
-      if (!kernel->hasAttr(kBesideAttr))
+      if (!kernel->hasAttr(kOverlapAttr))
         running.clear();
       else if (running.empty())
         return kernel.emitOpError("expects a kernel before one that overlaps with another (D6)");
@@ -146,17 +146,17 @@ private:
   /// D7: checks skip flags and the kernels that overlap with a skipped one.
   LogicalResult verifyIdle() {
     for (auto kernel : program.getBody().getOps<KernelOp>()) {
-      if (!kernel->hasAttr(kIdleAttr))
+      if (!kernel->hasAttr(kSkipFlagAttr))
         continue;
-      Value flag = getIdleFlag(kernel);
+      Value flag = getSkipFlag(kernel);
       auto type = flag ? cast<ArrayType>(flag.getType()) : ArrayType();
       if (!flag || !program.isWorkspace(flag) || !type.getElementType().isInteger(32) || type.getRank() != 1 ||
           type.getExtent(0).getConstant() != 1)
-        return kernel.emitOpError("expects a flag of the workspace (D7), but got ") << kernel->getAttr(kIdleAttr);
+        return kernel.emitOpError("expects a flag of the workspace (D7), but got ") << kernel->getAttr(kSkipFlagAttr);
       if (!findWaiting(flag, kernel))
         return kernel.emitOpError("expects a kernel that waits between those that raise flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' and this one (D7)";
-      if (KernelOp next = findUnsafeBeside(kernel, flag))
+      if (KernelOp next = findUnsafeOverlap(kernel, flag))
         return next.emitOpError("expects flag '") << nameOf(cast<BlockArgument>(flag)) << "' of '"
                                                   << kernel.getSymName() << "', which it may overlap with (D7)";
     }

@@ -68,18 +68,18 @@ StringRef moa::getText(Location place) {
   return text ? text.getValue() : "";
 }
 
-LocationAttr moa::makeWritten(MLIRContext *context, StringRef text, Location place) {
+LocationAttr moa::makeSourceIndex(MLIRContext *context, StringRef text, Location place) {
   return NameLoc::get(StringAttr::get(context, text), place);
 }
 
 LocationAttr moa::reachedFrom(LocationAttr written, LocationAttr from) {
-  Written here = readWritten(written), there = readWritten(from);
+  SourceIndex here = readSourceIndex(written), there = readSourceIndex(from);
   // Keeps one step only: longer chains would grow with the program.
-  Location caller = makeWritten(written.getContext(), there.text, there.place);
-  return makeWritten(written.getContext(), here.text, CallSiteLoc::get(here.place, caller));
+  Location caller = makeSourceIndex(written.getContext(), there.text, there.place);
+  return makeSourceIndex(written.getContext(), here.text, CallSiteLoc::get(here.place, caller));
 }
 
-Written moa::readWritten(LocationAttr written) {
+SourceIndex moa::readSourceIndex(LocationAttr written) {
   StringRef text;
   Location place = written;
   if (auto named = dyn_cast<NameLoc>(written))

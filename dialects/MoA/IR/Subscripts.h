@@ -15,14 +15,14 @@ namespace moa {
 
 /// An index in the source: its text (may be empty), its position, and, if the indexed array is
 /// itself read through an index, that outer index.
-struct Written {
+struct SourceIndex {
   llvm::StringRef text;
   mlir::Location place;
   mlir::LocationAttr from;
 };
 
 /// Adds to `place`, the location of a ψ, one entry per index and the names of the axes of the
-/// result. An entry is null or made by makeWritten; a name may be empty.
+/// result. An entry is null or made by makeSourceIndex; a name may be empty.
 mlir::Location withSubscripts(mlir::Location place, llvm::ArrayRef<mlir::LocationAttr> subscripts,
                               llvm::ArrayRef<llvm::StringRef> names = {});
 mlir::Location withoutSubscripts(mlir::Location place);
@@ -38,10 +38,10 @@ mlir::Location withText(mlir::Location place, llvm::StringRef text);
 /// Returns the text that withText added, or "".
 llvm::StringRef getText(mlir::Location place);
 
-mlir::LocationAttr makeWritten(mlir::MLIRContext *context, llvm::StringRef text, mlir::Location place);
+mlir::LocationAttr makeSourceIndex(mlir::MLIRContext *context, llvm::StringRef text, mlir::Location place);
 /// Returns the index `written` of an array that is itself read through the index `from`.
 mlir::LocationAttr reachedFrom(mlir::LocationAttr written, mlir::LocationAttr from);
-Written readWritten(mlir::LocationAttr written);
+SourceIndex readSourceIndex(mlir::LocationAttr written);
 
 } // namespace moa
 

@@ -13,7 +13,7 @@ namespace moa::onf {
 /// On a nest with a choice, and on the GPU kernels derived from it: expressions over symbols x₁,
 /// y₁, x₂, y₂, …. No index is chosen unless each xₖ > yₖ, so a host that knows the symbols need not
 /// launch it otherwise.
-inline constexpr llvm::StringLiteral kRunsAttr = "moa.runs";
+inline constexpr llvm::StringLiteral kLaunchIfAttr = "moa.runs";
 
 /// On a nest (unit): it does little of the kernel's work, so its code should be short.
 inline constexpr llvm::StringLiteral kShortAttr = "moa.short";

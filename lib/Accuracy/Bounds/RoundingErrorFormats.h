@@ -50,7 +50,7 @@ struct RoundingModel {
   double function = 0x1.00001p-20; ///< log, erf, sin, cos, pow
   double functionOfF64 = 0x1.00001p-48;
   /// Least number of indices between two changes of a running maximum or minimum (Lemma E8).
-  double indicesPerRepair = 1;
+  double indicesPerRescale = 1;
   /// Number of indices after which a sum continues with the next part of its range (Lemma E13).
   double indicesPerStep = 64;
   /// A long sum has at most `blockTerms` roundings, plus one per `blockLength` terms.

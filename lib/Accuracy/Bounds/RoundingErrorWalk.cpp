@@ -326,7 +326,7 @@ ErrorExpr ErrorWalk::repairs(const ErrorValue &x) {
     DenseSet<Operation *> seen;
     StringRef extent = getReferenceExtent(value, seen);
     if (!extent.empty())
-      count += ErrorExpr(1 / context.model.indicesPerRepair) * extentOf(extent);
+      count += ErrorExpr(1 / context.model.indicesPerRescale) * extentOf(extent);
   }
   return count;
 }

@@ -249,7 +249,7 @@ protected:
     mlir::Value array;
   };
   llvm::SmallVector<Reference> references;
-  llvm::SmallVector<mlir::Attribute> runs; // onf::kRunsAttr
+  llvm::SmallVector<mlir::Attribute> runs; // onf::kLaunchIfAttr
   Choice tried, sampled, chosen;           // sizes suffice; a sample is taken; the plan
   Choice earlier;                          // of an earlier pass, at its unmodified nest; or null
   unsigned numEarlier = 0;                 // plans of earlier passes

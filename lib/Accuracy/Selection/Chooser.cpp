@@ -244,13 +244,14 @@ void Chooser::addCopies() {
   }
   // Copies do not run if sizes are too small.
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
-    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) && other->isBeforeInBlock(nest))
-      other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
+    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kLaunchIfAttr) &&
+        other->isBeforeInBlock(nest))
+      other->setAttr(onf::kLaunchIfAttr, ArrayAttr::get(kernel.getContext(), runs));
   takeAlternatives();
   chosen.value = 0;
   setChoice(nest, chosen);
   if (leavesAtOnce) // other heads were computed before
-    nest->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
+    nest->setAttr(onf::kLaunchIfAttr, ArrayAttr::get(kernel.getContext(), runs));
 }
 
 //===----------------------------------------------------------------------===//

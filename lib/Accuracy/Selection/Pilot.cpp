@@ -207,7 +207,7 @@ void Adapter::addPilot() {
   for (const auto &[x, y] : pilotConditions())
     needed.append({editor.text(x), editor.text(y)});
   for (auto other : small.switchedNests())
-    other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), needed));
+    other->setAttr(onf::kLaunchIfAttr, ArrayAttr::get(kernel.getContext(), needed));
   addOpen([&](Code &code, ValueRange head) {
     Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
     Value looked = isTried(code, where, {});

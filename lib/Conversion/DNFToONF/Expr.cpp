@@ -165,7 +165,7 @@ Expr ExprContext::foldOp(StringRef name, ArrayRef<Expr> operands) {
 }
 
 /// Returns ¬e for comparisons of integers and their combinations; null for others.
-Expr ExprContext::inverse(Expr e) {
+Expr ExprContext::negation(Expr e) {
   if (e->isOp("arith.xori") && e->operands[1] == boolean(true))
     return e->operands[0];
   if (e->isOp("arith.cmpi")) {
@@ -177,7 +177,7 @@ Expr ExprContext::inverse(Expr e) {
   bool isAnd = e->isOp("arith.andi");
   if (!isAnd && !e->isOp("arith.ori"))
     return nullptr;
-  Expr a = inverse(e->operands[0]), b = a ? inverse(e->operands[1]) : nullptr;
+  Expr a = negation(e->operands[0]), b = a ? negation(e->operands[1]) : nullptr;
   return b ? op(isAnd ? "arith.ori" : "arith.andi", {a, b}, e->type) : nullptr;
 }
 
@@ -185,7 +185,7 @@ Expr ExprContext::op(OperationName name, DictionaryAttr attributes, ArrayRef<Exp
   if (Expr folded = foldOp(name.getStringRef(), operands))
     return folded;
   if (name.getStringRef() == "arith.xori" && operands[1] == boolean(true))
-    if (Expr other = inverse(operands[0]))
+    if (Expr other = negation(operands[0]))
       return other;
   ExprNode node;
   node.kind = ExprKind::Op;

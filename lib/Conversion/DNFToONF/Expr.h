@@ -126,7 +126,7 @@ public:
 
 private:
   Expr compare(llvm::StringRef name, int64_t predicate, Expr a, Expr b);
-  Expr inverse(Expr e);
+  Expr negation(Expr e);
   Expr unique(ExprNode &&node);
   Expr rename(Expr e, int64_t from, Expr to);
   Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);

@@ -86,7 +86,7 @@ LogicalResult KernelEmitter::run() {
   bindParameters(function);
   // An overlapping launch (PDL) does not wait, except for an extra last block. So this launch ends
   // after the earlier ones, and a later wait for it covers them too.
-  if (launch.isBeside)
+  if (launch.overlapsPrevious)
     to.awaitLaunchBeside();
   if (launch.idle) {
     auto branch = scf::IfOp::create(b, to.loc, to.hasNothingToDo(parameters[*launch.idle]),
@@ -95,7 +95,7 @@ LogicalResult KernelEmitter::run() {
     to.awaitAsLastBlock();
     b.setInsertionPointToStart(branch.elseBlock());
   }
-  if (launch.follows && !launch.isBeside)
+  if (launch.follows && !launch.overlapsPrevious)
     to.awaitEarlierLaunches();
   if (launch.letsNextStart)
     to.letNextLaunchStart();

@@ -311,7 +311,7 @@ TileFold describe(TilePlan &plan) {
   for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
     addColumns(fold.widths, plan.carrierTerms[k], plan.carried[plan.carrierTerms[k][0].key]);
     if (!carrier.acc.getRefs().empty())
-      fold.repaired += paddedColumns(carrier.extents[0]);
+      fold.rescaledColumns += paddedColumns(carrier.extents[0]);
     for (const rows::Factors &weights : plan.weights[k])
       for (const auto &factors : {weights.values, weights.divisors})
         for (Value factor : factors)
@@ -320,8 +320,8 @@ TileFold describe(TilePlan &plan) {
   fold.isProduct = plan.product.has_value();
   for (const TileProduct &prior : plan.priors) {
     TileColumns columns(prior.right.columns);
-    fold.priorBytes += paddedColumns(prior.length) * columns.paddedBytes();
-    fold.priorSums += prior.joined ? 0 : columns.padded() / 2;
+    fold.prologueBytes += paddedColumns(prior.length) * columns.paddedBytes();
+    fold.prologueSums += prior.joined ? 0 : columns.padded() / 2;
   }
   fold.visited = fold.isProduct ? fold.extent : countVisited(plan);
   fold.weights = 0;
@@ -339,8 +339,8 @@ TileFold describe(TilePlan &plan) {
   if (canLag(plan)) {
     // Weights are rounded while they are off by up to the bound. f16 ends at 2^16, f8E4M3FN at 448,
     // and sums in f32 at 2^128. In the two narrow types, only bounded weights may be off.
-    fold.mostRepairBound = 64;
-    fold.repairBound = 8;
+    fold.mostRescaleBound = 64;
+    fold.rescaleBound = 8;
     for (const auto &weights : plan.weights)
       for (const rows::Factors &factors : weights) {
         bool isHalf = factors.narrow && factors.narrow.isF16();
@@ -350,8 +350,8 @@ TileFold describe(TilePlan &plan) {
         // A weight may equal the largest number.
         double most = std::log2(isHalf ? 65504.0 : 448.0) - getExponent(factors);
         int64_t room = std::max<int64_t>(std::floor(most + 0x1p-20), 0);
-        fold.mostRepairBound = std::min(fold.mostRepairBound, room);
-        fold.repairBound = std::min<int64_t>(fold.repairBound, std::min<int64_t>(room, 3));
+        fold.mostRescaleBound = std::min(fold.mostRescaleBound, room);
+        fold.rescaleBound = std::min<int64_t>(fold.rescaleBound, std::min<int64_t>(room, 3));
       }
   }
   fold.counts = counter.take();
@@ -398,7 +398,7 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     if (auto turned = findColumnRuns(nest))
       result.columns = {turned->rowAxis, turned->width, turned->rows};
     else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
-      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0, form->turns, {}};
+      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runsPerLane : 0, form->turns, {}};
       for (FoldOp fold : form->serial)
         result.lanes->serial.push_back(fold.getName().str());
     }

@@ -346,7 +346,7 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       DictionaryAttr choice = describeChoice(kernel, nest);
       if (failed(lower(nest, program, number++)))
         return failure();
-      Attribute runs = nest->getAttr(onf::kRunsAttr);
+      Attribute runs = nest->getAttr(onf::kLaunchIfAttr);
       for (Operation *made = last ? last->getNextNode() : &block.front(); (choice || runs) && made;
            made = made->getNextNode()) {
         if (made->hasAttr(device::kAlwaysAttr))
@@ -354,7 +354,7 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
         if (choice)
           made->setAttr(device::kChosenAttr, choice);
         if (runs)
-          made->setAttr(onf::kRunsAttr, runs);
+          made->setAttr(onf::kLaunchIfAttr, runs);
       }
     }
     kernel.erase();

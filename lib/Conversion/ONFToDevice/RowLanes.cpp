@@ -388,7 +388,8 @@ void Finder::choose() {
       !body.getOps<ForOp>().empty())
     form.turns = kTurns;
   if (form.columnsInNest)
-    form.runs = isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
+    form.runsPerLane =
+        isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
 }
 
 std::optional<RowLanes> Finder::run() {
@@ -869,11 +870,11 @@ void LaneKernel::bindIndices(ScalarCode &code) {
   };
   unsigned rowAxis = form.rowAxis();
   if (form.columnsInNest) {
-    SymExpr count = tiles(rowAxis + 1, form.step() * form.runs);
+    SymExpr count = tiles(rowAxis + 1, form.step() * form.runsPerLane);
     firstRun = code.index(0);
     if (count.getConstant() != 1) {
       Value tile = digit(code.symbol(count.str()), false, "column_tile");
-      firstRun = arith::MulIOp::create(b, code.named("first_run"), tile, code.index(form.runs));
+      firstRun = arith::MulIOp::create(b, code.named("first_run"), tile, code.index(form.runsPerLane));
     }
   }
   int64_t rows = form.turns * form.rows();
@@ -908,7 +909,7 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
   Block &body = form.nest.getBody().front();
   if (form.columnsInNest) {
     unsigned axis = form.rowAxis() + 1;
-    return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun, form.runs, isRow);
+    return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun, form.runsPerLane, isRow);
   }
   for (Operation &op : body) {
     code.loc = withoutName(op.getLoc());
@@ -933,7 +934,7 @@ LogicalResult LaneKernel::run() {
   unsigned rowAxis = form.rowAxis();
   SymExpr blocks = tiles(rowAxis, form.turns * form.rows());
   if (form.columnsInNest)
-    blocks = tiles(rowAxis + 1, form.step() * form.runs) * blocks;
+    blocks = tiles(rowAxis + 1, form.step() * form.runsPerLane) * blocks;
   for (unsigned axis = 0; axis < rowAxis; ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);

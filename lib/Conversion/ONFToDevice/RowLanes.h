@@ -27,10 +27,10 @@ struct RowLanes {
   mutable onf::ForOp nest;
   int64_t lanes = 32; ///< per row, a power of two
   int64_t width = 8;  ///< elements of a run, a power of two
-  /// If true, the columns are the last axis of the nest and the rows the axis before it. A block
-  /// then has `runs` runs of columns.
+  /// If true, the columns are the last axis of the nest and the rows the axis before it.
   bool columnsInNest = false;
-  int64_t runs = 1;
+  /// Runs that a lane has of each row in a block, if `columnsInNest`.
+  int64_t runsPerLane = 1;
   /// Rows that each lane takes one after the other.
   int64_t turns = 1;
   /// Folds of the nest that are not over columns. Rows of a warp may be at different indices of

@@ -551,7 +551,7 @@ std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
   shape.overlap = pipeline->getOverlap();
   shape.descending = pipeline->getDescending();
   shape.groupBytes = pipeline->getGroup();
-  shape.repairBound = pipeline->getLazy();
+  shape.rescaleBound = pipeline->getLazy();
   shape.holdsRows = pipeline->getHeld();
   shape.takesTurns = pipeline->getTurns();
   shape.shares = pipeline->getShares();

@@ -145,7 +145,7 @@ SymExpr TileKernel::countSharedBlocks() {
   SymExpr extent = *SymExpr::parse(plan.fold.getExtent());
   SymExpr keys = extent * (SymExpr::floorDiv(extent, SymExpr(int64_t(1) << 48)) + one);
   // Not 0 if there are a full wave, enough keys and enough to gain. ⌊2x/(x + 1)⌋ is then 1.
-  SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSharedTiles * plan.shape.keys)) *
+  SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSplitTiles * plan.shape.keys)) *
                  SymExpr::floorDiv(SymExpr(kMostParts) * (slots - rest), (rounds + one) * (slots + slots - one - rest));
   return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
 }
@@ -193,7 +193,7 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value sum = arith::AddIOp::create(b, code.loc, share.others, code.index(plan.shape.shares - 1));
   Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
   Value most = arith::MulIOp::create(b, code.loc, share.others, code.index(kMostParts));
-  Value gainsLittle = less(most, gain), isShort = less(keys, code.index(leastSharedTiles * plan.shape.keys));
+  Value gainsLittle = less(most, gain), isShort = less(keys, code.index(leastSplitTiles * plan.shape.keys));
   Value isFew = either(either(less(all, slots), isShort), gainsLittle);
   Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   if (goesOn()) {

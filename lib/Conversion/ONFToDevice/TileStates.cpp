@@ -146,7 +146,7 @@ void TileKernel::planRepairs() {
   for (const Carrier &carrier : plan.folded.carriers)
     repairOfCarrier.push_back(add(carrier.acc));
   isReference.assign(plan.folded.scalars.size(), false);
-  lazy = !repairs.empty() && plan.shape.repairBound > 0;
+  lazy = !repairs.empty() && plan.shape.rescaleBound > 0;
   for (const Repair &repair : repairs) {
     lazy &= repair.acc.getCombine() == ScalarFn::mul && AccOp(repair.acc).getOthers().empty() &&
             rows::getYielded(repair.acc.getRepair()).getType().isF32();
@@ -609,7 +609,7 @@ Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
     Value constant = code.constant(b.getF32FloatAttr(static_cast<float>(limit)));
     return arith::CmpFOp::create(b, code.named("is_near"), relation, x, constant);
   };
-  double bound = plan.shape.repairBound;
+  double bound = plan.shape.rescaleBound;
   if (isa_and_nonnull<math::ExpOp, math::Exp2Op>(op)) {
     Value exponent = math::AbsFOp::create(b, code.loc, code.eval(op->getOperand(0)));
     return compare(arith::CmpFPredicate::OLE, exponent, isa<math::ExpOp>(op) ? bound * std::log(2.0) : bound);

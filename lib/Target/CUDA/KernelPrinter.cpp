@@ -38,13 +38,13 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   };
   // A kernel without a wait lets the next launch start at once. Others wait first: the next launch
   // could otherwise start before the launches that they wait for have ended.
-  if (launch.isBeside)
+  if (launch.overlapsPrevious)
     begin("await_overlapped_launch");
   if (launch.idle) {
     helpers.insert({"await_earlier_launches", "let_next_launch_start", "is_skipped"});
     write("if (is_skipped(" + names.of(*launch.idle) + ")) return;");
   }
-  if (launch.follows && !launch.isBeside)
+  if (launch.follows && !launch.overlapsPrevious)
     begin("await_earlier_launches");
   if (launch.letsNextStart)
     begin("let_next_launch_start");
@@ -599,7 +599,7 @@ std::string KernelPrinter::printHeading() {
   }
   std::string text;
   addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(outputs, ", ") +
-                       (launch.isBeside ? "; overlaps with the previous launch" : "") + ".");
+                       (launch.overlapsPrevious ? "; overlaps with the previous launch" : "") + ".");
   return text;
 }
 

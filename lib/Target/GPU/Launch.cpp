@@ -151,7 +151,7 @@ Launch Collector::run() {
   launch.blocks = *SymExpr::parse(kernel.getBlocks());
   launch.threads = kernel.getThreads();
   auto program = cast<device::ProgramOp>(kernel->getParentOp());
-  if (auto runs = kernel->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
+  if (auto runs = kernel->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
     SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
     for (size_t k = 0; k + 1 < texts.size(); k += 2)
       launch.condition.push_back({*SymExpr::parse(texts[k]), *SymExpr::parse(texts[k + 1])});
@@ -163,22 +163,22 @@ Launch Collector::run() {
   }
   launch.isReportOnly = device::findReportOnly(program).contains(kernel);
   launch.follows = launch.number != 0;
-  launch.isBeside = kernel->hasAttr(device::kBesideAttr);
-  if (launch.isBeside)
+  launch.overlapsPrevious = kernel->hasAttr(device::kOverlapAttr);
+  if (launch.overlapsPrevious)
     launch.blocks = launch.blocks + SymExpr(1);
-  if (Value flag = device::getIdleFlag(kernel)) {
+  if (Value flag = device::getSkipFlag(kernel)) {
     device::KernelOp waiting = device::findWaiting(flag, kernel);
     auto before = [&](device::KernelOp other) { return waiting && other->isBeforeInBlock(waiting); };
     launch.idle = cast<BlockArgument>(flag).getArgNumber();
     launch.idleAfter = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
     arrays.insert(*launch.idle);
   }
-  if (auto blocks = launch.blocks.getConstant(); !launch.isBeside && (!blocks || *blocks <= 0))
+  if (auto blocks = launch.blocks.getConstant(); !launch.overlapsPrevious && (!blocks || *blocks <= 0))
     for (auto other : program.getBody().getOps<device::KernelOp>())
-      if (Value flag = device::getIdleFlag(other))
+      if (Value flag = device::getSkipFlag(other))
         launch.isCountedOn |= device::findWaiting(flag, other) == kernel;
   auto next = dyn_cast_or_null<device::KernelOp>(kernel->getNextNode());
-  launch.letsNextStart = next && next->hasAttr(device::kBesideAttr);
+  launch.letsNextStart = next && next->hasAttr(device::kOverlapAttr);
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
   for (BlockArgument array : program.getBody().getArguments()) {
     auto isUsedBy = [&](auto isOne) {
@@ -248,7 +248,7 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   // Arrays that are read without a wait must not share a cache line with arrays being written.
   bool overlaps = false;
   program.walk([&](device::KernelOp kernel) {
-    overlaps |= kernel->hasAttr(device::kIdleAttr) || kernel->hasAttr(device::kBesideAttr);
+    overlaps |= kernel->hasAttr(device::kSkipFlagAttr) || kernel->hasAttr(device::kOverlapAttr);
   });
   program.walk([&](device::LoadRunOp load) { copies |= load.getAligned(); });
   program.walk([&](device::StoreRunOp store) { copies |= store.getAligned(); });

@@ -47,15 +47,15 @@ struct Launch {
   /// that launch ends. The kernel first waits until the earlier blocks have ended and their writes
   /// are visible (programmatic dependent launch, CUDA Programming Guide).
   bool follows = false;
-  /// Overlapped launch (PDL, device::kBesideAttr): this launch does not wait for its predecessor P
+  /// Overlapped launch (PDL, device::kOverlapAttr): this launch does not wait for its predecessor P
   /// if P took place; all launches before P have ended. One extra block of this launch waits for P,
   /// so that waiting for this launch implies P.
-  bool isBeside = false;
+  bool overlapsPrevious = false;
   /// Blocks let the next launch start early (griddepcontrol.launch_dependents), once they have
   /// started and waited. True if the next launch does not wait, or if this launch has few blocks:
   /// the waiting blocks then do not take their places.
   bool letsNextStart = false;
-  /// The array with the skip flag, which is 0 if the kernel has nothing to do (device::kIdleAttr).
+  /// The array with the skip flag, which is 0 if the kernel has nothing to do (device::kSkipFlagAttr).
   /// `idleAfter` is the number of the launch after which blocks may read it without waiting. They
   /// then exit at once, except the last block, which waits.
   std::optional<unsigned> idle;
@@ -68,7 +68,7 @@ struct Launch {
   bool isCountedOn = false;
   /// Returns a launch number. The host lets this launch overlap with the latest launch of the call
   /// if that has at least this number.
-  unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleAfter); }
+  unsigned getLeastBefore() const { return std::max(overlapsPrevious ? number - 1 : 0, idleAfter); }
   /// Numbers of the arrays that earlier launches write and this one only reads. They are constant
   /// after the wait for these launches.
   llvm::SmallVector<unsigned> awaited;
@@ -78,7 +78,7 @@ struct Launch {
   bool writes(unsigned array) const { return llvm::is_contained(written, array); }
   /// Returns whether nothing else writes an array while this kernel runs.
   bool isAlone(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
-  /// The host may skip the launch unless x > y for all of these pairs (onf::kRunsAttr).
+  /// The host may skip the launch unless x > y for all of these pairs (onf::kLaunchIfAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
   int64_t residents = 1;
@@ -93,10 +93,10 @@ struct Launch {
   /// Returns the largest grid of a persistent kernel, or nothing for other kernels.
   std::optional<int64_t> getMostBlocks() const {
     if (stages)
-      return static_cast<int64_t>(device::StagesOp(stages).getResidents()) + isBeside;
+      return static_cast<int64_t>(device::StagesOp(stages).getResidents()) + overlapsPrevious;
     if (!nextBlock)
       return std::nullopt;
-    return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;
+    return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + overlapsPrevious;
   }
   /// Offsets in shared memory: of the producer's barrier (a tile's numbers are stored), of the
   /// consumers' barrier (all threads have left a tile), and of the word that is 0 after the last.

@@ -93,7 +93,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
                       {"block", launch.threads},
                       {"shared_bytes", launch.sharedBytes},
                       {"parameters", std::move(parameters)}};
-  if (launch.isBeside)
+  if (launch.overlapsPrevious)
     object["beside"] = true;
   if (launch.isReportOnly)
     object["for_shown"] = true;

@@ -89,11 +89,11 @@ GpuNest weightedSum(int64_t depth, int64_t width, bool guarded = false) {
   TileFold fold;
   fold.depths = {depth};
   fold.widths = {width};
-  fold.repaired = paddedColumns(width);
+  fold.rescaledColumns = paddedColumns(width);
   fold.states = 2;
   fold.canGroup = true;
-  fold.mostRepairBound = 64;
-  fold.repairBound = 8;
+  fold.mostRescaleBound = 64;
+  fold.rescaleBound = 8;
   fold.counts.f32 = 4;
   fold.counts.special = 1;
   fold.guarded = guarded;
@@ -299,7 +299,7 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   fold.canGroup = true;
   EXPECT_EQ(errorOf(checkTileShape(fold, shape, machine, "nest 0")), "");
   shape = shapeOf(2, 128);
-  shape.repairBound = fold.mostRepairBound + 1;
+  shape.rescaleBound = fold.mostRescaleBound + 1;
   expect(shape, "factor of 2^65, but this fold allows exponents up to 64");
   shape = shapeOf(2, 128);
   shape.shares = 132;
@@ -316,7 +316,7 @@ TEST(TileShapes, ProductsHoldTwoStages) {
   fold.isProduct = true;
   fold.guarded = false;
   fold.depths.clear();
-  fold.states = fold.repaired = 0;
+  fold.states = fold.rescaledColumns = 0;
   TileShape shape = shapeOf(1, 64, 1);
   shape.overlap = false;
   for (auto [extent, needed] : {std::pair<int64_t, int64_t>{64, 1}, {128, 2}, {1024, 2}}) {
@@ -350,7 +350,7 @@ void expectShape(const GpuNest &nest, int64_t warpgroups, int64_t keys) {
   EXPECT_EQ(shape.stages, 2);
   EXPECT_EQ(shape.descending, nest.hasPieces);
   EXPECT_TRUE(shape.overlap);
-  EXPECT_EQ(shape.repairBound, nest.fold->repairBound);
+  EXPECT_EQ(shape.rescaleBound, nest.fold->rescaleBound);
   // Of an L2 of 50 MB, what leaves room for rows.
   EXPECT_EQ(shape.groupBytes, nest.hasPieces ? 36 << 20 : 0);
 }
@@ -496,7 +496,7 @@ TEST(GpuSchedules, RoundTripAndShapes) {
   EXPECT_EQ(shape->producerRegisters, expected.producerRegisters);
   EXPECT_EQ(shape->descending, true);
   EXPECT_EQ(shape->groupBytes, 36 << 20);
-  EXPECT_EQ(shape->repairBound, 8);
+  EXPECT_EQ(shape->rescaleBound, 8);
   EXPECT_FALSE(tileShapeOf(again.nests[1]).has_value());
   EXPECT_EQ(threadsOf(again.nests[1]), 128);
 }
