@@ -297,7 +297,7 @@ Value Instructions::descriptor(Value address, int64_t rows) {
 static int64_t rowStep(int64_t rows, int64_t k) { return k / 4 * (rows * 8) + k % 4 * 2; }
 static int64_t columnStep(int64_t k) { return k * 128; }
 
-Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRange a, Value bTile) {
+Values Instructions::contract(const ContractionShape &shape, ValueRange sum, ValueRange a, Value bTile) {
   unsigned sums = shape.columns / 2;
   bool fromRegisters = shape.aRows == 0;
   bool isInteger = isa<IntegerType>(shape.element);

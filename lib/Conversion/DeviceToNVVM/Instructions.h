@@ -23,7 +23,7 @@ constexpr unsigned kGlobalSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySp
 constexpr unsigned kSharedSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySpace::Shared);
 
 /// The products of one contraction.
-struct Contraction {
+struct ContractionShape {
   int64_t columns = 0, steps = 0; // of the result, and of 32 bytes along the contraction
   mlir::Type element;             // of the operands
   int64_t aRows = 0;              // of the tile that holds a; 0: a is in registers
@@ -134,7 +134,7 @@ public:
   /// columns.
   mlir::Value descriptor(mlir::Value address, int64_t rows);
   /// Starts sum + a · b, from zero without `sum`. `a` is a descriptor, or four registers per step.
-  Values contract(const Contraction &shape, mlir::ValueRange sum, mlir::ValueRange a, mlir::Value bTile);
+  Values contract(const ContractionShape &shape, mlir::ValueRange sum, mlir::ValueRange a, mlir::Value bTile);
   /// Waits for all but `pending` groups of products. Returns the registers, which may then be read.
   Values awaitProducts(mlir::ValueRange sum, int64_t pending);
 

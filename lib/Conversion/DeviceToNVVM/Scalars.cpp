@@ -363,12 +363,12 @@ void KernelEmitter::emitIf(scf::IfOp branch) {
 
 /// The rest of the kernel runs only where the condition does not hold.
 void KernelEmitter::emitExit(device::ExitIfOp exit) {
-  Value goesOn = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
-  b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
+  Value continues = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
+  b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, continues, /*withElseRegion=*/false).thenBlock());
 }
 
-/// Blocks take shares of the stages from a counter, in order. A block that takes
-/// a share of a stage first waits until all shares of earlier stages are done.
+/// Blocks take slices of the stages from a counter, in order. A block that takes
+/// a slice of a stage first waits until all slices of earlier stages are done.
 void KernelEmitter::emitStages(device::StagesOp op) {
   Value taken = parameters[cast<BlockArgument>(op.getArray()).getArgNumber()];
   Value done = LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,
@@ -388,20 +388,20 @@ void KernelEmitter::emitStages(device::StagesOp op) {
         b.setInsertionPointToEnd(args[0].getParentBlock());
         when(isFirst(), [&] { LLVM::StoreOp::create(b, loc, to.fetchAndAdd(taken), shared); });
         to.synchronize();
-        Value share = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
+        Value slice = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
                                                     /*isVolatile=*/true));
-        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends.back()), share);
+        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, slice, ends.back()), slice);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
-        Value share = args[0];
-        auto emitShare = [&](size_t k) {
-          Value first = share;
+        Value slice = args[0];
+        auto emitSlice = [&](size_t k) {
+          Value first = slice;
           if (k > 0) {
             when(isFirst(), [&] { to.awaitSignals(done, to.narrow(ends[k - 1])); });
             to.synchronize();
-            first = to.make<arith::SubIOp>(share, ends[k - 1]);
+            first = to.make<arith::SubIOp>(slice, ends[k - 1]);
           }
           auto loop = scf::ForOp::create(b, loc, first, counts[k], most);
           OpBuilder::InsertionGuard inner(b);
@@ -412,18 +412,18 @@ void KernelEmitter::emitStages(device::StagesOp op) {
           to.loc = loc;
         };
         // Each stage is in the else branch of the one before.
-        OpBuilder::InsertPoint behind = b.saveInsertionPoint();
+        OpBuilder::InsertPoint after = b.saveInsertionPoint();
         for (size_t k = 0; k + 1 < ends.size(); ++k) {
-          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends[k]);
+          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, slice, ends[k]);
           auto branch = scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/true);
           if (k == 0)
-            behind = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
+            after = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
           b.setInsertionPointToStart(branch.thenBlock());
-          emitShare(k);
+          emitSlice(k);
           b.setInsertionPointToStart(branch.elseBlock());
         }
-        emitShare(ends.size() - 1);
-        b.restoreInsertionPoint(behind);
+        emitSlice(ends.size() - 1);
+        b.restoreInsertionPoint(after);
         to.synchronize();
         when(isFirst(), [&] { to.signalAlone(done); });
         scf::YieldOp::create(b, loc, args);

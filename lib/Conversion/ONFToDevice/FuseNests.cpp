@@ -183,7 +183,7 @@ struct FuseNests final : moa::impl::FuseNestsBase<FuseNests> {
     ForOp nest = Fusion(copy, array).run();
     std::string why;
     auto plan = nest ? findTiles(nest, why) : std::nullopt;
-    if (!plan || plan->priors.empty()) {
+    if (!plan || plan->prologue.empty()) {
       copy.erase();
       return kernel;
     }

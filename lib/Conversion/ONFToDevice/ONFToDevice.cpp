@@ -346,22 +346,22 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       DictionaryAttr choice = describeChoice(kernel, nest);
       if (failed(lower(nest, program, number++)))
         return failure();
-      Attribute runs = nest->getAttr(onf::kRunsAttr);
-      for (Operation *made = last ? last->getNextNode() : &block.front(); (choice || runs) && made;
+      Attribute condition = nest->getAttr(onf::kRunsAttr);
+      for (Operation *made = last ? last->getNextNode() : &block.front(); (choice || condition) && made;
            made = made->getNextNode()) {
         if (made->hasAttr(device::kAlwaysAttr))
           continue;
         if (choice)
           made->setAttr(device::kChosenAttr, choice);
-        if (runs)
-          made->setAttr(onf::kRunsAttr, runs);
+        if (condition)
+          made->setAttr(onf::kRunsAttr, condition);
       }
     }
     kernel.erase();
     // Kernels of results come first. Hosts launch the others, which only compute error estimates,
     // after them or not at all.
-    for (device::KernelOp telling : device::findReportOnly(program))
-      telling->moveBefore(&block, block.end());
+    for (device::KernelOp reportOnly : device::findReportOnly(program))
+      reportOnly->moveBefore(&block, block.end());
     return success();
   }
   void runOnOperation() final {

@@ -96,9 +96,9 @@ public:
   /// The last index of the nest, which the pieces of folds refer to.
   mlir::Value row;
 
-  /// Differences that exponents may fuse to a multiply-add because one operand is small: true if
-  /// that is the second operand.
-  llvm::DenseMap<mlir::Value, bool> fused;
+  /// Differences that exponents may fuse to a multiply-add, with the number of the operand that is
+  /// small.
+  llvm::DenseMap<mlir::Value, unsigned> smallOperands;
 
   /// The lanes that share the columns of a row, if any (RowLanes.h).
   LaneCode *lanes = nullptr;
@@ -116,8 +116,8 @@ private:
   mlir::Value evalLoad(onf::LoadOp load);
   mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
-  std::optional<bool> isFused(mlir::arith::SubFOp difference);
-  mlir::Value fusedDifference(mlir::arith::SubFOp difference, bool isSecond, float times, float plus);
+  std::optional<unsigned> findSmallOperand(mlir::arith::SubFOp difference);
+  mlir::Value fusedDifference(mlir::arith::SubFOp difference, unsigned small, float times, float plus);
   mlir::Value scaledBy(mlir::Value argument, float times, float plus);
   mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);

@@ -88,7 +88,7 @@ std::string TileKernel::freshName(StringRef wish) {
 /// Creates an array of the workspace for each term: two numbers per tile.
 void TileKernel::makeRanges() {
   for (const TileTerm &term : predicate->getTerms()) {
-    Range range;
+    RangeArray range;
     range.axes = axesOf(llvm::to_vector(llvm::make_first_range(term.values)), plan.nest);
     SymExpr size = *SymExpr::parse(term.ofRow ? extent(plan.nest.getExtents().size() - 1) : plan.fold.getExtent());
     range.tiles = tilesOf(size, term.ofRow ? plan.shape.rows() : plan.shape.keys);
@@ -106,7 +106,7 @@ void TileKernel::makeRanges() {
 }
 
 /// Returns the place of a tile in an array over these axes and the tiles.
-Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
+Value TileKernel::flatPlace(ScalarCode &code, const RangeArray &range, Value tile) {
   Value flat;
   for (unsigned axis : range.axes) {
     Value index = code.eval(plan.nest.getBody().getArgument(axis));
@@ -121,12 +121,12 @@ Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
 }
 
 /// Returns the place of a tile's lower number in a term's array.
-Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
+Value TileKernel::rangePlace(ScalarCode &code, const RangeArray &range, Value tile) {
   Value two = code.index(2);
   return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, range, tile), two);
 }
 
-TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile) {
+TileRange TileKernel::loadRange(ScalarCode &code, const RangeArray &range, Value tile) {
   Value place = rangePlace(code, range, tile);
   auto load = [&](Value at, StringRef name) -> Value {
     Value number = device::LoadOp::create(b, code.loc, b.getI64Type(), range.array, at);
@@ -197,7 +197,7 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
     return news;
   });
   for (auto [k, number] : llvm::enumerate(numbers)) {
-    const Range &range = ranges[number];
+    const RangeArray &range = ranges[number];
     TileRange limited = TilePredicate::limit(b, code.loc, {bounds[2 * k], bounds[2 * k + 1]});
     // If a term does not depend on an axis, only index 0 of that axis stores its range.
     Value writes;

@@ -22,9 +22,9 @@ struct Guard {
   SmallVector<Value> ofRow, rest;
 };
 
-class GuardReader {
+class GuardSplitter {
 public:
-  GuardReader(Value key, ScalarCode &code) : key(key), code(code) {}
+  GuardSplitter(Value key, ScalarCode &code) : key(key), code(code) {}
 
   void read(Value condition, Guard &guard) {
     Operation *op = condition.getDefiningOp();
@@ -111,25 +111,25 @@ static bool isSmallSum(Value value) {
 static Guard readGuards(const TilePlan &plan, ScalarCode &code) {
   Guard guard;
   for (GuardOp op : plan.fold.getBody().front().getOps<GuardOp>())
-    GuardReader(plan.fold.getBody().getArgument(0), code).read(op.getCondition(), guard);
+    GuardSplitter(plan.fold.getBody().getArgument(0), code).read(op.getCondition(), guard);
   return guard;
 }
 
 namespace {
 /// The keys that comparisons let a row see, from `lower` to before `upper`, relative to some key.
-struct Interval {
+struct KeyInterval {
   Value lower, upper;
 };
 } // namespace
 
 /// Returns the interval of the bound row, relative to the bound key and limited to `size` keys.
-static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard, Value size) {
+static KeyInterval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard, Value size) {
   using Predicate = arith::CmpIPredicate;
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
   auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
   auto most = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(code.loc, x, y); };
   Value one = code.index(1);
-  Interval keys{code.index(0), size};
+  KeyInterval keys{code.index(0), size};
   // Values that may need all 64 bits are clamped to ends far outside of every tile.
   auto limited = [&](Value side) {
     Value value = code.eval(side);
@@ -171,7 +171,7 @@ Value TileKernel::seesSome(ScalarCode &code) {
   if (!guard.rest.empty())
     return Value();
   code.bind(plan.fold.getBody().getArgument(0), code.index(0));
-  Interval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
+  KeyInterval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
   return code.both(seesAtAll(code, guard.ofRow), some);
 }
@@ -215,7 +215,8 @@ bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
   bool isOfTiles =
       op == plan.fold.getOperation() ||
-      llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; }) ||
+      llvm::any_of(plan.prologue,
+                   [&](const TileProduct &contraction) { return contraction.fold.getOperation() == op; }) ||
       llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == condition; });
   if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
     return true;
@@ -255,8 +256,8 @@ int64_t TileKernel::columnsAtOnce(const Presence &presence) {
   if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))
     return 0;
   int64_t left = plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
-  for (const Carrier &carrier : plan.folded.carriers)
-    left -= padded(carrier.extents[0]) / 2;
+  for (const Accumulator &accumulator : plan.folded.accumulators)
+    left -= padded(accumulator.extents[0]) / 2;
   return left >= 104 ? plan.shape.keys : left >= 88 ? std::gcd(plan.shape.keys, int64_t(32)) : 0;
 }
 
@@ -419,7 +420,7 @@ Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value non
 bool TileKernel::hasRowsBeyond() {
   SymExpr range = *SymExpr::parse(plan.fold.getExtent());
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
-         llvm::any_of(plan.carried, [&](const TileOperand &operand) {
+         llvm::any_of(plan.valueOperands, [&](const TileOperand &operand) {
            SymExpr size = LoadOp(operand.load).getArray().getType().getExtent(operand.rowAxis);
            return !operand.isTransposed && SymExpr::floorDiv(size + operand.step - SymExpr(1), operand.step) != range;
          });
@@ -427,9 +428,9 @@ bool TileKernel::hasRowsBeyond() {
 
 /// Returns the rings of the accumulators' operands. Keys are rows or, if elements have 8 bits
 /// (true), columns.
-SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
+SmallVector<std::pair<Value, bool>> TileKernel::ringsOfValues() {
   SmallVector<std::pair<Value, bool>> rings;
-  for (auto [operand, ring] : llvm::zip(plan.carried, carriedRings))
+  for (auto [operand, ring] : llvm::zip(plan.valueOperands, valueRings))
     rings.push_back({ring.tiles, operand.isTransposed});
   return rings;
 }

@@ -227,7 +227,7 @@ void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivot
     tile.pivots[pivot.value] = values[k];
     for (Operation *user : pivot.value.getUsers())
       if (plan.fold->isProperAncestor(user) && isa<arith::SubFOp>(user))
-        code.fused[user->getResult(0)] = user->getOperand(1) == pivot.value;
+        code.smallOperands[user->getResult(0)] = user->getOperand(1) == pivot.value ? 1 : 0;
   }
   values = values.drop_front(pivots.size());
   for (const Pivot &pivot : pivots)

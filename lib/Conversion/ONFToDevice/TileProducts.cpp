@@ -126,7 +126,7 @@ private:
   TileProduct product;
   ForOp nest;
   std::string &why;
-  Value row, key, carried;
+  Value row, key, column;
 };
 } // namespace
 
@@ -145,7 +145,7 @@ bool ProductFinder::findState() {
   product.right.columns = *columns;
   row = nest.getBody().getArguments().back();
   key = product.fold.getBody().getArgument(0);
-  carried = acc.getValue().getArgument(0);
+  column = acc.getValue().getArgument(0);
   return true;
 }
 
@@ -156,7 +156,7 @@ bool ProductFinder::findFactors() {
   if (!x || !y)
     return refuse("it sums up no products of elements of arrays");
   rows::Dependence deps;
-  if (deps.on(x.getResult(), carried))
+  if (deps.on(x.getResult(), column))
     std::swap(x, y);
   Type type = x.getResult().getType();
   if (type != y.getResult().getType() || !(type.isBF16() || type.isF16()))
@@ -190,7 +190,7 @@ bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
         ++found;
         continue;
       }
-      if (deps.on(term, key) || deps.on(term, carried) || !isSameForRows(term, row))
+      if (deps.on(term, key) || deps.on(term, column) || !isSameForRows(term, row))
         return refuse("an operand's address depends on more than its row");
     }
   operand.moving = along;
@@ -275,7 +275,7 @@ bool ProductFinder::checkGuard() {
 }
 
 std::optional<TileProduct> ProductFinder::run() {
-  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) || !checkGuard())
+  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, column) || !checkGuard())
     return std::nullopt;
   // Tiles that reach beyond the range must find zeros there.
   LinearIndex index;

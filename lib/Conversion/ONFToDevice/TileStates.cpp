@@ -116,7 +116,7 @@ static bool remembers(AccOp acc, unsigned ref) {
          acc.getSingular()[ref] == getIdentity(monoid, extreme.getResult().getType());
 }
 
-static bool haveSameRepair(AccOp x, AccOp y) {
+static bool haveSameRescale(AccOp x, AccOp y) {
   return llvm::equal(x.getRefs(), y.getRefs()) && llvm::equal(x.getOthers(), y.getOthers()) &&
          x.getSingular() == y.getSingular() && x.getCombine() == y.getCombine() &&
          OperationEquivalence::isRegionEquivalentTo(&x.getRepair(), &y.getRepair(),
@@ -124,33 +124,33 @@ static bool haveSameRepair(AccOp x, AccOp y) {
 }
 
 /// Finds the distinct rescalings and the references, and whether rescaling can be conditional.
-void TileKernel::planRepairs() {
+void TileKernel::planRescales() {
   auto add = [&](AccOp acc) -> int {
     if (acc.getRefs().empty())
       return -1;
-    for (auto [k, repair] : llvm::enumerate(repairs))
-      if (haveSameRepair(repair.acc, acc))
+    for (auto [k, rescale] : llvm::enumerate(rescales))
+      if (haveSameRescale(rescale.acc, acc))
         return k;
-    Repair repair{acc, {}, 0, false};
+    Rescale rescale{acc, {}, 0, false};
     for (auto [k, ref] : llvm::enumerate(acc.getRefs())) {
       unsigned number = numberOf(ref);
-      repair.refs.push_back(number);
-      repair.pass = std::max(repair.pass, plan.folded.scalars[number].pass);
-      repair.needsStarted |= !remembers(acc, k);
+      rescale.refs.push_back(number);
+      rescale.pass = std::max(rescale.pass, plan.folded.scalars[number].pass);
+      rescale.needsStarted |= !remembers(acc, k);
     }
-    repairs.push_back(repair);
-    return repairs.size() - 1;
+    rescales.push_back(rescale);
+    return rescales.size() - 1;
   };
   for (const rows::Scalar &scalar : plan.folded.scalars)
-    repairOfScalar.push_back(add(scalar.acc));
-  for (const Carrier &carrier : plan.folded.carriers)
-    repairOfCarrier.push_back(add(carrier.acc));
+    rescaleOfScalar.push_back(add(scalar.acc));
+  for (const Accumulator &accumulator : plan.folded.accumulators)
+    rescaleOfAccumulator.push_back(add(accumulator.acc));
   isReference.assign(plan.folded.scalars.size(), false);
-  lazy = !repairs.empty() && plan.shape.repairBound > 0;
-  for (const Repair &repair : repairs) {
-    lazy &= repair.acc.getCombine() == ScalarFn::mul && AccOp(repair.acc).getOthers().empty() &&
-            rows::getYielded(repair.acc.getRepair()).getType().isF32();
-    for (unsigned ref : repair.refs) {
+  lazy = !rescales.empty() && plan.shape.repairBound > 0;
+  for (const Rescale &rescale : rescales) {
+    lazy &= rescale.acc.getCombine() == ScalarFn::mul && AccOp(rescale.acc).getOthers().empty() &&
+            rows::getYielded(rescale.acc.getRepair()).getType().isF32();
+    for (unsigned ref : rescale.refs) {
       isReference[ref] = true;
       AccOp acc = plan.folded.scalars[ref].acc;
       // Merging a partial twice must change nothing.
@@ -172,7 +172,7 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
     if (started)
       names.push_back("started");
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
-    std::string name = AccOp(plan.folded.carriers[k].acc).getName().str();
+    std::string name = AccOp(plan.folded.accumulators[k].acc).getName().str();
     names.push_back(name);
     for (Value weights : sum.weights)
       if (weights)
@@ -196,16 +196,16 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
     state.partial = starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), nameOfPartial(acc));
     running.scalars.push_back(state);
   }
-  for (const Repair &repair : repairs) {
+  for (const Rescale &rescale : rescales) {
     Value none;
-    if (repair.needsStarted)
+    if (rescale.needsStarted)
       none = fill(code.constant(b.getBoolAttr(false)), typeOver(Over::rows(), b.getI1Type()), "started");
     running.started.push_back(none);
   }
-  for (const Carrier &carrier : plan.folded.carriers)
+  for (const Accumulator &accumulator : plan.folded.accumulators)
     running.sums.push_back(
-        {fill(identity(code, Monoid::add, carrier.type), typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
-              AccOp(carrier.acc).getName()),
+        {fill(identity(code, Monoid::add, accumulator.type),
+              typeOver(Over::tile(padded(accumulator.extents[0])), accumulator.type), AccOp(accumulator.acc).getName()),
          {},
          Value()});
   return running;
@@ -307,12 +307,12 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
 /// Finds scores s whose only use is a product s·u with u uniform in the block. The product must be
 /// reduced by a maximum or minimum, or be used in exponents only. For integer scores u may be
 /// loaded from memory, as quantization steps are.
-void TileKernel::findProducts(ScalarCode &code) {
+void TileKernel::findScaledScores(ScalarCode &code) {
   Value row = plan.nest.getBody().getArguments().back();
   Value key = plan.fold.getBody().getArgument(0);
   rows::Dependence deps;
   for (const rows::Score &score : plan.folded.scores) {
-    Product product = {};
+    ScaledScore scaled = {};
     Value value = score.value;
     auto op = value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin()) : arith::MulFOp();
     bool reduced = op && llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
@@ -324,9 +324,9 @@ void TileKernel::findProducts(ScalarCode &code) {
       Value other = op.getLhs() == value ? op.getRhs() : op.getLhs();
       bool isKnown = !code.isCostly(other) || (score.type.isIndex() && isReadOnce(other));
       if (!deps.on(other, row) && !deps.on(other, key) && isKnown)
-        product = {op.getResult(), other};
+        scaled = {op.getResult(), other};
     }
-    products.push_back(product);
+    scaledScores.push_back(scaled);
   }
 }
 
@@ -350,7 +350,7 @@ Value TileKernel::asFloat(ScalarCode &code, Value element) {
 /// order, so that max_j (s_j·u) is exactly (max_j s_j)·u. For any other u the scores are multiplied
 /// at once, and the remaining factor is 1.
 void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
-  for (auto [k, planned, product, sums] : llvm::enumerate(plan.folded.scores, products, scores)) {
+  for (auto [k, planned, product, sums] : llvm::enumerate(plan.folded.scores, scaledScores, scores)) {
     std::string name = nameOfScores(k);
     // A float can mark masked-out elements. If nothing is masked, the factor is known to keep the
     // order.
@@ -553,10 +553,10 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
 
 /// Binds the arguments of a rescaling to the references before and after. Returns whether one has
 /// changed.
-Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange before, ValueRange after) {
+Value TileKernel::bindRescale(ScalarCode &code, const Rescale &rescale, ValueRange before, ValueRange after) {
   Value changed;
-  AccOp acc = repair.acc;
-  for (unsigned k = 0; k != repair.refs.size(); ++k) {
+  AccOp acc = rescale.acc;
+  for (unsigned k = 0; k != rescale.refs.size(); ++k) {
     code.bind(acc.getRepair().getArgument(2 * k), before[k]);
     code.bind(acc.getRepair().getArgument(2 * k + 1), after[k]);
     Value moved = code.differs(before[k], after[k]);
@@ -568,22 +568,22 @@ Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange 
 /// Returns the correction factor c(d, d′) if the state has started and a reference has changed,
 /// else the identity of ⊗. The coefficients of the `others` follow, likewise or 0.
 Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news, StringRef name) {
-  const Repair &repair = repairs[number];
-  AccOp acc = repair.acc;
+  const Rescale &rescale = rescales[number];
+  AccOp acc = rescale.acc;
   Values inputs;
   for (const Running *running : {&olds, &news})
-    for (unsigned ref : repair.refs)
+    for (unsigned ref : rescale.refs)
       inputs.push_back(running->scalars[ref].reference);
   if (olds.started[number])
     inputs.push_back(olds.started[number]);
   OperandRange yielded = acc.getRepair().front().getTerminator()->getOperands();
   SmallVector<Type> types(yielded.getTypes());
-  unsigned count = repair.refs.size();
+  unsigned count = rescale.refs.size();
   bool clamped = code.clampsLoads, eager = code.eager;
   Values factors = map(code, name, inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
     bindNearestRow(code, at[0]);
     ValueRange before = in.take_front(count), after = in.slice(count, count);
-    Value apply = bindRepair(code, repair, before, after);
+    Value apply = bindRescale(code, rescale, before, after);
     apply = code.both(apply, olds.started[number] ? in.back() : regular(code, acc, Values(before)));
     if (olds.started[number])
       apply = code.both(apply, regular(code, acc, Values(after)));
@@ -621,8 +621,8 @@ Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
 
 /// Returns whether a rescaling from singular references is never near 1: its factor is 0, infinite
 /// or NaN.
-bool TileKernel::isFarFromSingular(const Repair &repair) {
-  AccOp acc = repair.acc;
+bool TileKernel::isFarFromSingular(const Rescale &rescale) {
+  AccOp acc = rescale.acc;
   llvm::DenseMap<Value, double> known;
   for (auto [k, singular] : llvm::enumerate(acc.getSingular())) {
     auto value = dyn_cast<FloatAttr>(singular);
@@ -631,7 +631,7 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
     known[acc.getRepair().getArgument(2 * k)] = value.getValueAsDouble();
     known[acc.getRepair().getArgument(2 * k + 1)] = 0;
   }
-  auto factor = repair.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known) : std::nullopt;
+  auto factor = rescale.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known) : std::nullopt;
   return factor && (*factor == 0 || !std::isfinite(*factor));
 }
 
@@ -639,22 +639,22 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
 /// by more than the bound. Within it, no terms are lost or overflow. Rescaling is exact in the
 /// fold's meaning, whenever it happens. Piecewise linear powers of 2 have an error of their own,
 /// which depends on the reference.
-Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
+Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
   Value must;
-  for (const Repair &repair : repairs) {
+  for (const Rescale &rescale : rescales) {
     Values inputs;
-    for (unsigned ref : repair.refs)
+    for (unsigned ref : rescale.refs)
       inputs.push_back(olds.scalars[ref].reference);
-    for (unsigned ref : repair.refs)
+    for (unsigned ref : rescale.refs)
       inputs.push_back(news.scalars[ref].partial);
     if (must)
       inputs.push_back(must);
     bool clamped = code.clampsLoads, eager = code.eager;
     must = map(code, "must_rescale", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
       bindNearestRow(code, at[0]);
-      unsigned count = repair.refs.size();
+      unsigned count = rescale.refs.size();
       Values before(in.take_front(count)), after;
-      for (auto [k, ref] : llvm::enumerate(repair.refs)) {
+      for (auto [k, ref] : llvm::enumerate(rescale.refs)) {
         Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
         // A row with a large reference moves in every tile, like one that has seen
         // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
@@ -664,13 +664,13 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
         }
         after.push_back(buildMonoid(b, code.named("pivot_of_tile"), monoid, before[k], in[count + k]));
       }
-      Value changed = bindRepair(code, repair, before, after);
-      Value near = isNearOne(code, repair.acc);
-      if (!isFarFromSingular(repair)) {
-        near = code.both(near, regular(code, repair.acc, before));
+      Value changed = bindRescale(code, rescale, before, after);
+      Value near = isNearOne(code, rescale.acc);
+      if (!isFarFromSingular(rescale)) {
+        near = code.both(near, regular(code, rescale.acc, before));
         // A row that has seen nothing has not started: no terms may be added to its
         // states.
-        for (auto [ref, value] : llvm::zip(repair.refs, before))
+        for (auto [ref, value] : llvm::zip(rescale.refs, before))
           near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
       }
       Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
@@ -700,7 +700,7 @@ Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial, StringRe
 }
 
 /// Returns a state rescaled by a factor.
-Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
+Value TileKernel::rescaled(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
   std::string name = over.kind == Over::Tile ? acc.getName().str() : nameOfPartial(acc);
   return map(code, name, {state, factor}, over, {elementOf(state)},
@@ -712,7 +712,7 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
   bool multiplies = factor && acc.getCombine() == ScalarFn::mul;
   bool fuses = multiplies && acc.getMonoid() == Monoid::add && isa<FloatType>(elementOf(state));
   if (factor && !fuses)
-    state = repaired(code, acc, state, factor, Over::parts());
+    state = rescaled(code, acc, state, factor, Over::parts());
   Values inputs{state, part};
   if (fuses)
     inputs.push_back(factor);
@@ -749,12 +749,12 @@ std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &fa
 }
 
 /// Returns a row operand P of an accumulator before rounding; 0 where masked out.
-Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors, const Tile &tile,
-                          const Running &news) {
-  if (auto k = findTerms(carrier.acc, factors, news))
+Value TileKernel::weights(ScalarCode &code, const Accumulator &accumulator, const rows::Factors &factors,
+                          const Tile &tile, const Running &news) {
+  if (auto k = findTerms(accumulator.acc, factors, news))
     return news.scalars[*k].terms;
-  return valuesOf(code, carrier.acc, factors.values, factors.divisors,
-                  cast<TypedAttr>(getIdentity(Monoid::add, carrier.type)), tile, news);
+  return valuesOf(code, accumulator.acc, factors.values, factors.divisors,
+                  cast<TypedAttr>(getIdentity(Monoid::add, accumulator.type)), tile, news);
 }
 
 /// Returns whether a value depends on `of` alone, and is 0 if that is 0.
@@ -791,11 +791,11 @@ static bool isAbsorbing(AccOp acc) {
 }
 
 /// Computes the states after a tile and the weights of the accumulators. The sums of the
-/// accumulators are not rescaled here, but by `repairSums`.
+/// accumulators are not rescaled here, but by `rescaleSums`.
 TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds) {
-  Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
+  Step step{olds, Values(rescales.size()), SmallVector<Values>(rescales.size()), Value(), Value()};
   Running &news = step.next;
-  code.fused.clear();
+  code.smallOperands.clear();
   shiftByRows(code, tile);
   for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
     for (unsigned k : statesOf(pass, tile)) {
@@ -807,18 +807,18 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
         continue;
       }
       Value ofTile = reduceTile(code, acc, tile, news, k);
-      int repair = repairOfScalar[k];
+      int rescale = rescaleOfScalar[k];
       news.scalars[k].partial =
-          merged(code, acc, olds.scalars[k].partial, repair < 0 ? Value() : step.factors[repair], ofTile);
-      if (repair >= 0)
-        addOthers(code, acc, step.coefficients[repair], olds, news.scalars[k].partial);
+          merged(code, acc, olds.scalars[k].partial, rescale < 0 ? Value() : step.factors[rescale], ofTile);
+      if (rescale >= 0)
+        addOthers(code, acc, step.coefficients[rescale], olds, news.scalars[k].partial);
     }
     if (lazy && pass == 0)
-      repairWhereNeeded(code, olds, step, tile);
+      rescaleWhereNeeded(code, olds, step, tile);
     else if (!lazy)
       moveReferences(code, pass, news, tile);
-    for (auto [k, repair] : llvm::enumerate(repairs)) {
-      if (repair.pass != pass)
+    for (auto [k, rescale] : llvm::enumerate(rescales)) {
+      if (rescale.pass != pass)
         continue;
       if (!lazy) {
         Values values = factor(code, k, olds, news);
@@ -827,43 +827,43 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       }
       if (olds.started[k]) {
         Values inputs{olds.started[k]};
-        for (unsigned ref : repair.refs)
+        for (unsigned ref : rescale.refs)
           inputs.push_back(news.scalars[ref].reference);
         news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
-          Value ok = regular(code, repair.acc, Values(in.drop_front()));
-          for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
+          Value ok = regular(code, rescale.acc, Values(in.drop_front()));
+          for (auto [ref, value] : llvm::zip(rescale.refs, in.drop_front()))
             ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
           return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok) : code.constant(b.getBoolAttr(true))};
         })[0];
       }
     }
   }
-  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
+  for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators)) {
     Values &all = news.sums[k].weights;
     const auto &factors = plan.weights[k];
-    all.assign({weights(code, carrier, factors[0], tile, news)});
+    all.assign({weights(code, accumulator, factors[0], tile, news)});
     bool isOne = factors[0].values.size() == 1 && factors[0].divisors.empty();
     for (const rows::Factors &other : ArrayRef(factors).drop_front())
       all.push_back(isOne && isNoneWhereNone(other.values[0], factors[0].values[0])
                         ? Value()
-                        : weights(code, carrier, other, tile, news));
+                        : weights(code, accumulator, other, tile, news));
   }
-  if (step.must)
-    step.mustSums = withStates(code, step);
+  if (step.mustMove)
+    step.mustRescaleSums = withStates(code, step);
   return step;
 }
 
 /// Emits conditional rescaling: new references and correction factors for the warps that must move,
 /// the identity of ⊗ for the others. Elements of rows with large references are shifted.
-void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
+void TileKernel::rescaleWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
   SmallVector<Pivot> pivots = findReferences(tile, 0);
-  step.must = device::AnyOp::create(b, code.named("rescale"), mustRepair(code, olds, step.next, pivots));
+  step.mustMove = device::AnyOp::create(b, code.named("rescale"), mustRescale(code, olds, step.next, pivots));
   Values otherwise;
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
       otherwise.push_back(scalar.reference);
-  for (const Repair &repair : repairs) {
-    Type type = rows::getYielded(AccOp(repair.acc).getRepair()).getType();
+  for (const Rescale &rescale : rescales) {
+    Type type = rows::getYielded(AccOp(rescale.acc).getRepair()).getType();
     otherwise.push_back(device::FillOp::create(b, code.named("correction"), typeOver(Over::rows(), type),
                                                identity(code, Monoid::mul, type)));
   }
@@ -873,14 +873,14 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
   };
   refer(olds);
   otherwise.append(valuesOf(pivots, tile));
-  Values results = ifAny(code, step.must, otherwise, [&] {
+  Values results = ifAny(code, step.mustMove, otherwise, [&] {
     Running moved = step.next;
     updateReferences(code, 0, moved, "new_pivot");
     Values values;
     for (auto [k, scalar] : llvm::enumerate(moved.scalars))
       if (isReference[k])
         values.push_back(scalar.reference);
-    for (unsigned k = 0; k != repairs.size(); ++k)
+    for (unsigned k = 0; k != rescales.size(); ++k)
       values.push_back(factor(code, k, olds, moved).front());
     refer(moved);
     if (!pivots.empty())
@@ -900,12 +900,12 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
 /// is 1, which changes nothing. A vote that needs the states keeps their sums before it. Without it
 /// ptxas moves the sums after the wait for the products, where nothing overlaps with them.
 Value TileKernel::withStates(ScalarCode &code, const Step &step) {
-  Values inputs{step.must};
+  Values inputs{step.mustMove};
   for (auto [k, scalar] : llvm::enumerate(step.next.scalars))
-    if (repairOfScalar[k] >= 0 && isa<FloatType>(elementOf(scalar.partial)))
+    if (rescaleOfScalar[k] >= 0 && isa<FloatType>(elementOf(scalar.partial)))
       inputs.push_back(scalar.partial);
   if (inputs.size() == 1)
-    return step.must;
+    return step.mustMove;
   Value either = map(code, "must_rescale_sums", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
     Value any = in[0];
     for (Value state : in.drop_front())
@@ -917,40 +917,40 @@ Value TileKernel::withStates(ScalarCode &code, const Step &step) {
 }
 
 /// Rescales the sums of the accumulators to the references of the step.
-void TileKernel::repairSums(ScalarCode &code, Step &step) {
+void TileKernel::rescaleSums(ScalarCode &code, Step &step) {
   Values sums;
   SmallVector<unsigned> which;
-  for (auto [k, repair] : llvm::enumerate(repairOfCarrier))
-    if (repair >= 0) {
+  for (auto [k, rescale] : llvm::enumerate(rescaleOfAccumulator))
+    if (rescale >= 0) {
       which.push_back(k);
       sums.push_back(step.next.sums[k].sum);
     }
   auto move = [&] {
     Values moved;
     for (auto [sum, k] : llvm::zip(sums, which))
-      moved.push_back(repaired(code, plan.folded.carriers[k].acc, sum, step.factors[repairOfCarrier[k]],
-                               Over::tile(padded(plan.folded.carriers[k].extents[0]))));
+      moved.push_back(rescaled(code, plan.folded.accumulators[k].acc, sum, step.factors[rescaleOfAccumulator[k]],
+                               Over::tile(padded(plan.folded.accumulators[k].extents[0]))));
     return moved;
   };
-  Values moved = step.mustSums && !sums.empty() ? ifAny(code, step.mustSums, sums, move) : move();
+  Values moved = step.mustRescaleSums && !sums.empty() ? ifAny(code, step.mustRescaleSums, sums, move) : move();
   for (auto [sum, k] : llvm::zip(moved, which))
     step.next.sums[k].sum = sum;
 }
 
 /// Returns the fold's results: states without axes, a value per row, then the accumulators' sums.
 Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
-  Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
+  Step step{olds, Values(rescales.size()), SmallVector<Values>(rescales.size()), Value(), Value()};
   if (lazy) {
     updateReferences(code, 0, step.next);
-    for (unsigned k = 0; k != repairs.size(); ++k)
+    for (unsigned k = 0; k != rescales.size(); ++k)
       step.factors[k] = factor(code, k, olds, step.next, "last_correction").front();
-    repairSums(code, step);
+    rescaleSums(code, step);
   }
   Values results;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     Value partial = step.next.scalars[k].partial;
-    if (int repair = repairOfScalar[k]; lazy && repair >= 0)
-      partial = repaired(code, scalar.acc, partial, step.factors[repair], Over::parts());
+    if (int rescale = rescaleOfScalar[k]; lazy && rescale >= 0)
+      partial = rescaled(code, scalar.acc, partial, step.factors[rescale], Over::parts());
     results.push_back(isReference[k] ? step.next.scalars[k].reference : joinLanes(code, scalar.acc, partial));
   }
   for (const Running::Sum &sum : step.next.sums)

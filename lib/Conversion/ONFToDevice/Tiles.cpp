@@ -63,7 +63,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
     for (int64_t axis = 0; axis + 1 < rank; ++axis)
       outer = outer * *SymExpr::parse(extent(axis));
     int64_t bytesPerKey = 0;
-    for (const auto *operands : {&plan.keyOperands, &plan.carried})
+    for (const auto *operands : {&plan.keyOperands, &plan.valueOperands})
       for (const TileOperand &operand : *operands)
         bytesPerKey += operand.columns * operand.getBytes();
     Value one = code.index(1), all = code.symbol(outer.str());
@@ -220,7 +220,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
   // Scores of integers have no full tiles unless their factor keeps the order.
   auto isRead = [&](auto pair) { return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value; };
-  auto integers = llvm::make_filter_range(llvm::zip(plan.folded.scores, products), isRead);
+  auto integers = llvm::make_filter_range(llvm::zip(plan.folded.scores, scaledScores), isRead);
   if (!integers.empty()) {
     auto all = [&] {
       Value ordered;
@@ -334,10 +334,10 @@ void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
 void TileKernel::makeProductRings(ScalarCode &code) {
   auto nameOf = [&](LoadOp load) { return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()]; };
   auto typeOf = [](LoadOp load) { return load.getResult().getType(); };
-  for (const TileProduct &prior : plan.priors)
-    priorRings.push_back(makeRing(code, nameOf(prior.right.load), 1, padded(prior.length), prior.right.columns,
-                                  typeOf(prior.right.load),
-                                  /*withEmpty=*/false));
+  for (const TileProduct &contraction : plan.prologue)
+    prologueRings.push_back(makeRing(code, nameOf(contraction.right.load), 1, padded(contraction.length),
+                                     contraction.right.columns, typeOf(contraction.right.load),
+                                     /*withEmpty=*/false));
   if (!plan.product)
     return;
   const TileOperand &left = plan.product->left;
@@ -368,20 +368,20 @@ void TileKernel::produce(ScalarCode &code) {
   // In a persistent kernel, the keys of the first tile arrive while consumers end the previous
   // block.
   Value start;
-  if (goesOn()) {
-    start = firstOfShare(code);
-    Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start);
+  if (isPersistent()) {
+    start = beginOfPart(code);
+    Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, foldPart.end, start);
     code.when(some, [&] { fill(numbersOf(start), plan.keyOperands, keyRings); });
     device::AwaitConsumersOp::create(b, code.loc);
   }
   Value zero = code.index(0);
   for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
     copy(code, operand, firstRow, ring, zero);
-  for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings))
-    copy(code, prior.right, zero, ring, zero);
+  for (auto [contraction, ring] : llvm::zip_equal(plan.prologue, prologueRings))
+    copy(code, contraction.right, zero, ring, zero);
   if (!start)
-    start = firstOfShare(code);
-  code.loop(start, share.end, nameOfPosition(), [&](Value n) {
+    start = beginOfPart(code);
+  code.loop(start, foldPart.end, nameOfPosition(), [&](Value n) {
     Numbers at = numbersOf(n);
     if (plan.product) {
       const TileOperand &left = plan.product->left;
@@ -390,13 +390,13 @@ void TileKernel::produce(ScalarCode &code) {
              at.stage);
     }
     auto fillKeys = [&] { fill(at, plan.keyOperands, keyRings); };
-    if (goesOn())
+    if (isPersistent())
       code.when(arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, n, start), fillKeys);
     else
       fillKeys();
-    fill(at, plan.carried, carriedRings);
+    fill(at, plan.valueOperands, valueRings);
   });
-  if (goesOn())
+  if (isPersistent())
     completeRings(code, start, /*isProducer=*/true);
 }
 
@@ -440,11 +440,11 @@ LogicalResult TileKernel::run() {
       emitTable(arrays);
   }
   std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  planRepairs();
-  makeShares();
-  if (share.states)
+  planRescales();
+  makePartArrays();
+  if (foldPart.states)
     emitClear(arrays);
-  SymExpr blocks = share.states ? countBlocks() + countSharedBlocks() : countBlocks();
+  SymExpr blocks = foldPart.states ? countBlocks() + countSplitBlocks() : countBlocks();
   int64_t threads = plan.shape.threads();
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
@@ -471,7 +471,7 @@ LogicalResult TileKernel::run() {
     if ((!plan.fold->isProperAncestor(load) && !used.contains(load)) || ofBounds.contains(load))
       return;
     bool isOperand = false;
-    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
+    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.valueOperands})
       for (const TileOperand &operand : *list)
         isOperand |= isSameElement(operand.load, load);
     isOperand |= plan.product && plan.product->left.load == load;
@@ -493,13 +493,13 @@ LogicalResult TileKernel::run() {
   };
   auto countOperands = [&](Value array) {
     int64_t count = 0;
-    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
+    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.valueOperands})
       count += llvm::count_if(*list, [&](const TileOperand &other) { return LoadOp(other.load).getArray() == array; });
     return count;
   };
   auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list, int64_t stages, int64_t rows,
                    bool withEmpty, const char *role) {
-    bool isOdd = goesOn() && !withEmpty; // one phase per block
+    bool isOdd = isPersistent() && !withEmpty; // one phase per block
     for (const TileOperand &operand : operands) {
       auto [across, along] =
           operand.isTransposed ? std::pair(padded(operand.columns), rows) : std::pair(rows, operand.columns);
@@ -512,7 +512,7 @@ LogicalResult TileKernel::run() {
   };
   rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false, "_rows");
   rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true, "_keys");
-  rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true, "_values");
+  rings(plan.valueOperands, valueRings, plan.shape.stages, plan.shape.keys, true, "_values");
   makeProductRings(code);
   if (Type element = getResultElement(plan)) {
     auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
@@ -522,7 +522,7 @@ LogicalResult TileKernel::run() {
     turns =
         device::BarriersOp::create(b, code.named("turns"), BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
   planResults(code);
-  findProducts(code);
+  findScaledScores(code);
   bindBlock(code);
   if (choice)
     chosen = code.eval(choice);
@@ -530,12 +530,12 @@ LogicalResult TileKernel::run() {
   if (chosen && predicate) // not selected: nobody has written the ranges
     endTile = arith::SelectOp::create(b, code.named("end_tile"), chosen, endTile, firstTile);
   predicate ? collectTiles(code) : findFullRange(code);
-  findShare(code);
+  findPart(code);
   // A block whose nest is not selected ends before it copies anything. Ping-pong kernels are an
   // exception: ptxas would order the code between two barriers in another way, which is slower.
   bool ends = chosen && !plan.shape.takesTurns;
   auto [consumer, producer] =
-      goesOn() ? registersOfRoles() : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
+      isPersistent() ? registersOfRoles() : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
   auto roles =
       device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer, ends ? chosen : Value());
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {

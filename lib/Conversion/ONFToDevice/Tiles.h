@@ -48,11 +48,11 @@ struct TileProduct {
   /// the tiles. Otherwise the guard excludes only elements outside of both arrays, for which TMA
   /// fills in zeros.
   bool isMasked = false;
-  /// For a prologue contraction whose sums are only added to those of accumulator `carrier`: the
-  /// result of the addition, and its condition (null: always). The accumulator then starts with the
+  /// For a prologue contraction whose sums are only added to those of one accumulator: the result of
+  /// the addition, and its condition (null: always). The accumulator then starts with the
   /// contraction's sums.
   mlir::Value joined, condition;
-  unsigned carrier = 0;
+  unsigned accumulator = 0;
 };
 
 /// A product of two tiles, by operand numbers. `row` is one of the plan's row operands, or one of
@@ -67,15 +67,15 @@ struct TilePlan {
   mutable onf::FoldOp fold;
   rows::FoldPlan folded;
   llvm::SmallVector<TileOperand> rowOperands, keyOperands; // of the scores
-  llvm::SmallVector<TileOperand> carried;                  // of the accumulators
+  llvm::SmallVector<TileOperand> valueOperands;            // of the accumulators
   /// The products that each score and each accumulator sums, and the distinct weights of each
   /// accumulator.
-  llvm::SmallVector<llvm::SmallVector<ProductTerm, 1>> scoreTerms, carrierTerms;
+  llvm::SmallVector<llvm::SmallVector<ProductTerm, 1>> scoreTerms, accumulatorTerms;
   llvm::SmallVector<llvm::SmallVector<rows::Factors, 1>> weights;
   std::optional<TileProduct> product; // set if the fold is a plain product of arrays
   /// Prologue contractions: folds before the main one that contract the scores' rows over their
   /// full length.
-  std::vector<TileProduct> priors;
+  std::vector<TileProduct> prologue;
   TileShape shape;
 };
 

@@ -50,7 +50,7 @@ static bool findFold(WarpProduct &product) {
 }
 
 /// Finds the axis of the state, which a loop stores.
-static bool findCarried(WarpProduct &product) {
+static bool findColumnsOfState(WarpProduct &product) {
   AccOp acc = product.acc;
   bool storesRow = !product.nest.getBody().getOps<StoreOp>().empty();
   if (storesRow || acc.getExtents().size() != 1 || !product.length || *product.length < kDepth ||
@@ -66,7 +66,7 @@ static bool findCarried(WarpProduct &product) {
 }
 
 /// Finds the columns as an axis of the nest, before that of the rows.
-static bool findColumns(WarpProduct &product) {
+static bool findColumnsOfNest(WarpProduct &product) {
   auto indices = product.nest.getBody().getArguments();
   bool isShort = product.length && *product.length < kDepth;
   if (indices.size() < 2 || !product.acc.getExtents().empty() || isShort || product.nest.getChoices())
@@ -82,7 +82,7 @@ static bool findColumns(WarpProduct &product) {
 }
 
 static bool findParts(WarpProduct &product) {
-  return findFold(product) && (product.stores ? findCarried(product) : findColumns(product));
+  return findFold(product) && (product.stores ? findColumnsOfState(product) : findColumnsOfNest(product));
 }
 
 /// Returns the type of a factor that is a plain load; null if it is computed.

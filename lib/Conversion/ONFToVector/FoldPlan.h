@@ -67,7 +67,7 @@ struct Score {
 };
 
 /// A state with axes d: t(i, d) = ⊕_j row(i, j) · key(j, d). In attention, the accumulator P·V.
-struct Carrier {
+struct Accumulator {
   mutable onf::AccOp acc;
   unsigned pass;
   mlir::Type type;
@@ -86,7 +86,7 @@ struct Scalar {
 struct FoldPlan {
   unsigned passes = 0;
   llvm::SmallVector<Scalar, 4> scalars;
-  llvm::SmallVector<Carrier, 1> carriers;
+  llvm::SmallVector<Accumulator, 1> accumulators;
   llvm::SmallVector<Score, 1> scores;
   unsigned operands = 0; // distinct row operands of carriers
   /// Expensive values of (i, j) that a later pass uses, with the pass that computes them.
