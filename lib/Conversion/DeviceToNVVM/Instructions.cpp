@@ -167,24 +167,17 @@ void Instructions::initBarrier(Value address, int64_t arrivals) {
 
 void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc); }
 
-void Instructions::awaitLaunchBeside() {
-  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
-           "%nctaid.x; "
-           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
-           "griddepcontrol.launch_dependents; "
-           "@last griddepcontrol.wait; @last exit;}",
+void Instructions::awaitAsLastBlock(bool exits) {
+  assembly(std::string("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
+                       "%nctaid.x; "
+                       "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
+                       "griddepcontrol.launch_dependents; "
+                       "@last griddepcontrol.wait;") +
+               (exits ? " @last exit;}" : "}"),
            "~{memory}", {}, {});
 }
 Value Instructions::hasNothingToDo(Value flag) {
   return equals(assembly("ld.global.nc.b32 $0, [$1];", "=r,l,~{memory}", flag, b.getI32Type()).front(), 0);
-}
-void Instructions::awaitAsLastBlock() {
-  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
-           "%nctaid.x; "
-           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
-           "griddepcontrol.launch_dependents; "
-           "@last griddepcontrol.wait;}",
-           "~{memory}", {}, {});
 }
 void Instructions::letNextLaunchStart() { assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {}); }
 void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }

@@ -106,12 +106,11 @@ public:
   void wait(mlir::Value barrier, mlir::Value parity);
   /// Waits until all blocks of the earlier launches have ended and their writes are visible.
   void awaitEarlierLaunches();
-  /// Waits for the earlier launches in the extra last block, which then exits.
-  void awaitLaunchBeside();
   /// Returns whether a flag is 0. The flag must not change any more.
   mlir::Value hasNothingToDo(mlir::Value flag);
-  /// Waits for the earlier launches in the last block. The next launch may start meanwhile.
-  void awaitAsLastBlock();
+  /// Waits for the earlier launches in the last block, which then exits if `exits`. The next launch
+  /// may start meanwhile.
+  void awaitAsLastBlock(bool exits);
   /// Lets the next launch start once all blocks have done this or ended.
   void letNextLaunchStart();
   /// Arrives once, in lane 0.

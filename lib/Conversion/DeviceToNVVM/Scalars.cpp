@@ -8,7 +8,6 @@
 #include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
@@ -67,29 +66,38 @@ void KernelEmitter::emit(Operation *op) {
 void KernelEmitter::emitScalar(Operation *op) {
   if (failed)
     return;
-  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+  Value result;
+  if (op->getNumResults() == 1 && op->getNumRegions() == 0) {
+    Values in;
+    for (Value operand : op->getOperands())
+      in.push_back(value(operand));
+    result = compute(op, in);
+  }
+  if (!result)
     return fail(op, "the op is not one of the device level's");
-  Values in;
-  for (Value operand : op->getOperands())
-    in.push_back(value(operand));
-  if (Value result = compute(op, in))
-    scalars.map(op->getResult(0), result);
-  else
-    fail(op, "the op is not one of the device level's");
+  scalars.map(op->getResult(0), result);
 }
 
 //===----------------------------------------------------------------------===//
 // Scalars
 //===----------------------------------------------------------------------===//
 
-/// Functions that are calls of CUDA's math library (libdevice).
-static const llvm::StringMap<StringRef> kLibrary = {
-    {"math.exp", "exp"},    {"math.exp2", "exp2"},   {"math.expm1", "expm1"}, {"math.log", "log"},
-    {"math.log2", "log2"},  {"math.log10", "log10"}, {"math.log1p", "log1p"}, {"math.cbrt", "cbrt"},
-    {"math.tanh", "tanh"},  {"math.sinh", "sinh"},   {"math.cosh", "cosh"},   {"math.sin", "sin"},
-    {"math.cos", "cos"},    {"math.tan", "tan"},     {"math.atan", "atan"},   {"math.erf", "erf"},
-    {"math.erfc", "erfc"},  {"math.round", "round"}, {"math.powf", "pow"},    {"math.atan2", "atan2"},
-    {"arith.remf", "fmod"}, {"math.rsqrt", "rsqrt"}};
+/// Returns the function of CUDA's math library (libdevice) that an op calls; empty for other ops.
+static StringRef getLibraryName(Operation *op) {
+  static const llvm::DenseMap<TypeID, StringRef> names = {
+      {TypeID::get<math::ExpOp>(), "exp"},     {TypeID::get<math::Exp2Op>(), "exp2"},
+      {TypeID::get<math::ExpM1Op>(), "expm1"}, {TypeID::get<math::LogOp>(), "log"},
+      {TypeID::get<math::Log2Op>(), "log2"},   {TypeID::get<math::Log10Op>(), "log10"},
+      {TypeID::get<math::Log1pOp>(), "log1p"}, {TypeID::get<math::CbrtOp>(), "cbrt"},
+      {TypeID::get<math::TanhOp>(), "tanh"},   {TypeID::get<math::SinhOp>(), "sinh"},
+      {TypeID::get<math::CoshOp>(), "cosh"},   {TypeID::get<math::SinOp>(), "sin"},
+      {TypeID::get<math::CosOp>(), "cos"},     {TypeID::get<math::TanOp>(), "tan"},
+      {TypeID::get<math::AtanOp>(), "atan"},   {TypeID::get<math::ErfOp>(), "erf"},
+      {TypeID::get<math::ErfcOp>(), "erfc"},   {TypeID::get<math::RoundOp>(), "round"},
+      {TypeID::get<math::PowFOp>(), "pow"},    {TypeID::get<math::Atan2Op>(), "atan2"},
+      {TypeID::get<arith::RemFOp>(), "fmod"},  {TypeID::get<math::RsqrtOp>(), "rsqrt"}};
+  return names.lookup(op->getName().getTypeID());
+}
 
 Value KernelEmitter::callLibrary(Operation *op, StringRef name, ValueRange in) {
   Type type = in[0].getType();
@@ -107,9 +115,8 @@ Value KernelEmitter::callLibrary(Operation *op, StringRef name, ValueRange in) {
 
 Value KernelEmitter::compute(Operation *op, ValueRange in) {
   Type type = op->getResult(0).getType();
-  auto library = kLibrary.find(op->getName().getStringRef());
-  if (library != kLibrary.end())
-    return callLibrary(op, library->second, in);
+  if (StringRef name = getLibraryName(op); !name.empty())
+    return callLibrary(op, name, in);
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (type.isIndex())
       return to.i64(cast<IntegerAttr>(constant.getValue()).getInt());

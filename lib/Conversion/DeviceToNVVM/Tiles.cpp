@@ -554,26 +554,19 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
       size_t first = word / 2 * 4 + word % 2;
       packed.push_back(to.packPairs(from[first], from[first + 2]));
     }
-    fragments[op.getResult(0)] = packed;
-    return true;
-  }
-  if (isa<device::HalfFromBitsOp>(rounded)) {
+  } else if (isa<device::HalfFromBitsOp>(rounded)) {
     for (size_t k = 0; k + 1 < from.size(); k += 2)
       packed.push_back(to.halvesFromBits(from[k], from[k + 1]));
-    fragments[op.getResult(0)] = packed;
-    return true;
-  }
-  if (countPacked(op.getResult(0).getType()) == 4) {
+  } else if (countPacked(op.getResult(0).getType()) == 4) {
     // Word 2g + r: rows r of columns 16·g + …, whose registers are 8·g + 4·b + 2·r + e.
     for (size_t word = 0; word != from.size() / 4; ++word) {
       size_t first = word / 2 * 8 + word % 2 * 2;
       packed.push_back(to.packFour({from[first], from[first + 1], from[first + 4], from[first + 5]}));
     }
-    fragments[op.getResult(0)] = packed;
-    return true;
+  } else {
+    for (size_t k = 0; k + 1 < from.size(); k += 2)
+      packed.push_back(to.pack(from[k], from[k + 1], yield.getValues()[0].getType().isBF16()));
   }
-  for (size_t k = 0; k + 1 < from.size(); k += 2)
-    packed.push_back(to.pack(from[k], from[k + 1], yield.getValues()[0].getType().isBF16()));
   fragments[op.getResult(0)] = packed;
   return true;
 }
