@@ -191,10 +191,7 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](const SymExpr &radix, StringRef name) -> Value {
     if (--left == 0)
       return rest;
-    Value size = code.narrow(code.symbol(radix.str()));
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, size);
-    rest = arith::DivUIOp::create(b, code.loc, rest, size);
-    return result;
+    return code.takeDigit(rest, code.narrow(code.symbol(radix.str())), name);
   };
   unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
   Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
@@ -434,15 +431,8 @@ LogicalResult ColumnKernel::run() {
   for (unsigned axis = 0; axis < form.columnAxis(); ++axis)
     if (axis != form.rowAxis)
       blocks = extent(axis) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), kWarps * kLanes);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = form.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
-  ScalarCode code(b, arrays);
-  code.loc = form.nest.getLoc();
+  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks.str(), kWarps * kLanes);
+  ScalarCode code(b, mapArrays(form.nest, program), form.nest.getLoc());
   Value chosen = onf::ForOp(form.nest).buildChoice();
   findPairs();
   bindIndices(code);

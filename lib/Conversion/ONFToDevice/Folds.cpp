@@ -355,7 +355,7 @@ FoldWriter::Change FoldWriter::findChange(unsigned k, ValueRange next, ValueRang
     olds.push_back(args[states[number].value]);
     news.push_back(next[states[number].value]);
     Value moved = code.differs(olds.back(), news.back());
-    changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
+    changed = code.either(changed, moved);
     auto value = dyn_cast<FloatAttr>(singular);
     if (value && !value.getValue().isNaN() && value.getType() == news.back().getType())
       change.ok = code.both(change.ok, code.differs(news.back(), code.constant(value)));

@@ -22,7 +22,7 @@ namespace {
 /// once, those of the row alone not at all.
 class PairCounter {
 public:
-  explicit PairCounter(const TilePlan &plan) : key(plan.fold.getBody().getArgument(0)) {
+  explicit PairCounter(const TilePlan &plan) : key(plan.keyIndex()) {
     for (const rows::Score &score : plan.folded.scores)
       values[score.value] = {next++, true};
   }
@@ -117,28 +117,6 @@ void PairCounter::count(Operation *op) {
   }
 }
 
-/// Returns whether rescaling can be conditional: references are maxima or minima, so that merging a
-/// partial twice changes nothing, and corrections are factors.
-bool canLag(const TilePlan &plan) {
-  bool any = false, can = true;
-  auto visit = [&](AccOp acc) {
-    if (acc.getRefs().empty())
-      return;
-    any = true;
-    can &= acc.getCombine() == ScalarFn::mul && acc.getOthers().empty() &&
-           rows::getYielded(acc.getRepair()).getType().isF32();
-    for (Value ref : acc.getRefs()) {
-      AccOp extreme = ref.getDefiningOp<AccOp>();
-      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min);
-    }
-  };
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    visit(scalar.acc);
-  for (const rows::Accumulator &accumulator : plan.folded.accumulators)
-    visit(accumulator.acc);
-  return any && can;
-}
-
 /// Returns whether a value is at most 0 for all operands: x − m with m the maximum of x, or of x
 /// and others, or m − x with m the minimum.
 bool isAtMostZero(Value value) {
@@ -172,7 +150,7 @@ int64_t countTerms(const TilePlan &plan) {
   int64_t count = 0;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
     AccOp acc = scalar.acc;
-    Value term = rows::getTerms(acc, plan.fold.getBody().getArgument(0)).value;
+    Value term = rows::getTerms(acc, plan.keyIndex()).value;
     SetVector<Operation *> slice;
     BackwardSliceOptions options;
     options.inclusive = true;
@@ -307,7 +285,7 @@ TileFold describe(TilePlan &plan) {
     addColumns(fold.depths, terms, plan.keyOperands[terms[0].key]);
   PairCounter counter(plan);
   for (const rows::Scalar &scalar : plan.folded.scalars)
-    counter.add(rows::getTerms(scalar.acc, plan.fold.getBody().getArgument(0)).value);
+    counter.add(rows::getTerms(scalar.acc, plan.keyIndex()).value);
   for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators)) {
     addColumns(fold.widths, plan.accumulatorTerms[k], plan.valueOperands[plan.accumulatorTerms[k][0].key]);
     if (!accumulator.acc.getRefs().empty())
@@ -336,7 +314,7 @@ TileFold describe(TilePlan &plan) {
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
     fold.hasWorkspace |= kernel.isTemporary(array);
-  if (canLag(plan)) {
+  if (canRescaleLazily(plan)) {
     // Weights are rounded while they are off by up to the bound. f16 ends at 2^16, f8E4M3FN at 448,
     // and sums in f32 at 2^128. In the two narrow types, only bounded weights may be off.
     fold.mostRepairBound = 64;

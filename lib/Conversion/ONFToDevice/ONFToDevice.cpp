@@ -236,15 +236,8 @@ void RowKernel::runFold(ScalarCode &code) {
 
 LogicalResult RowKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks(), threads);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
-  ScalarCode code(b, arrays);
-  code.loc = nest.getLoc();
+  beginKernel(b, nest, program, Twine(kernelNumber), blocks(), threads);
+  ScalarCode code(b, mapArrays(nest, program), nest.getLoc());
   Value chosen = nest.buildChoice();
   bindIndices(code);
   if (chosen)

@@ -68,13 +68,8 @@ bool CopiedArray::findUsers() {
 }
 
 bool CopiedArray::findSourceIndices() {
-  llvm::DenseMap<Value, unsigned> axes; // of the copy, by the store's indices
+  llvm::DenseMap<Value, unsigned> axes = findAxes(store);
   ArrayType to = store.getArray().getType(), from = copied.getArray().getType();
-  StringRef name = kernel.getArrayName(array);
-  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    for (unsigned axis = 0; axis < to.getRank(); ++axis)
-      if (text == (name + ".s" + Twine(axis)).str())
-        axes[term] = axis;
   auto subscripts = getSubscripts(copied);
   if (!subscripts || axes.size() != to.getRank() || from.getRank() == 0)
     return false;

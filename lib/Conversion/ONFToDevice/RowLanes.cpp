@@ -97,19 +97,7 @@ static GuardOp findRowGuard(Block &scope, Value index) {
 
 /// Returns whether the address of a load is computed without reading memory.
 static bool isComputed(LoadOp load) {
-  llvm::DenseSet<Value> seen;
-  SmallVector<Value> open(load.getTerms());
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op)
-      continue;
-    if (isa<LoadOp, FoldOp>(op))
-      return false;
-    for (Value operand : op->getOperands())
-      if (seen.insert(operand).second)
-        open.push_back(operand);
-  }
-  return true;
+  return !anySource(load.getTerms(), [](Operation *op) { return isa<LoadOp, FoldOp>(op); });
 }
 
 /// Returns the loads along the columns that every element of a scope needs, or whose elements are
@@ -863,10 +851,7 @@ void LaneKernel::bindIndices(ScalarCode &code) {
     if (isFirst)
       return rest;
     // At most the number of blocks, so that divisions have 32 bits.
-    radix = code.narrow(radix);
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
-    return result;
+    return code.takeDigit(rest, code.narrow(radix), name);
   };
   unsigned rowAxis = form.rowAxis();
   if (form.columnsInNest) {
@@ -937,15 +922,8 @@ LogicalResult LaneKernel::run() {
     blocks = tiles(rowAxis + 1, form.step() * form.runsPerBlock) * blocks;
   for (unsigned axis = 0; axis < rowAxis; ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), 128);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = form.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
-  ScalarCode code(b, arrays);
-  code.loc = form.nest.getLoc();
+  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks.str(), 128);
+  ScalarCode code(b, mapArrays(form.nest, program), form.nest.getLoc());
   Value chosen = onf::ForOp(form.nest).buildChoice();
   bindIndices(code);
   auto emitRow = [&] {

@@ -27,6 +27,21 @@ Value ScalarCode::symbol(StringRef expr) {
   return device::SymbolOp::create(b, loc, b.getIndexType(), b.getStringAttr(expr));
 }
 
+device::KernelOp moa::beginKernel(OpBuilder &b, onf::ForOp nest, device::ProgramOp program, const Twine &suffix,
+                                  StringRef blocks, int64_t threads) {
+  std::string name = (program.getSymName() + "_" + suffix).str();
+  auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks, threads);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  return kernel;
+}
+
+IRMapping moa::mapArrays(onf::ForOp nest, device::ProgramOp program) {
+  IRMapping arrays;
+  auto kernel = nest->getParentOfType<onf::KernelOp>();
+  arrays.map(kernel.getBody().getArguments(), program.getBody().getArguments());
+  return arrays;
+}
+
 Location moa::withoutName(Location loc) {
   while (auto named = dyn_cast<NameLoc>(loc))
     loc = named.getChildLoc();
@@ -104,6 +119,12 @@ Value ScalarCode::both(Value x, Value y) {
   return b.createOrFold<arith::AndIOp>(loc, x, y);
 }
 
+Value ScalarCode::either(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return b.createOrFold<arith::OrIOp>(loc, x, y);
+}
+
 Value ScalarCode::differs(Value x, Value y) {
   if (isa<FloatType>(x.getType()))
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x, y);
@@ -116,6 +137,12 @@ Value ScalarCode::narrow(Value number) {
   Value word = arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
   Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), word);
   return arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
+}
+
+Value ScalarCode::takeDigit(Value &rest, Value radix, StringRef name) {
+  Value digit = arith::RemUIOp::create(b, named(name), rest, radix);
+  rest = arith::DivUIOp::create(b, loc, rest, radix);
+  return digit;
 }
 
 Value ScalarCode::combine(Monoid monoid, Value x, Value y) { return buildMonoid(b, loc, monoid, x, y); }

@@ -23,7 +23,8 @@ public:
   using Values = llvm::SmallVector<mlir::Value>;
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
-  ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays) : b(builder), arrays(std::move(arrays)), scopes(1) {}
+  ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays, mlir::Location loc)
+      : b(builder), loc(loc), arrays(std::move(arrays)), scopes(1) {}
 
   /// Returns the value of an onf scalar, emitting it here if it is not yet available.
   mlir::Value eval(mlir::Value value);
@@ -65,13 +66,19 @@ public:
   mlir::Value convert(mlir::Value value, mlir::Type type);
   mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y);
   mlir::Value constant(mlir::TypedAttr value);
-  mlir::Value both(mlir::Value x, mlir::Value y); // null: true
+  mlir::Value both(mlir::Value x, mlir::Value y);   // null: true
+  mlir::Value either(mlir::Value x, mlir::Value y); // null: false
   mlir::Value differs(mlir::Value x, mlir::Value y);
-  /// Returns an index below 2^32 in a form that shows a compiler its range.
+  /// Returns an index below 2^32 in a form that shows a compiler its range. Numbers of tiles and
+  /// blocks are such indices: a grid has fewer blocks, and TMA takes no longer axis. ptxas then
+  /// knows that the upper 32 bits are 0, so that each number takes one register.
   mlir::Value narrow(mlir::Value number);
+  /// Returns the remainder of `rest` by `radix`, with a name for readers. Replaces `rest` with the
+  /// quotient.
+  mlir::Value takeDigit(mlir::Value &rest, mlir::Value radix, llvm::StringRef name);
 
   mlir::OpBuilder &b;
-  mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
+  mlir::Location loc;
   bool failed = false;
   /// Emit exponentials, hyperbolic tangents and integer powers of f32 by the hardware's
   /// approximations, because their users round to 16 bits.
@@ -137,6 +144,12 @@ private:
   std::vector<Scope> scopes;
 };
 
+/// Creates a kernel of a nest at the insertion point, which moves to the start of the kernel.
+/// `suffix` completes the kernel's name.
+device::KernelOp beginKernel(mlir::OpBuilder &b, onf::ForOp nest, device::ProgramOp program, const llvm::Twine &suffix,
+                             llvm::StringRef blocks, int64_t threads);
+/// Maps the arrays of the nest's kernel to those of the program.
+mlir::IRMapping mapArrays(onf::ForOp nest, device::ProgramOp program);
 /// Returns the location without its name, which is that of a definition's results.
 mlir::Location withoutName(mlir::Location loc);
 /// Emits a fold and binds its results: scalars to their values, states with axes to private arrays.

@@ -95,7 +95,7 @@ void TileKernel::contractPrologue(ScalarCode &code) {
     sum = device::AwaitOp::create(b, code.loc, sum.getType(), sum, 0);
     if (contraction.condition) {
       code.open(); // the same for all rows of the block
-      code.bind(plan.nest.getBody().getArguments().back(), firstRow);
+      code.bind(plan.rowIndex(), firstRow);
       Value holds = code.eval(contraction.condition);
       code.close();
       sum = map(code, "before", sum, Over::tile(padded(contraction.right.columns)), {b.getF32Type()},
@@ -261,20 +261,12 @@ void TileKernel::finishAccumulators(ScalarCode &code, Value n, StringRef stageNa
 
 /// Returns whether a value loads memory other than through the fold.
 static bool readsOutside(const TilePlan &plan, Value value) {
-  SmallVector<Value> open{value};
-  llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op || op == plan.fold.getOperation())
-      continue;
+  return anySource(value, [&](Operation *op) -> std::optional<bool> {
+    if (op == plan.fold.getOperation())
+      return std::nullopt;
     auto load = dyn_cast<LoadOp>(op);
-    if (load && load.getArray().getType().getRank() != 0)
-      return true;
-    for (Value operand : op->getOperands())
-      if (seen.insert(operand).second)
-        open.push_back(operand);
-  }
-  return false;
+    return load && load.getArray().getType().getRank() != 0;
+  });
 }
 
 /// Returns whether anything before the fold loads memory, apart from the nest's predicate and from
@@ -297,7 +289,7 @@ static bool readsBeforeFold(const TilePlan &plan) {
 std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, unsigned accumulator) {
   Type element = store.getArray().getType().getElementType();
   unsigned rank = store.getArray().getType().getRank();
-  Value row = plan.nest.getBody().getArguments().back();
+  Value row = plan.rowIndex();
   Value ring = ringFor(element);
   if (!ring || rank < 2 || rank > 5 || cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(accumulator)) ||
       columnsOf(accumulator) % 8 != 0 || store.getTerms().size() != rank || store.getConstant() != "0" ||
@@ -328,7 +320,7 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, 
 
 /// Binds the row and the fold's results: the states without axes to the first of `in`.
 void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
-  code.bind(plan.nest.getBody().getArguments().back(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+  code.bind(plan.rowIndex(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
   for (auto [scalar, value] : llvm::zip(plan.folded.scalars, in))
     code.bind(resultOf(scalar.acc), value);
 }
@@ -371,7 +363,7 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
                        auto result = [&] { return Values{code.eval(store.getValue())}; };
                        // Without branches, so that all elements' loads are in flight at once.
                        if (isEager) {
-                         BlockArgument row = plan.nest.getBody().getArguments().back();
+                         BlockArgument row = plan.rowIndex();
                          Value one = code.index(1), rows = code.symbol(this->extent(row.getArgNumber()));
                          Value last = arith::SubIOp::create(b, code.loc, rows, one);
                          code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
@@ -393,7 +385,7 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
 
 /// Returns whether the bound row exists, and the column is below the extent.
 Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
-  BlockArgument row = plan.nest.getBody().getArguments().back();
+  BlockArgument row = plan.rowIndex();
   Value rows = code.symbol(this->extent(row.getArgNumber()));
   Value inside = arith::CmpIOp::create(b, code.named("row_exists"), arith::CmpIPredicate::slt, code.eval(row), rows);
   if (at.size() > 1 && padded(extent) != extent)

@@ -67,7 +67,6 @@ private:
   Ring makeRing(ScalarCode &code, llvm::StringRef name, int64_t stages, int64_t rows, int64_t columns,
                 mlir::Type element, bool withEmpty, bool isOdd = false);
   void bindBlock(ScalarCode &code);
-  mlir::Value narrow(ScalarCode &code, mlir::Value number);
   void recallBlock(ScalarCode &code);
   mlir::Value fromLast(ScalarCode &code, mlir::Value number);
   std::pair<mlir::Value, mlir::Value> interval(ScalarCode &code, mlir::AffineMap lower, mlir::AffineMap upper);
@@ -123,6 +122,7 @@ private:
   TileRange loadRange(ScalarCode &code, const RangeArray &range, mlir::Value tile);
   void writeRanges(ScalarCode &code, bool ofRow, mlir::Value tile);
   void whenTried(ScalarCode &code, mlir::Value condition, llvm::function_ref<void()> body);
+  void bindAxes(ScalarCode &code, llvm::ArrayRef<unsigned> axes, mlir::Value number);
   void emitRanges(const mlir::IRMapping &arrays);
   void clampLoads(ScalarCode &code);
   int64_t findListRoom();
@@ -272,7 +272,10 @@ private:
   bool isReadOnce(mlir::Value value);
   rows::Terms termsOf(onf::AccOp acc);
   mlir::Value seesSome(ScalarCode &code);
-  void bindNearestRow(ScalarCode &code, mlir::Value number);
+  /// Emits a map over rows or partials. `body` may load elements of the row, which is clamped to the
+  /// last one.
+  Values mapNearestRows(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
+                        llvm::ArrayRef<mlir::Type> elements, llvm::function_ref<Values(mlir::ValueRange)> body);
   void findBounds(ScalarCode &code);
   llvm::DenseSet<mlir::Operation *> findLoadsOfBounds();
   void findScaledScores(ScalarCode &code);
@@ -406,6 +409,7 @@ private:
                         mlir::Value start = mlir::Value());
   mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep, mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);
+  mlir::Value maskOf(ScalarCode &code, const Presence &presence, mlir::Value first);
   bool hasRowsBeyond();
   llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfValues();
   void clearUnseen(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::Value stage,

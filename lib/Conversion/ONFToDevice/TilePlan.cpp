@@ -64,7 +64,7 @@ bool TilePlanner::refuseChain(const Twine &found) {
   return refuse(found +
                 "; tensor cores take a contraction, or a chain of two, f(A +.* B) +.* C, "
                 "whose rows are the last axis of the nest, '" +
-                rows::getIndexName(plan.nest.getBody().getArguments().back()) + "'");
+                rows::getIndexName(plan.rowIndex()) + "'");
 }
 
 /// Describes the results of up to four passes: of 'x' over 'm', of 'y' over 'm'.
@@ -120,7 +120,7 @@ void TilePlanner::joinPrologue() {
     if (auto select = dyn_cast<arith::SelectOp>(*part.getUsers().begin())) {
       if (select.getTrueValue() != part || !matchPattern(select.getFalseValue(), m_AnyZeroFloat()) ||
           deps.on(select.getCondition(), at.getIndices()[0]) || !select->hasOneUse() ||
-          !isSameForRows(select.getCondition(), plan.nest.getBody().getArguments().back()))
+          !isSameForRows(select.getCondition(), plan.rowIndex()))
         continue;
       condition = select.getCondition();
       part = select.getResult();
@@ -294,9 +294,8 @@ bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value i
       operand.rowAxis = axis;
       operand.step = step;
       ++found;
-    } else if (deps.on(term, index) || deps.on(term, inner) ||
-               deps.on(term, plan.nest.getBody().getArguments().back()) ||
-               deps.on(term, plan.fold.getBody().getArgument(0))) {
+    } else if (deps.on(term, index) || deps.on(term, inner) || deps.on(term, plan.rowIndex()) ||
+               deps.on(term, plan.keyIndex())) {
       return refuse("an operand's address depends on more than its row: the subscript of " + shown + " on axis " +
                     Twine(axis) + " varies within a tile");
     }
@@ -331,7 +330,7 @@ bool TilePlanner::findScore(const rows::Score &score) {
   Type element;
   auto &terms = plan.scoreTerms.emplace_back();
   unsigned firstRow = plan.rowOperands.size(), firstKey = plan.keyOperands.size();
-  Value rowIndex = plan.nest.getBody().getArguments().back(), keyIndex = plan.fold.getBody().getArgument(0);
+  Value rowIndex = plan.rowIndex(), keyIndex = plan.keyIndex();
   auto add = [&](const rows::Factors &row, const rows::Factors &key) {
     if (!checkType(row, element) || !checkType(key, element) ||
         !checkLength(inner, score.extent, element, "a contraction's length"))
@@ -351,7 +350,7 @@ bool TilePlanner::findTransposed(const rows::Factors &factors, Value inner, int6
   LoadOp load = getElement(factors);
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   ArrayType type = load.getArray().getType();
-  if (!findOperand(factors, inner, plan.fold.getBody().getArgument(0), columns, plan.valueOperands))
+  if (!findOperand(factors, inner, plan.keyIndex(), columns, plan.valueOperands))
     return false;
   bool isWhole = SymExpr::mod(type.getExtent(type.getRank() - 1), SymExpr(16)).isZero();
   if (!kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber()) || !isWhole)
@@ -377,7 +376,7 @@ bool TilePlanner::findAccumulator(const rows::Accumulator &accumulator) {
   auto &terms = plan.accumulatorTerms.emplace_back();
   plan.weights.emplace_back();
   unsigned first = plan.valueOperands.size();
-  Value keyIndex = plan.fold.getBody().getArgument(0);
+  Value keyIndex = plan.keyIndex();
   auto add = [&](const rows::Factors &row, const rows::Factors &key) {
     if (!checkType(key, element))
       return false;
@@ -502,12 +501,49 @@ std::pair<Value, SymExpr> moa::takeApart(Value term) {
   return {term, SymExpr(1)};
 }
 
+bool moa::anySource(ValueRange values, llvm::function_ref<std::optional<bool>(Operation *)> find) {
+  SmallVector<Value> open(values);
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    std::optional<bool> isFound = op ? find(op) : std::nullopt;
+    if (!isFound)
+      continue;
+    if (*isFound)
+      return true;
+    for (Value operand : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return false;
+}
+
 bool moa::isSameElement(LoadOp x, LoadOp y) {
   return x && y && x.getArray() == y.getArray() && llvm::equal(x.getTerms(), y.getTerms()) &&
          x.getCoefficients() == y.getCoefficients() && x.getConstant() == y.getConstant();
 }
 
 std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) { return TilePlanner(nest, why).run(); }
+
+bool moa::canRescaleLazily(const TilePlan &plan) {
+  bool any = false, can = true;
+  auto visit = [&](AccOp acc) {
+    if (acc.getRefs().empty())
+      return;
+    any = true;
+    can &= acc.getCombine() == ScalarFn::mul && acc.getOthers().empty() &&
+           rows::getYielded(acc.getRepair()).getType().isF32();
+    for (Value ref : acc.getRefs()) {
+      AccOp extreme = ref.getDefiningOp<AccOp>();
+      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min);
+    }
+  };
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    visit(scalar.acc);
+  for (const rows::Accumulator &accumulator : plan.folded.accumulators)
+    visit(accumulator.acc);
+  return any && can;
+}
 
 bool moa::isLiftedToTiles(ForOp nest) {
   auto lift = nest.getLift();

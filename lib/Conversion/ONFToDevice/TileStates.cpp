@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <cmath>
 
 using namespace mlir;
@@ -146,17 +147,10 @@ void TileKernel::planRescales() {
   for (const Accumulator &accumulator : plan.folded.accumulators)
     rescaleOfAccumulator.push_back(add(accumulator.acc));
   isReference.assign(plan.folded.scalars.size(), false);
-  lazy = !rescales.empty() && plan.shape.repairBound > 0;
-  for (const Rescale &rescale : rescales) {
-    lazy &= rescale.acc.getCombine() == ScalarFn::mul && AccOp(rescale.acc).getOthers().empty() &&
-            rows::getYielded(rescale.acc.getRepair()).getType().isF32();
-    for (unsigned ref : rescale.refs) {
+  for (const Rescale &rescale : rescales)
+    for (unsigned ref : rescale.refs)
       isReference[ref] = true;
-      AccOp acc = plan.folded.scalars[ref].acc;
-      // Merging a partial twice must change nothing.
-      lazy &= acc.getRefs().empty() && (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min);
-    }
-  }
+  lazy = plan.shape.repairBound > 0 && canRescaleLazily(plan);
 }
 
 /// Returns names for the loop index and the carried values.
@@ -226,20 +220,24 @@ bool TileKernel::isReadOnce(Value value) {
 /// Returns the terms of a state as tiles reduce them. A bound is separate if it can be evaluated
 /// once per row, also for rows that see no key.
 rows::Terms TileKernel::termsOf(AccOp acc) {
-  rows::Terms terms = rows::getTerms(acc, plan.fold.getBody().getArgument(0));
+  rows::Terms terms = rows::getTerms(acc, plan.keyIndex());
   if (terms.bound && canClamp(terms.bound))
     return terms;
   return {rows::getYielded(acc.getValue()), Value()};
 }
 
-/// Binds a row, clamped to the last one. Loads that follow read the nearest elements.
-void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
-  BlockArgument row = plan.nest.getBody().getArguments().back();
-  Value one = code.index(1), rows = code.symbol(extent(row.getArgNumber()));
-  Value last = arith::SubIOp::create(b, code.loc, rows, one);
-  code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, number), last));
-  clampLoads(code);
-  code.eager = true;
+Values TileKernel::mapNearestRows(ScalarCode &code, StringRef name, ValueRange inputs, Over over,
+                                  ArrayRef<Type> elements, llvm::function_ref<Values(ValueRange)> body) {
+  llvm::SaveAndRestore clamps(code.clampsLoads), eager(code.eager);
+  return map(code, name, inputs, over, elements, [&](ValueRange in, ValueRange at) {
+    BlockArgument row = plan.rowIndex();
+    Value one = code.index(1), rows = code.symbol(extent(row.getArgNumber()));
+    Value last = arith::SubIOp::create(b, code.loc, rows, one);
+    code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, at[0]), last));
+    clampLoads(code);
+    code.eager = true;
+    return body(in);
+  });
 }
 
 /// Evaluates the bounds of terms before all tiles, with clamped loads. If it is known which rows
@@ -247,17 +245,12 @@ void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
 void TileKernel::findBounds(ScalarCode &code) {
   termBounds.assign(plan.folded.scalars.size(), Value());
   starts = termBounds;
-  bool clamped = code.clampsLoads;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     Value bound = termsOf(scalar.acc).bound;
     if (!bound)
       continue;
-    Value ofRows = map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
-      bindNearestRow(code, at[0]);
-      return Values{code.eval(bound)};
-    })[0];
-    code.clampsLoads = clamped;
-    code.eager = false;
+    Value ofRows = mapNearestRows(code, "bound", {}, Over::rows(), {bound.getType()},
+                                  [&](ValueRange) { return Values{code.eval(bound)}; })[0];
     bool isKnown = true;
     Value start = map(
         code, nameOfPartial(scalar.acc), ofRows, Over::parts(), {bound.getType()}, [&](ValueRange in, ValueRange at) {
@@ -308,8 +301,8 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
 /// reduced by a maximum or minimum, or be used in exponents only. For integer scores u may be
 /// loaded from memory, as quantization steps are.
 void TileKernel::findScaledScores(ScalarCode &code) {
-  Value row = plan.nest.getBody().getArguments().back();
-  Value key = plan.fold.getBody().getArgument(0);
+  Value row = plan.rowIndex();
+  Value key = plan.keyIndex();
   rows::Dependence deps;
   for (const rows::Score &score : plan.folded.scores) {
     ScaledScore scaled = {};
@@ -500,8 +493,7 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
     Type element = elementOf(terms);
     if (element.isF16()) // summed in f32, except for a thread's own pairs
       element = type;
-    return device::ReduceOp::create(b, code.named(name), typeOver(Over::parts(), element),
-                                    MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
+    return device::ReduceOp::create(b, code.named(name), typeOver(Over::parts(), element), acc.getMonoid(), terms);
   };
   auto none = cast<TypedAttr>(getIdentity(acc.getMonoid(), type));
   auto number = dyn_cast<FloatAttr>(none);
@@ -537,13 +529,9 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
     return reduced;
   Values inputs{reduced, termBounds[k]};
   if (tile.presence) {
-    Value present = map(code, "mask", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
-                        [&](ValueRange in, ValueRange at) {
-                          bindElement(code, at, tile.first);
-                          return Values{isPresent(code, *tile.presence, in, at[1])};
-                        })[0];
+    Value present = maskOf(code, *tile.presence, tile.first);
     inputs.push_back(device::ReduceOp::create(b, code.named("tile_has_keys"), typeOver(Over::parts(), b.getI1Type()),
-                                              MonoidAttr::get(b.getContext(), Monoid::or_), present));
+                                              Monoid::or_, present));
   }
   return map(code, nameInTile(acc), inputs, Over::parts(), {elementOf(reduced)}, [&](ValueRange in, ValueRange) {
     Value all = code.combine(acc.getMonoid(), in[0], in[1]);
@@ -560,7 +548,7 @@ Value TileKernel::bindRescale(ScalarCode &code, const Rescale &rescale, ValueRan
     code.bind(acc.getRepair().getArgument(2 * k), before[k]);
     code.bind(acc.getRepair().getArgument(2 * k + 1), after[k]);
     Value moved = code.differs(before[k], after[k]);
-    changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
+    changed = code.either(changed, moved);
   }
   return changed;
 }
@@ -579,9 +567,7 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
   OperandRange yielded = acc.getRepair().front().getTerminator()->getOperands();
   SmallVector<Type> types(yielded.getTypes());
   unsigned count = rescale.refs.size();
-  bool clamped = code.clampsLoads, eager = code.eager;
-  Values factors = map(code, name, inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
-    bindNearestRow(code, at[0]);
+  return mapNearestRows(code, name, inputs, Over::rows(), types, [&](ValueRange in) {
     ValueRange before = in.take_front(count), after = in.slice(count, count);
     Value apply = bindRescale(code, rescale, before, after);
     apply = code.both(apply, olds.started[number] ? in.back() : regular(code, acc, Values(before)));
@@ -595,9 +581,6 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
     }
     return values;
   });
-  code.clampsLoads = clamped;
-  code.eager = eager;
-  return factors;
 }
 
 /// Returns whether the correction factor, for the bound arguments, is within the schedule's bound
@@ -649,9 +632,7 @@ Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Runni
       inputs.push_back(news.scalars[ref].partial);
     if (must)
       inputs.push_back(must);
-    bool clamped = code.clampsLoads, eager = code.eager;
-    must = map(code, "must_rescale", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
-      bindNearestRow(code, at[0]);
+    must = mapNearestRows(code, "must_rescale", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in) {
       unsigned count = rescale.refs.size();
       Values before(in.take_front(count)), after;
       for (auto [k, ref] : llvm::enumerate(rescale.refs)) {
@@ -679,8 +660,6 @@ Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Runni
         result = arith::OrIOp::create(b, code.loc, result, in.back());
       return Values{result};
     })[0];
-    code.clampsLoads = clamped;
-    code.eager = eager;
   }
   return must;
 }
@@ -695,8 +674,7 @@ void TileKernel::updateReferences(ScalarCode &code, unsigned pass, Running &news
 Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial, StringRef name) {
   Type type = acc.getResult().getType();
   return device::ReduceOp::create(b, code.named(name.empty() ? nameOfRow(acc) : name.str()),
-                                  typeOver(Over::rows(), type), MonoidAttr::get(b.getContext(), acc.getMonoid()),
-                                  partial);
+                                  typeOver(Over::rows(), type), acc.getMonoid(), partial);
 }
 
 /// Returns a state rescaled by a factor.

@@ -154,13 +154,11 @@ SymExpr TileKernel::countSplitBlocks() {
 /// Emits a kernel that sets the counters to 0 in every call.
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_clear";
   int64_t counters = plan.shape.shares + (isPersistent() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
-  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
+  auto kernel =
+      beginKernel(b, plan.nest, program, Twine(kernelNumber) + "_clear", std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  ScalarCode code(b, arrays);
-  code.loc = plan.nest.getLoc();
+  ScalarCode code(b, arrays, plan.nest.getLoc());
   Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
   Value slot = arith::AddIOp::create(b, code.named("slot"),
@@ -186,18 +184,18 @@ Value TileKernel::findBlock(ScalarCode &code) {
     return arith::SubIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
   // A grid has fewer than 2^31 blocks, so that divisions have 32 bits.
-  Value all = narrow(code, code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
+  Value all = code.narrow(code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
-  Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
-  foldPart.others = narrow(code, minus(slots, rest, "others"));
+  Value rest = code.narrow(arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
+  foldPart.others = code.narrow(minus(slots, rest, "others"));
   Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
   Value sum = arith::AddIOp::create(b, code.loc, foldPart.others, code.index(plan.shape.shares - 1));
   Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
   Value most = arith::MulIOp::create(b, code.loc, foldPart.others, code.index(kMostParts));
   Value gainsLittle = less(most, gain), isShort = less(keys, code.index(leastSharedTiles * plan.shape.keys));
   Value isFew = either(either(less(all, slots), isShort), gainsLittle);
-  Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
+  Value shared = code.narrow(arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   if (isPersistent()) {
     Value blocks = arith::AddIOp::create(b, code.named("blocks"), all, shared);
     block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), foldPart.storedWarps, slots, blocks,
@@ -206,10 +204,10 @@ Value TileKernel::findBlock(ScalarCode &code) {
   foldPart.isFirst = less(block, shared);
   foldPart.isSecond = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
   foldPart.slot =
-      narrow(code, arith::SelectOp::create(b, code.named("slot"), foldPart.isFirst, block, minus(block, all, "")));
+      code.narrow(arith::SelectOp::create(b, code.named("slot"), foldPart.isFirst, block, minus(block, all, "")));
   Value front = minus(all, shared, ""), second = minus(block, shared, "");
   Value first = arith::AddIOp::create(b, code.loc, front, block);
-  return narrow(code, arith::SelectOp::create(b, code.named("number"), foldPart.isFirst, first, second));
+  return code.narrow(arith::SelectOp::create(b, code.named("number"), foldPart.isFirst, first, second));
 }
 
 /// Finds where this block begins and ends. Rings and ping-pong barriers count tiles from the first
@@ -236,7 +234,7 @@ void TileKernel::findPart(ScalarCode &code) {
         return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
       },
       [&] { return Values{numTiles}; })[0];
-  cut = narrow(code, cut);
+  cut = code.narrow(cut);
   Value signals = code.branch(
       foldPart.isSecond, {b.getIndexType()},
       [&] {
@@ -248,8 +246,8 @@ void TileKernel::findPart(ScalarCode &code) {
       arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals, code.index(4 * plan.shape.warpgroups));
   foldPart.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
   if (isPersistent())
-    foldPart.begin = narrow(code, foldPart.begin);
-  foldPart.end = narrow(code, arith::SelectOp::create(b, code.named("end"), foldPart.isFirst, cut, numTiles));
+    foldPart.begin = code.narrow(foldPart.begin);
+  foldPart.end = code.narrow(arith::SelectOp::create(b, code.named("end"), foldPart.isFirst, cut, numTiles));
   foldPart.handsOver = arith::SelectOp::create(b, code.named("leaves"), foldPart.isFirst, one, zero);
 }
 

@@ -14,9 +14,7 @@ namespace moa::tiles {
 //===----------------------------------------------------------------------===//
 
 std::string TileKernel::tiles() {
-  SymExpr rows = *SymExpr::parse(extent(plan.nest.getExtents().size() - 1));
-  int64_t tile = plan.shape.rows();
-  return SymExpr::floorDiv(rows + SymExpr(tile - 1), SymExpr(tile)).str();
+  return tilesOf(*SymExpr::parse(extent(plan.nest.getExtents().size() - 1)), plan.shape.rows()).str();
 }
 
 Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int64_t rows, int64_t columns, Type element,
@@ -44,7 +42,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
   Value count = code.symbol(tiles()), tile, rest;
   if (auto symbol = count.getDefiningOp<device::SymbolOp>())
     symbol->setLoc(code.named("row_tiles"));
-  count = narrow(code, count);
+  count = code.narrow(count);
   auto divide = [&](Value x, Value y, StringRef name) -> Value {
     return arith::DivUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
@@ -83,27 +81,22 @@ void TileKernel::bindBlock(ScalarCode &code) {
   }
   firstRow =
       arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile, code.index(plan.shape.rows()));
-  firstRow = narrow(code, firstRow);
+  firstRow = code.narrow(firstRow);
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
   Value one = code.index(1), rows = code.symbol(extent(rank - 1)), last = arith::SubIOp::create(b, code.loc, rows, one);
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
   for (int64_t axis = rank - 2; axis > 0; --axis) {
     Value radix = code.symbol(extent(axis));
     if (!predicate) // tile lists leave few registers
-      radix = narrow(code, radix);
+      radix = code.narrow(radix);
     if (Operation *op = radix.getDefiningOp(); op && !getConstantIntValue(radix))
       op->setLoc(code.named(("num_" + nameOf(axis)).str()));
-    code.bind(body.getArgument(axis), narrow(code, remainder(rest, radix, nameOf(axis))));
+    code.bind(body.getArgument(axis), code.narrow(remainder(rest, radix, nameOf(axis))));
     rest = divide(rest, radix, axis == 1 ? nameOf(0) : StringRef("outer_index"));
   }
   if (rank > 1)
-    code.bind(body.getArgument(0), narrow(code, rest));
+    code.bind(body.getArgument(0), code.narrow(rest));
 }
-
-/// Narrows tile numbers and block indices that are computed before the roles. They are below 2^32:
-/// a grid has fewer blocks, and TMA takes no longer axis of rows or keys. The
-/// zero-extension tells ptxas that the upper 32 bits are 0, so each number takes one register.
-Value TileKernel::narrow(ScalarCode &code, Value number) { return code.narrow(number); }
 
 /// Rebinds the block's numbers for the epilogue: they are reread from shared memory, and the
 /// warpgroup's number is computed again. Hence none of them takes a register while the tiles run.
@@ -171,7 +164,7 @@ void TileKernel::findRange(ScalarCode &code) {
     firstTile = zero;
     Value count = b.createOrFold<arith::MaxSIOp>(code.loc, high, zero);
     Value up = arith::AddIOp::create(b, code.loc, count, more);
-    endTile = narrow(code, arith::DivUIOp::create(b, code.named("end_tile"), up, size));
+    endTile = code.narrow(arith::DivUIOp::create(b, code.named("end_tile"), up, size));
     return;
   }
   // If there are no keys, the range of tiles must be empty, wherever its ends are.
@@ -180,8 +173,8 @@ void TileKernel::findRange(ScalarCode &code) {
       arith::DivUIOp::create(b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
   Value up = arith::AddIOp::create(b, code.loc, high, more);
   Value end = arith::DivUIOp::create(b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
-  firstTile = narrow(code, firstTile);
-  endTile = narrow(code, arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
+  firstTile = code.narrow(firstTile);
+  endTile = code.narrow(arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
 }
 
 /// Finds the tiles of keys that every row of the block sees, a contiguous part of the others.
@@ -239,11 +232,11 @@ void TileKernel::findFullRange(ScalarCode &code) {
     firstFull = arith::SelectOp::create(b, code.named("first_full"), all, firstFull, endTile);
     endFull = arith::SelectOp::create(b, code.named("end_full"), all, endFull, endTile);
   }
-  firstFull = narrow(code, firstFull);
-  endFull = narrow(code, endFull);
+  firstFull = code.narrow(firstFull);
+  endFull = code.narrow(endFull);
   numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);
   Value full = b.createOrFold<arith::SubIOp>(code.loc, endFull, firstFull);
-  numMasked = narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
+  numMasked = code.narrow(b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
 }
 
 /// Returns the tile at a position: first the masked tiles, before and after the full ones, then the
@@ -296,7 +289,7 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
                         Value stage) {
   // Terms of the row are the same for all rows of the block.
   code.open();
-  code.bind(plan.nest.getBody().getArguments().back(), firstRow);
+  code.bind(plan.rowIndex(), firstRow);
   Values coordinates;
   for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back())) {
     Value sum = axis == operand.rowAxis ? first : Value();
@@ -424,10 +417,7 @@ bool TileKernel::isSameForBlock(LoadOp load) {
 }
 
 LogicalResult TileKernel::run() {
-  auto source = plan.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
+  IRMapping arrays = mapArrays(plan.nest, program);
   b.setInsertionPointToEnd(&program.getBody().front());
   choice = onf::ForOp(plan.nest).buildChoice();
   findPredicate();
@@ -439,23 +429,18 @@ LogicalResult TileKernel::run() {
     if (table.array)
       emitTable(arrays);
   }
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
   planRescales();
   makePartArrays();
   if (foldPart.states)
     emitClear(arrays);
   SymExpr blocks = foldPart.states ? countBlocks() + countSplitBlocks() : countBlocks();
-  int64_t threads = plan.shape.threads();
-  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  ScalarCode code(b, arrays);
+  beginKernel(b, plan.nest, program, Twine(kernelNumber), blocks.str(), plan.shape.threads());
+  ScalarCode code(b, arrays, plan.nest.getLoc());
   code.approximate = true;
   code.isUniform = [this](Value value) {
     rows::Dependence deps;
-    return !deps.on(value, plan.nest.getBody().getArguments().back()) &&
-           !deps.on(value, plan.fold.getBody().getArgument(0));
+    return !deps.on(value, plan.rowIndex()) && !deps.on(value, plan.keyIndex());
   };
-  code.loc = plan.nest.getLoc();
   // Operations that the fold depends on, also outside of it.
   SetVector<Operation *> used;
   BackwardSliceOptions options;
