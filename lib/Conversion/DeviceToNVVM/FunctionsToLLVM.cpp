@@ -145,23 +145,23 @@ Block *move(Region &region, Block *before) {
 }
 
 /// Splits the block after an op. The new block gets an argument for each result.
-std::pair<Block *, SmallVector<Value>> splitBehind(Operation *op) {
-  Block *behind = op->getBlock()->splitBlock(std::next(op->getIterator()));
+std::pair<Block *, SmallVector<Value>> splitAfter(Operation *op) {
+  Block *after = op->getBlock()->splitBlock(std::next(op->getIterator()));
   SmallVector<Value> results;
   for (Type type : op->getResultTypes())
-    results.push_back(behind->addArgument(type, op->getLoc()));
-  return {behind, std::move(results)};
+    results.push_back(after->addArgument(type, op->getLoc()));
+  return {after, std::move(results)};
 }
 
 void lower(OpBuilder &b, scf::IfOp op) {
   Location loc = op.getLoc();
-  auto [behind, results] = splitBehind(op);
-  Block *yes = move(op.getThenRegion(), behind);
-  jump(b, *yes, behind);
-  Block *no = behind;
+  auto [after, results] = splitAfter(op);
+  Block *yes = move(op.getThenRegion(), after);
+  jump(b, *yes, after);
+  Block *no = after;
   if (!op.getElseRegion().empty()) {
-    no = move(op.getElseRegion(), behind);
-    jump(b, *no, behind);
+    no = move(op.getElseRegion(), after);
+    jump(b, *no, after);
   }
   b.setInsertionPoint(op);
   LLVM::CondBrOp::create(b, loc, op.getCondition(), yes, no);
@@ -172,22 +172,22 @@ void lower(OpBuilder &b, scf::IfOp op) {
 void lower(OpBuilder &b, scf::ForOp op) {
   Location loc = op.getLoc();
   Block *from = op->getBlock();
-  Block *behind = from->splitBlock(std::next(op->getIterator()));
+  Block *after = from->splitBlock(std::next(op->getIterator()));
   Block *body = &op.getRegion().front();
   auto *head = new Block();
-  head->insertBefore(behind);
+  head->insertBefore(after);
   for (BlockArgument argument : body->getArguments())
     argument.replaceAllUsesWith(head->addArgument(argument.getType(), argument.getLoc()));
   body->eraseArguments(0, body->getNumArguments());
-  body->moveBefore(behind);
+  body->moveBefore(after);
   Value index = head->getArgument(0);
   b.setInsertionPoint(body->getTerminator());
   Value next = LLVM::AddOp::create(b, loc, index, op.getStep());
   jump(b, *body, head, next);
   b.setInsertionPointToEnd(head);
   auto order = op.getUnsignedCmp() ? LLVM::ICmpPredicate::ult : LLVM::ICmpPredicate::slt;
-  Value goesOn = LLVM::ICmpOp::create(b, loc, order, index, op.getUpperBound());
-  auto branch = LLVM::CondBrOp::create(b, loc, goesOn, body, behind);
+  Value continues = LLVM::ICmpOp::create(b, loc, order, index, op.getUpperBound());
+  auto branch = LLVM::CondBrOp::create(b, loc, continues, body, after);
   if (auto annotation = op->getAttrOfType<LLVM::LoopAnnotationAttr>("loop_annotation"))
     branch.setLoopAnnotationAttr(annotation);
   b.setInsertionPoint(op);
@@ -200,12 +200,12 @@ void lower(OpBuilder &b, scf::ForOp op) {
 /// The condition's block passes the same values to the body and to the block after the loop.
 void lower(OpBuilder &b, scf::WhileOp op) {
   Location loc = op.getLoc();
-  auto [behind, results] = splitBehind(op);
-  Block *head = move(op.getBefore(), behind), *body = move(op.getAfter(), behind);
+  auto [after, results] = splitAfter(op);
+  Block *head = move(op.getBefore(), after), *body = move(op.getAfter(), after);
   jump(b, *body, head);
   auto condition = cast<scf::ConditionOp>(head->getTerminator());
   b.setInsertionPoint(condition);
-  LLVM::CondBrOp::create(b, loc, condition.getCondition(), body, condition.getArgs(), behind, condition.getArgs());
+  LLVM::CondBrOp::create(b, loc, condition.getCondition(), body, condition.getArgs(), after, condition.getArgs());
   condition.erase();
   b.setInsertionPoint(op);
   LLVM::BrOp::create(b, loc, op.getInits(), head);

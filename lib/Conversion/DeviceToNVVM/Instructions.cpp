@@ -167,24 +167,17 @@ void Instructions::initBarrier(Value address, int64_t arrivals) {
 
 void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc); }
 
-void Instructions::awaitLaunchBeside() {
-  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
-           "%nctaid.x; "
-           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
-           "griddepcontrol.launch_dependents; "
-           "@last griddepcontrol.wait; @last exit;}",
+void Instructions::awaitAsLastBlock(bool exits) {
+  assembly(std::string("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
+                       "%nctaid.x; "
+                       "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
+                       "griddepcontrol.launch_dependents; "
+                       "@last griddepcontrol.wait;") +
+               (exits ? " @last exit;}" : "}"),
            "~{memory}", {}, {});
 }
 Value Instructions::hasNothingToDo(Value flag) {
   return equals(assembly("ld.global.nc.b32 $0, [$1];", "=r,l,~{memory}", flag, b.getI32Type()).front(), 0);
-}
-void Instructions::awaitAsLastBlock() {
-  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, "
-           "%nctaid.x; "
-           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last "
-           "griddepcontrol.launch_dependents; "
-           "@last griddepcontrol.wait;}",
-           "~{memory}", {}, {});
 }
 void Instructions::letNextLaunchStart() { assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {}); }
 void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }
@@ -297,7 +290,7 @@ Value Instructions::descriptor(Value address, int64_t rows) {
 static int64_t rowStep(int64_t rows, int64_t k) { return k / 4 * (rows * 8) + k % 4 * 2; }
 static int64_t columnStep(int64_t k) { return k * 128; }
 
-Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRange a, Value bTile) {
+Values Instructions::contract(const ContractionShape &shape, ValueRange sum, ValueRange a, Value bTile) {
   unsigned sums = shape.columns / 2;
   bool fromRegisters = shape.aRows == 0;
   bool isInteger = isa<IntegerType>(shape.element);

@@ -23,7 +23,7 @@ constexpr unsigned kGlobalSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySp
 constexpr unsigned kSharedSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySpace::Shared);
 
 /// The products of one contraction.
-struct Contraction {
+struct ContractionShape {
   int64_t columns = 0, steps = 0; // of the result, and of 32 bytes along the contraction
   mlir::Type element;             // of the operands
   int64_t aRows = 0;              // of the tile that holds a; 0: a is in registers
@@ -106,12 +106,11 @@ public:
   void wait(mlir::Value barrier, mlir::Value parity);
   /// Waits until all blocks of the earlier launches have ended and their writes are visible.
   void awaitEarlierLaunches();
-  /// Waits for the earlier launches in the extra last block, which then exits.
-  void awaitLaunchBeside();
   /// Returns whether a flag is 0. The flag must not change any more.
   mlir::Value hasNothingToDo(mlir::Value flag);
-  /// Waits for the earlier launches in the last block. The next launch may start meanwhile.
-  void awaitAsLastBlock();
+  /// Waits for the earlier launches in the last block, which then exits if `exits`. The next launch
+  /// may start meanwhile.
+  void awaitAsLastBlock(bool exits);
   /// Lets the next launch start once all blocks have done this or ended.
   void letNextLaunchStart();
   /// Arrives once, in lane 0.
@@ -134,7 +133,7 @@ public:
   /// columns.
   mlir::Value descriptor(mlir::Value address, int64_t rows);
   /// Starts sum + a · b, from zero without `sum`. `a` is a descriptor, or four registers per step.
-  Values contract(const Contraction &shape, mlir::ValueRange sum, mlir::ValueRange a, mlir::Value bTile);
+  Values contract(const ContractionShape &shape, mlir::ValueRange sum, mlir::ValueRange a, mlir::Value bTile);
   /// Waits for all but `pending` groups of products. Returns the registers, which may then be read.
   Values awaitProducts(mlir::ValueRange sum, int64_t pending);
 

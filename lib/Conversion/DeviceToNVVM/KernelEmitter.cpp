@@ -74,10 +74,8 @@ LogicalResult KernelEmitter::run() {
   if (launch.sharedBytes && !module.lookupSymbol(kShared)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    auto shared =
-        LLVM::GlobalOp::create(b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
-                               LLVM::Linkage::External, kShared, Attribute(), /*alignment=*/1024, kSharedSpace);
-    (void)shared;
+    LLVM::GlobalOp::create(b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+                           LLVM::Linkage::External, kShared, Attribute(), /*alignment=*/1024, kSharedSpace);
   }
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
@@ -87,12 +85,12 @@ LogicalResult KernelEmitter::run() {
   // An overlapping launch (PDL) does not wait, except for an extra last block. So this launch ends
   // after the earlier ones, and a later wait for it covers them too.
   if (launch.overlapsPrevious)
-    to.awaitLaunchBeside();
+    to.awaitAsLastBlock(/*exits=*/true);
   if (launch.idle) {
     auto branch = scf::IfOp::create(b, to.loc, to.hasNothingToDo(parameters[*launch.idle]),
                                     /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
-    to.awaitAsLastBlock();
+    to.awaitAsLastBlock(/*exits=*/false);
     b.setInsertionPointToStart(branch.elseBlock());
   }
   if (launch.follows && !launch.overlapsPrevious)

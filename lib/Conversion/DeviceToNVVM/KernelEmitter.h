@@ -146,7 +146,7 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> parameters; // arrays and scalars of the program
   llvm::StringMap<mlir::Value> maps;
   mlir::Value warpgroup, warp, lane; // of a consumer
-  mlir::Value turn;                  // parity of the block in a persistent kernel (device.next_block)
+  mlir::Value blockParity;           // parity of the block in a persistent kernel (device.next_block)
   bool inProducer = false;
   /// For each op of a map's body: its results, by operands, in earlier registers.
   using Known = std::vector<std::pair<Values, mlir::Value>>;

@@ -8,7 +8,6 @@
 #include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
@@ -67,29 +66,38 @@ void KernelEmitter::emit(Operation *op) {
 void KernelEmitter::emitScalar(Operation *op) {
   if (failed)
     return;
-  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+  Value result;
+  if (op->getNumResults() == 1 && op->getNumRegions() == 0) {
+    Values in;
+    for (Value operand : op->getOperands())
+      in.push_back(value(operand));
+    result = compute(op, in);
+  }
+  if (!result)
     return fail(op, "the op is not one of the device level's");
-  Values in;
-  for (Value operand : op->getOperands())
-    in.push_back(value(operand));
-  if (Value result = compute(op, in))
-    scalars.map(op->getResult(0), result);
-  else
-    fail(op, "the op is not one of the device level's");
+  scalars.map(op->getResult(0), result);
 }
 
 //===----------------------------------------------------------------------===//
 // Scalars
 //===----------------------------------------------------------------------===//
 
-/// Functions that are calls of CUDA's math library (libdevice).
-static const llvm::StringMap<StringRef> kLibrary = {
-    {"math.exp", "exp"},    {"math.exp2", "exp2"},   {"math.expm1", "expm1"}, {"math.log", "log"},
-    {"math.log2", "log2"},  {"math.log10", "log10"}, {"math.log1p", "log1p"}, {"math.cbrt", "cbrt"},
-    {"math.tanh", "tanh"},  {"math.sinh", "sinh"},   {"math.cosh", "cosh"},   {"math.sin", "sin"},
-    {"math.cos", "cos"},    {"math.tan", "tan"},     {"math.atan", "atan"},   {"math.erf", "erf"},
-    {"math.erfc", "erfc"},  {"math.round", "round"}, {"math.powf", "pow"},    {"math.atan2", "atan2"},
-    {"arith.remf", "fmod"}, {"math.rsqrt", "rsqrt"}};
+/// Returns the function of CUDA's math library (libdevice) that an op calls; empty for other ops.
+static StringRef getLibraryName(Operation *op) {
+  static const llvm::DenseMap<TypeID, StringRef> names = {
+      {TypeID::get<math::ExpOp>(), "exp"},     {TypeID::get<math::Exp2Op>(), "exp2"},
+      {TypeID::get<math::ExpM1Op>(), "expm1"}, {TypeID::get<math::LogOp>(), "log"},
+      {TypeID::get<math::Log2Op>(), "log2"},   {TypeID::get<math::Log10Op>(), "log10"},
+      {TypeID::get<math::Log1pOp>(), "log1p"}, {TypeID::get<math::CbrtOp>(), "cbrt"},
+      {TypeID::get<math::TanhOp>(), "tanh"},   {TypeID::get<math::SinhOp>(), "sinh"},
+      {TypeID::get<math::CoshOp>(), "cosh"},   {TypeID::get<math::SinOp>(), "sin"},
+      {TypeID::get<math::CosOp>(), "cos"},     {TypeID::get<math::TanOp>(), "tan"},
+      {TypeID::get<math::AtanOp>(), "atan"},   {TypeID::get<math::ErfOp>(), "erf"},
+      {TypeID::get<math::ErfcOp>(), "erfc"},   {TypeID::get<math::RoundOp>(), "round"},
+      {TypeID::get<math::PowFOp>(), "pow"},    {TypeID::get<math::Atan2Op>(), "atan2"},
+      {TypeID::get<arith::RemFOp>(), "fmod"},  {TypeID::get<math::RsqrtOp>(), "rsqrt"}};
+  return names.lookup(op->getName().getTypeID());
+}
 
 Value KernelEmitter::callLibrary(Operation *op, StringRef name, ValueRange in) {
   Type type = in[0].getType();
@@ -107,9 +115,8 @@ Value KernelEmitter::callLibrary(Operation *op, StringRef name, ValueRange in) {
 
 Value KernelEmitter::compute(Operation *op, ValueRange in) {
   Type type = op->getResult(0).getType();
-  auto library = kLibrary.find(op->getName().getStringRef());
-  if (library != kLibrary.end())
-    return callLibrary(op, library->second, in);
+  if (StringRef name = getLibraryName(op); !name.empty())
+    return callLibrary(op, name, in);
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (type.isIndex())
       return to.i64(cast<IntegerAttr>(constant.getValue()).getInt());
@@ -363,12 +370,12 @@ void KernelEmitter::emitIf(scf::IfOp branch) {
 
 /// The rest of the kernel runs only where the condition does not hold.
 void KernelEmitter::emitExit(device::ExitIfOp exit) {
-  Value goesOn = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
-  b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
+  Value continues = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
+  b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, continues, /*withElseRegion=*/false).thenBlock());
 }
 
-/// Blocks take shares of the stages from a counter, in order. A block that takes
-/// a share of a stage first waits until all shares of earlier stages are done.
+/// Blocks take slices of the stages from a counter, in order. A block that takes
+/// a slice of a stage first waits until all slices of earlier stages are done.
 void KernelEmitter::emitStages(device::StagesOp op) {
   Value taken = parameters[cast<BlockArgument>(op.getArray()).getArgNumber()];
   Value done = LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,
@@ -388,20 +395,20 @@ void KernelEmitter::emitStages(device::StagesOp op) {
         b.setInsertionPointToEnd(args[0].getParentBlock());
         when(isFirst(), [&] { LLVM::StoreOp::create(b, loc, to.fetchAndAdd(taken), shared); });
         to.synchronize();
-        Value share = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
+        Value slice = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4,
                                                     /*isVolatile=*/true));
-        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends.back()), share);
+        scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, slice, ends.back()), slice);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
-        Value share = args[0];
-        auto emitShare = [&](size_t k) {
-          Value first = share;
+        Value slice = args[0];
+        auto emitSlice = [&](size_t k) {
+          Value first = slice;
           if (k > 0) {
             when(isFirst(), [&] { to.awaitSignals(done, to.narrow(ends[k - 1])); });
             to.synchronize();
-            first = to.make<arith::SubIOp>(share, ends[k - 1]);
+            first = to.make<arith::SubIOp>(slice, ends[k - 1]);
           }
           auto loop = scf::ForOp::create(b, loc, first, counts[k], most);
           OpBuilder::InsertionGuard inner(b);
@@ -412,18 +419,18 @@ void KernelEmitter::emitStages(device::StagesOp op) {
           to.loc = loc;
         };
         // Each stage is in the else branch of the one before.
-        OpBuilder::InsertPoint behind = b.saveInsertionPoint();
+        OpBuilder::InsertPoint after = b.saveInsertionPoint();
         for (size_t k = 0; k + 1 < ends.size(); ++k) {
-          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, share, ends[k]);
+          Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, slice, ends[k]);
           auto branch = scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/true);
           if (k == 0)
-            behind = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
+            after = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
           b.setInsertionPointToStart(branch.thenBlock());
-          emitShare(k);
+          emitSlice(k);
           b.setInsertionPointToStart(branch.elseBlock());
         }
-        emitShare(ends.size() - 1);
-        b.restoreInsertionPoint(behind);
+        emitSlice(ends.size() - 1);
+        b.restoreInsertionPoint(after);
         to.synchronize();
         when(isFirst(), [&] { to.signalAlone(done); });
         scf::YieldOp::create(b, loc, args);

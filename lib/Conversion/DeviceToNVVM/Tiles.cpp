@@ -38,8 +38,8 @@ void KernelEmitter::emitTile(Operation *op) {
       .Case<device::CopyOp>([&](auto copy) { emitCopy(copy); })
       .Case<device::WaitOp>([&](auto wait) {
         Value parity = to.narrow(value(wait.getParity()));
-        if (turn && wait.getBarriers().template getDefiningOp<device::BarriersOp>().getOdd())
-          parity = to.make<arith::XOrIOp>(parity, turn);
+        if (blockParity && wait.getBarriers().template getDefiningOp<device::BarriersOp>().getOdd())
+          parity = to.make<arith::XOrIOp>(parity, blockParity);
         to.wait(slot(wait.getBarriers(), wait.getSlot()), parity);
       })
       .Case<device::ArriveOp>([&](auto arrive) { to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane); })
@@ -149,7 +149,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
-        turn = args[1];
+        blockParity = args[1];
         scalars.map(next.getResult(), args[0]);
         for (Operation *ofBlock : launch.ofBlock)
           if (ofBlock != next && !failed)
@@ -159,7 +159,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
           emitBlock(op.getProducer().front());
           inProducer = false;
         };
-        Value other = to.make<arith::XOrIOp>(turn, to.i32(1));
+        Value other = to.make<arith::XOrIOp>(blockParity, to.i32(1));
         if (Value condition = op.getCondition(); condition && launch.isOfBlock(condition.getDefiningOp())) {
           auto branch = scf::IfOp::create(b, loc, TypeRange(b.getI32Type()), value(condition),
                                           /*withElseRegion=*/true);
@@ -169,7 +169,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
             produce();
             scf::YieldOp::create(b, loc, other);
             b.setInsertionPointToStart(branch.elseBlock());
-            scf::YieldOp::create(b, loc, turn);
+            scf::YieldOp::create(b, loc, blockParity);
           }
           other = branch.getResult(0);
         } else {
@@ -182,7 +182,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
       });
   awaitLeft(loop.getResult(1));
   tellBlock(/*isMore=*/false);
-  turn = Value();
+  blockParity = Value();
 }
 
 /// The consumers of a persistent kernel: process the blocks that the producer announces.
@@ -202,15 +202,15 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
-        turn = args[0];
+        blockParity = args[0];
         for (Value given : launch.given)
           scalars.map(given, loadKept(given));
         emitBlock(op.getConsumer().front());
         to.loc = loc;
         to.arriveAll(sharedAddress(launch.leftBarrier));
-        scf::YieldOp::create(b, loc, ValueRange{to.make<arith::XOrIOp>(turn, to.i32(1))});
+        scf::YieldOp::create(b, loc, ValueRange{to.make<arith::XOrIOp>(blockParity, to.i32(1))});
       });
-  turn = Value();
+  blockParity = Value();
 }
 
 /// Loads a number of the block from shared memory. In a persistent kernel a 32-bit number is
@@ -240,7 +240,7 @@ void KernelEmitter::tellBlock(bool isMore) {
 
 /// Announces the numbers of a block once consumers have left the one before.
 void KernelEmitter::giveBlock() {
-  awaitLeft(turn);
+  awaitLeft(blockParity);
   for (Value number : launch.getKept()) {
     Value bits = value(number);
     if (!bits.getType().isInteger())
@@ -489,7 +489,7 @@ void KernelEmitter::emitFill(device::FillOp op) {
 
 void KernelEmitter::emitContract(device::ContractOp op) {
   RingType ring = op.getB().getType();
-  Contraction shape;
+  ContractionShape shape;
   shape.columns = op.getResult().getType().getShape()[1];
   shape.element = ring.getElementType();
   shape.bRows = ring.getRows();
@@ -554,26 +554,19 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
       size_t first = word / 2 * 4 + word % 2;
       packed.push_back(to.packPairs(from[first], from[first + 2]));
     }
-    fragments[op.getResult(0)] = packed;
-    return true;
-  }
-  if (isa<device::HalfFromBitsOp>(rounded)) {
+  } else if (isa<device::HalfFromBitsOp>(rounded)) {
     for (size_t k = 0; k + 1 < from.size(); k += 2)
       packed.push_back(to.halvesFromBits(from[k], from[k + 1]));
-    fragments[op.getResult(0)] = packed;
-    return true;
-  }
-  if (countPacked(op.getResult(0).getType()) == 4) {
+  } else if (countPacked(op.getResult(0).getType()) == 4) {
     // Word 2g + r: rows r of columns 16·g + …, whose registers are 8·g + 4·b + 2·r + e.
     for (size_t word = 0; word != from.size() / 4; ++word) {
       size_t first = word / 2 * 8 + word % 2 * 2;
       packed.push_back(to.packFour({from[first], from[first + 1], from[first + 4], from[first + 5]}));
     }
-    fragments[op.getResult(0)] = packed;
-    return true;
+  } else {
+    for (size_t k = 0; k + 1 < from.size(); k += 2)
+      packed.push_back(to.pack(from[k], from[k + 1], yield.getValues()[0].getType().isBF16()));
   }
-  for (size_t k = 0; k + 1 < from.size(); k += 2)
-    packed.push_back(to.pack(from[k], from[k + 1], yield.getValues()[0].getType().isBF16()));
   fragments[op.getResult(0)] = packed;
   return true;
 }

@@ -84,7 +84,7 @@ std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
   if (size && *size < kLanes / 2)
     return std::nullopt;
   if (size && *size % (kMostRows * kLanes) == 0)
-    form.rows = kMostRows;
+    form.rowsPerLane = kMostRows;
   // The predicate of a versioned nest must be the same for a whole block.
   if (llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
                    [&](int64_t k) { return k == int64_t(*axis) || k == int64_t(rank) - 1; }))
@@ -126,7 +126,7 @@ private:
   SymExpr extent(unsigned axis) { return *SymExpr::parse(cast<StringAttr>(form.nest.getExtents()[axis]).getValue()); }
   StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
   SymExpr tiles(unsigned axis) {
-    SymExpr size(axis == form.rowAxis ? form.rows * kLanes : kWarps * form.width);
+    SymExpr size(axis == form.rowAxis ? form.rowsPerLane * kLanes : kWarps * form.width);
     return SymExpr::floorDiv(extent(axis) + size - SymExpr(1), size);
   }
   /// Returns whether all columns of all runs exist.
@@ -172,7 +172,7 @@ private:
 int64_t ColumnKernel::runsOfWarp() {
   constexpr int64_t kRuns = 2;
   Value row = body.getArgument(form.rowAxis);
-  int64_t rowsOfAccess = kLanes / kRuns * (pairs.empty() ? 1 : form.rows);
+  int64_t rowsOfAccess = kLanes / kRuns * (pairs.empty() ? 1 : form.rowsPerLane);
   bool fills = llvm::all_of(body.getOps<LoadOp>(), [&](LoadOp load) {
     int64_t bits = load.getArray().getType().getElementType().getIntOrFloatBitWidth();
     return !isAdjacentAlong(load, row) || rowsOfAccess * bits >= kSectorBits;
@@ -191,10 +191,7 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](const SymExpr &radix, StringRef name) -> Value {
     if (--left == 0)
       return rest;
-    Value size = code.narrow(code.symbol(radix.str()));
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, size);
-    rest = arith::DivUIOp::create(b, code.loc, rest, size);
-    return result;
+    return code.takeDigit(rest, code.narrow(code.symbol(radix.str())), name);
   };
   unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
   Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
@@ -210,9 +207,11 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
     Value runInGroup = arith::RemUIOp::create(b, code.loc, lane, count);
     runOfTile = place(arith::DivUIOp::create(b, code.loc, warp, count), runs, runInGroup);
   }
-  Value within = pairs.empty() ? row : arith::MulIOp::create(b, code.loc, row, code.index(form.rows)).getResult();
-  firstRow = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
-                                   arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rows * kLanes)), within);
+  Value within =
+      pairs.empty() ? row : arith::MulIOp::create(b, code.loc, row, code.index(form.rowsPerLane)).getResult();
+  firstRow =
+      arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
+                            arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rowsPerLane * kLanes)), within);
   Value run =
       arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), runOfTile);
   first = arith::MulIOp::create(b, code.named("first_" + nameOf(columnAxis).str()), run, code.index(form.width));
@@ -286,7 +285,7 @@ Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
 /// Finds loads of 16 bits along the rows from arrays that TMA copies elsewhere. Hosts check the
 /// alignment of such arrays, so that one access can load two adjacent rows.
 void ColumnKernel::findPairs() {
-  if (form.rows != 2)
+  if (form.rowsPerLane != 2)
     return;
   Value row = body.getArgument(form.rowAxis);
   auto isInTiles = [&](Value array) {
@@ -432,26 +431,19 @@ LogicalResult ColumnKernel::run() {
   for (unsigned axis = 0; axis < form.columnAxis(); ++axis)
     if (axis != form.rowAxis)
       blocks = extent(axis) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), kWarps * kLanes);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = form.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
-  ScalarCode code(b, arrays);
-  code.loc = form.nest.getLoc();
+  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks.str(), kWarps * kLanes);
+  ScalarCode code(b, mapArrays(form.nest, program), form.nest.getLoc());
   Value chosen = onf::ForOp(form.nest).buildChoice();
   findPairs();
   bindIndices(code);
   if (chosen)
     inside = code.both(code.eval(chosen), inside);
   code.when(inside, [&] {
-    if (form.rows == 1)
+    if (form.rowsPerLane == 1)
       return storeRuns(code);
     if (!pairs.empty())
       return storePairs(code);
-    code.loop(0, form.rows, "step", [&](Value step) {
+    code.loop(0, form.rowsPerLane, "step", [&](Value step) {
       bindRow(code, step);
       storeRuns(code);
     });

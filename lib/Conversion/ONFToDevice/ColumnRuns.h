@@ -22,7 +22,7 @@ struct ColumnRuns {
   int64_t width = 8; ///< columns of a lane
   /// Rows of a lane: 32 apart, or adjacent if one access loads both. With two, fewer blocks start
   /// in vain.
-  int64_t rows = 1;
+  int64_t rowsPerLane = 1;
   /// Conditions of selections that depend on the column, not on the row, and read no memory.
   llvm::SmallVector<mlir::Value> conditions = {};
   unsigned columnAxis() const { return nest.getExtents().size() - 1; }

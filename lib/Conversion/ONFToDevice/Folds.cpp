@@ -24,12 +24,12 @@ using Values = ScalarCode::Values;
 class FoldWriter {
 public:
   FoldWriter(ScalarCode &code, FoldOp fold)
-      : code(code), b(code.b), fold(fold), isShared(code.lanes && !code.lanes->getForm().isSerial(fold)),
+      : code(code), b(code.b), fold(fold), isOverColumns(code.lanes && !code.lanes->getForm().isSerial(fold)),
         guard(rows::getGuard(fold)), onDemand(fold->getParentOfType<onf::KernelOp>()),
         accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {
     rows::Dependence deps;
     isAskedOnce = guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
-    isAlwaysPresent = !guard || isAskedOnce || (!isShared && visitsPresent());
+    isAlwaysPresent = !guard || isAskedOnce || (!isOverColumns && visitsPresent());
   }
   void run();
 
@@ -50,12 +50,12 @@ private:
   Values joined(ValueRange left, ValueRange right);
   /// The rescaling of a state because its references have changed.
   struct Change {
-    Value ok, apply, factor, added; // as in `repaired` and `advance`
+    Value ok, apply, factor, added; // as in `rescaled` and `advance`
   };
   Change findChange(unsigned k, ValueRange next, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args);
-  Value repaired(AccOp acc, Value old, const Change &change);
-  Values repairValues(AccOp acc, ValueRange olds, ValueRange news);
+  Value rescaled(AccOp acc, Value old, const Change &change);
+  Values correctionValues(AccOp acc, ValueRange olds, ValueRange news);
   Value advance(AccOp acc, Value old, const Change &change);
   bool isLongSum(AccOp acc);
   Value product(AccOp acc, bool &isProduct, Value &x, Value &y);
@@ -67,7 +67,7 @@ private:
   ScalarCode &code;
   OpBuilder &b;
   FoldOp fold;
-  bool isShared; // lanes share its indices
+  bool isOverColumns; // lanes divide its indices among them
   GuardOp guard;
   OnDemand onDemand;
   /// The guard is the same for all indices, and threads need not stay together. It is then
@@ -226,7 +226,7 @@ std::pair<Value, Value> FoldWriter::range() {
 //===----------------------------------------------------------------------===//
 
 /// Returns the correction factor, then the coefficients of the `others`.
-Values FoldWriter::repairValues(AccOp acc, ValueRange olds, ValueRange news) {
+Values FoldWriter::correctionValues(AccOp acc, ValueRange olds, ValueRange news) {
   for (unsigned k = 0; k != olds.size(); ++k) {
     code.bind(acc.getRepair().getArgument(2 * k), olds[k]);
     code.bind(acc.getRepair().getArgument(2 * k + 1), news[k]);
@@ -250,7 +250,7 @@ Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
 bool FoldWriter::isLongSum(AccOp acc) {
   auto extent = SymExpr::parse(fold.getExtent());
   auto count = extent ? extent->getConstant() : std::nullopt;
-  if (isShared)
+  if (isOverColumns)
     count = code.lanes->termsOf(fold.getExtent());
   return rows::isPureSum(acc) && acc.getExtents().empty() && (!count || *count > 256);
 }
@@ -306,7 +306,7 @@ Value FoldWriter::append(AccOp acc, Value state) {
 
 /// Returns apply ? factor ⊗ old + added : old. Null conditions are true, a null factor is the
 /// identity, and nothing is added if `added` is null.
-Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
+Value FoldWriter::rescaled(AccOp acc, Value old, const Change &change) {
   if (!change.factor)
     return old;
   if (acc.getCombine() == ScalarFn::select) {
@@ -324,7 +324,7 @@ Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
 
 /// Returns the rescaled state, ⊕ F where ok.
 Value FoldWriter::advance(AccOp acc, Value old, const Change &change) {
-  Value state = repaired(acc, old, change);
+  Value state = rescaled(acc, old, change);
   Value next = append(acc, state);
   return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, next, state) : next;
 }
@@ -334,7 +334,7 @@ void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, Val
   auto select = [&](Value x, Value y) -> Value {
     return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, x, y).getResult() : x;
   };
-  Value old = repaired(acc, args[state.value], change), rest = repaired(acc, args[state.rest], change);
+  Value old = rescaled(acc, args[state.value], change), rest = rescaled(acc, args[state.rest], change);
   bool isProduct;
   Value x, y, term = product(acc, isProduct, x, y);
   if (isProduct)
@@ -355,7 +355,7 @@ FoldWriter::Change FoldWriter::findChange(unsigned k, ValueRange next, ValueRang
     olds.push_back(args[states[number].value]);
     news.push_back(next[states[number].value]);
     Value moved = code.differs(olds.back(), news.back());
-    changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
+    changed = code.either(changed, moved);
     auto value = dyn_cast<FloatAttr>(singular);
     if (value && !value.getValue().isNaN() && value.getType() == news.back().getType())
       change.ok = code.both(change.ok, code.differs(news.back(), code.constant(value)));
@@ -363,7 +363,7 @@ FoldWriter::Change FoldWriter::findChange(unsigned k, ValueRange next, ValueRang
   if (olds.empty())
     return change;
   change.apply = code.both(code.both(args[states[k].started], changed), change.ok);
-  Values values = repairValues(acc, olds, news);
+  Values values = correctionValues(acc, olds, news);
   change.factor = values.front();
   for (auto [other, coefficient] : llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
     unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
@@ -429,7 +429,7 @@ Values FoldWriter::joined(ValueRange left, ValueRange right) {
     };
     Change x = changeOf(left), y = changeOf(right);
     auto sides = [&](int place) {
-      Value ofRight = repaired(accs[k], right[place], y), ofLeft = repaired(accs[k], left[place], x);
+      Value ofRight = rescaled(accs[k], right[place], y), ofLeft = rescaled(accs[k], left[place], x);
       return std::pair(ofLeft, ofRight);
     };
     auto [first, second] = sides(state.value);
@@ -467,7 +467,7 @@ Values FoldWriter::joinLanes(ValueRange finals) {
 
 /// Emits the steps of all states at the bound index.
 Values FoldWriter::iterate(ValueRange args) {
-  bool isSerial = code.lanes && !isShared;
+  bool isSerial = code.lanes && !isOverColumns;
   auto steps = [&] {
     if (isSerial)
       code.lanes->beginStep(fold);
@@ -487,7 +487,7 @@ void FoldWriter::run() {
   names.push_back(fold.getName().str());
   Values inits = initialise();
   Values finals;
-  if (isShared) {
+  if (isOverColumns) {
     finals = joinLanes(code.lanes->overColumns(fold.getBody().front(), fold.getName(), fold.getExtent(),
                                                fold.getPieces() ? std::optional(range()) : std::nullopt, inits,
                                                ArrayRef(names).drop_front(),

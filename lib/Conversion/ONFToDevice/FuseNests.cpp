@@ -56,6 +56,17 @@ ForOp moa::getNest(Operation *op) {
   return nest;
 }
 
+llvm::DenseMap<Value, unsigned> moa::findAxes(StoreOp store) {
+  llvm::DenseMap<Value, unsigned> axes;
+  unsigned array = cast<BlockArgument>(store.getArray()).getArgNumber();
+  StringRef name = store->getParentOfType<onf::KernelOp>().getArrayName(array);
+  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    for (unsigned axis = 0; axis < store.getArray().getType().getRank(); ++axis)
+      if (text == (name + ".s" + Twine(axis)).str())
+        axes[term] = axis;
+  return axes;
+}
+
 void moa::eraseTemporary(onf::KernelOp kernel, unsigned array) {
   unsigned first = kernel.getNumInputs() + kernel.getNumOutputs();
   auto without = [&](ArrayAttr list) {
@@ -104,11 +115,7 @@ bool Fusion::findIndices() {
   if (!found)
     return false;
   subscripts = std::move(*found);
-  StringRef name = kernel.getArrayName(array);
-  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    for (unsigned axis = 0; axis < subscripts.size(); ++axis)
-      if (text == (name + ".s" + Twine(axis)).str())
-        axes[term] = axis;
+  axes = findAxes(store);
   Value inner = stores.getBody().getArgument(0), loaded = cast<ForOp>(load->getParentOp()).getBody().getArgument(0);
   auto isKnown = [&](const Subscript &subscript) {
     return llvm::all_of(subscript.terms, [&](const auto &term) {
@@ -183,7 +190,7 @@ struct FuseNests final : moa::impl::FuseNestsBase<FuseNests> {
     ForOp nest = Fusion(copy, array).run();
     std::string why;
     auto plan = nest ? findTiles(nest, why) : std::nullopt;
-    if (!plan || plan->priors.empty()) {
+    if (!plan || plan->prologue.empty()) {
       copy.erase();
       return kernel;
     }

@@ -22,7 +22,7 @@ namespace {
 /// once, those of the row alone not at all.
 class PairCounter {
 public:
-  explicit PairCounter(const TilePlan &plan) : key(plan.fold.getBody().getArgument(0)) {
+  explicit PairCounter(const TilePlan &plan) : key(plan.keyIndex()) {
     for (const rows::Score &score : plan.folded.scores)
       values[score.value] = {next++, true};
   }
@@ -32,27 +32,27 @@ public:
   OperationCounts take() { return std::exchange(counts, OperationCounts()); }
 
 private:
-  struct Number {
+  struct ValueNumber {
     unsigned id;
     bool varies; // between the pairs of a row
   };
-  Number visit(Value value);
-  Number visitOp(Operation *op);
+  ValueNumber visit(Value value);
+  ValueNumber visitOp(Operation *op);
   void count(Operation *op);
 
   Value key;
-  llvm::DenseMap<Value, Number> values;
-  std::map<std::string, Number> known;
+  llvm::DenseMap<Value, ValueNumber> values;
+  std::map<std::string, ValueNumber> known;
   unsigned next = 0;
   OperationCounts counts;
 };
 
-PairCounter::Number PairCounter::visit(Value value) {
+PairCounter::ValueNumber PairCounter::visit(Value value) {
   auto found = values.find(value);
   if (found != values.end())
     return found->second;
   Operation *op = value.getDefiningOp();
-  Number number;
+  ValueNumber number;
   if (value == key) {
     counts.integer += 2; // first key of the tile + column, in 64 bits
     number = {next++, true};
@@ -65,17 +65,17 @@ PairCounter::Number PairCounter::visit(Value value) {
   return number;
 }
 
-PairCounter::Number PairCounter::visitOp(Operation *op) {
+PairCounter::ValueNumber PairCounter::visitOp(Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << op->getName() << op->getAttrDictionary() << op->getResultTypes();
   bool varies = false;
   for (Value operand : op->getOperands()) {
-    Number number = visit(operand);
+    ValueNumber number = visit(operand);
     os << " " << number.id;
     varies |= number.varies;
   }
-  auto [entry, isNew] = known.try_emplace(text, Number{next, varies});
+  auto [entry, isNew] = known.try_emplace(text, ValueNumber{next, varies});
   if (isNew) {
     ++next;
     if (varies)
@@ -117,28 +117,6 @@ void PairCounter::count(Operation *op) {
   }
 }
 
-/// Returns whether rescaling can be conditional: references are maxima or minima, so that merging a
-/// partial twice changes nothing, and corrections are factors.
-bool canLag(const TilePlan &plan) {
-  bool any = false, can = true;
-  auto visit = [&](AccOp acc) {
-    if (acc.getRefs().empty())
-      return;
-    any = true;
-    can &= acc.getCombine() == ScalarFn::mul && acc.getOthers().empty() &&
-           rows::getYielded(acc.getRepair()).getType().isF32();
-    for (Value ref : acc.getRefs()) {
-      AccOp extreme = ref.getDefiningOp<AccOp>();
-      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min);
-    }
-  };
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    visit(scalar.acc);
-  for (const rows::Carrier &carrier : plan.folded.carriers)
-    visit(carrier.acc);
-  return any && can;
-}
-
 /// Returns whether a value is at most 0 for all operands: x − m with m the maximum of x, or of x
 /// and others, or m − x with m the minimum.
 bool isAtMostZero(Value value) {
@@ -172,7 +150,7 @@ int64_t countTerms(const TilePlan &plan) {
   int64_t count = 0;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
     AccOp acc = scalar.acc;
-    Value term = rows::getTerms(acc, plan.fold.getBody().getArgument(0)).value;
+    Value term = rows::getTerms(acc, plan.keyIndex()).value;
     SetVector<Operation *> slice;
     BackwardSliceOptions options;
     options.inclusive = true;
@@ -279,9 +257,9 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   return most <= few ? std::optional(most) : std::nullopt;
 }
 
-/// Returns whether a block can hand over a fold to another one (TileShares.cpp).
+/// Returns whether a block can hand over a fold to another one (TileStreamK.cpp).
 bool canShare(const TilePlan &plan) {
-  bool isAlike = !plan.product && plan.priors.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
+  bool isAlike = !plan.product && plan.prologue.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
   return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
            Type type = rows::getYielded(acc.getValue()).getType();
            return type.isF32() || type.isInteger(1);
@@ -307,21 +285,21 @@ TileFold describe(TilePlan &plan) {
     addColumns(fold.depths, terms, plan.keyOperands[terms[0].key]);
   PairCounter counter(plan);
   for (const rows::Scalar &scalar : plan.folded.scalars)
-    counter.add(rows::getTerms(scalar.acc, plan.fold.getBody().getArgument(0)).value);
-  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
-    addColumns(fold.widths, plan.carrierTerms[k], plan.carried[plan.carrierTerms[k][0].key]);
-    if (!carrier.acc.getRefs().empty())
-      fold.rescaledColumns += paddedColumns(carrier.extents[0]);
+    counter.add(rows::getTerms(scalar.acc, plan.keyIndex()).value);
+  for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators)) {
+    addColumns(fold.widths, plan.accumulatorTerms[k], plan.valueOperands[plan.accumulatorTerms[k][0].key]);
+    if (!accumulator.acc.getRefs().empty())
+      fold.rescaledColumns += paddedColumns(accumulator.extents[0]);
     for (const rows::Factors &weights : plan.weights[k])
       for (const auto &factors : {weights.values, weights.divisors})
         for (Value factor : factors)
           counter.add(factor);
   }
   fold.isProduct = plan.product.has_value();
-  for (const TileProduct &prior : plan.priors) {
-    TileColumns columns(prior.right.columns);
-    fold.prologueBytes += paddedColumns(prior.length) * columns.paddedBytes();
-    fold.prologueSums += prior.joined ? 0 : columns.padded() / 2;
+  for (const TileProduct &contraction : plan.prologue) {
+    TileColumns columns(contraction.right.columns);
+    fold.prologueBytes += paddedColumns(contraction.length) * columns.paddedBytes();
+    fold.prologueSums += contraction.joined ? 0 : columns.padded() / 2;
   }
   fold.visited = fold.isProduct ? fold.extent : countVisited(plan);
   fold.weights = 0;
@@ -336,7 +314,7 @@ TileFold describe(TilePlan &plan) {
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
     fold.hasWorkspace |= kernel.isTemporary(array);
-  if (canLag(plan)) {
+  if (canRescaleLazily(plan)) {
     // Weights are rounded while they are off by up to the bound. f16 ends at 2^16, f8E4M3FN at 448,
     // and sums in f32 at 2^128. In the two narrow types, only bounded weights may be off.
     fold.mostRescaleBound = 64;
@@ -396,9 +374,9 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     if (!result.fold || result.fold->isProduct) // products of warps have no predicate
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
     if (auto turned = findColumnRuns(nest))
-      result.columns = {turned->rowAxis, turned->width, turned->rows};
+      result.columns = {turned->rowAxis, turned->width, turned->rowsPerLane};
     else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
-      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runsPerLane : 0, form->turns, {}};
+      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runsPerLane : 0, form->rowsPerLane, {}};
       for (FoldOp fold : form->serial)
         result.lanes->serial.push_back(fold.getName().str());
     }

@@ -40,13 +40,13 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
   auto ops = kernel.getBody().getOps<onf::ForOp>();
   for (auto [op, nest, lifted] : llvm::zip_equal(ops, nests, schedule.nests)) {
     // Choices of a given schedule need no explanation.
-    bool isShared = runsWithLanes(lifted);
-    if (tileShapeOf(lifted) || (isShared ? nest.lanes->serial.empty() : runsWithWarps(lifted)) ||
+    bool hasLanes = runsWithLanes(lifted);
+    if (tileShapeOf(lifted) || (hasLanes ? nest.lanes->serial.empty() : runsWithWarps(lifted)) ||
         (given && (nest.fold || nest.isProduct || nest.lanes || nest.columns)))
       continue;
     std::string why = whyNoTiles(nest, machine);
     // Users of the default schedule expect tensor cores here.
-    std::string how = isShared ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
+    std::string how = hasLanes ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
     if (!given && contractsNarrow(op))
       op.emitWarning("runs with ") << how << " per row, without tensor cores, which is slow: " << why;
     else

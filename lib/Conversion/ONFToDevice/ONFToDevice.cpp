@@ -236,15 +236,8 @@ void RowKernel::runFold(ScalarCode &code) {
 
 LogicalResult RowKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks(), threads);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
-  ScalarCode code(b, arrays);
-  code.loc = nest.getLoc();
+  beginKernel(b, nest, program, Twine(kernelNumber), blocks(), threads);
+  ScalarCode code(b, mapArrays(nest, program), nest.getLoc());
   Value chosen = nest.buildChoice();
   bindIndices(code);
   if (chosen)
@@ -346,22 +339,22 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       DictionaryAttr choice = describeChoice(kernel, nest);
       if (failed(lower(nest, program, number++)))
         return failure();
-      Attribute runs = nest->getAttr(onf::kLaunchIfAttr);
-      for (Operation *made = last ? last->getNextNode() : &block.front(); (choice || runs) && made;
+      Attribute condition = nest->getAttr(onf::kLaunchIfAttr);
+      for (Operation *made = last ? last->getNextNode() : &block.front(); (choice || condition) && made;
            made = made->getNextNode()) {
         if (made->hasAttr(device::kAlwaysAttr))
           continue;
         if (choice)
           made->setAttr(device::kChosenAttr, choice);
-        if (runs)
-          made->setAttr(onf::kLaunchIfAttr, runs);
+        if (condition)
+          made->setAttr(onf::kLaunchIfAttr, condition);
       }
     }
     kernel.erase();
     // Kernels of results come first. Hosts launch the others, which only compute error estimates,
     // after them or not at all.
-    for (device::KernelOp telling : device::findReportOnly(program))
-      telling->moveBefore(&block, block.end());
+    for (device::KernelOp reportOnly : device::findReportOnly(program))
+      reportOnly->moveBefore(&block, block.end());
     return success();
   }
   void runOnOperation() final {

@@ -35,12 +35,12 @@ public:
 
 private:
   /// The subscript of one axis of the source: a multiple of the copy's index on `axis`.
-  struct Place {
+  struct SourceIndex {
     unsigned axis = 0;
     SymExpr step;
   };
   bool findUsers();
-  bool findPlaces();
+  bool findSourceIndices();
   bool isReadable();
   void replace(LoadOp load);
 
@@ -49,7 +49,7 @@ private:
   StoreOp store;
   LoadOp copied;
   SmallVector<LoadOp> loads;
-  SmallVector<Place> places;
+  SmallVector<SourceIndex> sourceIndices;
 };
 } // namespace
 
@@ -67,14 +67,9 @@ bool CopiedArray::findUsers() {
          store.getArray().getType().getElementType() == copied.getResult().getType();
 }
 
-bool CopiedArray::findPlaces() {
-  llvm::DenseMap<Value, unsigned> axes; // of the copy, by the store's indices
+bool CopiedArray::findSourceIndices() {
+  llvm::DenseMap<Value, unsigned> axes = findAxes(store);
   ArrayType to = store.getArray().getType(), from = copied.getArray().getType();
-  StringRef name = kernel.getArrayName(array);
-  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    for (unsigned axis = 0; axis < to.getRank(); ++axis)
-      if (text == (name + ".s" + Twine(axis)).str())
-        axes[term] = axis;
   auto subscripts = getSubscripts(copied);
   if (!subscripts || axes.size() != to.getRank() || from.getRank() == 0)
     return false;
@@ -85,13 +80,13 @@ bool CopiedArray::findPlaces() {
     auto found = axes.find(index);
     if (found == axes.end())
       return false;
-    Place place{found->second, times * subscript.terms[0].second};
+    SourceIndex source{found->second, times * subscript.terms[0].second};
     // On a longer axis, a tile of the source would have values where a tile of the copy has zeros.
-    if (place.step == SymExpr(1) && to.getExtent(place.axis) != from.getExtent(axis))
+    if (source.step == SymExpr(1) && to.getExtent(source.axis) != from.getExtent(axis))
       return false;
-    places.push_back(place);
+    sourceIndices.push_back(source);
   }
-  return places.back().axis + 1 == to.getRank() && places.back().step == SymExpr(1);
+  return sourceIndices.back().axis + 1 == to.getRank() && sourceIndices.back().step == SymExpr(1);
 }
 
 /// Returns whether each reader runs only where the array is stored.
@@ -103,7 +98,7 @@ bool CopiedArray::isReadable() {
   });
 }
 
-bool CopiedArray::find() { return findUsers() && findPlaces() && isReadable(); }
+bool CopiedArray::find() { return findUsers() && findSourceIndices() && isReadable(); }
 
 SmallVector<ForOp> CopiedArray::findReaders() {
   return llvm::filter_to_vector(kernel.getBody().getOps<ForOp>(), [&](ForOp nest) {
@@ -120,13 +115,13 @@ void CopiedArray::replace(LoadOp load) {
   SmallVector<Value> terms;
   SmallVector<Attribute> coefficients;
   SymExpr constant;
-  for (auto [axis, place] : llvm::enumerate(places)) {
-    SymExpr step = place.step * SymExpr::symbol((name + ".s" + Twine(axis)).str());
-    for (auto &[term, factor] : subscripts[place.axis].terms) {
+  for (auto [axis, index] : llvm::enumerate(sourceIndices)) {
+    SymExpr step = index.step * SymExpr::symbol((name + ".s" + Twine(axis)).str());
+    for (auto &[term, factor] : subscripts[index.axis].terms) {
       terms.push_back(term);
       coefficients.push_back(b.getStringAttr((factor * step).str()));
     }
-    constant = constant + subscripts[place.axis].constant * step;
+    constant = constant + subscripts[index.axis].constant * step;
   }
   Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), from, terms, b.getArrayAttr(coefficients),
                              constant.str());

@@ -19,7 +19,7 @@ static constexpr int64_t kLeastColumns = 32, kMostKept = 32;
 static constexpr int64_t kMostRuns = 4;
 /// Rows of a lane if blocks may have nothing to do, because starting and ending a block takes as
 /// long as a load. With at most `kFewRows` rows, if known, blocks are few anyway.
-static constexpr int64_t kTurns = 2, kFewRows = 1024;
+static constexpr int64_t kRowsPerLane = 2, kFewRows = 1024;
 
 //===----------------------------------------------------------------------===//
 // The form
@@ -97,19 +97,7 @@ static GuardOp findRowGuard(Block &scope, Value index) {
 
 /// Returns whether the address of a load is computed without reading memory.
 static bool isComputed(LoadOp load) {
-  llvm::DenseSet<Value> seen;
-  SmallVector<Value> open(load.getTerms());
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op)
-      continue;
-    if (isa<LoadOp, FoldOp>(op))
-      return false;
-    for (Value operand : op->getOperands())
-      if (seen.insert(operand).second)
-        open.push_back(operand);
-  }
-  return true;
+  return !anySource(load.getTerms(), [](Operation *op) { return isa<LoadOp, FoldOp>(op); });
 }
 
 /// Returns the loads along the columns that every element of a scope needs, or whose elements are
@@ -246,7 +234,7 @@ static bool reaches(Value value, FoldOp fold) {
 /// Returns whether all inner folds of a serial fold are computed outside of column loops, where
 /// lanes are not together. Each must be needed in every step, or be used by columns only through
 /// factors that are computed before them.
-static bool areInFront(FoldOp fold) {
+static bool areOutsideColumns(FoldOp fold) {
   for (auto inner : fold.getBody().getOps<FoldOp>()) {
     if (isNeeded(fold, inner))
       continue;
@@ -271,9 +259,9 @@ static bool areInFront(FoldOp fold) {
 
 namespace {
 /// Finds the scopes of a nest whose index runs over columns.
-class Finder {
+class RowLanesFinder {
 public:
-  explicit Finder(ForOp nest) { form.nest = nest; }
+  explicit RowLanesFinder(ForOp nest) { form.nest = nest; }
   std::optional<RowLanes> run();
 
 private:
@@ -292,7 +280,7 @@ private:
 } // namespace
 
 /// Adds a scope, which must load or store along its columns.
-bool Finder::add(Block &scope, Value index, StringRef extent) {
+bool RowLanesFinder::add(Block &scope, Value index, StringRef extent) {
   bool found = false;
   auto visit = [&](Type element) {
     leastBits = std::min<int64_t>(leastBits, element.getIntOrFloatBitWidth());
@@ -317,7 +305,7 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
 }
 
 /// Adds a fold that is not over columns, but whose inner folds and states with one axis are.
-bool Finder::addSerial(FoldOp fold) {
+bool RowLanesFinder::addSerial(FoldOp fold) {
   bool found = false;
   rows::Dependence deps;
   for (Operation &op : fold.getBody().front()) {
@@ -342,11 +330,11 @@ bool Finder::addSerial(FoldOp fold) {
     found = true;
   }
   form.serial.push_back(fold);
-  return found && isKnown && areInFront(fold);
+  return found && isKnown && areOutsideColumns(fold);
 }
 
 /// Returns whether elements of states with an axis are used only in scopes over the columns.
-bool Finder::hasColumns(FoldOp fold) {
+bool RowLanesFinder::hasColumns(FoldOp fold) {
   for (auto [result, acc] : llvm::zip_equal(fold.getResults(), rows::getAccs(fold))) {
     if (acc.getExtents().empty())
       continue;
@@ -367,7 +355,7 @@ bool Finder::hasColumns(FoldOp fold) {
   return true;
 }
 
-void Finder::choose() {
+void RowLanesFinder::choose() {
   // 16 bytes of the smallest elements. However, a lane that loads 32 bytes of larger ones halves
   // the memory throughput of an H200.
   form.width = 128 / (mostRead >= 32 ? mostRead : leastBits);
@@ -386,13 +374,13 @@ void Finder::choose() {
   auto rows = constantOf(cast<StringAttr>(form.nest.getExtents().getValue().back()).getValue());
   if (form.nest.getChoices() && rows.value_or(kFewRows + 1) > kFewRows && form.serial.empty() &&
       !body.getOps<ForOp>().empty())
-    form.turns = kTurns;
+    form.rowsPerLane = kRowsPerLane;
   if (form.columnsInNest)
     form.runsPerLane =
         isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
 }
 
-std::optional<RowLanes> Finder::run() {
+std::optional<RowLanes> RowLanesFinder::run() {
   Block &body = form.nest.getBody().front();
   unsigned rank = body.getNumArguments();
   if (rank == 0)
@@ -429,7 +417,7 @@ std::optional<RowLanes> Finder::run() {
 }
 
 std::optional<RowLanes> moa::findRowLanes(ForOp nest) {
-  auto form = Finder(nest).run();
+  auto form = RowLanesFinder(nest).run();
   // The predicate of a versioned nest must be the same for a whole block.
   if (form && llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
                            [&](int64_t axis) { return axis >= int64_t(form->rowAxis()); }))
@@ -841,7 +829,7 @@ private:
     return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size));
   }
   void bindIndices(ScalarCode &code);
-  void bindRow(ScalarCode &code, Value turn);
+  void bindRow(ScalarCode &code, Value number);
   void statements(ScalarCode &code, LaneCode &lanes);
 
   const RowLanes &form;
@@ -849,7 +837,7 @@ private:
   unsigned kernelNumber;
   OpBuilder b;
   Value lane, isRow, firstRun;
-  Value firstRow; // of the first turn
+  Value firstRow; // of a lane
 };
 } // namespace
 
@@ -863,10 +851,7 @@ void LaneKernel::bindIndices(ScalarCode &code) {
     if (isFirst)
       return rest;
     // At most the number of blocks, so that divisions have 32 bits.
-    radix = code.narrow(radix);
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
-    return result;
+    return code.takeDigit(rest, code.narrow(radix), name);
   };
   unsigned rowAxis = form.rowAxis();
   if (form.columnsInNest) {
@@ -877,25 +862,25 @@ void LaneKernel::bindIndices(ScalarCode &code) {
       firstRun = arith::MulIOp::create(b, code.named("first_run"), tile, code.index(form.runsPerLane));
     }
   }
-  int64_t rows = form.turns * form.rows();
+  int64_t rows = form.rowsPerLane * form.rows();
   Value tile = digit(code.symbol(tiles(rowAxis, rows).str()), rowAxis == 0, "tile");
   firstRow = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
-  if (form.turns == 1)
+  if (form.rowsPerLane == 1)
     bindRow(code, Value());
   Block &body = form.nest.getBody().front();
   for (unsigned axis = rowAxis; axis-- > 0;)
     code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis == 0, nameOf(axis)));
 }
 
-/// Binds the row of a turn. Lanes beyond the last row compute that row again and store nothing, so
-/// that all lanes of a warp stay together.
-void LaneKernel::bindRow(ScalarCode &code, Value turn) {
+/// Binds the row of a lane with this number, or its only row. Lanes beyond the last row compute that row again and
+/// store nothing, so that all lanes of a warp stay together.
+void LaneKernel::bindRow(ScalarCode &code, Value number) {
   unsigned rowAxis = form.rowAxis();
   Value row = firstRow;
-  if (turn)
-    row = arith::AddIOp::create(b, code.loc, row, arith::MulIOp::create(b, code.loc, turn, code.index(form.rows())));
+  if (number)
+    row = arith::AddIOp::create(b, code.loc, row, arith::MulIOp::create(b, code.loc, number, code.index(form.rows())));
   auto size = constantOf(extent(rowAxis));
-  if (!size || *size % (form.turns * form.rows()) != 0) {
+  if (!size || *size % (form.rowsPerLane * form.rows()) != 0) {
     Value rows = code.symbol(extent(rowAxis));
     isRow = arith::CmpIOp::create(b, code.named("is_row"), arith::CmpIPredicate::slt, row, rows);
     Value last = arith::SubIOp::create(b, code.loc, rows, code.index(1));
@@ -932,36 +917,29 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
 LogicalResult LaneKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
   unsigned rowAxis = form.rowAxis();
-  SymExpr blocks = tiles(rowAxis, form.turns * form.rows());
+  SymExpr blocks = tiles(rowAxis, form.rowsPerLane * form.rows());
   if (form.columnsInNest)
     blocks = tiles(rowAxis + 1, form.step() * form.runsPerLane) * blocks;
   for (unsigned axis = 0; axis < rowAxis; ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), 128);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = form.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
-  ScalarCode code(b, arrays);
-  code.loc = form.nest.getLoc();
+  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks.str(), 128);
+  ScalarCode code(b, mapArrays(form.nest, program), form.nest.getLoc());
   Value chosen = onf::ForOp(form.nest).buildChoice();
   bindIndices(code);
-  auto turn = [&] {
+  auto emitRow = [&] {
     LaneCode lanes(code, form, lane);
     code.lanes = &lanes;
     statements(code, lanes);
   };
-  auto turns = [&] {
-    if (form.turns == 1)
-      return turn();
-    code.loop(0, form.turns, "turn", [&](Value number) {
+  auto emitRows = [&] {
+    if (form.rowsPerLane == 1)
+      return emitRow();
+    code.loop(0, form.rowsPerLane, "turn", [&](Value number) {
       bindRow(code, number);
-      turn();
+      emitRow();
     });
   };
-  chosen ? code.when(code.eval(chosen), turns) : turns();
+  chosen ? code.when(code.eval(chosen), emitRows) : emitRows();
   return failure(code.failed);
 }
 

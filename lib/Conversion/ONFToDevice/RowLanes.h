@@ -32,14 +32,14 @@ struct RowLanes {
   /// Runs that a lane has of each row in a block, if `columnsInNest`.
   int64_t runsPerLane = 1;
   /// Rows that each lane takes one after the other.
-  int64_t turns = 1;
+  int64_t rowsPerLane = 1;
   /// Folds of the nest that are not over columns. Rows of a warp may be at different indices of
   /// them.
   llvm::SmallVector<onf::FoldOp, 1> serial;
   bool isSerial(onf::FoldOp fold) const { return llvm::is_contained(serial, fold); }
   unsigned rowAxis() const { return nest.getExtents().size() - (columnsInNest ? 2 : 1); }
   int64_t step() const { return lanes * width; }
-  int64_t rows() const { return 4 * (32 / lanes); } ///< of a block, per turn
+  int64_t rows() const { return 4 * (32 / lanes); } ///< of a block whose lanes have one each
 };
 
 /// Returns the shape of a nest, or nullopt if it is no row kernel.

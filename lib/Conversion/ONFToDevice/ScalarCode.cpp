@@ -27,6 +27,21 @@ Value ScalarCode::symbol(StringRef expr) {
   return device::SymbolOp::create(b, loc, b.getIndexType(), b.getStringAttr(expr));
 }
 
+device::KernelOp moa::beginKernel(OpBuilder &b, onf::ForOp nest, device::ProgramOp program, const Twine &suffix,
+                                  StringRef blocks, int64_t threads) {
+  std::string name = (program.getSymName() + "_" + suffix).str();
+  auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks, threads);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  return kernel;
+}
+
+IRMapping moa::mapArrays(onf::ForOp nest, device::ProgramOp program) {
+  IRMapping arrays;
+  auto kernel = nest->getParentOfType<onf::KernelOp>();
+  arrays.map(kernel.getBody().getArguments(), program.getBody().getArguments());
+  return arrays;
+}
+
 Location moa::withoutName(Location loc) {
   while (auto named = dyn_cast<NameLoc>(loc))
     loc = named.getChildLoc();
@@ -104,6 +119,12 @@ Value ScalarCode::both(Value x, Value y) {
   return b.createOrFold<arith::AndIOp>(loc, x, y);
 }
 
+Value ScalarCode::either(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return b.createOrFold<arith::OrIOp>(loc, x, y);
+}
+
 Value ScalarCode::differs(Value x, Value y) {
   if (isa<FloatType>(x.getType()))
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x, y);
@@ -116,6 +137,12 @@ Value ScalarCode::narrow(Value number) {
   Value word = arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
   Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), word);
   return arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
+}
+
+Value ScalarCode::takeDigit(Value &rest, Value radix, StringRef name) {
+  Value digit = arith::RemUIOp::create(b, named(name), rest, radix);
+  rest = arith::DivUIOp::create(b, loc, rest, radix);
+  return digit;
 }
 
 Value ScalarCode::combine(Monoid monoid, Value x, Value y) { return buildMonoid(b, loc, monoid, x, y); }
@@ -227,28 +254,28 @@ static bool isNarrow(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), narrow) || llvm::any_of(op->getResultTypes(), narrow);
 }
 
-/// Returns whether an exponent can fuse a difference to a multiply-add because one operand is
-/// small: true if that is the second, nullopt if there is none.
-std::optional<bool> ScalarCode::isFused(arith::SubFOp difference) {
-  if (auto found = fused.find(difference); found != fused.end())
+/// Returns the number of a small operand of a difference, which an exponent can then fuse to a
+/// multiply-add; nullopt if there is none.
+std::optional<unsigned> ScalarCode::findSmallOperand(arith::SubFOp difference) {
+  if (auto found = smallOperands.find(difference); found != smallOperands.end())
     return found->second;
-  for (bool isSecond : {true, false}) {
+  for (unsigned side : {1, 0}) {
     llvm::APFloat number(0.0);
-    if (matchPattern(difference->getOperand(isSecond), m_ConstantFloat(&number)) &&
+    if (matchPattern(difference->getOperand(side), m_ConstantFloat(&number)) &&
         std::fabs(number.convertToDouble()) <= 1024)
-      return isSecond;
+      return side;
   }
   return std::nullopt;
 }
 
 /// Emits (x − m)·times + plus as x·times − (m·times − plus), and (m − x)·times + plus likewise. A
 /// product x = y·z is not multiplied out, but becomes y·(z·times).
-Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float times, float plus) {
-  Value element = difference->getOperand(!isSecond);
-  Value factor = constant(b.getF32FloatAttr(isSecond ? times : -times));
+Value ScalarCode::fusedDifference(arith::SubFOp difference, unsigned small, float times, float plus) {
+  Value element = difference->getOperand(1 - small);
+  Value factor = constant(b.getF32FloatAttr(small == 1 ? times : -times));
   auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, factor); };
   // m·(±times), with the sign that the element's factor has.
-  Value rest = scaled(eval(difference->getOperand(isSecond)));
+  Value rest = scaled(eval(difference->getOperand(small)));
   rest = plus != 0 ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), rest).getResult()
                    : arith::NegFOp::create(b, loc, rest).getResult();
   if (auto bound = lookupProduct(element)) {
@@ -268,8 +295,8 @@ Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float
 Value ScalarCode::scaledBy(Value argument, float times, float plus) {
   auto difference = argument.getDefiningOp<arith::SubFOp>();
   if (difference && !lookup(argument))
-    if (std::optional<bool> isSecond = isFused(difference))
-      return fusedDifference(difference, *isSecond, times, plus);
+    if (std::optional<unsigned> small = findSmallOperand(difference))
+      return fusedDifference(difference, *small, times, plus);
   Value factor = constant(b.getF32FloatAttr(times)), exponent = eval(argument);
   return plus != 0 ? math::FmaOp::create(b, loc, exponent, factor, constant(b.getF32FloatAttr(plus))).getResult()
                    : arith::MulFOp::create(b, loc, exponent, factor).getResult();

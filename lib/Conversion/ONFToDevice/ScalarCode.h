@@ -23,7 +23,8 @@ public:
   using Values = llvm::SmallVector<mlir::Value>;
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
-  ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays) : b(builder), arrays(std::move(arrays)), scopes(1) {}
+  ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays, mlir::Location loc)
+      : b(builder), loc(loc), arrays(std::move(arrays)), scopes(1) {}
 
   /// Returns the value of an onf scalar, emitting it here if it is not yet available.
   mlir::Value eval(mlir::Value value);
@@ -65,13 +66,19 @@ public:
   mlir::Value convert(mlir::Value value, mlir::Type type);
   mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y);
   mlir::Value constant(mlir::TypedAttr value);
-  mlir::Value both(mlir::Value x, mlir::Value y); // null: true
+  mlir::Value both(mlir::Value x, mlir::Value y);   // null: true
+  mlir::Value either(mlir::Value x, mlir::Value y); // null: false
   mlir::Value differs(mlir::Value x, mlir::Value y);
-  /// Returns an index below 2^32 in a form that shows a compiler its range.
+  /// Returns an index below 2^32 in a form that shows a compiler its range. Numbers of tiles and
+  /// blocks are such indices: a grid has fewer blocks, and TMA takes no longer axis. ptxas then
+  /// knows that the upper 32 bits are 0, so that each number takes one register.
   mlir::Value narrow(mlir::Value number);
+  /// Returns the remainder of `rest` by `radix`, with a name for readers. Replaces `rest` with the
+  /// quotient.
+  mlir::Value takeDigit(mlir::Value &rest, mlir::Value radix, llvm::StringRef name);
 
   mlir::OpBuilder &b;
-  mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
+  mlir::Location loc;
   bool failed = false;
   /// Emit exponentials, hyperbolic tangents and integer powers of f32 by the hardware's
   /// approximations, because their users round to 16 bits.
@@ -96,9 +103,9 @@ public:
   /// The last index of the nest, which the pieces of folds refer to.
   mlir::Value row;
 
-  /// Differences that exponents may fuse to a multiply-add because one operand is small: true if
-  /// that is the second operand.
-  llvm::DenseMap<mlir::Value, bool> fused;
+  /// Differences that exponents may fuse to a multiply-add, with the number of the operand that is
+  /// small.
+  llvm::DenseMap<mlir::Value, unsigned> smallOperands;
 
   /// The lanes that share the columns of a row, if any (RowLanes.h).
   LaneCode *lanes = nullptr;
@@ -116,8 +123,8 @@ private:
   mlir::Value evalLoad(onf::LoadOp load);
   mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
-  std::optional<bool> isFused(mlir::arith::SubFOp difference);
-  mlir::Value fusedDifference(mlir::arith::SubFOp difference, bool isSecond, float times, float plus);
+  std::optional<unsigned> findSmallOperand(mlir::arith::SubFOp difference);
+  mlir::Value fusedDifference(mlir::arith::SubFOp difference, unsigned small, float times, float plus);
   mlir::Value scaledBy(mlir::Value argument, float times, float plus);
   mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);
@@ -137,6 +144,12 @@ private:
   std::vector<Scope> scopes;
 };
 
+/// Creates a kernel of a nest at the insertion point, which moves to the start of the kernel.
+/// `suffix` completes the kernel's name.
+device::KernelOp beginKernel(mlir::OpBuilder &b, onf::ForOp nest, device::ProgramOp program, const llvm::Twine &suffix,
+                             llvm::StringRef blocks, int64_t threads);
+/// Maps the arrays of the nest's kernel to those of the program.
+mlir::IRMapping mapArrays(onf::ForOp nest, device::ProgramOp program);
 /// Returns the location without its name, which is that of a definition's results.
 mlir::Location withoutName(mlir::Location loc);
 /// Emits a fold and binds its results: scalars to their values, states with axes to private arrays.

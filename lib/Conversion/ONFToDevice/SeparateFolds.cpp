@@ -64,7 +64,7 @@ public:
                                                                                                           : nullptr;
   }
   /// Returns whether `user` reads elements of arrays along the state's axis.
-  bool readsBeside(Operation *user) {
+  bool readsArrays(Operation *user) {
     return llvm::any_of(user->getOperands(), [&](Value v) { return v != value && readsAlong(v); });
   }
   bool dependsOnIndices(Value v) {
@@ -103,9 +103,9 @@ private:
 };
 
 /// Compares the values that two readers compute from their elements and indices.
-class Comparison {
+class ReaderComparison {
 public:
-  Comparison(Reader &left, Reader &right) : left(left), right(right) {}
+  ReaderComparison(Reader &left, Reader &right) : left(left), right(right) {}
   bool isSame(Value x, Value y) {
     if (x == left.at.getResult() || y == right.at.getResult())
       return x == left.at.getResult() && y == right.at.getResult();
@@ -150,15 +150,15 @@ private:
   Ops findSources(const Ops &folds);
   /// A state that moves and is still read, its readers if it has axes, and whether a value that
   /// they share is stored in its place.
-  struct Moved {
+  struct MovedState {
     AccOp acc;
     Value state;
     std::vector<Reader> readers;
     bool isJoined = false;
   };
   bool joinReaders(AccOp acc, MutableArrayRef<Reader> readers);
-  std::vector<Moved> findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone);
-  void storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone);
+  std::vector<MovedState> findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone);
+  void storeMoved(MovedState &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone);
   ForOp move(const Ops &folds);
 
   bool takesSums;
@@ -260,12 +260,12 @@ bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
     SmallVector<Operation *> users;
     for (Reader &reader : readers)
       users.push_back(reader.findUser());
-    if (llvm::is_contained(users, nullptr) || !readers[0].readsBeside(users[0]))
+    if (llvm::is_contained(users, nullptr) || !readers[0].readsArrays(users[0]))
       return found;
     // The value is then computed for all elements, whatever conditions the readers have.
     bool isThere = false;
     for (auto [reader, user] : llvm::zip_equal(readers, users)) {
-      if (!Comparison(readers[0], reader).isSame(users[0]->getResult(0), user->getResult(0)))
+      if (!ReaderComparison(readers[0], reader).isSame(users[0]->getResult(0), user->getResult(0)))
         return found;
       isThere |= (onDemand.isAlwaysNeeded(user) && reader.isUnguarded(user)) ||
                  (!onDemand.mayFault(user) && !onDemand.mayDivideByZero(user->getResult(0)));
@@ -308,8 +308,9 @@ static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map
 
 /// Finds the states that move and are still read, and the values to store. All readers are examined
 /// before any of them loads a temporary, because the nest that stores it may not load it.
-std::vector<Separation::Moved> Separation::findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone) {
-  std::vector<Moved> moved;
+std::vector<Separation::MovedState> Separation::findMoved(const Ops &folds,
+                                                          llvm::function_ref<bool(Operation *)> isGone) {
+  std::vector<MovedState> moved;
   for (Operation *op : folds)
     for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
       SmallVector<Operation *> users;
@@ -317,7 +318,7 @@ std::vector<Separation::Moved> Separation::findMoved(const Ops &folds, llvm::fun
                     [&](Operation *user) { return !isGone(getOpOfBody(user)); });
       if (users.empty())
         continue;
-      Moved &found = moved.emplace_back();
+      MovedState &found = moved.emplace_back();
       found.acc = acc;
       found.state = state;
       if (acc.getExtents().empty())
@@ -331,7 +332,8 @@ std::vector<Separation::Moved> Separation::findMoved(const Ops &folds, llvm::fun
 
 /// Stores a state, or the value that its readers share, at the end of the new nest, and loads it
 /// where it is read.
-void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone) {
+void Separation::storeMoved(MovedState &moved, Block *block, IRMapping &map,
+                            llvm::function_ref<bool(Operation *)> isGone) {
   AccOp acc = moved.acc;
   Location loc = acc.getLoc();
   SmallVector<SymExpr> shape;
@@ -398,8 +400,8 @@ ForOp Separation::move(const Ops &folds) {
     if (isUnused && (isa<FoldOp>(op) || isMemoryEffectFree(op) || isa<LoadOp>(op)))
       gone.insert(op);
   }
-  std::vector<Moved> moved = findMoved(folds, isGone);
-  for (Moved &each : moved)
+  std::vector<MovedState> moved = findMoved(folds, isGone);
+  for (MovedState &each : moved)
     storeMoved(each, block, map, isGone);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (gone.contains(&op)) {

@@ -52,9 +52,9 @@ static StringAttr findExtent(LoadOp load, unsigned number) {
   ArrayType type = load.getArray().getType();
   for (unsigned axis = 0; axis < type.getRank(); ++axis) {
     std::string stride = (rows::getArrayName(load) + ".s" + Twine(axis)).str();
-    bool isAlone = llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
-                   !load.getConstant().contains(stride);
-    if (text == stride && isAlone)
+    bool isOnlyUse = llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
+                     !load.getConstant().contains(stride);
+    if (text == stride && isOnlyUse)
       return StringAttr::get(load.getContext(), type.getExtent(axis).str());
   }
   return StringAttr();

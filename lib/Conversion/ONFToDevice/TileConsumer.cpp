@@ -53,10 +53,10 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
     next.sums[0].weights = {Value()};
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
   if (isMasked) { // both operands lose the same rows
-    device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
+    device::WaitOp::create(b, code.loc, valueRings[0].full, stage, parity);
     Value first = firstKeyAt(code, n, known);
     Presence presence = findPresence(code, first);
-    clearUnseen(code, presence, first, stage, {{weightRing.tiles, false}, {carriedRings[0].tiles, false}});
+    clearUnseen(code, presence, first, stage, {{weightRing.tiles, false}, {valueRings[0].tiles, false}});
   }
   auto ring = cast<RingType>(weightRing.tiles.getType());
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
@@ -65,44 +65,46 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
       b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()), weightRing.tiles, stage,
       isTransposed ? zero : offset, isTransposed ? offset : zero, isTransposed);
   if (!isFirst) {
-    startCarriers(code, last, "previous_stage", next);
-    finishCarriers(code, last, "previous_stage", next);
+    startAccumulators(code, last, "previous_stage", next);
+    finishAccumulators(code, last, "previous_stage", next);
   }
   if (!isMasked)
-    device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
+    device::WaitOp::create(b, code.loc, valueRings[0].full, stage, parity);
   next.sums[0].weights = {weights};
   return next;
 }
 
 /// Emits the prologue contractions, each of which is one contraction of the rows.
-void TileKernel::contractPriors(ScalarCode &code) {
+void TileKernel::contractPrologue(ScalarCode &code) {
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
-  for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings)) {
+  for (auto [contraction, ring] : llvm::zip_equal(plan.prologue, prologueRings)) {
     auto isOfRows = [&](unsigned k) {
       const TileOperand &rows = plan.rowOperands[k];
-      return prior.length == rows.columns &&
-             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0), LoadOp(rows.load).getTerms().back());
+      return contraction.length == rows.columns &&
+             isSameTile(contraction.left, rows, contraction.fold.getBody().getArgument(0),
+                        LoadOp(rows.load).getTerms().back());
     };
     unsigned k = 0;
     while (!isOfRows(k))
       ++k;
     device::WaitOp::create(b, code.loc, ring.full, zero, zero);
-    Value sum = device::ContractOp::create(
-        b, code.named(prior.acc.getName()), typeOver(Over::tile(padded(prior.right.columns)), b.getF32Type()),
-        rowRings[k].tiles, offset, ring.tiles, zero, Value(), /*transposed=*/false, IntegerAttr());
+    Value sum = device::ContractOp::create(b, code.named(contraction.acc.getName()),
+                                           typeOver(Over::tile(padded(contraction.right.columns)), b.getF32Type()),
+                                           rowRings[k].tiles, offset, ring.tiles, zero, Value(), /*transposed=*/false,
+                                           IntegerAttr());
     sum = device::AwaitOp::create(b, code.loc, sum.getType(), sum, 0);
-    if (prior.condition) {
+    if (contraction.condition) {
       code.open(); // the same for all rows of the block
-      code.bind(plan.nest.getBody().getArguments().back(), firstRow);
-      Value holds = code.eval(prior.condition);
+      code.bind(plan.rowIndex(), firstRow);
+      Value holds = code.eval(contraction.condition);
       code.close();
-      sum = map(code, "before", sum, Over::tile(padded(prior.right.columns)), {b.getF32Type()},
+      sum = map(code, "before", sum, Over::tile(padded(contraction.right.columns)), {b.getF32Type()},
                 [&](ValueRange in, ValueRange) {
                   Value none = code.constant(b.getF32FloatAttr(0));
                   return Values{arith::SelectOp::create(b, code.loc, holds, in[0], none)};
                 })[0];
     }
-    priorSums.push_back(sum);
+    prologueSums.push_back(sum);
   }
 }
 
@@ -116,7 +118,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   bool isFirst = !known, masked = known.value_or(true);
   if (plan.product)
     return iterateProduct(code, n, olds, known);
-  int64_t carriers = countProducts(plan.carrierTerms, 0);
+  int64_t accumulators = countProducts(plan.accumulatorTerms, 0);
   auto [stage, parity] = stageOf(code, n);
   Value first = firstKeyAt(code, n, known);
   Values scores;
@@ -149,9 +151,9 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
       sum.weights.assign(sum.weights.size(), Value());
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
   if (overlapped)
-    startCarriers(code, last, "previous_stage", current);
+    startAccumulators(code, last, "previous_stage", current);
   for (auto [k, score] : llvm::enumerate(scores)) {
-    int64_t pending = countProducts(plan.scoreTerms, k + 1) + (overlapped ? carriers : 0);
+    int64_t pending = countProducts(plan.scoreTerms, k + 1) + (overlapped ? accumulators : 0);
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
     for (auto [ring, reader] : llvm::zip_equal(keyRings, lastReader))
       if (reader == k)
@@ -159,8 +161,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   }
   passTurn(code);
   if (!overlapped && !isFirst && !multipliesAtOnce()) {
-    startCarriers(code, last, "previous_stage", current);
-    finishCarriers(code, last, "previous_stage", current);
+    startAccumulators(code, last, "previous_stage", current);
+    finishAccumulators(code, last, "previous_stage", current);
   }
   Presence presence;
   if (masked)
@@ -170,20 +172,20 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   Step step = passes(code, tile, current);
   // The next products read these rings. The loop of this wait also ends the region that ptxas
   // schedules freely, so that the wait for products in flight stays after the states.
-  for (const Ring &ring : carriedRings)
+  for (const Ring &ring : valueRings)
     device::WaitOp::create(b, code.loc, ring.full, stage, parity);
   if (overlapped)
-    finishCarriers(code, last, "previous_stage", step.next);
+    finishAccumulators(code, last, "previous_stage", step.next);
   if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBeyond()))
-    clearUnseen(code, presence, first, stage, ringsOfCarried());
+    clearUnseen(code, presence, first, stage, ringsOfValues());
   // Rescales the sums, before the weights are rounded. Before the first tile no state has started
   // and all factors are the identity, unless another block has handed over its states.
-  if (!isFirst || share.states)
-    repairSums(code, step);
+  if (!isFirst || foldPart.states)
+    rescaleSums(code, step);
   packWeights(code, step.next);
   if (multipliesAtOnce()) {
-    startCarriers(code, n, "stage", step.next);
-    finishCarriers(code, n, "stage", step.next);
+    startAccumulators(code, n, "stage", step.next);
+    finishAccumulators(code, n, "stage", step.next);
   }
   return step.next;
 }
@@ -218,35 +220,35 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
 /// products, or 8-bit operands, the products of one tile are summed separately. Tensor cores
 /// truncate each product that they add, those of 8-bit floats some 13 bits below the sum so far.
 /// Hence only few terms may share such a sum.
-void TileKernel::startCarriers(ScalarCode &code, Value n, StringRef stageName, Running &running) {
+void TileKernel::startAccumulators(ScalarCode &code, Value n, StringRef stageName, Running &running) {
   Value stage = stageOf(code, n, stageName).first;
-  for (auto [terms, sum] : llvm::zip_equal(plan.carrierTerms, running.sums)) {
-    bool isApart = terms.size() > 1 || plan.carried[terms.front().key].getBytes() == 1;
+  for (auto [terms, sum] : llvm::zip_equal(plan.accumulatorTerms, running.sums)) {
+    bool isApart = terms.size() > 1 || plan.valueOperands[terms.front().key].getBytes() == 1;
     Value &to = isApart ? sum.part : sum.sum;
     to = isApart ? Value() : to;
     for (const ProductTerm &term : terms)
       to = device::ContractOp::create(b, isApart ? code.named("part") : code.loc, sum.sum.getType(),
-                                      sum.weights[term.row], Value(), carriedRings[term.key].tiles, stage, to,
-                                      plan.carried[term.key].isTransposed,
+                                      sum.weights[term.row], Value(), valueRings[term.key].tiles, stage, to,
+                                      plan.valueOperands[term.key].isTransposed,
                                       /*depth=*/IntegerAttr());
     sum.weights.assign(sum.weights.size(), Value());
   }
 }
 
-void TileKernel::finishCarriers(ScalarCode &code, Value n, StringRef stageName, Running &running) {
+void TileKernel::finishAccumulators(ScalarCode &code, Value n, StringRef stageName, Running &running) {
   Value stage = stageOf(code, n, stageName).first;
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
     Value &to = sum.part ? sum.part : sum.sum;
-    to = device::AwaitOp::create(b, code.loc, to.getType(), to, countProducts(plan.carrierTerms, k + 1));
+    to = device::AwaitOp::create(b, code.loc, to.getType(), to, countProducts(plan.accumulatorTerms, k + 1));
     llvm::SmallSetVector<unsigned, 2> rings;
-    for (const ProductTerm &term : plan.carrierTerms[k])
+    for (const ProductTerm &term : plan.accumulatorTerms[k])
       rings.insert(term.key);
     for (unsigned ring : rings)
-      device::ArriveOp::create(b, code.loc, carriedRings[ring].empty, stage);
+      device::ArriveOp::create(b, code.loc, valueRings[ring].empty, stage);
     if (!sum.part)
       continue;
     auto type = cast<FragmentType>(sum.sum.getType());
-    sum.sum = map(code, AccOp(plan.folded.carriers[k].acc).getName(), {sum.sum, sum.part},
+    sum.sum = map(code, AccOp(plan.folded.accumulators[k].acc).getName(), {sum.sum, sum.part},
                   Over::tile(type.getShape()[1]), {type.getElementType()},
                   [&](ValueRange in, ValueRange) { return Values{code.combine(Monoid::add, in[0], in[1])}; })[0];
     sum.part = Value();
@@ -259,31 +261,24 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, StringRef stageName, 
 
 /// Returns whether a value loads memory other than through the fold.
 static bool readsOutside(const TilePlan &plan, Value value) {
-  SmallVector<Value> open{value};
-  llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op || op == plan.fold.getOperation())
-      continue;
+  return anySource(value, [&](Operation *op) -> std::optional<bool> {
+    if (op == plan.fold.getOperation())
+      return std::nullopt;
     auto load = dyn_cast<LoadOp>(op);
-    if (load && load.getArray().getType().getRank() != 0)
-      return true;
-    for (Value operand : op->getOperands())
-      if (seen.insert(operand).second)
-        open.push_back(operand);
-  }
-  return false;
+    return load && load.getArray().getType().getRank() != 0;
+  });
 }
 
 /// Returns whether anything before the fold loads memory, apart from the nest's predicate and from
 /// prologue contractions.
-static bool readsInFront(const TilePlan &plan) {
+static bool readsBeforeFold(const TilePlan &plan) {
   Value choices = onf::ForOp(plan.nest).getChoices();
   return plan.nest.getBody()
       .walk([&](LoadOp load) {
-        bool inFold =
-            plan.fold->isProperAncestor(load) || load.getArray() == choices ||
-            llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold->isProperAncestor(load); });
+        bool inFold = plan.fold->isProperAncestor(load) || load.getArray() == choices ||
+                      llvm::any_of(plan.prologue, [&](const TileProduct &contraction) {
+                        return contraction.fold->isProperAncestor(load);
+                      });
         return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -291,13 +286,13 @@ static bool readsInFront(const TilePlan &plan) {
 
 /// Returns the axis of an output along which the rows run, if TMA can store its tiles: an
 /// accumulator's loop writes it axis by axis, its last axis last.
-std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, unsigned carrier) {
+std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, unsigned accumulator) {
   Type element = store.getArray().getType().getElementType();
   unsigned rank = store.getArray().getType().getRank();
-  Value row = plan.nest.getBody().getArguments().back();
+  Value row = plan.rowIndex();
   Value ring = ringFor(element);
-  if (!ring || rank < 2 || rank > 5 || cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(carrier)) ||
-      columnsOf(carrier) % 8 != 0 || store.getTerms().size() != rank || store.getConstant() != "0" ||
+  if (!ring || rank < 2 || rank > 5 || cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(accumulator)) ||
+      columnsOf(accumulator) % 8 != 0 || store.getTerms().size() != rank || store.getConstant() != "0" ||
       store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
     return std::nullopt;
   auto kernel = store->getParentOfType<onf::KernelOp>();
@@ -318,14 +313,14 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, 
   }
   // Loads before the fold that only its terms use take the registers that a TMA store needs. For
   // example, ALiBi would spill in PTX.
-  if (readsInFront(plan) && !readsOutside(plan, store.getValue()))
+  if (readsBeforeFold(plan) && !readsOutside(plan, store.getValue()))
     return std::nullopt;
   return rowAxis;
 }
 
 /// Binds the row and the fold's results: the states without axes to the first of `in`.
 void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
-  code.bind(plan.nest.getBody().getArguments().back(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+  code.bind(plan.rowIndex(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
   for (auto [scalar, value] : llvm::zip(plan.folded.scalars, in))
     code.bind(resultOf(scalar.acc), value);
 }
@@ -334,16 +329,16 @@ void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
 /// contraction joined with it.
 void TileKernel::bindSum(ScalarCode &code, unsigned number, Value value) {
   code.bind(sumOf(number), value);
-  for (const TileProduct &prior : plan.priors)
-    if (prior.joined && prior.carrier == number)
-      code.bind(prior.joined, value);
+  for (const TileProduct &contraction : plan.prologue)
+    if (contraction.joined && contraction.accumulator == number)
+      code.bind(contraction.joined, value);
 }
 
 /// Returns the states without axes, then these accumulators.
-Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
+Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> accumulators) {
   unsigned count = plan.folded.scalars.size();
   Values inputs(finals.take_front(count));
-  for (unsigned number : carriers)
+  for (unsigned number : accumulators)
     inputs.push_back(finals[count + number]);
   return inputs;
 }
@@ -351,24 +346,24 @@ Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
 /// Returns the values of a store in a loop over a tile's columns. Elements outside of the output
 /// may compute anything, but must not read memory. Quotients are products with the reciprocal,
 /// which is computed once per row if the divisor is the row's.
-Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, ArrayRef<unsigned> carriers,
+Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, ArrayRef<unsigned> accumulators,
                             Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
-  int64_t extent = columnsOf(carriers[0]), columns = padded(extent);
+  int64_t extent = columnsOf(accumulators[0]), columns = padded(extent);
   bool reads = readsOutside(plan, store.getValue()), isEager = reads && canClamp(store.getValue());
   bool clamped = code.clampsLoads;
   code.reciprocals = true;
   code.scalesDivisors = store.getArray().getType().getElementType().isF32();
-  Value values = map(code, "result", inputsOf(finals, carriers), Over::tile(columns), {b.getF32Type()},
+  Value values = map(code, "result", inputsOf(finals, accumulators), Over::tile(columns), {b.getF32Type()},
                      [&](ValueRange in, ValueRange at) {
                        bindFinals(code, in, at);
                        code.bind(loopIndex, at[1]);
-                       for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
+                       for (auto [number, value] : llvm::zip(accumulators, in.drop_front(count)))
                          bindSum(code, number, value);
                        auto result = [&] { return Values{code.eval(store.getValue())}; };
                        // Without branches, so that all elements' loads are in flight at once.
                        if (isEager) {
-                         BlockArgument row = plan.nest.getBody().getArguments().back();
+                         BlockArgument row = plan.rowIndex();
                          Value one = code.index(1), rows = code.symbol(this->extent(row.getArgNumber()));
                          Value last = arith::SubIOp::create(b, code.loc, rows, one);
                          code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
@@ -390,7 +385,7 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
 
 /// Returns whether the bound row exists, and the column is below the extent.
 Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
-  BlockArgument row = plan.nest.getBody().getArguments().back();
+  BlockArgument row = plan.rowIndex();
   Value rows = code.symbol(this->extent(row.getArgNumber()));
   Value inside = arith::CmpIOp::create(b, code.named("row_exists"), arith::CmpIPredicate::slt, code.eval(row), rows);
   if (at.size() > 1 && padded(extent) != extent)
@@ -401,10 +396,10 @@ Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
 
 /// Returns whether pairs of columns can be stored at once: even columns have even offsets, and the
 /// next column is adjacent. This holds for temporaries with an even number of columns.
-bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
+bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned accumulator) {
   auto kernel = store->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(), rank = store.getArray().getType().getRank();
-  int64_t extent = columnsOf(carrier);
+  int64_t extent = columnsOf(accumulator);
   if (!kernel.isTemporary(number) || !store.getArray().getType().getElementType().isF32() || rank == 0 ||
       store.getTerms().size() != rank || store.getConstant() != "0" || store.getTerms().back() != loopIndex ||
       padded(extent) != extent || store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
@@ -419,41 +414,41 @@ bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
 }
 
 /// Emits the stores of a block for each row, or for each element of an accumulator.
-void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block, ArrayRef<unsigned> carriers,
+void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block, ArrayRef<unsigned> accumulators,
                                Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
-  int64_t extent = carriers.empty() ? 0 : columnsOf(carriers[0]);
-  Over over = carriers.empty() ? Over::rows() : Over::tile(padded(extent));
+  int64_t extent = accumulators.empty() ? 0 : columnsOf(accumulators[0]);
+  Over over = accumulators.empty() ? Over::rows() : Over::tile(padded(extent));
   SmallVector<StoreOp> rest;
   for (auto store : block.getOps<StoreOp>()) {
     // All values are computed first. With a branch around each, neither loads nor quotients of two
     // elements could overlap.
     Value value = store.getValue();
     bool isSum = isa_and_nonnull<AtOp>(value.getDefiningOp());
-    if (carriers.empty() || isSum || !value.getType().isF32() || (readsOutside(plan, value) && !canClamp(value))) {
+    if (accumulators.empty() || isSum || !value.getType().isF32() || (readsOutside(plan, value) && !canClamp(value))) {
       rest.push_back(store);
       continue;
     }
-    Value values = mapResult(code, finals, store, carriers, loopIndex);
+    Value values = mapResult(code, finals, store, accumulators, loopIndex);
     map(code, "", values, over, {}, [&](ValueRange in, ValueRange at) {
       bindFinals(code, {}, at);
       code.bind(loopIndex, at[1]);
       code.bind(store.getValue(), in[0]);
-      code.when(isInside(code, at, extent), [&] { code.store(store, storesPairs(store, loopIndex, carriers[0])); });
+      code.when(isInside(code, at, extent), [&] { code.store(store, storesPairs(store, loopIndex, accumulators[0])); });
       return Values();
     });
   }
   if (rest.empty())
     return;
   bool inPairs = llvm::all_of(rest, [&](StoreOp store) {
-    return !carriers.empty() && isa_and_nonnull<AtOp>(store.getValue().getDefiningOp()) &&
-           storesPairs(store, loopIndex, carriers[0]);
+    return !accumulators.empty() && isa_and_nonnull<AtOp>(store.getValue().getDefiningOp()) &&
+           storesPairs(store, loopIndex, accumulators[0]);
   });
-  map(code, "", inputsOf(finals, carriers), over, {}, [&](ValueRange in, ValueRange at) {
+  map(code, "", inputsOf(finals, accumulators), over, {}, [&](ValueRange in, ValueRange at) {
     bindFinals(code, in, at);
-    if (!carriers.empty()) {
+    if (!accumulators.empty()) {
       code.bind(loopIndex, at[1]);
-      for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
+      for (auto [number, value] : llvm::zip(accumulators, in.drop_front(count)))
         bindSum(code, number, value);
     }
     code.when(isInside(code, at, extent), [&] {
@@ -475,20 +470,20 @@ Value TileKernel::ringFor(Type element) {
 
 /// Returns the accumulators and prologue contractions that a loop reads, or else an accumulator
 /// over whose axis it runs.
-SmallVector<unsigned> TileKernel::carriersOf(ForOp loop) {
+SmallVector<unsigned> TileKernel::accumulatorsOf(ForOp loop) {
   SmallVector<unsigned> which;
   loop.walk([&](AtOp at) {
-    for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
-      if (resultOf(carrier.acc) == at.getState() && !is_contained(which, k))
+    for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators))
+      if (resultOf(accumulator.acc) == at.getState() && !is_contained(which, k))
         which.push_back(k);
-    for (auto [k, prior] : llvm::enumerate(plan.priors))
-      if (!prior.joined && prior.fold.getResult(0) == at.getState() &&
-          !is_contained(which, plan.folded.carriers.size() + k))
-        which.push_back(plan.folded.carriers.size() + k);
+    for (auto [k, contraction] : llvm::enumerate(plan.prologue))
+      if (!contraction.joined && contraction.fold.getResult(0) == at.getState() &&
+          !is_contained(which, plan.folded.accumulators.size() + k))
+        which.push_back(plan.folded.accumulators.size() + k);
   });
   StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
   for (unsigned k = 0; which.empty(); ++k)
-    if (extent == std::to_string(plan.folded.carriers[k].extents[0]))
+    if (extent == std::to_string(plan.folded.accumulators[k].extents[0]))
       which.push_back(k);
   return which;
 }
@@ -498,22 +493,22 @@ SmallVector<unsigned> TileKernel::carriersOf(ForOp loop) {
 /// `ringFor`.
 void TileKernel::planResults(ScalarCode &code) {
   for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
-    SmallVector<unsigned> carriers = carriersOf(loop);
+    SmallVector<unsigned> accumulators = accumulatorsOf(loop);
     auto stores = llvm::to_vector(loop.getBody().front().getOps<StoreOp>());
     auto rowAxis =
-        stores.size() == 1 ? findRowAxis(stores[0], loop.getBody().getArgument(0), carriers[0]) : std::nullopt;
+        stores.size() == 1 ? findRowAxis(stores[0], loop.getBody().getArgument(0), accumulators[0]) : std::nullopt;
     if (!rowAxis)
       continue;
     Type element = stores[0].getArray().getType().getElementType();
     Value ring = ringFor(element);
     auto isStaged = [&](const TileResult &other) { return other.ring == ring; };
     bool isReused = llvm::any_of(tileResults, isStaged);
-    auto own = RingType::get(b.getContext(), 1, {plan.shape.rows(), padded(columnsOf(carriers[0]))}, element);
+    auto own = RingType::get(b.getContext(), 1, {plan.shape.rows(), padded(columnsOf(accumulators[0]))}, element);
     if (isReused && int64_t(llvm::alignTo(own.getStageBytes(), 1024)) <= findFreeBytes()) {
       ring = device::SharedOp::create(b, code.named("result_ring"), own);
       isReused = false;
     }
-    tileResults.push_back({loop, stores[0], carriers, *rowAxis, ring, isReused});
+    tileResults.push_back({loop, stores[0], accumulators, *rowAxis, ring, isReused});
   }
 }
 
@@ -521,10 +516,10 @@ void TileKernel::planResults(ScalarCode &code) {
 /// a store knows that the ring has been read. A barrier tells the other warps before they write the
 /// next tile there.
 void TileKernel::writeTile(ScalarCode &code, ValueRange finals, const TileResult &result) {
-  int64_t columns = padded(columnsOf(result.carriers[0]));
+  int64_t columns = padded(columnsOf(result.accumulators[0]));
   StoreOp store = result.store;
   Type element = store.getArray().getType().getElementType();
-  Value values = mapResult(code, finals, store, result.carriers, result.loop.getBody().getArgument(0));
+  Value values = mapResult(code, finals, store, result.accumulators, result.loop.getBody().getArgument(0));
   Value rounded = map(code, "packed", values, Over::tile(columns), {element},
                       [&](ValueRange in, ValueRange) { return Values{code.convert(in[0], element)}; })[0];
   Values coordinates;
@@ -553,7 +548,7 @@ void TileKernel::finish(ScalarCode &code, ValueRange finals) {
     if (tile != tileResults.end())
       writeTile(code, finals, *tile);
     else
-      writeElements(code, finals, loop.getBody().front(), carriersOf(loop), loop.getBody().getArgument(0));
+      writeElements(code, finals, loop.getBody().front(), accumulatorsOf(loop), loop.getBody().getArgument(0));
   }
   for (device::KeptOp number : recalled)
     if (number->use_empty())
@@ -576,15 +571,15 @@ void TileKernel::consume(ScalarCode &code) {
                                                       typeOver(Over::tile(type.getColumns()), type.getElementType()),
                                                       ring.tiles, zero, offset, zero, /*transposed=*/false));
   }
-  contractPriors(code);
+  contractPrologue(code);
   findBounds(code);
   Running inits = initialise(code);
-  for (auto [prior, sum] : llvm::zip_equal(plan.priors, priorSums))
-    if (prior.joined)
-      inits.sums[prior.carrier].sum = sum;
-  Value start = firstOfShare(code);
-  inits = takeUp(code, inits, start);
-  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start);
+  for (auto [contraction, sum] : llvm::zip_equal(plan.prologue, prologueSums))
+    if (contraction.joined)
+      inits.sums[contraction.accumulator].sum = sum;
+  Value start = beginOfPart(code);
+  inits = loadStates(code, inits, start);
+  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, foldPart.end, start);
   SmallVector<Type> types;
   for (Value init : inits.values())
     types.push_back(init.getType());
@@ -593,8 +588,8 @@ void TileKernel::consume(ScalarCode &code) {
       [&] {
         Value one = code.index(1), second = b.createOrFold<arith::AddIOp>(code.loc, start, one);
         Value begin = b.createOrFold<arith::MaxSIOp>(code.named("end_masked"), numMasked, second);
-        if (share.states)
-          begin = arith::MinSIOp::create(b, code.named("end_masked"), begin, share.end);
+        if (foldPart.states)
+          begin = arith::MinSIOp::create(b, code.named("end_masked"), begin, foldPart.end);
         Running running = inits;
         for (auto [k, sum] : llvm::enumerate(running.sums))
           for (const rows::Factors &factors : plan.weights[k]) {
@@ -619,28 +614,28 @@ void TileKernel::consume(ScalarCode &code) {
         // The first tile is a loop, too, so that emitters may merge the three loops.
         run("first", start, second, std::nullopt);
         run("masked", second, begin, true);
-        run("full", begin, share.end, false);
+        run("full", begin, foldPart.end, false);
         if (!multipliesAtOnce()) {
-          Value last = arith::SubIOp::create(b, code.loc, share.end, one);
-          startCarriers(code, last, "last_stage", running);
-          finishCarriers(code, last, "last_stage", running);
+          Value last = arith::SubIOp::create(b, code.loc, foldPart.end, one);
+          startAccumulators(code, last, "last_stage", running);
+          finishAccumulators(code, last, "last_stage", running);
         }
-        if (goesOn())
+        if (isPersistent())
           completeRings(code, start, /*isProducer=*/false);
         return running.values();
       },
       [&] { return inits.values(); });
   auto end = [&] {
     Values results = conclude(code, inits.with(finals));
-    results.append(priorSums);
+    results.append(prologueSums);
     finish(code, results);
     return Values();
   };
-  if (!share.states)
+  if (!foldPart.states)
     return (void)end();
-  Value kept = device::KeptOp::create(b, code.named("leaves"), share.leaves);
-  Value leaves = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, kept, zero);
-  code.branch(leaves, {}, [&] { return leaveOff(code, inits.with(finals)), Values(); }, end);
+  Value kept = device::KeptOp::create(b, code.named("leaves"), foldPart.handsOver);
+  Value handsOver = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, kept, zero);
+  code.branch(handsOver, {}, [&] { return storeStates(code, inits.with(finals)), Values(); }, end);
 }
 
 } // namespace moa::tiles

@@ -29,7 +29,7 @@
 
 namespace moa::tiles {
 
-using rows::Carrier;
+using rows::Accumulator;
 using rows::Score;
 using Values = ScalarCode::Values;
 using device::BarriersType;
@@ -67,7 +67,6 @@ private:
   Ring makeRing(ScalarCode &code, llvm::StringRef name, int64_t stages, int64_t rows, int64_t columns,
                 mlir::Type element, bool withEmpty, bool isOdd = false);
   void bindBlock(ScalarCode &code);
-  mlir::Value narrow(ScalarCode &code, mlir::Value number);
   void recallBlock(ScalarCode &code);
   mlir::Value fromLast(ScalarCode &code, mlir::Value number);
   std::pair<mlir::Value, mlir::Value> interval(ScalarCode &code, mlir::AffineMap lower, mlir::AffineMap upper);
@@ -83,33 +82,34 @@ private:
   void makeProductRings(ScalarCode &code);
   void produce(ScalarCode &code);
 
-  //===--- Blocks in two parts (TileShares.cpp) ---------------------------===//
+  //===--- Stream-K split and persistent kernels (TileStreamK.cpp) --------===//
   /// The part of the fold that this block does in a stream-K split. Without `states`, it does all
   /// of it.
-  struct Share {
-    mlir::Value states, done; // of the workspace, by slot: states in f32, counters
-    int64_t elements = 0;     // per slot
-    mlir::Value others, isFormer, isLatter, slot;
-    mlir::Value begin, end,
-        leaves; // positions of tiles; 1 if it hands over its states
+  struct FoldPart {
+    mlir::Value states, storedWarps; // of the workspace, by slot: states in f32, counters
+    int64_t elements = 0;            // per slot
+    mlir::Value others;              // multiprocessors without a first part
+    mlir::Value isFirst, isSecond, slot;
+    mlir::Value begin, end; // positions of tiles
+    mlir::Value handsOver;  // 1 if the block hands over its states
   };
   /// Returns whether the kernel is persistent: few blocks take the numbers of all from a counter.
-  bool goesOn() const;
+  bool isPersistent() const;
   int64_t launchRegisters() const;
   std::pair<int64_t, int64_t> registersOfRoles() const;
   void completeRings(ScalarCode &code, mlir::Value start, bool isProducer);
   SymExpr countBlocks();
-  SymExpr countSharedBlocks();
-  void makeShares();
+  SymExpr countSplitBlocks();
+  void makePartArrays();
   void emitClear(const mlir::IRMapping &arrays);
   mlir::Value findBlock(ScalarCode &code);
-  void findShare(ScalarCode &code);
-  mlir::Value firstOfShare(ScalarCode &code);
+  void findPart(ScalarCode &code);
+  mlir::Value beginOfPart(ScalarCode &code);
 
   //===--- Lists of tiles (TileLists.cpp) ---------------------------------===//
   /// The ranges of one term of the guard: an array of the workspace over these axes of the nest and
   /// the tiles.
-  struct Range {
+  struct RangeArray {
     mlir::Value array;
     llvm::SmallVector<unsigned> axes;
     SymExpr tiles;
@@ -117,11 +117,12 @@ private:
   void findPredicate();
   std::string freshName(llvm::StringRef wish);
   void makeRanges();
-  mlir::Value flatPlace(ScalarCode &code, const Range &range, mlir::Value tile);
-  mlir::Value rangePlace(ScalarCode &code, const Range &range, mlir::Value tile);
-  TileRange loadRange(ScalarCode &code, const Range &range, mlir::Value tile);
+  mlir::Value flatPlace(ScalarCode &code, const RangeArray &range, mlir::Value tile);
+  mlir::Value rangePlace(ScalarCode &code, const RangeArray &range, mlir::Value tile);
+  TileRange loadRange(ScalarCode &code, const RangeArray &range, mlir::Value tile);
   void writeRanges(ScalarCode &code, bool ofRow, mlir::Value tile);
   void whenTried(ScalarCode &code, mlir::Value condition, llvm::function_ref<void()> body);
+  void bindAxes(ScalarCode &code, llvm::ArrayRef<unsigned> axes, mlir::Value number);
   void emitRanges(const mlir::IRMapping &arrays);
   void clampLoads(ScalarCode &code);
   int64_t findListRoom();
@@ -151,7 +152,7 @@ private:
   };
   /// A correction factor c(d, d'), which rescales states from old references to new ones. States
   /// with equal factors share it.
-  struct Repair {
+  struct Rescale {
     mutable onf::AccOp acc; // one of the states
     llvm::SmallVector<unsigned> refs;
     unsigned pass;     // after which the references are known
@@ -170,7 +171,7 @@ private:
       mlir::Value part; // of a tile in flight, if added in f32; not carried
     };
     llvm::SmallVector<Scalar> scalars;
-    llvm::SmallVector<mlir::Value> started; // per repair
+    llvm::SmallVector<mlir::Value> started; // per rescale
     llvm::SmallVector<Sum> sums;
     template <typename F> void forEach(F visit) {
       auto known = [&](mlir::Value &value) {
@@ -203,16 +204,16 @@ private:
     }
   };
   /// The result of one tile: the states, the correction factors, and the warps that must update
-  /// their references (`must`) and rescale their sums (`mustSums`); null: all warps.
+  /// their references (`mustMove`) and rescale their sums (`mustRescaleSums`); null: all warps.
   struct Step {
     Running next;
     Values factors;
-    /// Per repair: the coefficients of the `others` of its state.
+    /// Per rescale: the coefficients of the `others` of its state.
     llvm::SmallVector<Values> coefficients;
-    mlir::Value must, mustSums;
+    mlir::Value mustMove, mustRescaleSums;
   };
   /// A product s·u of a score s with a factor u.
-  struct Product {
+  struct ScaledScore {
     mlir::Value value, factor;
   };
   /// A value per row and key that a tile holds: the fragment's element, times `rest` if that is not
@@ -236,15 +237,15 @@ private:
     llvm::SmallVector<unsigned, 2> elements;
   };
   void consume(ScalarCode &code);
-  int64_t columnsOfShare(Over over);
+  int64_t storedColumns(Over over);
   llvm::SmallVector<Over> oversOf(const Running &running);
-  mlir::Value placeInShare(ScalarCode &code, mlir::Value slot, mlir::Value row, int64_t before, Over over,
+  mlir::Value placeOfState(ScalarCode &code, mlir::Value slot, mlir::Value row, int64_t before, Over over,
                            mlir::ValueRange at);
-  Running takeUp(ScalarCode &code, const Running &inits, mlir::Value begin);
-  void leaveOff(ScalarCode &code, const Running &running);
-  void contractPriors(ScalarCode &code);
+  Running loadStates(ScalarCode &code, const Running &inits, mlir::Value begin);
+  void storeStates(ScalarCode &code, const Running &running);
+  void contractPrologue(ScalarCode &code);
   Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> known);
-  void planRepairs();
+  void planRescales();
   llvm::SmallVector<std::string> namesOf(const Running &running);
   //===--- Names by role (TileNames.cpp) ----------------------------------===//
   std::string nameOfPosition();
@@ -252,7 +253,7 @@ private:
   std::string nameOfPartial(onf::AccOp acc);
   std::string nameOfReference(onf::AccOp acc);
   std::string nameInTile(onf::AccOp acc);
-  std::string nameOfWeights(unsigned carrier);
+  std::string nameOfWeights(unsigned accumulator);
   std::string nameOfProducts(unsigned score);
   std::string nameOfScores(unsigned score);
   Running initialise(ScalarCode &code);
@@ -264,17 +265,20 @@ private:
   bool multipliesAtOnce() const { return !plan.shape.overlap && !plan.product; }
   int64_t countProducts(llvm::ArrayRef<llvm::SmallVector<ProductTerm, 1>> terms, unsigned from);
   void packWeights(ScalarCode &code, Running &running);
-  void startCarriers(ScalarCode &code, mlir::Value n, llvm::StringRef stageName, Running &running);
-  void finishCarriers(ScalarCode &code, mlir::Value n, llvm::StringRef stageName, Running &running);
+  void startAccumulators(ScalarCode &code, mlir::Value n, llvm::StringRef stageName, Running &running);
+  void finishAccumulators(ScalarCode &code, mlir::Value n, llvm::StringRef stageName, Running &running);
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
   Step passes(ScalarCode &code, Tile &tile, const Running &olds);
   bool isReadOnce(mlir::Value value);
   rows::Terms termsOf(onf::AccOp acc);
   mlir::Value seesSome(ScalarCode &code);
-  void bindNearestRow(ScalarCode &code, mlir::Value number);
+  /// Emits a map over rows or partials. `body` may load elements of the row, which is clamped to the
+  /// last one.
+  Values mapNearestRows(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
+                        llvm::ArrayRef<mlir::Type> elements, llvm::function_ref<Values(mlir::ValueRange)> body);
   void findBounds(ScalarCode &code);
   llvm::DenseSet<mlir::Operation *> findLoadsOfBounds();
-  void findProducts(ScalarCode &code);
+  void findScaledScores(ScalarCode &code);
   bool isOfExponents(mlir::Value value);
   bool isOfRowAlone(mlir::Value value);
   mlir::Value pivotOf(const Element &element);
@@ -300,60 +304,61 @@ private:
   mlir::Value reduceTerms(ScalarCode &code, onf::AccOp acc, mlir::Value term, Tile &tile, Running &news, unsigned k);
   mlir::Value reduceTile(ScalarCode &code, onf::AccOp acc, Tile &tile, Running &news, unsigned k);
   std::optional<unsigned> findTerms(onf::AccOp acc, const rows::Factors &factors, const Running &news);
-  mlir::Value weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors, const Tile &tile,
+  mlir::Value weights(ScalarCode &code, const Accumulator &accumulator, const rows::Factors &factors, const Tile &tile,
                       const Running &news);
   bool isNoneWhereNone(mlir::Value value, mlir::Value of);
-  mlir::Value bindRepair(ScalarCode &code, const Repair &repair, mlir::ValueRange before, mlir::ValueRange after);
+  mlir::Value bindRescale(ScalarCode &code, const Rescale &rescale, mlir::ValueRange before, mlir::ValueRange after);
   Values factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news,
                 llvm::StringRef name = "correction");
   void addOthers(ScalarCode &code, onf::AccOp acc, mlir::ValueRange coefficients, const Running &olds,
                  mlir::Value &partial);
   mlir::Value isNearOne(ScalarCode &code, onf::AccOp acc);
-  bool isFarFromSingular(const Repair &repair);
-  mlir::Value mustRepair(ScalarCode &code, const Running &olds, const Running &news, llvm::ArrayRef<Pivot> pivots);
+  bool isFarFromSingular(const Rescale &rescale);
+  mlir::Value mustRescale(ScalarCode &code, const Running &olds, const Running &news, llvm::ArrayRef<Pivot> pivots);
   void updateReferences(ScalarCode &code, unsigned pass, Running &news, llvm::StringRef name = "");
   void moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile);
   mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial, llvm::StringRef name = "");
-  mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor, Over over);
+  mlir::Value rescaled(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor, Over over);
   mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state, mlir::Value factor, mlir::Value part);
-  void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile);
+  void rescaleWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile);
   mlir::Value withStates(ScalarCode &code, const Step &step);
-  void repairSums(ScalarCode &code, Step &step);
+  void rescaleSums(ScalarCode &code, Step &step);
   Values conclude(ScalarCode &code, const Running &running);
   void finish(ScalarCode &code, mlir::ValueRange finals);
   /// A result that is staged in a ring and written by TMA bulk stores.
   struct TileResult {
     mutable onf::ForOp loop;
     mutable onf::StoreOp store;
-    llvm::SmallVector<unsigned> carriers;
+    llvm::SmallVector<unsigned> accumulators;
     unsigned rowAxis;
     mlir::Value ring;
     bool isReused; // an earlier result was staged in the ring
   };
   int64_t findFreeBytes();
   void planResults(ScalarCode &code);
-  llvm::SmallVector<unsigned> carriersOf(onf::ForOp loop);
+  llvm::SmallVector<unsigned> accumulatorsOf(onf::ForOp loop);
   mlir::Value ringFor(mlir::Type element);
-  std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex, unsigned carrier);
+  std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex, unsigned accumulator);
   void bindFinals(ScalarCode &code, mlir::ValueRange in, mlir::ValueRange at);
-  void writeElements(ScalarCode &code, mlir::ValueRange finals, mlir::Block &block, llvm::ArrayRef<unsigned> carriers,
-                     mlir::Value loopIndex);
-  Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> carriers);
+  void writeElements(ScalarCode &code, mlir::ValueRange finals, mlir::Block &block,
+                     llvm::ArrayRef<unsigned> accumulators, mlir::Value loopIndex);
+  Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> accumulators);
   mlir::Value mapResult(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
-                        llvm::ArrayRef<unsigned> carriers, mlir::Value loopIndex);
-  bool storesPairs(onf::StoreOp store, mlir::Value loopIndex, unsigned carrier);
+                        llvm::ArrayRef<unsigned> accumulators, mlir::Value loopIndex);
+  bool storesPairs(onf::StoreOp store, mlir::Value loopIndex, unsigned accumulator);
   mlir::Value isInside(ScalarCode &code, mlir::ValueRange at, int64_t extent);
   void writeTile(ScalarCode &code, mlir::ValueRange finals, const TileResult &result);
   /// Returns the columns of an accumulator or, for higher numbers, of a prologue contraction.
   int64_t columnsOf(unsigned number) {
-    size_t carriers = plan.folded.carriers.size();
-    return number < carriers ? plan.folded.carriers[number].extents[0] : plan.priors[number - carriers].right.columns;
+    size_t accumulators = plan.folded.accumulators.size();
+    return number < accumulators ? plan.folded.accumulators[number].extents[0]
+                                 : plan.prologue[number - accumulators].right.columns;
   }
   void bindSum(ScalarCode &code, unsigned number, mlir::Value value);
   mlir::Value sumOf(unsigned number) {
-    size_t carriers = plan.folded.carriers.size();
-    return number < carriers ? resultOf(plan.folded.carriers[number].acc)
-                             : plan.priors[number - carriers].fold.getResult(0);
+    size_t accumulators = plan.folded.accumulators.size();
+    return number < accumulators ? resultOf(plan.folded.accumulators[number].acc)
+                                 : plan.prologue[number - accumulators].fold.getResult(0);
   }
   mlir::Value resultOf(onf::AccOp acc) {
     llvm::SmallVector<onf::AccOp> accs = rows::getAccs(plan.fold);
@@ -404,8 +409,9 @@ private:
                         mlir::Value start = mlir::Value());
   mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep, mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);
+  mlir::Value maskOf(ScalarCode &code, const Presence &presence, mlir::Value first);
   bool hasRowsBeyond();
-  llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfCarried();
+  llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfValues();
   void clearUnseen(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::Value stage,
                    llvm::ArrayRef<std::pair<mlir::Value, bool>> rings);
   unsigned numberOf(mlir::Value ref) {
@@ -426,40 +432,40 @@ private:
   device::ProgramOp program;
   unsigned kernelNumber;
   mlir::OpBuilder b;
-  llvm::SmallVector<Ring> rowRings, keyRings, carriedRings, priorRings;
+  llvm::SmallVector<Ring> rowRings, keyRings, valueRings, prologueRings;
   Ring weightRing; // of `plan.product`
-  Values priorSums;
+  Values prologueSums;
   mlir::Value resultRing; // for outputs of a type that no row ring has
   llvm::SmallVector<TileResult> tileResults;
-  mlir::Value choice;                  // onf predicate of a versioned nest; null: it always runs
-  mlir::Value chosen;                  // the predicate's value in the block
-  mlir::Value turns;                   // ping-pong: one barrier per warpgroup, to start the next scores
-  Values heldRows;                     // row operands in registers, if the schedule keeps them there
-  llvm::SmallVector<Product> products; // per score; null: none
+  mlir::Value choice;                          // onf predicate of a versioned nest; null: it always runs
+  mlir::Value chosen;                          // the predicate's value in the block
+  mlir::Value turns;                           // ping-pong: one barrier per warpgroup, to start the next scores
+  Values heldRows;                             // row operands in registers, if the schedule keeps them there
+  llvm::SmallVector<ScaledScore> scaledScores; // per score; null: none
   // Per state with a bound: its start, which is the bound for rows that see a key; null: the
   // identity.
   Values starts;
   // Per state: the bound to combine each tile's terms with, as rows may see no key; null: none.
   Values termBounds;
-  llvm::SmallVector<Repair> repairs;
-  llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
-  llvm::SmallVector<bool> isReference;                    // per scalar
-  bool lazy = false;                                      // rescaling is conditional
-  bool readsMemory = false;                               // the states or the guard load more than the operands
-  bool statesRead = false;                                // the states do
-  llvm::SmallVector<device::KeptOp> recalled;             // by the epilogue
-  llvm::SmallVector<onf::LoadOp> readOnce;                // loads with one address per block
+  llvm::SmallVector<Rescale> rescales;
+  llvm::SmallVector<int> rescaleOfScalar, rescaleOfAccumulator; // -1: none
+  llvm::SmallVector<bool> isReference;                          // per scalar
+  bool lazy = false;                                            // rescaling is conditional
+  bool readsMemory = false;                                     // the states or the guard load more than the operands
+  bool statesRead = false;                                      // the states do
+  llvm::SmallVector<device::KeptOp> recalled;                   // by the epilogue
+  llvm::SmallVector<onf::LoadOp> readOnce;                      // loads with one address per block
   mlir::Value firstRow, lastRow,
       rowBase;                                        // of the block, clamped; of the warpgroup
   mlir::Value firstTile, endTile, firstFull, endFull; // tiles of keys
   mlir::Value numTiles, numMasked, warpgroup;
-  Share share;
+  FoldPart foldPart;
   // For kernels with tile lists.
   std::optional<TilePredicate> predicate;
-  std::vector<Range> ranges; // per term of the predicate
+  std::vector<RangeArray> ranges; // per term of the predicate
   llvm::SmallVector<unsigned> rangeAxes;
   bool hasFewValues = false; // the kernel being emitted has registers for addresses
-  Range table;               // flags per 16 rows and column; no array: no table
+  RangeArray table;          // flags per 16 rows and column; no array: no table
   mlir::Value partialTiles, fullTiles, numListed, listedEnd;
   int64_t listRoom = 0; // capacity of each list
 };

@@ -36,20 +36,7 @@ static bool isOneInterval(const TilePlan &plan) {
   if (!pieces || pieces->size() != 1 || !cast<PieceAttr>((*pieces)[0]).getFull())
     return false;
   GuardOp guard = rows::getGuard(plan.fold);
-  llvm::DenseSet<Value> seen;
-  SmallVector<Value> open;
-  if (guard)
-    open.push_back(guard.getCondition());
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert(value).second)
-      continue;
-    if (isa<LoadOp, FoldOp>(op))
-      return false;
-    llvm::append_range(open, op->getOperands());
-  }
-  return true;
+  return !guard || !anySource(guard.getCondition(), [](Operation *op) { return isa<LoadOp, FoldOp>(op); });
 }
 
 /// Returns the guard as a tile predicate, if that tells more than the intervals of the fold.
@@ -88,7 +75,7 @@ std::string TileKernel::freshName(StringRef wish) {
 /// Creates an array of the workspace for each term: two numbers per tile.
 void TileKernel::makeRanges() {
   for (const TileTerm &term : predicate->getTerms()) {
-    Range range;
+    RangeArray range;
     range.axes = axesOf(llvm::to_vector(llvm::make_first_range(term.values)), plan.nest);
     SymExpr size = *SymExpr::parse(term.ofRow ? extent(plan.nest.getExtents().size() - 1) : plan.fold.getExtent());
     range.tiles = tilesOf(size, term.ofRow ? plan.shape.rows() : plan.shape.keys);
@@ -106,7 +93,7 @@ void TileKernel::makeRanges() {
 }
 
 /// Returns the place of a tile in an array over these axes and the tiles.
-Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
+Value TileKernel::flatPlace(ScalarCode &code, const RangeArray &range, Value tile) {
   Value flat;
   for (unsigned axis : range.axes) {
     Value index = code.eval(plan.nest.getBody().getArgument(axis));
@@ -121,12 +108,12 @@ Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
 }
 
 /// Returns the place of a tile's lower number in a term's array.
-Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
+Value TileKernel::rangePlace(ScalarCode &code, const RangeArray &range, Value tile) {
   Value two = code.index(2);
   return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, range, tile), two);
 }
 
-TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile) {
+TileRange TileKernel::loadRange(ScalarCode &code, const RangeArray &range, Value tile) {
   Value place = rangePlace(code, range, tile);
   auto load = [&](Value at, StringRef name) -> Value {
     Value number = device::LoadOp::create(b, code.loc, b.getI64Type(), range.array, at);
@@ -170,7 +157,7 @@ static Value evaluateTerm(ScalarCode &code, const TileTerm &term) {
 void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   unsigned last = plan.nest.getExtents().size() - 1;
   int64_t size = ofRow ? plan.shape.rows() : plan.shape.keys;
-  Value index = ofRow ? Value(plan.nest.getBody().getArguments().back()) : Value(plan.fold.getBody().getArgument(0));
+  Value index = ofRow ? Value(plan.rowIndex()) : Value(plan.keyIndex());
   Value first = arith::MulIOp::create(b, code.named("first"), tile, code.index(size));
   Value end = arith::AddIOp::create(b, code.loc, first, code.index(size));
   end = arith::MinSIOp::create(b, code.named("end"), end, code.symbol(ofRow ? extent(last) : plan.fold.getExtent()));
@@ -197,7 +184,7 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
     return news;
   });
   for (auto [k, number] : llvm::enumerate(numbers)) {
-    const Range &range = ranges[number];
+    const RangeArray &range = ranges[number];
     TileRange limited = TilePredicate::limit(b, code.loc, {bounds[2 * k], bounds[2 * k + 1]});
     // If a term does not depend on an axis, only index 0 of that axis stores its range.
     Value writes;
@@ -232,6 +219,15 @@ void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref
   both ? code.when(both, body) : body();
 }
 
+/// Binds the indices of these axes to the digits of a number, whose lowest digit is the last axis.
+void TileKernel::bindAxes(ScalarCode &code, ArrayRef<unsigned> axes, Value number) {
+  for (unsigned k = axes.size(); k-- > 0;) {
+    StringRef name = cast<StringAttr>(plan.nest.getNames()[axes[k]]).getValue();
+    code.bind(plan.nest.getBody().getArgument(axes[k]),
+              k == 0 ? number : code.takeDigit(number, code.symbol(extent(axes[k])), name));
+  }
+}
+
 /// Emits a kernel with a thread per tile of rows and per tile of keys, for every index of the axes
 /// that terms depend on.
 void TileKernel::emitRanges(const IRMapping &arrays) {
@@ -253,24 +249,12 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
   for (unsigned axis : rangeAxes)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_ranges";
-  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kRangeThreads);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  ScalarCode code(b, arrays);
-  code.loc = plan.nest.getLoc();
+  beginKernel(b, plan.nest, program, Twine(kernelNumber) + "_ranges", blocks.str(), kRangeThreads);
+  ScalarCode code(b, arrays, plan.nest.getLoc());
   clampLoads(code);
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  auto digit = [&](Value radix, StringRef name) -> Value {
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
-    return result;
-  };
-  Value group = rangeAxes.empty() ? rest : digit(code.symbol(perIndex.str()), "group");
-  for (unsigned k = rangeAxes.size(); k-- > 0;) {
-    StringRef axis = cast<StringAttr>(plan.nest.getNames()[rangeAxes[k]]).getValue();
-    code.bind(plan.nest.getBody().getArgument(rangeAxes[k]),
-              k == 0 ? rest : digit(code.symbol(extent(rangeAxes[k])), axis));
-  }
+  Value group = rangeAxes.empty() ? rest : code.takeDigit(rest, code.symbol(perIndex.str()), "group");
+  bindAxes(code, rangeAxes, rest);
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
   Value position = arith::AddIOp::create(b, code.named("tile"),
                                          arith::MulIOp::create(b, code.loc, group, code.index(kRangeThreads)), thread);
@@ -296,7 +280,7 @@ void TileKernel::clampLoads(ScalarCode &code) {
   for (auto [index, size] :
        llvm::zip(plan.nest.getBody().getArguments(), plan.nest.getExtents().getAsValueRange<StringAttr>()))
     code.indices[index] = *SymExpr::parse(size);
-  code.indices[plan.fold.getBody().getArgument(0)] = *SymExpr::parse(plan.fold.getExtent());
+  code.indices[plan.keyIndex()] = *SymExpr::parse(plan.fold.getExtent());
 }
 
 //===----------------------------------------------------------------------===//
@@ -386,8 +370,8 @@ void TileKernel::collectTiles(ScalarCode &code) {
   Value masked = numListed;
   if (!isShort)
     masked = arith::AddIOp::create(b, code.loc, masked, arith::SubIOp::create(b, code.loc, endTile, listedEnd));
-  numMasked = narrow(code, masked);
-  numTiles = narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
+  numMasked = code.narrow(masked);
+  numTiles = code.narrow(arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
 }
 
 Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<bool> masked) {

@@ -271,9 +271,9 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
 }
 
 void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
-  code.bind(plan.nest.getBody().getArguments().back(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+  code.bind(plan.rowIndex(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
   if (at.size() > 1)
-    code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, at[1]));
+    code.bind(plan.keyIndex(), arith::AddIOp::create(b, code.loc, first, at[1]));
 }
 
 Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise, llvm::function_ref<Values()> body) {

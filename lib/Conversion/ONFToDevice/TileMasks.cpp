@@ -22,9 +22,9 @@ struct Guard {
   SmallVector<Value> ofRow, rest;
 };
 
-class GuardReader {
+class GuardSplitter {
 public:
-  GuardReader(Value key, ScalarCode &code) : key(key), code(code) {}
+  GuardSplitter(Value key, ScalarCode &code) : key(key), code(code) {}
 
   void read(Value condition, Guard &guard) {
     Operation *op = condition.getDefiningOp();
@@ -111,25 +111,25 @@ static bool isSmallSum(Value value) {
 static Guard readGuards(const TilePlan &plan, ScalarCode &code) {
   Guard guard;
   for (GuardOp op : plan.fold.getBody().front().getOps<GuardOp>())
-    GuardReader(plan.fold.getBody().getArgument(0), code).read(op.getCondition(), guard);
+    GuardSplitter(plan.keyIndex(), code).read(op.getCondition(), guard);
   return guard;
 }
 
 namespace {
 /// The keys that comparisons let a row see, from `lower` to before `upper`, relative to some key.
-struct Interval {
+struct KeyInterval {
   Value lower, upper;
 };
 } // namespace
 
 /// Returns the interval of the bound row, relative to the bound key and limited to `size` keys.
-static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard, Value size) {
+static KeyInterval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard, Value size) {
   using Predicate = arith::CmpIPredicate;
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
   auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
   auto most = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(code.loc, x, y); };
   Value one = code.index(1);
-  Interval keys{code.index(0), size};
+  KeyInterval keys{code.index(0), size};
   // Values that may need all 64 bits are clamped to ends far outside of every tile.
   auto limited = [&](Value side) {
     Value value = code.eval(side);
@@ -158,7 +158,7 @@ static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard,
 /// Returns whether the bound row exists and satisfies these conditions on the row alone.
 Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
   unsigned last = plan.nest.getExtents().size() - 1;
-  Value rows = code.symbol(extent(last)), row = code.eval(plan.nest.getBody().getArguments().back());
+  Value rows = code.symbol(extent(last)), row = code.eval(plan.rowIndex());
   Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rows);
   for (Value condition : conditions)
     sees = code.both(sees, code.eval(condition));
@@ -170,8 +170,8 @@ Value TileKernel::seesSome(ScalarCode &code) {
   Guard guard = readGuards(plan, code);
   if (!guard.rest.empty())
     return Value();
-  code.bind(plan.fold.getBody().getArgument(0), code.index(0));
-  Interval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
+  code.bind(plan.keyIndex(), code.index(0));
+  KeyInterval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
   return code.both(seesAtAll(code, guard.ofRow), some);
 }
@@ -188,7 +188,7 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
   // Relative to the thread's first column.
   Values bounds = map(code, "visible_end,visible_begin", {}, Over::parts(), types, [&](ValueRange, ValueRange at) {
     bindElement(code, at[0], first);
-    code.bind(plan.fold.getBody().getArgument(0), first);
+    code.bind(plan.keyIndex(), first);
     auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
     auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
     Value keys = code.index(plan.shape.keys), zero = code.index(0);
@@ -215,7 +215,8 @@ bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
   bool isOfTiles =
       op == plan.fold.getOperation() ||
-      llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; }) ||
+      llvm::any_of(plan.prologue,
+                   [&](const TileProduct &contraction) { return contraction.fold.getOperation() == op; }) ||
       llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == condition; });
   if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
     return true;
@@ -238,14 +239,13 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
     Value one = code.index(1);
     return arith::SubIOp::create(b, code.loc, code.symbol(extent), one);
   };
-  code.bind(plan.nest.getBody().getArguments().back(),
-            arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
+  code.bind(plan.rowIndex(), arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
   Value left = arith::SubIOp::create(b, code.loc, last(plan.fold.getExtent()), first);
   Value size = arith::MinSIOp::create(b, code.loc, left, code.index(plan.shape.keys - 1));
   auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x); };
   Value most = narrow(size), place = arith::MinSIOp::create(b, code.loc, narrow(at[1]), most);
   place = arith::IndexCastOp::create(b, code.loc, b.getIndexType(), place);
-  code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, place));
+  code.bind(plan.keyIndex(), arith::AddIOp::create(b, code.loc, first, place));
 }
 
 /// Returns the number of columns whose conditions a thread evaluates at once. 0: one after the
@@ -255,8 +255,8 @@ int64_t TileKernel::columnsAtOnce(const Presence &presence) {
   if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))
     return 0;
   int64_t left = plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
-  for (const Carrier &carrier : plan.folded.carriers)
-    left -= padded(carrier.extents[0]) / 2;
+  for (const Accumulator &accumulator : plan.folded.accumulators)
+    left -= padded(accumulator.extents[0]) / 2;
   return left >= 104 ? plan.shape.keys : left >= 88 ? std::gcd(plan.shape.keys, int64_t(32)) : 0;
 }
 
@@ -302,8 +302,7 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
       Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
       return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
     })[0];
-    return device::ReduceOp::create(b, code.named("bits"), typeOver(Over::parts(), word),
-                                    MonoidAttr::get(b.getContext(), Monoid::add), bits);
+    return device::ReduceOp::create(b, code.named("bits"), typeOver(Over::parts(), word), Monoid::add, bits);
   };
   int64_t columns = columnsAtOnce(presence);
   if (!read.empty() && columns != plan.shape.keys) // scores exist for whole tiles
@@ -400,6 +399,15 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
   return present;
 }
 
+/// Returns the mask of the tile from `first` on, with a boolean per element.
+Value TileKernel::maskOf(ScalarCode &code, const Presence &presence, Value first) {
+  return map(code, "mask", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
+             [&](ValueRange in, ValueRange at) {
+               bindElement(code, at, first);
+               return Values{isPresent(code, presence, in, at[1])};
+             })[0];
+}
+
 /// Returns `value` where the element is present and `keep` holds, else `none`. Null conditions are
 /// true. If `reads` loads memory, `value` is evaluated in a branch.
 Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value none, ValueRange reads,
@@ -419,7 +427,7 @@ Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value non
 bool TileKernel::hasRowsBeyond() {
   SymExpr range = *SymExpr::parse(plan.fold.getExtent());
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
-         llvm::any_of(plan.carried, [&](const TileOperand &operand) {
+         llvm::any_of(plan.valueOperands, [&](const TileOperand &operand) {
            SymExpr size = LoadOp(operand.load).getArray().getType().getExtent(operand.rowAxis);
            return !operand.isTransposed && SymExpr::floorDiv(size + operand.step - SymExpr(1), operand.step) != range;
          });
@@ -427,9 +435,9 @@ bool TileKernel::hasRowsBeyond() {
 
 /// Returns the rings of the accumulators' operands. Keys are rows or, if elements have 8 bits
 /// (true), columns.
-SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
+SmallVector<std::pair<Value, bool>> TileKernel::ringsOfValues() {
   SmallVector<std::pair<Value, bool>> rings;
-  for (auto [operand, ring] : llvm::zip(plan.carried, carriedRings))
+  for (auto [operand, ring] : llvm::zip(plan.valueOperands, valueRings))
     rings.push_back({ring.tiles, operand.isTransposed});
   return rings;
 }
@@ -438,11 +446,7 @@ SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
 /// even with weight 0: they may be infinite or NaN.
 void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first, Value stage,
                              ArrayRef<std::pair<Value, bool>> rings) {
-  Value seen = map(code, "mask", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
-                   [&](ValueRange in, ValueRange at) {
-                     bindElement(code, at, first);
-                     return Values{isPresent(code, presence, in, at[1])};
-                   })[0];
+  Value seen = maskOf(code, presence, first);
   for (auto [tiles, isInterleaved] : rings)
     device::ClearUnseenOp::create(b, code.loc, tiles, stage, seen, isInterleaved);
 }

@@ -75,9 +75,9 @@ std::string TileKernel::nameInTile(AccOp acc) {
 
 /// Returns the name of the tile of an accumulator's row operand. Terms of a row sum are
 /// probabilities before the division by the sum.
-std::string TileKernel::nameOfWeights(unsigned carrier) {
-  AccOp acc = plan.folded.carriers[carrier].acc;
-  const rows::Factors &factors = plan.weights[carrier][0];
+std::string TileKernel::nameOfWeights(unsigned accumulator) {
+  AccOp acc = plan.folded.accumulators[accumulator].acc;
+  const rows::Factors &factors = plan.weights[accumulator][0];
   bool isOfSum = factors.values.size() == 1 && factors.divisors.empty() &&
                  llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
                    AccOp other = scalar.acc;
@@ -85,7 +85,7 @@ std::string TileKernel::nameOfWeights(unsigned carrier) {
                           !other.getRefs().empty() && rows::getYielded(other.getValue()) == factors.values[0];
                  });
   std::string name = isOfSum ? "probabilities" : "weights";
-  return plan.folded.carriers.size() == 1 ? name : name + "_of_" + acc.getName().str();
+  return plan.folded.accumulators.size() == 1 ? name : name + "_of_" + acc.getName().str();
 }
 
 /// Returns the name of a score's products, after the arrays that are contracted: `Q_dot_K`.

@@ -54,19 +54,9 @@ bool TileKernel::isOfExponents(Value value) {
 /// Returns whether a value depends on the row alone, and can be evaluated with clamped loads.
 bool TileKernel::isOfRowAlone(Value value) {
   rows::Dependence deps;
-  SmallVector<Value> open{value};
-  llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (isa_and_nonnull<AccOp, FoldOp>(op))
-      return false;
-    if (!op)
-      continue;
-    for (Value operand : op->getOperands())
-      if (seen.insert(operand).second)
-        open.push_back(operand);
-  }
-  return value.getType().isF32() && !deps.on(value, plan.fold.getBody().getArgument(0)) && canClamp(value);
+  if (anySource(value, [](Operation *op) { return isa<AccOp, FoldOp>(op); }))
+    return false;
+  return value.getType().isF32() && !deps.on(value, plan.keyIndex()) && canClamp(value);
 }
 
 /// Returns the other operand of the exponents in which an element occurs. Null if there are
@@ -202,10 +192,8 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
     references.push_back(pivot.reference);
   Value large = map(code, "is_large", references, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
     Value any;
-    for (Value reference : in) {
-      Value next = isLarge(code, reference, true);
-      any = any ? b.createOrFold<arith::OrIOp>(code.loc, any, next) : next;
-    }
+    for (Value reference : in)
+      any = code.either(any, isLarge(code, reference, true));
     return Values{any};
   })[0];
   Value any = device::AnyOp::create(b, code.named("has_large"), large);
@@ -227,7 +215,7 @@ void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivot
     tile.pivots[pivot.value] = values[k];
     for (Operation *user : pivot.value.getUsers())
       if (plan.fold->isProperAncestor(user) && isa<arith::SubFOp>(user))
-        code.fused[user->getResult(0)] = user->getOperand(1) == pivot.value;
+        code.smallOperands[user->getResult(0)] = user->getOperand(1) == pivot.value ? 1 : 0;
   }
   values = values.drop_front(pivots.size());
   for (const Pivot &pivot : pivots)
@@ -248,14 +236,9 @@ void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
   });
   if (pivots.empty())
     return;
-  bool clamped = code.clampsLoads, eager = code.eager;
   for (Pivot &pivot : pivots)
-    pivot.reference = map(code, "pivot", {}, Over::rows(), {b.getF32Type()}, [&](ValueRange, ValueRange at) {
-      bindNearestRow(code, at[0]);
-      return Values{code.eval(pivot.value)};
-    })[0];
-  code.clampsLoads = clamped;
-  code.eager = eager;
+    pivot.reference = mapNearestRows(code, "pivot", {}, Over::rows(), {b.getF32Type()},
+                                     [&](ValueRange) { return Values{code.eval(pivot.value)}; })[0];
   takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));
 }
 

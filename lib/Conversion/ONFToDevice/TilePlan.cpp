@@ -21,9 +21,9 @@ static_assert(kLongest << 14 <= 1 << 22);
 
 namespace {
 
-class Planner {
+class TilePlanner {
 public:
-  Planner(ForOp nest, std::string &why) : onDemand(nest->getParentOfType<onf::KernelOp>()), why(why) {
+  TilePlanner(ForOp nest, std::string &why) : onDemand(nest->getParentOfType<onf::KernelOp>()), why(why) {
     plan.nest = nest;
   }
   std::optional<TilePlan> run();
@@ -35,10 +35,10 @@ private:
   }
   bool refuseChain(const Twine &found);
   bool findFold();
-  bool findPriors(ArrayRef<FoldOp> folds);
+  bool findPrologue(ArrayRef<FoldOp> folds);
   std::optional<TilePlan> findProduct();
-  bool checkPriors();
-  void joinPriors();
+  bool checkPrologue();
+  void joinPrologue();
   bool checkType(const rows::Factors &factors, Type &element);
   bool checkLength(Value inner, int64_t length, Type element, StringRef subject);
   bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
@@ -47,7 +47,7 @@ private:
   static std::optional<unsigned> findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands,
                                            unsigned first);
   bool findScore(const rows::Score &score);
-  bool findCarrier(const rows::Carrier &carrier);
+  bool findAccumulator(const rows::Accumulator &accumulator);
   void orderWeights();
   bool findWeights(const rows::Factors &factors, Type element, unsigned &number);
   bool findOperands();
@@ -60,11 +60,11 @@ private:
 };
 
 /// Refuses a nest that has `found` instead of a chain of contractions. Names the required form.
-bool Planner::refuseChain(const Twine &found) {
+bool TilePlanner::refuseChain(const Twine &found) {
   return refuse(found +
                 "; tensor cores take a contraction, or a chain of two, f(A +.* B) +.* C, "
                 "whose rows are the last axis of the nest, '" +
-                rows::getIndexName(plan.nest.getBody().getArguments().back()) + "'");
+                rows::getIndexName(plan.rowIndex()) + "'");
 }
 
 /// Describes the results of up to four passes: of 'x' over 'm', of 'y' over 'm'.
@@ -85,23 +85,24 @@ static std::string describe(ArrayRef<FoldOp> folds) {
 
 /// Finds the prologue contractions: all folds before the main one must be products whose range fits
 /// into one tile.
-bool Planner::findPriors(ArrayRef<FoldOp> folds) {
+bool TilePlanner::findPrologue(ArrayRef<FoldOp> folds) {
   for (FoldOp fold : folds) {
     std::string ignored;
     auto product = findTileProduct(fold, ignored);
     if (!product || product->isMasked || product->left.isTransposed || product->length > kLongest)
       return false;
-    plan.priors.push_back(std::move(*product));
+    plan.prologue.push_back(std::move(*product));
   }
   return true;
 }
 
 /// Checks that prologue contractions use the rows of the scores, over all of their columns.
-bool Planner::checkPriors() {
-  return llvm::all_of(plan.priors, [&](const TileProduct &prior) {
+bool TilePlanner::checkPrologue() {
+  return llvm::all_of(plan.prologue, [&](const TileProduct &contraction) {
     bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &rows) {
-      return prior.length == rows.columns &&
-             isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0), LoadOp(rows.load).getTerms().back());
+      return contraction.length == rows.columns &&
+             isSameTile(contraction.left, rows, contraction.fold.getBody().getArgument(0),
+                        LoadOp(rows.load).getTerms().back());
     });
     return isOfRows || refuse("a fold before the one over tiles contracts other rows than that one");
   });
@@ -109,9 +110,9 @@ bool Planner::checkPriors() {
 
 /// Finds prologue contractions whose element x, or x where a condition holds and else 0, is only
 /// added to an element of an accumulator.
-void Planner::joinPriors() {
-  for (TileProduct &prior : plan.priors) {
-    Value sum = prior.fold.getResult(0);
+void TilePlanner::joinPrologue() {
+  for (TileProduct &contraction : plan.prologue) {
+    Value sum = contraction.fold.getResult(0);
     auto at = sum.hasOneUse() ? dyn_cast<AtOp>(*sum.getUsers().begin()) : AtOp();
     if (!at || !at->hasOneUse())
       continue;
@@ -119,7 +120,7 @@ void Planner::joinPriors() {
     if (auto select = dyn_cast<arith::SelectOp>(*part.getUsers().begin())) {
       if (select.getTrueValue() != part || !matchPattern(select.getFalseValue(), m_AnyZeroFloat()) ||
           deps.on(select.getCondition(), at.getIndices()[0]) || !select->hasOneUse() ||
-          !isSameForRows(select.getCondition(), plan.nest.getBody().getArguments().back()))
+          !isSameForRows(select.getCondition(), plan.rowIndex()))
         continue;
       condition = select.getCondition();
       part = select.getResult();
@@ -128,16 +129,17 @@ void Planner::joinPriors() {
     auto other = added ? (added.getLhs() == part ? added.getRhs() : added.getLhs()).getDefiningOp<AtOp>() : AtOp();
     if (!other || other.getIndices() != at.getIndices() || !other->hasOneUse())
       continue;
-    for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
-      bool isTaken = llvm::any_of(plan.priors, [&, k = k](const TileProduct &p) { return p.joined && p.carrier == k; });
-      AccOp acc = carrier.acc;
+    for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators)) {
+      bool isTaken =
+          llvm::any_of(plan.prologue, [&, k = k](const TileProduct &p) { return p.joined && p.accumulator == k; });
+      AccOp acc = accumulator.acc;
       auto accs = rows::getAccs(plan.fold);
       Value result = plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
-      if (other.getState() == result && acc.getRefs().empty() && carrier.extents[0] == prior.right.columns &&
+      if (other.getState() == result && acc.getRefs().empty() && accumulator.extents[0] == contraction.right.columns &&
           !isTaken) {
-        prior.joined = added.getResult();
-        prior.condition = condition;
-        prior.carrier = k;
+        contraction.joined = added.getResult();
+        contraction.condition = condition;
+        contraction.accumulator = k;
         break;
       }
     }
@@ -145,7 +147,7 @@ void Planner::joinPriors() {
 }
 
 /// Returns the plan of a nest that is a single product and nothing else.
-std::optional<TilePlan> Planner::findProduct() {
+std::optional<TilePlan> TilePlanner::findProduct() {
   Block &body = plan.nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
   std::string ignored;
@@ -153,31 +155,31 @@ std::optional<TilePlan> Planner::findProduct() {
   if (!product)
     return std::nullopt;
   plan.fold = product->fold;
-  rows::Carrier carrier{product->acc, 0, Float32Type::get(body.getParentOp()->getContext()), {}, {}, {}};
-  carrier.extents.push_back(product->right.columns);
-  carrier.row.narrow = onf::LoadOp(product->left.load).getResult().getType();
-  plan.folded.carriers.push_back(carrier);
+  rows::Accumulator accumulator{product->acc, 0, Float32Type::get(body.getParentOp()->getContext()), {}, {}, {}};
+  accumulator.extents.push_back(product->right.columns);
+  accumulator.row.narrow = onf::LoadOp(product->left.load).getResult().getType();
+  plan.folded.accumulators.push_back(accumulator);
   plan.folded.passes = plan.folded.operands = 1;
-  plan.carried.push_back(product->right);
-  plan.carrierTerms.push_back({{}});
-  plan.weights.push_back({carrier.row});
+  plan.valueOperands.push_back(product->right);
+  plan.accumulatorTerms.push_back({{}});
+  plan.weights.push_back({accumulator.row});
   plan.product = std::move(product);
   if (!checkEpilogue())
     return std::nullopt;
   return plan;
 }
 
-bool Planner::findFold() {
+bool TilePlanner::findFold() {
   Block &body = plan.nest.getBody().front();
   if (body.getNumArguments() == 0)
     return refuse("the nest has no axes");
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
-  if (folds.empty() || !findPriors(ArrayRef(folds).drop_back()))
+  if (folds.empty() || !findPrologue(ArrayRef(folds).drop_back()))
     return refuse("the nest has " + Twine(folds.size()) + " folds" + describe(folds) + ", where tiles take one");
   plan.fold = folds.back();
   std::string found, over = "the fold over '" + plan.fold.getName().str() + "' ";
   auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found, rows::kTensorSums);
-  bool isChain = folded && !folded->scores.empty() && !folded->carriers.empty();
+  bool isChain = folded && !folded->scores.empty() && !folded->accumulators.empty();
   if (!isChain && !found.empty() && !(folded && !folded->scores.empty()))
     return refuseChain(found);
   if (!folded || folded->scores.empty())
@@ -223,7 +225,7 @@ static std::string describeArray(LoadOp load) {
 /// Checks that the operands of a contraction have one type. Tensor cores multiply floats of 16 and
 /// 8 bits into f32, and i8 into i32; sums of integers are planned for i8 only. `element` is the
 /// type of the operands so far, if any.
-bool Planner::checkType(const rows::Factors &factors, Type &element) {
+bool TilePlanner::checkType(const rows::Factors &factors, Type &element) {
   LoadOp load = getElement(factors);
   if (!load && factors.narrow)
     return refuse("an operand of a contraction is computed from arrays without its axis of rows or "
@@ -245,7 +247,7 @@ bool Planner::checkType(const rows::Factors &factors, Type &element) {
 }
 
 /// Checks that tiles can have this many columns. `subject` begins the message.
-bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef subject) {
+bool TilePlanner::checkLength(Value inner, int64_t length, Type element, StringRef subject) {
   std::string has = ": '" + rows::getIndexName(inner).str() + "' has " + std::to_string(length) + " indices";
   int64_t unit = 128 / element.getIntOrFloatBitWidth();
   if (length % unit != 0)
@@ -255,8 +257,8 @@ bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef s
 
 /// Finds an operand X[…] with one term per axis: `inner` on the last, `index` or a multiple of it
 /// on one other. The remaining terms must be the same for the whole block.
-bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
-                          SmallVectorImpl<TileOperand> &operands) {
+bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
+                              SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
   StringRef name = rows::getArrayName(load);
   std::string shown = describeArray(load);
@@ -292,9 +294,8 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
       operand.rowAxis = axis;
       operand.step = step;
       ++found;
-    } else if (deps.on(term, index) || deps.on(term, inner) ||
-               deps.on(term, plan.nest.getBody().getArguments().back()) ||
-               deps.on(term, plan.fold.getBody().getArgument(0))) {
+    } else if (deps.on(term, index) || deps.on(term, inner) || deps.on(term, plan.rowIndex()) ||
+               deps.on(term, plan.keyIndex())) {
       return refuse("an operand's address depends on more than its row: the subscript of " + shown + " on axis " +
                     Twine(axis) + " varies within a tile");
     }
@@ -310,8 +311,8 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
 }
 
 /// Returns the number of an equal operand of the same sum, whose operands start at `first`.
-std::optional<unsigned> Planner::findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands,
-                                           unsigned first) {
+std::optional<unsigned> TilePlanner::findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands,
+                                               unsigned first) {
   LoadOp load = getElement(factors);
   for (unsigned number = first; number != operands.size(); ++number)
     if (isSameElement(load, operands[number].load))
@@ -319,7 +320,7 @@ std::optional<unsigned> Planner::findKnown(const rows::Factors &factors, ArrayRe
   return std::nullopt;
 }
 
-bool Planner::findScore(const rows::Score &score) {
+bool TilePlanner::findScore(const rows::Score &score) {
   Value inner = score.fold.getBody().getArgument(0);
   if (!score.type.isF32() && !score.type.isIndex())
     return refuse("a contraction is not summed in f32");
@@ -329,7 +330,7 @@ bool Planner::findScore(const rows::Score &score) {
   Type element;
   auto &terms = plan.scoreTerms.emplace_back();
   unsigned firstRow = plan.rowOperands.size(), firstKey = plan.keyOperands.size();
-  Value rowIndex = plan.nest.getBody().getArguments().back(), keyIndex = plan.fold.getBody().getArgument(0);
+  Value rowIndex = plan.rowIndex(), keyIndex = plan.keyIndex();
   auto add = [&](const rows::Factors &row, const rows::Factors &key) {
     if (!checkType(row, element) || !checkType(key, element) ||
         !checkLength(inner, score.extent, element, "a contraction's length"))
@@ -345,55 +346,56 @@ bool Planner::findScore(const rows::Score &score) {
 
 /// Finds an 8-bit operand of an accumulator, X[…, d, …, j], which instructions read along the keys.
 /// It must be a temporary, because its keys are interleaved in memory.
-bool Planner::findTransposed(const rows::Factors &factors, Value inner, int64_t columns) {
+bool TilePlanner::findTransposed(const rows::Factors &factors, Value inner, int64_t columns) {
   LoadOp load = getElement(factors);
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   ArrayType type = load.getArray().getType();
-  if (!findOperand(factors, inner, plan.fold.getBody().getArgument(0), columns, plan.carried))
+  if (!findOperand(factors, inner, plan.keyIndex(), columns, plan.valueOperands))
     return false;
   bool isWhole = SymExpr::mod(type.getExtent(type.getRank() - 1), SymExpr(16)).isZero();
   if (!kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber()) || !isWhole)
     return refuse("an 8-bit operand of a state with an axis must be a temporary with a multiple of "
                   "16 keys, not " +
                   rows::getArrayName(load));
-  plan.carried.back().isTransposed = true;
+  plan.valueOperands.back().isTransposed = true;
   return true;
 }
 
-bool Planner::findCarrier(const rows::Carrier &carrier) {
-  if (!carrier.type.isF32())
+bool TilePlanner::findAccumulator(const rows::Accumulator &accumulator) {
+  if (!accumulator.type.isF32())
     return refuse("a state with an axis is not summed in f32");
-  Value inner = carrier.acc.getValue().getArgument(0);
-  if (carrier.extents.size() != 1 || carrier.extents[0] > kLongest)
+  Value inner = accumulator.acc.getValue().getArgument(0);
+  if (accumulator.extents.size() != 1 || accumulator.extents[0] > kLongest)
     return refuse("a state carries more than one axis of " + Twine(kLongest) + ": '" + rows::getIndexName(inner) +
-                  "' has " + Twine(carrier.extents[0]) + " indices");
+                  "' has " + Twine(accumulator.extents[0]) + " indices");
   Type element;
-  if (!checkType(carrier.key, element) || !checkLength(inner, carrier.extents[0], element, "an axis of a state"))
+  if (!checkType(accumulator.key, element) ||
+      !checkLength(inner, accumulator.extents[0], element, "an axis of a state"))
     return false;
   bool isByte = element.getIntOrFloatBitWidth() == 8;
-  auto &terms = plan.carrierTerms.emplace_back();
+  auto &terms = plan.accumulatorTerms.emplace_back();
   plan.weights.emplace_back();
-  unsigned first = plan.carried.size();
-  Value keyIndex = plan.fold.getBody().getArgument(0);
+  unsigned first = plan.valueOperands.size();
+  Value keyIndex = plan.keyIndex();
   auto add = [&](const rows::Factors &row, const rows::Factors &key) {
     if (!checkType(key, element))
       return false;
-    auto known = findKnown(key, plan.carried, first);
+    auto known = findKnown(key, plan.valueOperands, first);
     ProductTerm &term = terms.emplace_back();
-    term.key = known.value_or(plan.carried.size());
-    bool isFound = known || (isByte ? findTransposed(key, inner, carrier.extents[0])
-                                    : findOperand(key, keyIndex, inner, carrier.extents[0], plan.carried));
+    term.key = known.value_or(plan.valueOperands.size());
+    bool isFound = known || (isByte ? findTransposed(key, inner, accumulator.extents[0])
+                                    : findOperand(key, keyIndex, inner, accumulator.extents[0], plan.valueOperands));
     return isFound && findWeights(row, element, term.row);
   };
-  if (!add(carrier.row, carrier.key) ||
-      !llvm::all_of(carrier.further, [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); }))
+  if (!add(accumulator.row, accumulator.key) ||
+      !llvm::all_of(accumulator.further, [&](const rows::FactorPair &pair) { return add(pair.row, pair.key); }))
     return false;
   orderWeights();
   return true;
 }
 
 /// Puts those weights first from which all others are computed, if there are any.
-void Planner::orderWeights() {
+void TilePlanner::orderWeights() {
   auto &weights = plan.weights.back();
   auto isOf = [&](const rows::Factors &whole, const rows::Factors &other) {
     SetVector<Operation *> slice;
@@ -405,14 +407,14 @@ void Planner::orderWeights() {
   for (unsigned k = 1; k < weights.size(); ++k)
     if (llvm::all_of(weights, [&](const rows::Factors &other) { return isOf(weights[k], other); })) {
       std::swap(weights[0], weights[k]);
-      for (ProductTerm &term : plan.carrierTerms.back())
+      for (ProductTerm &term : plan.accumulatorTerms.back())
         term.row = term.row == 0 ? k : term.row == k ? 0 : term.row;
       return;
     }
 }
 
 /// Adds weights of the latest accumulator, each once.
-bool Planner::findWeights(const rows::Factors &factors, Type element, unsigned &number) {
+bool TilePlanner::findWeights(const rows::Factors &factors, Type element, unsigned &number) {
   if (factors.narrow != element)
     return refuse("a computed operand is not rounded to the other's type; cast it to that type, "
                   "or not at all");
@@ -423,13 +425,14 @@ bool Planner::findWeights(const rows::Factors &factors, Type element, unsigned &
   return true;
 }
 
-bool Planner::findOperands() {
+bool TilePlanner::findOperands() {
   return llvm::all_of(plan.folded.scores, [&](const rows::Score &score) { return findScore(score); }) &&
-         llvm::all_of(plan.folded.carriers, [&](const rows::Carrier &carrier) { return findCarrier(carrier); });
+         llvm::all_of(plan.folded.accumulators,
+                      [&](const rows::Accumulator &accumulator) { return findAccumulator(accumulator); });
 }
 
 /// Checks that loops after the fold run over the axis of one accumulator.
-bool Planner::checkEpilogue() {
+bool TilePlanner::checkEpilogue() {
   auto isColumns = [](StringRef extent) {
     return [=](const auto &product) { return extent == std::to_string(product.right.columns); };
   };
@@ -437,10 +440,11 @@ bool Planner::checkEpilogue() {
     if (loop.getExtents().size() != 1)
       return refuse("an output loop has several axes");
     StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
-    bool known =
-        llvm::any_of(plan.folded.carriers,
-                     [&](const rows::Carrier &carrier) { return extent == std::to_string(carrier.extents[0]); }) &&
-        llvm::all_of(plan.priors, isColumns(extent));
+    bool known = llvm::any_of(plan.folded.accumulators,
+                              [&](const rows::Accumulator &accumulator) {
+                                return extent == std::to_string(accumulator.extents[0]);
+                              }) &&
+                 llvm::all_of(plan.prologue, isColumns(extent));
     WalkResult inner = loop.getBody().walk(
         [](Operation *op) { return isa<ForOp, FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance(); });
     if (!known || inner.wasInterrupted())
@@ -450,15 +454,15 @@ bool Planner::checkEpilogue() {
   return true;
 }
 
-std::optional<TilePlan> Planner::run() {
+std::optional<TilePlan> TilePlanner::run() {
   ForOp nest = plan.nest;
   if (auto product = findProduct())
     return product;
   plan = TilePlan();
   plan.nest = nest;
-  if (!findFold() || !findOperands() || !checkPriors() || !checkEpilogue())
+  if (!findFold() || !findOperands() || !checkPrologue() || !checkEpilogue())
     return std::nullopt;
-  joinPriors();
+  joinPrologue();
   return plan;
 }
 
@@ -497,12 +501,49 @@ std::pair<Value, SymExpr> moa::takeApart(Value term) {
   return {term, SymExpr(1)};
 }
 
+bool moa::anySource(ValueRange values, llvm::function_ref<std::optional<bool>(Operation *)> find) {
+  SmallVector<Value> open(values);
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    std::optional<bool> isFound = op ? find(op) : std::nullopt;
+    if (!isFound)
+      continue;
+    if (*isFound)
+      return true;
+    for (Value operand : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return false;
+}
+
 bool moa::isSameElement(LoadOp x, LoadOp y) {
   return x && y && x.getArray() == y.getArray() && llvm::equal(x.getTerms(), y.getTerms()) &&
          x.getCoefficients() == y.getCoefficients() && x.getConstant() == y.getConstant();
 }
 
-std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) { return Planner(nest, why).run(); }
+std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) { return TilePlanner(nest, why).run(); }
+
+bool moa::canRescaleLazily(const TilePlan &plan) {
+  bool any = false, can = true;
+  auto visit = [&](AccOp acc) {
+    if (acc.getRefs().empty())
+      return;
+    any = true;
+    can &= acc.getCombine() == ScalarFn::mul && acc.getOthers().empty() &&
+           rows::getYielded(acc.getRepair()).getType().isF32();
+    for (Value ref : acc.getRefs()) {
+      AccOp extreme = ref.getDefiningOp<AccOp>();
+      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min);
+    }
+  };
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    visit(scalar.acc);
+  for (const rows::Accumulator &accumulator : plan.folded.accumulators)
+    visit(accumulator.acc);
+  return any && can;
+}
 
 bool moa::isLiftedToTiles(ForOp nest) {
   auto lift = nest.getLift();
@@ -516,7 +557,7 @@ SmallVector<int64_t> moa::findInterleaved(onf::KernelOp kernel) {
   for (auto nest : kernel.getBody().getOps<ForOp>()) {
     std::string why;
     auto plan = isLiftedToTiles(nest) ? findTiles(nest, why) : std::nullopt;
-    for (const TileOperand &operand : plan ? ArrayRef(plan->carried) : ArrayRef<TileOperand>()) {
+    for (const TileOperand &operand : plan ? ArrayRef(plan->valueOperands) : ArrayRef<TileOperand>()) {
       int64_t array = cast<BlockArgument>(operand.load.getArray()).getArgNumber();
       if (operand.isTransposed && !llvm::is_contained(arrays, array))
         arrays.push_back(array);
@@ -576,7 +617,7 @@ Type moa::getResultElement(const TilePlan &plan) {
 
 int64_t moa::getResultColumns(const TilePlan &plan) {
   int64_t columns = 0;
-  for (const rows::Carrier &carrier : plan.folded.carriers)
-    columns = std::max(columns, paddedColumns(carrier.extents[0]));
+  for (const rows::Accumulator &accumulator : plan.folded.accumulators)
+    columns = std::max(columns, paddedColumns(accumulator.extents[0]));
   return columns;
 }

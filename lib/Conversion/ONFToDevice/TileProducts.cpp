@@ -34,6 +34,10 @@ bool LinearIndex::operator==(const LinearIndex &other) const {
   return constant == other.constant && isIn(terms, other) && isIn(other.terms, *this);
 }
 
+bool LinearIndex::isJust(Value value) const {
+  return constant.isZero() && terms.size() == 1 && terms.begin()->first == value && terms.begin()->second == SymExpr(1);
+}
+
 std::optional<SymExpr> moa::getSymbolic(Value value) {
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
@@ -112,10 +116,6 @@ private:
   }
   bool findState();
   bool findFactors();
-  bool isIndex(const LinearIndex &index, Value value) {
-    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == value &&
-           index.terms.begin()->second == SymExpr(1);
-  }
   bool place(TileOperand &operand, Value along, Value columns);
   bool placeLeft();
   bool isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end);
@@ -126,7 +126,7 @@ private:
   TileProduct product;
   ForOp nest;
   std::string &why;
-  Value row, key, carried;
+  Value row, key, column;
 };
 } // namespace
 
@@ -145,7 +145,7 @@ bool ProductFinder::findState() {
   product.right.columns = *columns;
   row = nest.getBody().getArguments().back();
   key = product.fold.getBody().getArgument(0);
-  carried = acc.getValue().getArgument(0);
+  column = acc.getValue().getArgument(0);
   return true;
 }
 
@@ -156,7 +156,7 @@ bool ProductFinder::findFactors() {
   if (!x || !y)
     return refuse("it sums up no products of elements of arrays");
   rows::Dependence deps;
-  if (deps.on(x.getResult(), carried))
+  if (deps.on(x.getResult(), column))
     std::swap(x, y);
   Type type = x.getResult().getType();
   if (type != y.getResult().getType() || !(type.isBF16() || type.isF16()))
@@ -180,7 +180,7 @@ bool ProductFinder::findFactors() {
 /// must be the same for a block.
 bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
   unsigned rank = operand.subscripts.size(), found = 0;
-  if (!isIndex(operand.subscripts.back(), columns))
+  if (!operand.subscripts.back().isJust(columns))
     return refuse("an operand's last axis is not that of a tile's columns");
   rows::Dependence deps;
   for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back()))
@@ -190,7 +190,7 @@ bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
         ++found;
         continue;
       }
-      if (deps.on(term, key) || deps.on(term, carried) || !isSameForRows(term, row))
+      if (deps.on(term, key) || deps.on(term, column) || !isSameForRows(term, row))
         return refuse("an operand's address depends on more than its row");
     }
   operand.moving = along;
@@ -199,7 +199,7 @@ bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
 
 bool ProductFinder::placeLeft() {
   TileOperand &left = product.left;
-  left.isTransposed = isIndex(left.subscripts.back(), row);
+  left.isTransposed = left.subscripts.back().isJust(row);
   left.columns = left.isTransposed ? kRows : product.length;
   return left.isTransposed ? place(left, key, row) : place(left, row, key);
 }
@@ -223,7 +223,7 @@ bool ProductFinder::isEnd(Value condition) {
   LinearIndex index;
   add(index, compare->getOperand(isBelow ? 0 : 1), SymExpr(1));
   auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();
-  if (end && isIndex(index, row) && *SymExpr::parse(extent) == *end)
+  if (end && index.isJust(row) && *SymExpr::parse(extent) == *end)
     return true;
   return end && isZeroOutside(product.left, index, *end) && isZeroOutside(product.right, index, *end);
 }
@@ -234,19 +234,11 @@ bool ProductFinder::isOfIndexAlone(Value condition) {
   rows::Dependence deps;
   if (deps.on(condition, row))
     return false;
-  SmallVector<Value> open{condition};
-  llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op || !nest->isProperAncestor(op))
-      continue;
-    if ((isa<LoadOp>(op) && deps.on(op->getResult(0), key)) || op->getNumRegions() != 0)
-      return false;
-    for (Value operand : op->getOperands())
-      if (seen.insert(operand).second)
-        open.push_back(operand);
-  }
-  return true;
+  return !anySource(condition, [&](Operation *op) -> std::optional<bool> {
+    if (!nest->isProperAncestor(op))
+      return std::nullopt;
+    return (isa<LoadOp>(op) && deps.on(op->getResult(0), key)) || op->getNumRegions() != 0;
+  });
 }
 
 /// Finds the conditions that must be evaluated in tiles.
@@ -275,7 +267,7 @@ bool ProductFinder::checkGuard() {
 }
 
 std::optional<TileProduct> ProductFinder::run() {
-  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) || !checkGuard())
+  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, column) || !checkGuard())
     return std::nullopt;
   // Tiles that reach beyond the range must find zeros there.
   LinearIndex index;
@@ -294,12 +286,8 @@ bool moa::isSameTile(const TileOperand &x, const TileOperand &y, Value xInner, V
   auto of = linearSubscripts(y.load);
   if (!of || LoadOp(x.load).getArray() != LoadOp(y.load).getArray() || of->size() != x.subscripts.size())
     return false;
-  auto isLast = [](const LinearIndex &index, Value inner) {
-    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == inner &&
-           index.terms.begin()->second == SymExpr(1);
-  };
-  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() && isLast(x.subscripts.back(), xInner) &&
-         isLast(of->back(), yInner);
+  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() && x.subscripts.back().isJust(xInner) &&
+         of->back().isJust(yInner);
 }
 
 std::optional<TileProduct> moa::findTileProduct(FoldOp fold, std::string &why) {

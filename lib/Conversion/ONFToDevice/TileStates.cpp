@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <cmath>
 
 using namespace mlir;
@@ -116,7 +117,7 @@ static bool remembers(AccOp acc, unsigned ref) {
          acc.getSingular()[ref] == getIdentity(monoid, extreme.getResult().getType());
 }
 
-static bool haveSameRepair(AccOp x, AccOp y) {
+static bool haveSameRescale(AccOp x, AccOp y) {
   return llvm::equal(x.getRefs(), y.getRefs()) && llvm::equal(x.getOthers(), y.getOthers()) &&
          x.getSingular() == y.getSingular() && x.getCombine() == y.getCombine() &&
          OperationEquivalence::isRegionEquivalentTo(&x.getRepair(), &y.getRepair(),
@@ -124,39 +125,32 @@ static bool haveSameRepair(AccOp x, AccOp y) {
 }
 
 /// Finds the distinct rescalings and the references, and whether rescaling can be conditional.
-void TileKernel::planRepairs() {
+void TileKernel::planRescales() {
   auto add = [&](AccOp acc) -> int {
     if (acc.getRefs().empty())
       return -1;
-    for (auto [k, repair] : llvm::enumerate(repairs))
-      if (haveSameRepair(repair.acc, acc))
+    for (auto [k, rescale] : llvm::enumerate(rescales))
+      if (haveSameRescale(rescale.acc, acc))
         return k;
-    Repair repair{acc, {}, 0, false};
+    Rescale rescale{acc, {}, 0, false};
     for (auto [k, ref] : llvm::enumerate(acc.getRefs())) {
       unsigned number = numberOf(ref);
-      repair.refs.push_back(number);
-      repair.pass = std::max(repair.pass, plan.folded.scalars[number].pass);
-      repair.needsStarted |= !remembers(acc, k);
+      rescale.refs.push_back(number);
+      rescale.pass = std::max(rescale.pass, plan.folded.scalars[number].pass);
+      rescale.needsStarted |= !remembers(acc, k);
     }
-    repairs.push_back(repair);
-    return repairs.size() - 1;
+    rescales.push_back(rescale);
+    return rescales.size() - 1;
   };
   for (const rows::Scalar &scalar : plan.folded.scalars)
-    repairOfScalar.push_back(add(scalar.acc));
-  for (const Carrier &carrier : plan.folded.carriers)
-    repairOfCarrier.push_back(add(carrier.acc));
+    rescaleOfScalar.push_back(add(scalar.acc));
+  for (const Accumulator &accumulator : plan.folded.accumulators)
+    rescaleOfAccumulator.push_back(add(accumulator.acc));
   isReference.assign(plan.folded.scalars.size(), false);
-  lazy = !repairs.empty() && plan.shape.rescaleBound > 0;
-  for (const Repair &repair : repairs) {
-    lazy &= repair.acc.getCombine() == ScalarFn::mul && AccOp(repair.acc).getOthers().empty() &&
-            rows::getYielded(repair.acc.getRepair()).getType().isF32();
-    for (unsigned ref : repair.refs) {
+  for (const Rescale &rescale : rescales)
+    for (unsigned ref : rescale.refs)
       isReference[ref] = true;
-      AccOp acc = plan.folded.scalars[ref].acc;
-      // Merging a partial twice must change nothing.
-      lazy &= acc.getRefs().empty() && (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min);
-    }
-  }
+  lazy = plan.shape.rescaleBound > 0 && canRescaleLazily(plan);
 }
 
 /// Returns names for the loop index and the carried values.
@@ -172,7 +166,7 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
     if (started)
       names.push_back("started");
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
-    std::string name = AccOp(plan.folded.carriers[k].acc).getName().str();
+    std::string name = AccOp(plan.folded.accumulators[k].acc).getName().str();
     names.push_back(name);
     for (Value weights : sum.weights)
       if (weights)
@@ -196,16 +190,16 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
     state.partial = starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), nameOfPartial(acc));
     running.scalars.push_back(state);
   }
-  for (const Repair &repair : repairs) {
+  for (const Rescale &rescale : rescales) {
     Value none;
-    if (repair.needsStarted)
+    if (rescale.needsStarted)
       none = fill(code.constant(b.getBoolAttr(false)), typeOver(Over::rows(), b.getI1Type()), "started");
     running.started.push_back(none);
   }
-  for (const Carrier &carrier : plan.folded.carriers)
+  for (const Accumulator &accumulator : plan.folded.accumulators)
     running.sums.push_back(
-        {fill(identity(code, Monoid::add, carrier.type), typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
-              AccOp(carrier.acc).getName()),
+        {fill(identity(code, Monoid::add, accumulator.type),
+              typeOver(Over::tile(padded(accumulator.extents[0])), accumulator.type), AccOp(accumulator.acc).getName()),
          {},
          Value()});
   return running;
@@ -226,20 +220,24 @@ bool TileKernel::isReadOnce(Value value) {
 /// Returns the terms of a state as tiles reduce them. A bound is separate if it can be evaluated
 /// once per row, also for rows that see no key.
 rows::Terms TileKernel::termsOf(AccOp acc) {
-  rows::Terms terms = rows::getTerms(acc, plan.fold.getBody().getArgument(0));
+  rows::Terms terms = rows::getTerms(acc, plan.keyIndex());
   if (terms.bound && canClamp(terms.bound))
     return terms;
   return {rows::getYielded(acc.getValue()), Value()};
 }
 
-/// Binds a row, clamped to the last one. Loads that follow read the nearest elements.
-void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
-  BlockArgument row = plan.nest.getBody().getArguments().back();
-  Value one = code.index(1), rows = code.symbol(extent(row.getArgNumber()));
-  Value last = arith::SubIOp::create(b, code.loc, rows, one);
-  code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, number), last));
-  clampLoads(code);
-  code.eager = true;
+Values TileKernel::mapNearestRows(ScalarCode &code, StringRef name, ValueRange inputs, Over over,
+                                  ArrayRef<Type> elements, llvm::function_ref<Values(ValueRange)> body) {
+  llvm::SaveAndRestore clamps(code.clampsLoads), eager(code.eager);
+  return map(code, name, inputs, over, elements, [&](ValueRange in, ValueRange at) {
+    BlockArgument row = plan.rowIndex();
+    Value one = code.index(1), rows = code.symbol(extent(row.getArgNumber()));
+    Value last = arith::SubIOp::create(b, code.loc, rows, one);
+    code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, at[0]), last));
+    clampLoads(code);
+    code.eager = true;
+    return body(in);
+  });
 }
 
 /// Evaluates the bounds of terms before all tiles, with clamped loads. If it is known which rows
@@ -247,17 +245,12 @@ void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
 void TileKernel::findBounds(ScalarCode &code) {
   termBounds.assign(plan.folded.scalars.size(), Value());
   starts = termBounds;
-  bool clamped = code.clampsLoads;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     Value bound = termsOf(scalar.acc).bound;
     if (!bound)
       continue;
-    Value ofRows = map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
-      bindNearestRow(code, at[0]);
-      return Values{code.eval(bound)};
-    })[0];
-    code.clampsLoads = clamped;
-    code.eager = false;
+    Value ofRows = mapNearestRows(code, "bound", {}, Over::rows(), {bound.getType()},
+                                  [&](ValueRange) { return Values{code.eval(bound)}; })[0];
     bool isKnown = true;
     Value start = map(
         code, nameOfPartial(scalar.acc), ofRows, Over::parts(), {bound.getType()}, [&](ValueRange in, ValueRange at) {
@@ -307,12 +300,12 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
 /// Finds scores s whose only use is a product s·u with u uniform in the block. The product must be
 /// reduced by a maximum or minimum, or be used in exponents only. For integer scores u may be
 /// loaded from memory, as quantization steps are.
-void TileKernel::findProducts(ScalarCode &code) {
-  Value row = plan.nest.getBody().getArguments().back();
-  Value key = plan.fold.getBody().getArgument(0);
+void TileKernel::findScaledScores(ScalarCode &code) {
+  Value row = plan.rowIndex();
+  Value key = plan.keyIndex();
   rows::Dependence deps;
   for (const rows::Score &score : plan.folded.scores) {
-    Product product = {};
+    ScaledScore scaled = {};
     Value value = score.value;
     auto op = value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin()) : arith::MulFOp();
     bool reduced = op && llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
@@ -324,9 +317,9 @@ void TileKernel::findProducts(ScalarCode &code) {
       Value other = op.getLhs() == value ? op.getRhs() : op.getLhs();
       bool isKnown = !code.isCostly(other) || (score.type.isIndex() && isReadOnce(other));
       if (!deps.on(other, row) && !deps.on(other, key) && isKnown)
-        product = {op.getResult(), other};
+        scaled = {op.getResult(), other};
     }
-    products.push_back(product);
+    scaledScores.push_back(scaled);
   }
 }
 
@@ -350,7 +343,7 @@ Value TileKernel::asFloat(ScalarCode &code, Value element) {
 /// order, so that max_j (s_j·u) is exactly (max_j s_j)·u. For any other u the scores are multiplied
 /// at once, and the remaining factor is 1.
 void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
-  for (auto [k, planned, product, sums] : llvm::enumerate(plan.folded.scores, products, scores)) {
+  for (auto [k, planned, product, sums] : llvm::enumerate(plan.folded.scores, scaledScores, scores)) {
     std::string name = nameOfScores(k);
     // A float can mark masked-out elements. If nothing is masked, the factor is known to keep the
     // order.
@@ -500,8 +493,7 @@ Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &til
     Type element = elementOf(terms);
     if (element.isF16()) // summed in f32, except for a thread's own pairs
       element = type;
-    return device::ReduceOp::create(b, code.named(name), typeOver(Over::parts(), element),
-                                    MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
+    return device::ReduceOp::create(b, code.named(name), typeOver(Over::parts(), element), acc.getMonoid(), terms);
   };
   auto none = cast<TypedAttr>(getIdentity(acc.getMonoid(), type));
   auto number = dyn_cast<FloatAttr>(none);
@@ -537,13 +529,9 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
     return reduced;
   Values inputs{reduced, termBounds[k]};
   if (tile.presence) {
-    Value present = map(code, "mask", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
-                        [&](ValueRange in, ValueRange at) {
-                          bindElement(code, at, tile.first);
-                          return Values{isPresent(code, *tile.presence, in, at[1])};
-                        })[0];
+    Value present = maskOf(code, *tile.presence, tile.first);
     inputs.push_back(device::ReduceOp::create(b, code.named("tile_has_keys"), typeOver(Over::parts(), b.getI1Type()),
-                                              MonoidAttr::get(b.getContext(), Monoid::or_), present));
+                                              Monoid::or_, present));
   }
   return map(code, nameInTile(acc), inputs, Over::parts(), {elementOf(reduced)}, [&](ValueRange in, ValueRange) {
     Value all = code.combine(acc.getMonoid(), in[0], in[1]);
@@ -553,14 +541,14 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
 
 /// Binds the arguments of a rescaling to the references before and after. Returns whether one has
 /// changed.
-Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange before, ValueRange after) {
+Value TileKernel::bindRescale(ScalarCode &code, const Rescale &rescale, ValueRange before, ValueRange after) {
   Value changed;
-  AccOp acc = repair.acc;
-  for (unsigned k = 0; k != repair.refs.size(); ++k) {
+  AccOp acc = rescale.acc;
+  for (unsigned k = 0; k != rescale.refs.size(); ++k) {
     code.bind(acc.getRepair().getArgument(2 * k), before[k]);
     code.bind(acc.getRepair().getArgument(2 * k + 1), after[k]);
     Value moved = code.differs(before[k], after[k]);
-    changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
+    changed = code.either(changed, moved);
   }
   return changed;
 }
@@ -568,22 +556,20 @@ Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange 
 /// Returns the correction factor c(d, d′) if the state has started and a reference has changed,
 /// else the identity of ⊗. The coefficients of the `others` follow, likewise or 0.
 Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news, StringRef name) {
-  const Repair &repair = repairs[number];
-  AccOp acc = repair.acc;
+  const Rescale &rescale = rescales[number];
+  AccOp acc = rescale.acc;
   Values inputs;
   for (const Running *running : {&olds, &news})
-    for (unsigned ref : repair.refs)
+    for (unsigned ref : rescale.refs)
       inputs.push_back(running->scalars[ref].reference);
   if (olds.started[number])
     inputs.push_back(olds.started[number]);
   OperandRange yielded = acc.getRepair().front().getTerminator()->getOperands();
   SmallVector<Type> types(yielded.getTypes());
-  unsigned count = repair.refs.size();
-  bool clamped = code.clampsLoads, eager = code.eager;
-  Values factors = map(code, name, inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
-    bindNearestRow(code, at[0]);
+  unsigned count = rescale.refs.size();
+  return mapNearestRows(code, name, inputs, Over::rows(), types, [&](ValueRange in) {
     ValueRange before = in.take_front(count), after = in.slice(count, count);
-    Value apply = bindRepair(code, repair, before, after);
+    Value apply = bindRescale(code, rescale, before, after);
     apply = code.both(apply, olds.started[number] ? in.back() : regular(code, acc, Values(before)));
     if (olds.started[number])
       apply = code.both(apply, regular(code, acc, Values(after)));
@@ -595,9 +581,6 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
     }
     return values;
   });
-  code.clampsLoads = clamped;
-  code.eager = eager;
-  return factors;
 }
 
 /// Returns whether the correction factor, for the bound arguments, is within the schedule's bound
@@ -621,8 +604,8 @@ Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
 
 /// Returns whether a rescaling from singular references is never near 1: its factor is 0, infinite
 /// or NaN.
-bool TileKernel::isFarFromSingular(const Repair &repair) {
-  AccOp acc = repair.acc;
+bool TileKernel::isFarFromSingular(const Rescale &rescale) {
+  AccOp acc = rescale.acc;
   llvm::DenseMap<Value, double> known;
   for (auto [k, singular] : llvm::enumerate(acc.getSingular())) {
     auto value = dyn_cast<FloatAttr>(singular);
@@ -631,7 +614,7 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
     known[acc.getRepair().getArgument(2 * k)] = value.getValueAsDouble();
     known[acc.getRepair().getArgument(2 * k + 1)] = 0;
   }
-  auto factor = repair.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known) : std::nullopt;
+  auto factor = rescale.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known) : std::nullopt;
   return factor && (*factor == 0 || !std::isfinite(*factor));
 }
 
@@ -639,22 +622,20 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
 /// by more than the bound. Within it, no terms are lost or overflow. Rescaling is exact in the
 /// fold's meaning, whenever it happens. Piecewise linear powers of 2 have an error of their own,
 /// which depends on the reference.
-Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
+Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
   Value must;
-  for (const Repair &repair : repairs) {
+  for (const Rescale &rescale : rescales) {
     Values inputs;
-    for (unsigned ref : repair.refs)
+    for (unsigned ref : rescale.refs)
       inputs.push_back(olds.scalars[ref].reference);
-    for (unsigned ref : repair.refs)
+    for (unsigned ref : rescale.refs)
       inputs.push_back(news.scalars[ref].partial);
     if (must)
       inputs.push_back(must);
-    bool clamped = code.clampsLoads, eager = code.eager;
-    must = map(code, "must_rescale", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange at) {
-      bindNearestRow(code, at[0]);
-      unsigned count = repair.refs.size();
+    must = mapNearestRows(code, "must_rescale", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in) {
+      unsigned count = rescale.refs.size();
       Values before(in.take_front(count)), after;
-      for (auto [k, ref] : llvm::enumerate(repair.refs)) {
+      for (auto [k, ref] : llvm::enumerate(rescale.refs)) {
         Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
         // A row with a large reference moves in every tile, like one that has seen
         // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
@@ -664,13 +645,13 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
         }
         after.push_back(buildMonoid(b, code.named("pivot_of_tile"), monoid, before[k], in[count + k]));
       }
-      Value changed = bindRepair(code, repair, before, after);
-      Value near = isNearOne(code, repair.acc);
-      if (!isFarFromSingular(repair)) {
-        near = code.both(near, regular(code, repair.acc, before));
+      Value changed = bindRescale(code, rescale, before, after);
+      Value near = isNearOne(code, rescale.acc);
+      if (!isFarFromSingular(rescale)) {
+        near = code.both(near, regular(code, rescale.acc, before));
         // A row that has seen nothing has not started: no terms may be added to its
         // states.
-        for (auto [ref, value] : llvm::zip(repair.refs, before))
+        for (auto [ref, value] : llvm::zip(rescale.refs, before))
           near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
       }
       Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
@@ -679,8 +660,6 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
         result = arith::OrIOp::create(b, code.loc, result, in.back());
       return Values{result};
     })[0];
-    code.clampsLoads = clamped;
-    code.eager = eager;
   }
   return must;
 }
@@ -695,12 +674,11 @@ void TileKernel::updateReferences(ScalarCode &code, unsigned pass, Running &news
 Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial, StringRef name) {
   Type type = acc.getResult().getType();
   return device::ReduceOp::create(b, code.named(name.empty() ? nameOfRow(acc) : name.str()),
-                                  typeOver(Over::rows(), type), MonoidAttr::get(b.getContext(), acc.getMonoid()),
-                                  partial);
+                                  typeOver(Over::rows(), type), acc.getMonoid(), partial);
 }
 
 /// Returns a state rescaled by a factor.
-Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
+Value TileKernel::rescaled(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
   Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
   std::string name = over.kind == Over::Tile ? acc.getName().str() : nameOfPartial(acc);
   return map(code, name, {state, factor}, over, {elementOf(state)},
@@ -712,7 +690,7 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
   bool multiplies = factor && acc.getCombine() == ScalarFn::mul;
   bool fuses = multiplies && acc.getMonoid() == Monoid::add && isa<FloatType>(elementOf(state));
   if (factor && !fuses)
-    state = repaired(code, acc, state, factor, Over::parts());
+    state = rescaled(code, acc, state, factor, Over::parts());
   Values inputs{state, part};
   if (fuses)
     inputs.push_back(factor);
@@ -749,12 +727,12 @@ std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &fa
 }
 
 /// Returns a row operand P of an accumulator before rounding; 0 where masked out.
-Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors, const Tile &tile,
-                          const Running &news) {
-  if (auto k = findTerms(carrier.acc, factors, news))
+Value TileKernel::weights(ScalarCode &code, const Accumulator &accumulator, const rows::Factors &factors,
+                          const Tile &tile, const Running &news) {
+  if (auto k = findTerms(accumulator.acc, factors, news))
     return news.scalars[*k].terms;
-  return valuesOf(code, carrier.acc, factors.values, factors.divisors,
-                  cast<TypedAttr>(getIdentity(Monoid::add, carrier.type)), tile, news);
+  return valuesOf(code, accumulator.acc, factors.values, factors.divisors,
+                  cast<TypedAttr>(getIdentity(Monoid::add, accumulator.type)), tile, news);
 }
 
 /// Returns whether a value depends on `of` alone, and is 0 if that is 0.
@@ -791,11 +769,11 @@ static bool isAbsorbing(AccOp acc) {
 }
 
 /// Computes the states after a tile and the weights of the accumulators. The sums of the
-/// accumulators are not rescaled here, but by `repairSums`.
+/// accumulators are not rescaled here, but by `rescaleSums`.
 TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds) {
-  Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
+  Step step{olds, Values(rescales.size()), SmallVector<Values>(rescales.size()), Value(), Value()};
   Running &news = step.next;
-  code.fused.clear();
+  code.smallOperands.clear();
   shiftByRows(code, tile);
   for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
     for (unsigned k : statesOf(pass, tile)) {
@@ -807,18 +785,18 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
         continue;
       }
       Value ofTile = reduceTile(code, acc, tile, news, k);
-      int repair = repairOfScalar[k];
+      int rescale = rescaleOfScalar[k];
       news.scalars[k].partial =
-          merged(code, acc, olds.scalars[k].partial, repair < 0 ? Value() : step.factors[repair], ofTile);
-      if (repair >= 0)
-        addOthers(code, acc, step.coefficients[repair], olds, news.scalars[k].partial);
+          merged(code, acc, olds.scalars[k].partial, rescale < 0 ? Value() : step.factors[rescale], ofTile);
+      if (rescale >= 0)
+        addOthers(code, acc, step.coefficients[rescale], olds, news.scalars[k].partial);
     }
     if (lazy && pass == 0)
-      repairWhereNeeded(code, olds, step, tile);
+      rescaleWhereNeeded(code, olds, step, tile);
     else if (!lazy)
       moveReferences(code, pass, news, tile);
-    for (auto [k, repair] : llvm::enumerate(repairs)) {
-      if (repair.pass != pass)
+    for (auto [k, rescale] : llvm::enumerate(rescales)) {
+      if (rescale.pass != pass)
         continue;
       if (!lazy) {
         Values values = factor(code, k, olds, news);
@@ -827,43 +805,43 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       }
       if (olds.started[k]) {
         Values inputs{olds.started[k]};
-        for (unsigned ref : repair.refs)
+        for (unsigned ref : rescale.refs)
           inputs.push_back(news.scalars[ref].reference);
         news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
-          Value ok = regular(code, repair.acc, Values(in.drop_front()));
-          for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
+          Value ok = regular(code, rescale.acc, Values(in.drop_front()));
+          for (auto [ref, value] : llvm::zip(rescale.refs, in.drop_front()))
             ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
           return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok) : code.constant(b.getBoolAttr(true))};
         })[0];
       }
     }
   }
-  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
+  for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators)) {
     Values &all = news.sums[k].weights;
     const auto &factors = plan.weights[k];
-    all.assign({weights(code, carrier, factors[0], tile, news)});
+    all.assign({weights(code, accumulator, factors[0], tile, news)});
     bool isOne = factors[0].values.size() == 1 && factors[0].divisors.empty();
     for (const rows::Factors &other : ArrayRef(factors).drop_front())
       all.push_back(isOne && isNoneWhereNone(other.values[0], factors[0].values[0])
                         ? Value()
-                        : weights(code, carrier, other, tile, news));
+                        : weights(code, accumulator, other, tile, news));
   }
-  if (step.must)
-    step.mustSums = withStates(code, step);
+  if (step.mustMove)
+    step.mustRescaleSums = withStates(code, step);
   return step;
 }
 
 /// Emits conditional rescaling: new references and correction factors for the warps that must move,
 /// the identity of ⊗ for the others. Elements of rows with large references are shifted.
-void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
+void TileKernel::rescaleWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
   SmallVector<Pivot> pivots = findReferences(tile, 0);
-  step.must = device::AnyOp::create(b, code.named("rescale"), mustRepair(code, olds, step.next, pivots));
+  step.mustMove = device::AnyOp::create(b, code.named("rescale"), mustRescale(code, olds, step.next, pivots));
   Values otherwise;
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
       otherwise.push_back(scalar.reference);
-  for (const Repair &repair : repairs) {
-    Type type = rows::getYielded(AccOp(repair.acc).getRepair()).getType();
+  for (const Rescale &rescale : rescales) {
+    Type type = rows::getYielded(AccOp(rescale.acc).getRepair()).getType();
     otherwise.push_back(device::FillOp::create(b, code.named("correction"), typeOver(Over::rows(), type),
                                                identity(code, Monoid::mul, type)));
   }
@@ -873,14 +851,14 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
   };
   refer(olds);
   otherwise.append(valuesOf(pivots, tile));
-  Values results = ifAny(code, step.must, otherwise, [&] {
+  Values results = ifAny(code, step.mustMove, otherwise, [&] {
     Running moved = step.next;
     updateReferences(code, 0, moved, "new_pivot");
     Values values;
     for (auto [k, scalar] : llvm::enumerate(moved.scalars))
       if (isReference[k])
         values.push_back(scalar.reference);
-    for (unsigned k = 0; k != repairs.size(); ++k)
+    for (unsigned k = 0; k != rescales.size(); ++k)
       values.push_back(factor(code, k, olds, moved).front());
     refer(moved);
     if (!pivots.empty())
@@ -900,12 +878,12 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
 /// is 1, which changes nothing. A vote that needs the states keeps their sums before it. Without it
 /// ptxas moves the sums after the wait for the products, where nothing overlaps with them.
 Value TileKernel::withStates(ScalarCode &code, const Step &step) {
-  Values inputs{step.must};
+  Values inputs{step.mustMove};
   for (auto [k, scalar] : llvm::enumerate(step.next.scalars))
-    if (repairOfScalar[k] >= 0 && isa<FloatType>(elementOf(scalar.partial)))
+    if (rescaleOfScalar[k] >= 0 && isa<FloatType>(elementOf(scalar.partial)))
       inputs.push_back(scalar.partial);
   if (inputs.size() == 1)
-    return step.must;
+    return step.mustMove;
   Value either = map(code, "must_rescale_sums", inputs, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
     Value any = in[0];
     for (Value state : in.drop_front())
@@ -917,40 +895,40 @@ Value TileKernel::withStates(ScalarCode &code, const Step &step) {
 }
 
 /// Rescales the sums of the accumulators to the references of the step.
-void TileKernel::repairSums(ScalarCode &code, Step &step) {
+void TileKernel::rescaleSums(ScalarCode &code, Step &step) {
   Values sums;
   SmallVector<unsigned> which;
-  for (auto [k, repair] : llvm::enumerate(repairOfCarrier))
-    if (repair >= 0) {
+  for (auto [k, rescale] : llvm::enumerate(rescaleOfAccumulator))
+    if (rescale >= 0) {
       which.push_back(k);
       sums.push_back(step.next.sums[k].sum);
     }
   auto move = [&] {
     Values moved;
     for (auto [sum, k] : llvm::zip(sums, which))
-      moved.push_back(repaired(code, plan.folded.carriers[k].acc, sum, step.factors[repairOfCarrier[k]],
-                               Over::tile(padded(plan.folded.carriers[k].extents[0]))));
+      moved.push_back(rescaled(code, plan.folded.accumulators[k].acc, sum, step.factors[rescaleOfAccumulator[k]],
+                               Over::tile(padded(plan.folded.accumulators[k].extents[0]))));
     return moved;
   };
-  Values moved = step.mustSums && !sums.empty() ? ifAny(code, step.mustSums, sums, move) : move();
+  Values moved = step.mustRescaleSums && !sums.empty() ? ifAny(code, step.mustRescaleSums, sums, move) : move();
   for (auto [sum, k] : llvm::zip(moved, which))
     step.next.sums[k].sum = sum;
 }
 
 /// Returns the fold's results: states without axes, a value per row, then the accumulators' sums.
 Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
-  Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
+  Step step{olds, Values(rescales.size()), SmallVector<Values>(rescales.size()), Value(), Value()};
   if (lazy) {
     updateReferences(code, 0, step.next);
-    for (unsigned k = 0; k != repairs.size(); ++k)
+    for (unsigned k = 0; k != rescales.size(); ++k)
       step.factors[k] = factor(code, k, olds, step.next, "last_correction").front();
-    repairSums(code, step);
+    rescaleSums(code, step);
   }
   Values results;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     Value partial = step.next.scalars[k].partial;
-    if (int repair = repairOfScalar[k]; lazy && repair >= 0)
-      partial = repaired(code, scalar.acc, partial, step.factors[repair], Over::parts());
+    if (int rescale = rescaleOfScalar[k]; lazy && rescale >= 0)
+      partial = rescaled(code, scalar.acc, partial, step.factors[rescale], Over::parts());
     results.push_back(isReference[k] ? step.next.scalars[k].reference : joinLanes(code, scalar.acc, partial));
   }
   for (const Running::Sum &sum : step.next.sums)

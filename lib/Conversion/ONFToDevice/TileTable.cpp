@@ -82,15 +82,14 @@ Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
     Value key = b.createOrFold<arith::AddIOp>(code.loc, first, at[1]);
     Value one = code.index(1), keys = code.symbol(plan.fold.getExtent());
     Value lastKey = arith::SubIOp::create(b, code.loc, keys, one);
-    code.bind(plan.nest.getBody().getArguments().back(), arith::MinSIOp::create(b, code.named("row"), row, lastRow));
-    code.bind(plan.fold.getBody().getArgument(0), arith::MinSIOp::create(b, code.named("key"), key, lastKey));
+    code.bind(plan.rowIndex(), arith::MinSIOp::create(b, code.named("row"), row, lastRow));
+    code.bind(plan.keyIndex(), arith::MinSIOp::create(b, code.named("key"), key, lastKey));
     Value holds = code.eval(predicate->getGuard());
     Value fails = arith::XOrIOp::create(b, code.loc, holds, code.constant(b.getBoolAttr(true)));
     return Values{holds, fails};
   });
   for (Value &side : seen)
-    side = device::ReduceOp::create(b, code.named("seen"), typeOver(Over::parts(), truth),
-                                    MonoidAttr::get(b.getContext(), Monoid::or_), side);
+    side = device::ReduceOp::create(b, code.named("seen"), typeOver(Over::parts(), truth), Monoid::or_, side);
   return seen;
 }
 
@@ -195,24 +194,12 @@ void TileKernel::emitTable(const IRMapping &arrays) {
   for (unsigned axis : table.axes)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_tiles";
-  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kThreads);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  ScalarCode code(b, arrays);
-  code.loc = plan.nest.getLoc();
+  beginKernel(b, plan.nest, program, Twine(kernelNumber) + "_tiles", blocks.str(), kThreads);
+  ScalarCode code(b, arrays, plan.nest.getLoc());
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  auto digit = [&](Value radix, StringRef name) -> Value {
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
-    return result;
-  };
-  Value column = digit(code.symbol(columns.str()), "column");
-  Value rowBlock = table.axes.empty() ? rest : digit(code.symbol(rowBlocks.str()), "block");
-  for (unsigned k = table.axes.size(); k-- > 0;) {
-    StringRef axis = cast<StringAttr>(plan.nest.getNames()[table.axes[k]]).getValue();
-    code.bind(plan.nest.getBody().getArgument(table.axes[k]),
-              k == 0 ? rest : digit(code.symbol(extent(table.axes[k])), axis));
-  }
+  Value column = code.takeDigit(rest, code.symbol(columns.str()), "column");
+  Value rowBlock = table.axes.empty() ? rest : code.takeDigit(rest, code.symbol(rowBlocks.str()), "block");
+  bindAxes(code, table.axes, rest);
   firstRow = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
   Value one = code.index(1), rows = code.symbol(extent(last)),
         lastOfAll = arith::SubIOp::create(b, code.loc, rows, one);

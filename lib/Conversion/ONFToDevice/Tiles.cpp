@@ -14,9 +14,7 @@ namespace moa::tiles {
 //===----------------------------------------------------------------------===//
 
 std::string TileKernel::tiles() {
-  SymExpr rows = *SymExpr::parse(extent(plan.nest.getExtents().size() - 1));
-  int64_t tile = plan.shape.rows();
-  return SymExpr::floorDiv(rows + SymExpr(tile - 1), SymExpr(tile)).str();
+  return tilesOf(*SymExpr::parse(extent(plan.nest.getExtents().size() - 1)), plan.shape.rows()).str();
 }
 
 Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int64_t rows, int64_t columns, Type element,
@@ -44,7 +42,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
   Value count = code.symbol(tiles()), tile, rest;
   if (auto symbol = count.getDefiningOp<device::SymbolOp>())
     symbol->setLoc(code.named("row_tiles"));
-  count = narrow(code, count);
+  count = code.narrow(count);
   auto divide = [&](Value x, Value y, StringRef name) -> Value {
     return arith::DivUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
@@ -63,7 +61,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
     for (int64_t axis = 0; axis + 1 < rank; ++axis)
       outer = outer * *SymExpr::parse(extent(axis));
     int64_t bytesPerKey = 0;
-    for (const auto *operands : {&plan.keyOperands, &plan.carried})
+    for (const auto *operands : {&plan.keyOperands, &plan.valueOperands})
       for (const TileOperand &operand : *operands)
         bytesPerKey += operand.columns * operand.getBytes();
     Value one = code.index(1), all = code.symbol(outer.str());
@@ -83,27 +81,22 @@ void TileKernel::bindBlock(ScalarCode &code) {
   }
   firstRow =
       arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile, code.index(plan.shape.rows()));
-  firstRow = narrow(code, firstRow);
+  firstRow = code.narrow(firstRow);
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
   Value one = code.index(1), rows = code.symbol(extent(rank - 1)), last = arith::SubIOp::create(b, code.loc, rows, one);
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
   for (int64_t axis = rank - 2; axis > 0; --axis) {
     Value radix = code.symbol(extent(axis));
     if (!predicate) // tile lists leave few registers
-      radix = narrow(code, radix);
+      radix = code.narrow(radix);
     if (Operation *op = radix.getDefiningOp(); op && !getConstantIntValue(radix))
       op->setLoc(code.named(("num_" + nameOf(axis)).str()));
-    code.bind(body.getArgument(axis), narrow(code, remainder(rest, radix, nameOf(axis))));
+    code.bind(body.getArgument(axis), code.narrow(remainder(rest, radix, nameOf(axis))));
     rest = divide(rest, radix, axis == 1 ? nameOf(0) : StringRef("outer_index"));
   }
   if (rank > 1)
-    code.bind(body.getArgument(0), narrow(code, rest));
+    code.bind(body.getArgument(0), code.narrow(rest));
 }
-
-/// Narrows tile numbers and block indices that are computed before the roles. They are below 2^32:
-/// a grid has fewer blocks, and TMA takes no longer axis of rows or keys. The
-/// zero-extension tells ptxas that the upper 32 bits are 0, so each number takes one register.
-Value TileKernel::narrow(ScalarCode &code, Value number) { return code.narrow(number); }
 
 /// Rebinds the block's numbers for the epilogue: they are reread from shared memory, and the
 /// warpgroup's number is computed again. Hence none of them takes a register while the tiles run.
@@ -171,7 +164,7 @@ void TileKernel::findRange(ScalarCode &code) {
     firstTile = zero;
     Value count = b.createOrFold<arith::MaxSIOp>(code.loc, high, zero);
     Value up = arith::AddIOp::create(b, code.loc, count, more);
-    endTile = narrow(code, arith::DivUIOp::create(b, code.named("end_tile"), up, size));
+    endTile = code.narrow(arith::DivUIOp::create(b, code.named("end_tile"), up, size));
     return;
   }
   // If there are no keys, the range of tiles must be empty, wherever its ends are.
@@ -180,8 +173,8 @@ void TileKernel::findRange(ScalarCode &code) {
       arith::DivUIOp::create(b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
   Value up = arith::AddIOp::create(b, code.loc, high, more);
   Value end = arith::DivUIOp::create(b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
-  firstTile = narrow(code, firstTile);
-  endTile = narrow(code, arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
+  firstTile = code.narrow(firstTile);
+  endTile = code.narrow(arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
 }
 
 /// Finds the tiles of keys that every row of the block sees, a contiguous part of the others.
@@ -220,7 +213,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
   // Scores of integers have no full tiles unless their factor keeps the order.
   auto isRead = [&](auto pair) { return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value; };
-  auto integers = llvm::make_filter_range(llvm::zip(plan.folded.scores, products), isRead);
+  auto integers = llvm::make_filter_range(llvm::zip(plan.folded.scores, scaledScores), isRead);
   if (!integers.empty()) {
     auto all = [&] {
       Value ordered;
@@ -239,11 +232,11 @@ void TileKernel::findFullRange(ScalarCode &code) {
     firstFull = arith::SelectOp::create(b, code.named("first_full"), all, firstFull, endTile);
     endFull = arith::SelectOp::create(b, code.named("end_full"), all, endFull, endTile);
   }
-  firstFull = narrow(code, firstFull);
-  endFull = narrow(code, endFull);
+  firstFull = code.narrow(firstFull);
+  endFull = code.narrow(endFull);
   numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);
   Value full = b.createOrFold<arith::SubIOp>(code.loc, endFull, firstFull);
-  numMasked = narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
+  numMasked = code.narrow(b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
 }
 
 /// Returns the tile at a position: first the masked tiles, before and after the full ones, then the
@@ -296,7 +289,7 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
                         Value stage) {
   // Terms of the row are the same for all rows of the block.
   code.open();
-  code.bind(plan.nest.getBody().getArguments().back(), firstRow);
+  code.bind(plan.rowIndex(), firstRow);
   Values coordinates;
   for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back())) {
     Value sum = axis == operand.rowAxis ? first : Value();
@@ -334,10 +327,10 @@ void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
 void TileKernel::makeProductRings(ScalarCode &code) {
   auto nameOf = [&](LoadOp load) { return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()]; };
   auto typeOf = [](LoadOp load) { return load.getResult().getType(); };
-  for (const TileProduct &prior : plan.priors)
-    priorRings.push_back(makeRing(code, nameOf(prior.right.load), 1, padded(prior.length), prior.right.columns,
-                                  typeOf(prior.right.load),
-                                  /*withEmpty=*/false));
+  for (const TileProduct &contraction : plan.prologue)
+    prologueRings.push_back(makeRing(code, nameOf(contraction.right.load), 1, padded(contraction.length),
+                                     contraction.right.columns, typeOf(contraction.right.load),
+                                     /*withEmpty=*/false));
   if (!plan.product)
     return;
   const TileOperand &left = plan.product->left;
@@ -368,20 +361,20 @@ void TileKernel::produce(ScalarCode &code) {
   // In a persistent kernel, the keys of the first tile arrive while consumers end the previous
   // block.
   Value start;
-  if (goesOn()) {
-    start = firstOfShare(code);
-    Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start);
+  if (isPersistent()) {
+    start = beginOfPart(code);
+    Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, foldPart.end, start);
     code.when(some, [&] { fill(numbersOf(start), plan.keyOperands, keyRings); });
     device::AwaitConsumersOp::create(b, code.loc);
   }
   Value zero = code.index(0);
   for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
     copy(code, operand, firstRow, ring, zero);
-  for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings))
-    copy(code, prior.right, zero, ring, zero);
+  for (auto [contraction, ring] : llvm::zip_equal(plan.prologue, prologueRings))
+    copy(code, contraction.right, zero, ring, zero);
   if (!start)
-    start = firstOfShare(code);
-  code.loop(start, share.end, nameOfPosition(), [&](Value n) {
+    start = beginOfPart(code);
+  code.loop(start, foldPart.end, nameOfPosition(), [&](Value n) {
     Numbers at = numbersOf(n);
     if (plan.product) {
       const TileOperand &left = plan.product->left;
@@ -390,13 +383,13 @@ void TileKernel::produce(ScalarCode &code) {
              at.stage);
     }
     auto fillKeys = [&] { fill(at, plan.keyOperands, keyRings); };
-    if (goesOn())
+    if (isPersistent())
       code.when(arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, n, start), fillKeys);
     else
       fillKeys();
-    fill(at, plan.carried, carriedRings);
+    fill(at, plan.valueOperands, valueRings);
   });
-  if (goesOn())
+  if (isPersistent())
     completeRings(code, start, /*isProducer=*/true);
 }
 
@@ -424,10 +417,7 @@ bool TileKernel::isSameForBlock(LoadOp load) {
 }
 
 LogicalResult TileKernel::run() {
-  auto source = plan.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
+  IRMapping arrays = mapArrays(plan.nest, program);
   b.setInsertionPointToEnd(&program.getBody().front());
   choice = onf::ForOp(plan.nest).buildChoice();
   findPredicate();
@@ -439,23 +429,18 @@ LogicalResult TileKernel::run() {
     if (table.array)
       emitTable(arrays);
   }
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  planRepairs();
-  makeShares();
-  if (share.states)
+  planRescales();
+  makePartArrays();
+  if (foldPart.states)
     emitClear(arrays);
-  SymExpr blocks = share.states ? countBlocks() + countSharedBlocks() : countBlocks();
-  int64_t threads = plan.shape.threads();
-  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  ScalarCode code(b, arrays);
+  SymExpr blocks = foldPart.states ? countBlocks() + countSplitBlocks() : countBlocks();
+  beginKernel(b, plan.nest, program, Twine(kernelNumber), blocks.str(), plan.shape.threads());
+  ScalarCode code(b, arrays, plan.nest.getLoc());
   code.approximate = true;
   code.isUniform = [this](Value value) {
     rows::Dependence deps;
-    return !deps.on(value, plan.nest.getBody().getArguments().back()) &&
-           !deps.on(value, plan.fold.getBody().getArgument(0));
+    return !deps.on(value, plan.rowIndex()) && !deps.on(value, plan.keyIndex());
   };
-  code.loc = plan.nest.getLoc();
   // Operations that the fold depends on, also outside of it.
   SetVector<Operation *> used;
   BackwardSliceOptions options;
@@ -471,7 +456,7 @@ LogicalResult TileKernel::run() {
     if ((!plan.fold->isProperAncestor(load) && !used.contains(load)) || ofBounds.contains(load))
       return;
     bool isOperand = false;
-    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
+    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.valueOperands})
       for (const TileOperand &operand : *list)
         isOperand |= isSameElement(operand.load, load);
     isOperand |= plan.product && plan.product->left.load == load;
@@ -493,13 +478,13 @@ LogicalResult TileKernel::run() {
   };
   auto countOperands = [&](Value array) {
     int64_t count = 0;
-    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
+    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.valueOperands})
       count += llvm::count_if(*list, [&](const TileOperand &other) { return LoadOp(other.load).getArray() == array; });
     return count;
   };
   auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list, int64_t stages, int64_t rows,
                    bool withEmpty, const char *role) {
-    bool isOdd = goesOn() && !withEmpty; // one phase per block
+    bool isOdd = isPersistent() && !withEmpty; // one phase per block
     for (const TileOperand &operand : operands) {
       auto [across, along] =
           operand.isTransposed ? std::pair(padded(operand.columns), rows) : std::pair(rows, operand.columns);
@@ -512,7 +497,7 @@ LogicalResult TileKernel::run() {
   };
   rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false, "_rows");
   rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true, "_keys");
-  rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true, "_values");
+  rings(plan.valueOperands, valueRings, plan.shape.stages, plan.shape.keys, true, "_values");
   makeProductRings(code);
   if (Type element = getResultElement(plan)) {
     auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
@@ -522,7 +507,7 @@ LogicalResult TileKernel::run() {
     turns =
         device::BarriersOp::create(b, code.named("turns"), BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
   planResults(code);
-  findProducts(code);
+  findScaledScores(code);
   bindBlock(code);
   if (choice)
     chosen = code.eval(choice);
@@ -530,12 +515,12 @@ LogicalResult TileKernel::run() {
   if (chosen && predicate) // not selected: nobody has written the ranges
     endTile = arith::SelectOp::create(b, code.named("end_tile"), chosen, endTile, firstTile);
   predicate ? collectTiles(code) : findFullRange(code);
-  findShare(code);
+  findPart(code);
   // A block whose nest is not selected ends before it copies anything. Ping-pong kernels are an
   // exception: ptxas would order the code between two barriers in another way, which is slower.
   bool ends = chosen && !plan.shape.takesTurns;
   auto [consumer, producer] =
-      goesOn() ? registersOfRoles() : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
+      isPersistent() ? registersOfRoles() : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
   auto roles =
       device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer, ends ? chosen : Value());
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {

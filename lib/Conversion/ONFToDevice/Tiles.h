@@ -17,6 +17,8 @@ struct LinearIndex {
   SymExpr constant;
   llvm::MapVector<mlir::Value, SymExpr> terms;
   bool operator==(const LinearIndex &other) const;
+  /// Returns whether the index is just this value.
+  bool isJust(mlir::Value value) const;
 };
 
 /// An operand that TMA copies tile by tile: X[…, r, …, k]. r is the row or the key along `rowAxis`,
@@ -48,11 +50,11 @@ struct TileProduct {
   /// the tiles. Otherwise the guard excludes only elements outside of both arrays, for which TMA
   /// fills in zeros.
   bool isMasked = false;
-  /// For a prologue contraction whose sums are only added to those of accumulator `carrier`: the
-  /// result of the addition, and its condition (null: always). The accumulator then starts with the
+  /// For a prologue contraction whose sums are only added to those of one accumulator: the result of
+  /// the addition, and its condition (null: always). The accumulator then starts with the
   /// contraction's sums.
   mlir::Value joined, condition;
-  unsigned carrier = 0;
+  unsigned accumulator = 0;
 };
 
 /// A product of two tiles, by operand numbers. `row` is one of the plan's row operands, or one of
@@ -67,16 +69,18 @@ struct TilePlan {
   mutable onf::FoldOp fold;
   rows::FoldPlan folded;
   llvm::SmallVector<TileOperand> rowOperands, keyOperands; // of the scores
-  llvm::SmallVector<TileOperand> carried;                  // of the accumulators
+  llvm::SmallVector<TileOperand> valueOperands;            // of the accumulators
   /// The products that each score and each accumulator sums, and the distinct weights of each
   /// accumulator.
-  llvm::SmallVector<llvm::SmallVector<ProductTerm, 1>> scoreTerms, carrierTerms;
+  llvm::SmallVector<llvm::SmallVector<ProductTerm, 1>> scoreTerms, accumulatorTerms;
   llvm::SmallVector<llvm::SmallVector<rows::Factors, 1>> weights;
   std::optional<TileProduct> product; // set if the fold is a plain product of arrays
   /// Prologue contractions: folds before the main one that contract the scores' rows over their
   /// full length.
-  std::vector<TileProduct> priors;
+  std::vector<TileProduct> prologue;
   TileShape shape;
+  mlir::BlockArgument rowIndex() const { return nest.getBody().getArguments().back(); }
+  mlir::BlockArgument keyIndex() const { return fold.getBody().getArgument(0); }
 };
 
 /// Returns the value if it is a constant or an expression over the symbols.
@@ -84,8 +88,13 @@ std::optional<SymExpr> getSymbolic(mlir::Value value);
 /// Splits a term into a value and a factor. Products with constants and symbolic expressions are
 /// flattened.
 std::pair<mlir::Value, SymExpr> takeApart(mlir::Value term);
+/// Returns whether `find` returns true for an operation that the values are computed from. It
+/// returns nullopt for operations whose operands do not count.
+bool anySource(mlir::ValueRange values, llvm::function_ref<std::optional<bool>(mlir::Operation *)> find);
 /// Returns the top-level nest of the kernel that contains `op`.
 onf::ForOp getNest(mlir::Operation *op);
+/// Returns the axes of a stored array along which single indices run, by index.
+llvm::DenseMap<mlir::Value, unsigned> findAxes(onf::StoreOp store);
 /// Removes a temporary array that has no uses.
 void eraseTemporary(onf::KernelOp kernel, unsigned array);
 bool isSameElement(onf::LoadOp x, onf::LoadOp y);
@@ -108,6 +117,9 @@ bool isInterleaved(mlir::Value array);
 /// Returns whether a nest sums products of 16-bit floats or 8-bit integers, which tensor cores
 /// support.
 bool contractsNarrow(onf::ForOp nest);
+/// Returns whether rescaling can be conditional: references are maxima or minima, so that merging a
+/// partial twice changes nothing, and corrections are factors.
+bool canRescaleLazily(const TilePlan &plan);
 /// Returns whether a nest is bound to warpgroups.
 bool isLiftedToTiles(onf::ForOp nest);
 /// Returns the plan of a nest that is bound to warpgroups, with the shape from its attributes, or

@@ -50,7 +50,7 @@ static bool findFold(WarpProduct &product) {
 }
 
 /// Finds the axis of the state, which a loop stores.
-static bool findCarried(WarpProduct &product) {
+static bool findColumnsOfState(WarpProduct &product) {
   AccOp acc = product.acc;
   bool storesRow = !product.nest.getBody().getOps<StoreOp>().empty();
   if (storesRow || acc.getExtents().size() != 1 || !product.length || *product.length < kDepth ||
@@ -66,7 +66,7 @@ static bool findCarried(WarpProduct &product) {
 }
 
 /// Finds the columns as an axis of the nest, before that of the rows.
-static bool findColumns(WarpProduct &product) {
+static bool findColumnsOfNest(WarpProduct &product) {
   auto indices = product.nest.getBody().getArguments();
   bool isShort = product.length && *product.length < kDepth;
   if (indices.size() < 2 || !product.acc.getExtents().empty() || isShort || product.nest.getChoices())
@@ -82,7 +82,7 @@ static bool findColumns(WarpProduct &product) {
 }
 
 static bool findParts(WarpProduct &product) {
-  return findFold(product) && (product.stores ? findCarried(product) : findColumns(product));
+  return findFold(product) && (product.stores ? findColumnsOfState(product) : findColumnsOfNest(product));
 }
 
 /// Returns the type of a factor that is a plain load; null if it is computed.
@@ -230,9 +230,7 @@ void ProductKernel::bindIndices(ScalarCode &code) {
       std::string name = isRow      ? "tile"
                          : isColumn ? "column_tile"
                                     : cast<StringAttr>(product.nest.getNames()[axis]).str();
-      Value radix = code.symbol(blocks(axis));
-      digit = arith::RemUIOp::create(b, code.named(name), rest, radix);
-      rest = arith::DivUIOp::create(b, code.loc, rest, radix);
+      digit = code.takeDigit(rest, code.symbol(blocks(axis)), name);
     }
     if (isRow)
       firstRow = arith::MulIOp::create(b, code.named("first_row"), digit, code.index(kRows));
@@ -423,15 +421,8 @@ LogicalResult ProductKernel::run() {
   SymExpr all(1);
   for (unsigned axis = 0; axis < rank(); ++axis)
     all = all * *SymExpr::parse(blocks(axis));
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber);
-  auto kernel = device::KernelOp::create(b, product.nest.getLoc(), name, all.str(), 2 * kRows);
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = product.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
-    arrays.map(from, to);
-  ScalarCode code(b, arrays);
-  code.loc = product.nest.getLoc();
+  beginKernel(b, product.nest, program, Twine(kernelNumber), all.str(), 2 * kRows);
+  ScalarCode code(b, mapArrays(product.nest, program), product.nest.getLoc());
   bindIndices(code);
   auto layout = device::LayoutAttr::getAccumulator(b.getContext(), product.columns);
   auto sums = device::FragmentType::get(b.getContext(), {kRows, product.columns}, b.getF32Type(), layout);

@@ -50,13 +50,13 @@ bool BlockedFold::isHalf(const Score &score) const {
   return score.further.empty() && isHalf(getAccs(score.fold)[0], score.type, score.row, score.key);
 }
 
-bool BlockedFold::isHalf(const Carrier &carrier) const {
+bool BlockedFold::isHalf(const Accumulator &carrier) const {
   return carrier.further.empty() && isHalf(carrier.acc, carrier.type, carrier.row, carrier.key);
 }
 
 bool BlockedFold::usesTiles() const {
   auto isAny = [&](const auto &sums) { return llvm::any_of(sums, [&](const auto &sum) { return isHalf(sum); }); };
-  return options.bf16Dots == Bf16Dots::tiles && (isAny(plan.scores) || isAny(plan.carriers));
+  return options.bf16Dots == Bf16Dots::tiles && (isAny(plan.scores) || isAny(plan.accumulators));
 }
 
 BlockedFold::Terms BlockedFold::halfTerms() {
@@ -102,7 +102,7 @@ void BlockedFold::stageRowHalves(unsigned score, Value base, llvm::function_ref<
 /// Packs the row operands of this pass, with zeros after the last key.
 void BlockedFold::packOperands(unsigned pass, Panel &panel) {
   llvm::SmallDenseSet<unsigned> done;
-  for (auto [carrier, buffers] : llvm::zip_equal(plan.carriers, carriers)) {
+  for (auto [carrier, buffers] : llvm::zip_equal(plan.accumulators, carriers)) {
     if (carrier.pass != pass || !buffers.halves || !done.insert(carrier.operand).second)
       continue;
     const RowOperands &rows = operands[carrier.operand];
@@ -287,7 +287,7 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
 
 /// Adds the sums of a block to the state of a panel.
 void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
-  const Carrier &carrier = plan.carriers[number];
+  const Accumulator &carrier = plan.accumulators[number];
   const CarrierBuffers &buffers = carriers[number];
   int64_t width = shape.panelWidth(), keyTiles = buffers.padded % (2 * kTile) == 0 ? 2 : 1;
   Value state = e.here().mul(panel.number, buffers.padded * width);

@@ -45,8 +45,8 @@ void BlockedFold::chooseShape() {
   Type type = Float32Type::get(fold.getContext());
   if (!plan.scores.empty() && !plan.scores.front().isInteger())
     type = plan.scores.front().type;
-  else if (!plan.carriers.empty())
-    type = plan.carriers.front().type;
+  else if (!plan.accumulators.empty())
+    type = plan.accumulators.front().type;
   bool wide = shape.lanes * type.getIntOrFloatBitWidth() >= 512;
   shape.RI = shape.vectors % 3 == 0 ? 3 : shape.vectors % 2 == 0 ? 2 : 1;
   shape.RJ = wide || shape.RI == 1 ? 8 : 4;
@@ -57,7 +57,7 @@ void BlockedFold::chooseShape() {
   int64_t widest = 1;
   for (const Score &score : plan.scores)
     widest = std::max(widest, score.extent);
-  for (const Carrier &carrier : plan.carriers) {
+  for (const Accumulator &carrier : plan.accumulators) {
     int64_t size = 1;
     for (int64_t extent : carrier.extents)
       size *= extent;
@@ -108,7 +108,7 @@ void BlockedFold::allocateScore(const Score &score) {
   scores.push_back(buffers);
 }
 
-void BlockedFold::allocateCarrier(const Carrier &carrier) {
+void BlockedFold::allocateCarrier(const Accumulator &carrier) {
   CarrierBuffers buffers;
   buffers.halves = isHalf(carrier);
   int64_t unit = std::max(shape.lanes, shape.RJ), outer = 1;
@@ -142,7 +142,7 @@ void BlockedFold::allocate() {
   int64_t rows = shape.vectors * shape.lanes, width = shape.panelWidth();
   for (const Score &score : plan.scores)
     allocateScore(score);
-  for (const Carrier &carrier : plan.carriers)
+  for (const Accumulator &carrier : plan.accumulators)
     allocateCarrier(carrier);
   for (Scalar &scalar : plan.scalars) {
     ScalarBuffers buffers;
@@ -186,7 +186,7 @@ void BlockedFold::initialise() {
     if (buffers.rest)
       fillBuffer(buffers.rest, b.identity(Monoid::add, type), shape.vectors);
   }
-  for (auto [carrier, buffers, started] : llvm::zip_equal(plan.carriers, carriers, carrierStarted)) {
+  for (auto [carrier, buffers, started] : llvm::zip_equal(plan.accumulators, carriers, carrierStarted)) {
     Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
     fillBuffer(buffers.state, zero, shape.vectors * buffers.padded);
     if (buffers.rest)
@@ -208,7 +208,7 @@ void BlockedFold::addRests() {
   for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars))
     if (buffers.rest)
       add(scalar.acc.getResult().getType(), buffers.state, buffers.rest, rows);
-  for (auto [carrier, buffers] : llvm::zip_equal(plan.carriers, carriers))
+  for (auto [carrier, buffers] : llvm::zip_equal(plan.accumulators, carriers))
     if (buffers.rest)
       add(carrier.type, buffers.state, buffers.rest, e.here().mul(rows, buffers.padded));
 }
@@ -225,7 +225,7 @@ void BlockedFold::publish() {
     state.tiled = true;
     scope.states[resultOf(scalar.acc)] = state;
   }
-  for (auto [carrier, buffers] : llvm::zip_equal(plan.carriers, carriers)) {
+  for (auto [carrier, buffers] : llvm::zip_equal(plan.accumulators, carriers)) {
     StateBuffer state;
     state.pointer = buffers.state;
     state.element = carrier.type;

@@ -102,7 +102,7 @@ private:
   void chooseShape();
   void allocate();
   void allocateScore(const Score &score);
-  void allocateCarrier(const Carrier &carrier);
+  void allocateCarrier(const Accumulator &carrier);
   void initialise();
   void addRests();
   void fillBuffer(mlir::Value pointer, mlir::Value vector, int64_t repeats);
@@ -167,7 +167,7 @@ private:
   //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
   bool isHalf(onf::AccOp acc, mlir::Type type, const Factors &rowFactors, const Factors &keyFactors) const;
   bool isHalf(const Score &score) const;
-  bool isHalf(const Carrier &carrier) const;
+  bool isHalf(const Accumulator &carrier) const;
   bool usesTiles() const;
   Terms halfTerms();
   mlir::Value interleaved(Build b, mlir::Value low, mlir::Value high);

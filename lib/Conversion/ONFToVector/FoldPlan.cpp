@@ -289,7 +289,7 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
     return refuse(subject, "is no sum of f32 or f64");
   if (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul)
     return refuse(subject, "is not rescaled by a factor");
-  Carrier carrier{acc, pass, type, {}, {}, {}};
+  Accumulator carrier{acc, pass, type, {}, {}, {}};
   for (Attribute attribute : acc.getExtents()) {
     StringRef text = cast<StringAttr>(attribute).getValue();
     auto expr = SymExpr::parse(text);
@@ -312,12 +312,12 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
   if (!ok)
     return refuse(subject, "is no sum of products of a weight and a factor along its axis");
   carrier.operand = plan.operands;
-  for (const Carrier &other : plan.carriers)
+  for (const Accumulator &other : plan.accumulators)
     if (other.row == carrier.row && carrier.further.empty() && other.further.empty() && other.pass == pass &&
         other.type == type && other.acc.getRefs() == acc.getRefs() && other.acc.getSingular() == acc.getSingular())
       carrier.operand = other.operand;
   plan.operands = std::max(plan.operands, carrier.operand + 1);
-  plan.carriers.push_back(carrier);
+  plan.accumulators.push_back(carrier);
   return true;
 }
 
@@ -408,7 +408,7 @@ void Planner::planReuse() {
     for (const Scalar &scalar : plan.scalars)
       if (scalar.pass == pass)
         visit(getYielded(scalar.acc.getValue()), pass);
-    for (const Carrier &carrier : plan.carriers)
+    for (const Accumulator &carrier : plan.accumulators)
       if (carrier.pass == pass)
         for (const auto &factors : {carrier.row.values, carrier.row.divisors})
           for (Value factor : factors)
@@ -427,7 +427,7 @@ std::optional<FoldPlan> Planner::run() {
   seen.clear();
   if (GuardOp guard = getGuard(fold))
     collectRowLoads(guard.getCondition(), key, [&](LoadOp load) { plan.guardLoads.push_back(load); });
-  if (plan.scores.empty() && plan.carriers.empty() && plan.rowLoads.empty())
+  if (plan.scores.empty() && plan.accumulators.empty() && plan.rowLoads.empty())
     return std::nullopt;
   return plan;
 }

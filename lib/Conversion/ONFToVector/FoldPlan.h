@@ -3,8 +3,8 @@
 // A fold over keys j, in a nest whose lanes are rows i, can run in blocks of keys if its inner
 // reductions and its states with axes are contractions:
 //
-//   scores    s(i, j) = Σ_k u(i, k) · v(j, k)      an inner fold
-//   carriers  t(i, d) = ⊕_j p(i, j) · g(j, d)      a state that carries axes
+//   scores        s(i, j) = Σ_k u(i, k) · v(j, k)      an inner fold
+//   accumulators  t(i, d) = ⊕_j p(i, j) · g(j, d)      a state that carries axes
 //
 // On tensor cores a term may be a sum of several products.
 //
@@ -67,7 +67,7 @@ struct Score {
 };
 
 /// A state with axes d: t(i, d) = ⊕_j row(i, j) · key(j, d). In attention, the accumulator P·V.
-struct Carrier {
+struct Accumulator {
   mutable onf::AccOp acc;
   unsigned pass;
   mlir::Type type;
@@ -86,9 +86,9 @@ struct Scalar {
 struct FoldPlan {
   unsigned passes = 0;
   llvm::SmallVector<Scalar, 4> scalars;
-  llvm::SmallVector<Carrier, 1> carriers;
+  llvm::SmallVector<Accumulator, 1> accumulators;
   llvm::SmallVector<Score, 1> scores;
-  unsigned operands = 0; // distinct row operands of carriers
+  unsigned operands = 0; // distinct row operands of accumulators
   /// Expensive values of (i, j) that a later pass uses, with the pass that computes them.
   llvm::MapVector<mlir::Value, unsigned> kept;
   /// Expensive values of j alone.
@@ -98,8 +98,8 @@ struct FoldPlan {
 };
 
 /// Returns the plan of a fold over rows, or nothing if its form does not allow one. If an inner
-/// fold cannot be a score or a state with axes cannot be a carrier, `why` receives the first such
-/// reason.
+/// fold cannot be a score or a state with axes cannot be an accumulator, `why` receives the first
+/// such reason.
 std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex, Dependence &deps, OnDemand &onDemand,
                                  std::string *why = nullptr, MachineSums sums = {});
 

@@ -168,7 +168,7 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
 }
 
 void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
-  const Carrier &carrier = plan.carriers[number];
+  const Accumulator &carrier = plan.accumulators[number];
   const CarrierBuffers &buffers = carriers[number];
   if (buffers.halves && usesTiles())
     return tileCarrier(number, panel);
@@ -199,7 +199,7 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
 /// Adds the sum over a block to one element of a carrier's state, in vector u of the panel.
 void BlockedFold::addToState(unsigned number, Value where, Value sum, int64_t u) {
   Build b = e.here();
-  Type type = plan.carriers[number].type;
+  Type type = plan.accumulators[number].type;
   const CarrierBuffers &buffers = carriers[number];
   Value old = load(type, buffers.state, where), next;
   if (buffers.rest) {
@@ -302,7 +302,7 @@ void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value 
 /// Stores the row operands of the carriers of this pass, 0 for masked-out keys.
 void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j, Value present) {
   llvm::SmallDenseSet<unsigned> done;
-  for (const Carrier &carrier : plan.carriers) {
+  for (const Accumulator &carrier : plan.accumulators) {
     if (carrier.pass != pass || !done.insert(carrier.operand).second)
       continue;
     // Packing rounds operands that are only read packed.
@@ -363,7 +363,7 @@ BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigne
 
 /// Stores row operands of 0 for a key that no row sees. Reads nothing.
 void BlockedFold::skipKey(unsigned pass, Value j) {
-  for (const Carrier &carrier : plan.carriers) {
+  for (const Accumulator &carrier : plan.accumulators) {
     if (carrier.pass != pass)
       continue;
     Build b = e.here();
@@ -429,7 +429,7 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange
     panel.news[k][u] = next;
     panel.rows[u].values[acc.getResult()] = next;
   }
-  for (auto [k, carrier] : llvm::enumerate(plan.carriers)) {
+  for (auto [k, carrier] : llvm::enumerate(plan.accumulators)) {
     if (carrier.pass != pass || !carrierStarted[k])
       continue;
     AccOp acc = carrier.acc;

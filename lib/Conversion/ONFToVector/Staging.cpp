@@ -210,7 +210,7 @@ Value BlockedFold::columnsOf(const CarrierBuffers &buffers) {
 }
 
 void BlockedFold::stageCarrierKeys(unsigned number) {
-  const Carrier &carrier = plan.carriers[number];
+  const Accumulator &carrier = plan.accumulators[number];
   const CarrierBuffers &buffers = carriers[number];
   AccOp acc = carrier.acc;
   auto indices = acc.getValue().getArguments();
@@ -320,7 +320,7 @@ void BlockedFold::stageKeys() {
                                /*asCarrier=*/false, [&] { stageScoreKeys(k); }));
   }
   for (unsigned k = 0; k != carriers.size(); ++k) {
-    const Carrier &carrier = plan.carriers[k];
+    const Accumulator &carrier = plan.accumulators[k];
     AccOp acc = carrier.acc;
     KeySource copies{carriers[k].keys, e.here().index(shape.RJ), e.here().index(shape.RJ * shape.BN)};
     auto stage = [&] { stageCarrierKeys(k); };

@@ -1,11 +1,11 @@
-//===- TileShares.cpp - stream-K split and persistent kernels -------------===//
+//===- TileStreamK.cpp - stream-K split and persistent kernels ------------===//
 //
 // A grid of T blocks, one per multiprocessor, takes ⌈T/S⌉ waves on S of them, and in the last wave
 // only r = T mod S blocks run. If all blocks visit the same indices, a block can stop a fold at any
 // of them and hand over its states to another block. The operations and their order stay the same,
 // so that results have the same bits. Hence each of the last r blocks is split into two parts, f
-// and 1 − f of its range. The first parts (`isFormer`) start the grid, next to the first of all
-// other blocks; the second parts (`isLatter`) end it. With n = ⌈r/(S − r)⌉ and f = n/(n + 1), the r
+// and 1 − f of its range. The first parts (`isFirst`) start the grid, next to the first of all
+// other blocks; the second parts (`isSecond`) end it. With n = ⌈r/(S − r)⌉ and f = n/(n + 1), the r
 // multiprocessors with a first part have done ⌊T/S⌋ + f waves when the other S − r have done n
 // second parts each. These take n·(1 − f) = f, so that all end together.
 //
@@ -50,8 +50,8 @@ SymExpr TileKernel::countBlocks() {
   return blocks;
 }
 
-bool TileKernel::goesOn() const {
-  return choice && share.states && !plan.shape.takesTurns && !plan.product && plan.priors.empty() &&
+bool TileKernel::isPersistent() const {
+  return choice && foldPart.states && !plan.shape.takesTurns && !plan.product && plan.prologue.empty() &&
          registersOfRoles().first >= launchRegisters();
 }
 
@@ -75,15 +75,16 @@ std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
 /// Completes all phases of the rings after the last tile of a block, by stages without a tile.
 void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
   Value unit = code.index(2 * plan.shape.stages), more = code.index(2 * plan.shape.stages - 1);
-  Value units = arith::DivUIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, share.end, more), unit);
+  Value units = arith::DivUIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, foldPart.end, more), unit);
   Value whole = arith::MulIOp::create(b, code.named("whole"), units, unit);
   if (isProducer) // consumers call this only if there is a tile
-    whole = arith::SelectOp::create(
-        b, code.loc, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start), whole, share.end);
-  code.loop(share.end, whole, "n", [&](Value n) {
+    whole = arith::SelectOp::create(b, code.loc,
+                                    arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, foldPart.end, start),
+                                    whole, foldPart.end);
+  code.loop(foldPart.end, whole, "n", [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
     Value free = isProducer ? arith::SubIOp::create(b, code.loc, code.index(1), parity).getResult() : parity;
-    for (const auto *rings : {&keyRings, &carriedRings})
+    for (const auto *rings : {&keyRings, &valueRings})
       for (const Ring &ring : *rings) {
         device::WaitOp::create(b, code.loc, isProducer ? ring.empty : ring.full, stage, free);
         device::ArriveOp::create(b, code.loc, isProducer ? ring.full : ring.empty, stage);
@@ -92,7 +93,7 @@ void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
 }
 
 /// Returns the stored columns of a carried value.
-int64_t TileKernel::columnsOfShare(Over over) {
+int64_t TileKernel::storedColumns(Over over) {
   if (over.kind == Over::Tile)
     return over.columns;
   return typeOver(Over::parts(), b.getF32Type()).getShape()[1];
@@ -116,29 +117,29 @@ SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
 
 /// Creates the workspace arrays: the states of first parts, and the number of warps that have
 /// stored theirs.
-void TileKernel::makeShares() {
+void TileKernel::makePartArrays() {
   if (plan.shape.shares == 0)
     return;
-  int64_t columns = 0, parts = columnsOfShare(Over::parts());
+  int64_t columns = 0, parts = storedColumns(Over::parts());
   for (unsigned k = 0; k != plan.folded.scalars.size(); ++k)
     columns += (isReference[k] ? 2 : 1) * parts;
-  for (const Repair &repair : repairs)
-    columns += repair.needsStarted ? parts : 0;
-  for (const Carrier &carrier : plan.folded.carriers)
-    columns += padded(carrier.extents[0]);
+  for (const Rescale &rescale : rescales)
+    columns += rescale.needsStarted ? parts : 0;
+  for (const Accumulator &accumulator : plan.folded.accumulators)
+    columns += padded(accumulator.extents[0]);
   SymExpr slots(plan.shape.shares);
-  share.elements = plan.shape.rows() * columns;
-  share.states = program.addWorkspace(freshName("partial_states"),
-                                      ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
+  foldPart.elements = plan.shape.rows() * columns;
+  foldPart.states = program.addWorkspace(
+      freshName("partial_states"), ArrayType::get(b.getContext(), {slots, SymExpr(foldPart.elements)}, b.getF32Type()));
   // The last counter is the tile scheduler's.
-  SymExpr counters(plan.shape.shares + (goesOn() ? 1 : 0));
-  share.done =
+  SymExpr counters(plan.shape.shares + (isPersistent() ? 1 : 0));
+  foldPart.storedWarps =
       program.addWorkspace(freshName("stored_warps"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
 }
 
 /// Returns the number of blocks to split, or 0, as an expression for hosts. `findBlock` computes
 /// the same with comparisons, which take a block less time than three more 64-bit divisions.
-SymExpr TileKernel::countSharedBlocks() {
+SymExpr TileKernel::countSplitBlocks() {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
   // A negative extent is an empty range. Divided by a number that no extent reaches, it gives −1.
@@ -153,29 +154,28 @@ SymExpr TileKernel::countSharedBlocks() {
 /// Emits a kernel that sets the counters to 0 in every call.
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
-  std::string name = program.getSymName().str() + "_" + std::to_string(kernelNumber) + "_clear";
-  int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
-  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
+  int64_t counters = plan.shape.shares + (isPersistent() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
+  auto kernel =
+      beginKernel(b, plan.nest, program, Twine(kernelNumber) + "_clear", std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
-  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  ScalarCode code(b, arrays);
-  code.loc = plan.nest.getLoc();
+  ScalarCode code(b, arrays, plan.nest.getLoc());
   Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
   Value slot = arith::AddIOp::create(b, code.named("slot"),
                                      arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)), thread);
   Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(counters));
-  code.when(exists,
-            [&] { device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), share.done, slot); });
+  code.when(exists, [&] {
+    device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), foldPart.storedWarps, slot);
+  });
 }
 
 /// Returns the number of this block's tile of rows among all blocks without splits. Must agree with
-/// `countSharedBlocks`, which determines the grid.
+/// `countSplitBlocks`, which determines the grid.
 Value TileKernel::findBlock(ScalarCode &code) {
   Value block;
-  if (!goesOn())
+  if (!isPersistent())
     block = device::BlockOp::create(b, code.loc, b.getIndexType());
-  if (!share.states)
+  if (!foldPart.states)
     return block;
   auto less = [&](Value x, Value y) -> Value {
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, x, y);
@@ -184,89 +184,91 @@ Value TileKernel::findBlock(ScalarCode &code) {
     return arith::SubIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
   // A grid has fewer than 2^31 blocks, so that divisions have 32 bits.
-  Value all = narrow(code, code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
+  Value all = code.narrow(code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
-  Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
-  share.others = narrow(code, minus(slots, rest, "others"));
+  Value rest = code.narrow(arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
+  foldPart.others = code.narrow(minus(slots, rest, "others"));
   Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
-  Value sum = arith::AddIOp::create(b, code.loc, share.others, code.index(plan.shape.shares - 1));
+  Value sum = arith::AddIOp::create(b, code.loc, foldPart.others, code.index(plan.shape.shares - 1));
   Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
-  Value most = arith::MulIOp::create(b, code.loc, share.others, code.index(kMostParts));
+  Value most = arith::MulIOp::create(b, code.loc, foldPart.others, code.index(kMostParts));
   Value gainsLittle = less(most, gain), isShort = less(keys, code.index(leastSplitTiles * plan.shape.keys));
   Value isFew = either(either(less(all, slots), isShort), gainsLittle);
-  Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
-  if (goesOn()) {
+  Value shared = code.narrow(arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
+  if (isPersistent()) {
     Value blocks = arith::AddIOp::create(b, code.named("blocks"), all, shared);
-    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), share.done, slots, blocks,
+    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), foldPart.storedWarps, slots, blocks,
                                         plan.shape.shares);
   }
-  share.isFormer = less(block, shared);
-  share.isLatter = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
-  share.slot =
-      narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block, minus(block, all, "")));
+  foldPart.isFirst = less(block, shared);
+  foldPart.isSecond = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
+  foldPart.slot =
+      code.narrow(arith::SelectOp::create(b, code.named("slot"), foldPart.isFirst, block, minus(block, all, "")));
   Value front = minus(all, shared, ""), second = minus(block, shared, "");
   Value first = arith::AddIOp::create(b, code.loc, front, block);
-  return narrow(code, arith::SelectOp::create(b, code.named("number"), share.isFormer, first, second));
+  return code.narrow(arith::SelectOp::create(b, code.named("number"), foldPart.isFirst, first, second));
 }
 
 /// Finds where this block begins and ends. Rings and ping-pong barriers count tiles from the first
 /// one on. Hence a first part is a multiple of the period of their phases, or the whole range.
-void TileKernel::findShare(ScalarCode &code) {
-  share.begin = code.index(0);
-  share.end = numTiles;
-  if (!share.states)
+void TileKernel::findPart(ScalarCode &code) {
+  foldPart.begin = code.index(0);
+  foldPart.end = numTiles;
+  if (!foldPart.states)
     return;
   Value unit = code.index(2 * plan.shape.stages), one = code.index(1), zero = code.index(0);
   auto divide = [&](Value x, Value y) -> Value { return arith::DivUIOp::create(b, code.loc, x, y); };
   auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
   // Rounded up, because a longer second part costs n times as much of a multiprocessor. Only few
   // blocks are split, hence the branch.
-  Value isPart = arith::OrIOp::create(b, code.loc, share.isFormer, share.isLatter);
+  Value isPart = arith::OrIOp::create(b, code.loc, foldPart.isFirst, foldPart.isSecond);
   Value cut = code.branch(
       isPart, {b.getIndexType()},
       [&] {
         // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
-        Value parts = arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), share.others);
+        Value parts =
+            arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), foldPart.others);
         Value most = arith::AddIOp::create(b, code.loc, parts, one), whole = divide(times(numTiles, parts), most);
         Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
         return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
       },
       [&] { return Values{numTiles}; })[0];
-  cut = narrow(code, cut);
+  cut = code.narrow(cut);
   Value signals = code.branch(
-      share.isLatter, {b.getIndexType()},
+      foldPart.isSecond, {b.getIndexType()},
       [&] {
-        return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), share.done, share.slot)};
+        return Values{
+            device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), foldPart.storedWarps, foldPart.slot)};
       },
       [&] { return Values{zero}; })[0];
   Value isThere =
       arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals, code.index(4 * plan.shape.warpgroups));
-  share.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
-  if (goesOn())
-    share.begin = narrow(code, share.begin);
-  share.end = narrow(code, arith::SelectOp::create(b, code.named("end"), share.isFormer, cut, numTiles));
-  share.leaves = arith::SelectOp::create(b, code.named("leaves"), share.isFormer, one, zero);
+  foldPart.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
+  if (isPersistent())
+    foldPart.begin = code.narrow(foldPart.begin);
+  foldPart.end = code.narrow(arith::SelectOp::create(b, code.named("end"), foldPart.isFirst, cut, numTiles));
+  foldPart.handsOver = arith::SelectOp::create(b, code.named("leaves"), foldPart.isFirst, one, zero);
 }
 
 /// Returns the first tile of this block, as one thread has read it, so that all threads agree.
-Value TileKernel::firstOfShare(ScalarCode &code) {
-  return share.states ? device::KeptOp::create(b, code.named("begin"), share.begin).getResult() : share.begin;
+Value TileKernel::beginOfPart(ScalarCode &code) {
+  return foldPart.states ? device::KeptOp::create(b, code.named("begin"), foldPart.begin).getResult() : foldPart.begin;
 }
 
 /// Returns the place of an element of a carried value among the states of a part.
-Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t before, Over over, ValueRange at) {
-  int64_t columns = columnsOfShare(over);
+Value TileKernel::placeOfState(ScalarCode &code, Value slot, Value row, int64_t before, Over over, ValueRange at) {
+  int64_t columns = storedColumns(over);
   auto plus = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
   auto times = [&](Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y)); };
-  Value start = code.index(plan.shape.rows() * before), place = plus(times(slot, share.elements), start);
+  Value start = code.index(plan.shape.rows() * before), place = plus(times(slot, foldPart.elements), start);
   place = plus(place, times(plus(row, at[0]), columns));
   return at.size() > 1 ? plus(place, at[1]) : place;
 }
 
 /// Returns the states that the first part has handed over, or else the initial ones.
-TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, Value begin) {
-  if (!share.states)
+TileKernel::Running TileKernel::loadStates(ScalarCode &code, const Running &inits, Value begin) {
+  if (!foldPart.states)
     return inits;
   SmallVector<Type> types;
   Running running = inits;
@@ -276,7 +278,7 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
   Values values = code.branch(
       isLater, types,
       [&] {
-        Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
+        Value slot = device::KeptOp::create(b, code.named("slot"), foldPart.slot);
         Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
         Values found;
         int64_t before = 0;
@@ -284,14 +286,14 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
         for (auto [type, over, name] : llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
           Type element = cast<FragmentType>(type).getElementType();
           found.push_back(map(code, name, {}, over, {element}, [&](ValueRange, ValueRange at) {
-            Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), share.states,
-                                                 placeInShare(code, slot, row, before, over, at));
+            Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), foldPart.states,
+                                                 placeOfState(code, slot, row, before, over, at));
             if (element.isInteger(1))
               value = arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNE, value,
                                             code.constant(b.getF32FloatAttr(0)));
             return Values{value};
           })[0]);
-          before += columnsOfShare(over);
+          before += storedColumns(over);
         }
         return found;
       },
@@ -300,8 +302,8 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
 }
 
 /// Hands over the states to the second part.
-void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
-  Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
+void TileKernel::storeStates(ScalarCode &code, const Running &running) {
+  Value slot = device::KeptOp::create(b, code.named("slot"), foldPart.slot);
   Value number = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(), /*again=*/true);
   Value row = arith::MulIOp::create(b, code.named("offset"), number, code.index(64));
   int64_t before = 0;
@@ -315,12 +317,12 @@ void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
         Value zero = code.constant(b.getF32FloatAttr(0)), one = code.constant(b.getF32FloatAttr(1));
         stored = arith::SelectOp::create(b, code.loc, stored, one, zero);
       }
-      device::StoreOp::create(b, code.loc, stored, share.states, placeInShare(code, slot, row, before, each, at));
+      device::StoreOp::create(b, code.loc, stored, foldPart.states, placeOfState(code, slot, row, before, each, at));
       return Values();
     });
-    before += columnsOfShare(over);
+    before += storedColumns(over);
   }
-  device::SignalOp::create(b, code.loc, share.done, slot);
+  device::SignalOp::create(b, code.loc, foldPart.storedWarps, slot);
 }
 
 } // namespace moa::tiles
