@@ -4,7 +4,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace moa;
@@ -335,13 +334,6 @@ RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel, const 
 
 llvm::ArrayRef<ContractionOperand> RoundingErrorAnalysis::operands() const { return impl->context.operands; }
 
-std::vector<std::string> RoundingErrorAnalysis::results() const {
-  std::vector<std::string> names;
-  for (const Impl::Result &result : impl->resultList)
-    names.push_back(result.name);
-  return names;
-}
-
 std::vector<std::string> RoundingErrorAnalysis::freeIndices(unsigned result) const {
   std::vector<std::string> names;
   for (int number : impl->resultList[result].free)
@@ -396,36 +388,4 @@ ErrorBound RoundingErrorAnalysis::bound(unsigned number, const FormatAssignment 
       if (atom->kind == Atom::Kind::Unknown && !llvm::is_contained(bound.reasons, atom->text))
         bound.reasons.push_back(atom->text);
   return bound;
-}
-
-std::vector<MagnitudeStatistic> RoundingErrorAnalysis::statistics(const ErrorBound &bound) const {
-  std::vector<MagnitudeStatistic> list;
-  std::set<unsigned> seen;
-  auto collect = [&](const ErrorExpr &e) {
-    for (const Atom *atom : e.collectAtoms())
-      if (atom->kind == Atom::Kind::Statistic && seen.insert(atom->number).second)
-        list.push_back(atom->statistic);
-  };
-  for (const ErrorExpr *e : {&bound.relative, &bound.absolute, &bound.deepRelative, &bound.deepAbsolute})
-    collect(*e);
-  for (const ErrorFact &fact : bound.facts)
-    if (fact.value)
-      collect(*fact.value);
-  return list;
-}
-
-ErrorNumbers RoundingErrorAnalysis::evaluate(const ErrorBound &bound, const ErrorBindings &bindings) const {
-  double tiny = impl->context.rules.tinyValue;
-  auto value = [&](const ErrorExpr &e) { return ErrorExprPool::evaluate(e, bindings, tiny); };
-  for (const ErrorFact &fact : bound.facts)
-    if (fact.value && !(value(*fact.value) <= fact.limit)) {
-      constexpr double infinity = std::numeric_limits<double>::infinity();
-      return {infinity, infinity, infinity, infinity, {}};
-    }
-  ErrorNumbers numbers{
-      value(bound.relative), value(bound.absolute), value(bound.deepRelative), value(bound.deepAbsolute), {}};
-  if (std::isfinite(numbers.relative))
-    for (const ErrorBound::Contribution &contribution : bound.contributions)
-      numbers.contributions.push_back(std::max(0.0, numbers.relative - value(contribution.relativeWithout)));
-  return numbers;
 }

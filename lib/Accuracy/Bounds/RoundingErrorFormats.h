@@ -27,8 +27,7 @@ struct OperandFormat {
   double flushed = 0;
 };
 
-/// f64, f32, tf32x3, tf32, bf16, fp16, fp16p, fp16x2, bf16x2, int8, e4m3.
-llvm::ArrayRef<OperandFormat> getOperandFormats();
+/// Finds one of f64, f32, tf32x3, tf32, bf16, fp16, fp16p, fp16x2, bf16x2, int8 and e4m3.
 const OperandFormat *lookupOperandFormat(llvm::StringRef name);
 /// Returns the format of a float type, null for other types.
 const OperandFormat *getFormatOf(mlir::Type type);
@@ -50,7 +49,7 @@ struct RoundingModel {
   double function = 0x1.00001p-20; ///< log, erf, sin, cos, pow
   double functionOfF64 = 0x1.00001p-48;
   /// Least number of indices between two changes of a running maximum or minimum (Lemma E8).
-  double indicesPerRepair = 1;
+  double indicesPerRescale = 1;
   /// Number of indices after which a sum continues with the next part of its range (Lemma E13).
   double indicesPerStep = 64;
   /// A long sum has at most `blockTerms` roundings, plus one per `blockLength` terms.

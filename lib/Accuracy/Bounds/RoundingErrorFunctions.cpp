@@ -11,7 +11,7 @@ using namespace moa;
 
 /// Lemma E6. The lowering may scale the argument by log₂ e. Shared errors may come from a running
 /// maximum, as in the online softmax; each rescale then adds an error (Lemma E8).
-ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &repairs, const std::string &what) {
+ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &rescales, const std::string &what) {
   ErrorExpr factor(base == 2 ? 0.69314718055994531 : 1);
   bool isCascade = !x.exponential && !x.shared.empty();
   ErrorValue result;
@@ -27,7 +27,7 @@ ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &r
   result.relative = factor * absorb(distance(own), result.facts) + exponentialRounding + ofArgument;
   if (isCascade) {
     ErrorExpr ofArguments = ErrorExpr(4) * arithmetic * factor * x.magnitude;
-    result.relative += repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) + ofArguments;
+    result.relative += rescales * (exponentialRounding + ErrorExpr(2) * arithmetic) + ofArguments;
   }
   result.magnitude = x.nonpositive ? ErrorExpr(1) : pool.exp(factor * x.magnitude);
   result.nonnegative = true;
@@ -101,11 +101,8 @@ ErrorValue ErrorRules::power(ErrorValue x, double exponent, const std::string &w
 
 /// Lemma E7.
 ErrorValue ErrorRules::bounded(ErrorValue x, double slope, double bound, bool odd, const ErrorExpr &rounding) {
-  if (!odd || !x.tight) {
-    bool nonnegative = x.nonnegative;
+  if (!odd || !x.tight)
     x = toAbsolute(std::move(x));
-    x.nonnegative = nonnegative;
-  }
   ErrorExpr moved = ErrorExpr(slope) * distance(x);
   x = collapse(std::move(x));
   ErrorValue result;
@@ -142,11 +139,7 @@ ErrorValue ErrorRules::reduceExtreme(ErrorValue x) {
   bool keeps = x.tight && x.nonnegative;
   if (keeps && x.exponential)
     return x;
-  bool nonnegative = x.nonnegative, nonpositive = x.nonpositive;
-  x = keeps ? collapse(std::move(x)) : toAbsolute(std::move(x));
-  x.nonnegative = nonnegative;
-  x.nonpositive = nonpositive;
-  return x;
+  return keeps ? collapse(std::move(x)) : toAbsolute(std::move(x));
 }
 
 ErrorValue ErrorRules::step(ErrorValue x) {

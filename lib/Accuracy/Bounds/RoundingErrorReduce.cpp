@@ -103,11 +103,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
 /// Lemma E9.
 ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   ErrorValue x = of(term);
-  if (isShallow && !x.tight) {
-    bool nonnegative = x.nonnegative;
+  if (isShallow && !x.tight)
     x = rules.toAbsolute(std::move(x));
-    x.nonnegative = nonnegative;
-  }
   Value index = op.getBody().getArgument(0);
   ErrorExpr extent = extentOf(op.getExtent());
   if (!x.exponential)

@@ -229,13 +229,8 @@ ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const
 
 /// Lemma E5: r·x + β = r·(1 + β/(r·x))·x, and −ln(1 − z) ≤ 1.3863·z for z ≤ 1/2.
 ErrorValue ErrorRules::toRelative(ErrorValue x, const std::string &what) {
-  if (!x.tight) {
-    auto least = x.least;
-    bool nonnegative = x.nonnegative;
+  if (!x.tight)
     x = toAbsolute(std::move(x));
-    x.least = least;
-    x.nonnegative = nonnegative;
-  }
   if (!x.exponential)
     x = collapse(std::move(x));
   if (x.absolute.isZero())

@@ -72,7 +72,7 @@ public:
   ErrorValue divide(ErrorValue x, ErrorValue y, const std::string &what,
                     const std::optional<ErrorExpr> &bound = std::nullopt);
   ErrorValue absolute(ErrorValue x);
-  ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &repairs, const std::string &what);
+  ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &rescales, const std::string &what);
   ErrorValue logarithm(ErrorValue x, double factor, const std::string &what);
   ErrorValue squareRoot(ErrorValue x, const std::string &what);
   ErrorValue reciprocalRoot(ErrorValue x, const std::string &what);
@@ -91,7 +91,7 @@ public:
 
   /// Adds one rounding by the given bound on |ln|, and underflow.
   ErrorValue rounded(ErrorValue x, const ErrorExpr &rounding);
-  /// Converts all errors to an absolute one, without shared errors.
+  /// Converts all errors to an absolute one, without shared errors. Keeps the magnitudes and the sign of x.
   ErrorValue toAbsolute(ErrorValue x);
   /// Converts the shared errors to relative or absolute ones.
   ErrorValue collapse(ErrorValue x);

@@ -315,7 +315,7 @@ static StringRef getReferenceExtent(Value value, DenseSet<Operation *> &seen) {
 }
 
 /// Returns the number of rescales: the changes of a running maximum or minimum (Lemma E8).
-ErrorExpr ErrorWalk::repairs(const ErrorValue &x) {
+ErrorExpr ErrorWalk::countRescales(const ErrorValue &x) {
   ErrorExpr count;
   for (const auto &[key, shared] : x.shared) {
     Value value;
@@ -326,7 +326,7 @@ ErrorExpr ErrorWalk::repairs(const ErrorValue &x) {
     DenseSet<Operation *> seen;
     StringRef extent = getReferenceExtent(value, seen);
     if (!extent.empty())
-      count += ErrorExpr(1 / context.model.indicesPerRepair) * extentOf(extent);
+      count += ErrorExpr(1 / context.model.indicesPerRescale) * extentOf(extent);
   }
   return count;
 }
@@ -361,13 +361,8 @@ ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
     bound = found->scale;
     // The norm bounds |x|, but x may have a larger majorant. Use absolute errors instead.
     for (ErrorValue *value : {&x, &y})
-      if (!value->tight) {
-        bool nonnegative = value->nonnegative;
-        ErrorExpr least = value->least;
+      if (!value->tight)
         *value = rules.toAbsolute(std::move(*value));
-        value->nonnegative = nonnegative;
-        value->least = least;
-      }
   }
   ErrorValue result = isa<arith::DivFOp>(op)
                           ? rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)), bound)
@@ -463,7 +458,7 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   StringRef name = op->getName().getStringRef();
   std::string argument = context.describe(op->getOperand(0));
   if (name == "math.exp" || name == "math.exp2") {
-    ErrorExpr count = x.exponential ? ErrorExpr() : repairs(x);
+    ErrorExpr count = x.exponential ? ErrorExpr() : countRescales(x);
     ErrorExpr steps = stepRounding(op->getOperand(0), rules.exponentialRounding);
     ErrorValue result = rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
     return steps.isZero() ? result : rules.rounded(std::move(result), steps);

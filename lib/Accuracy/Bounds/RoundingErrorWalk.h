@@ -87,7 +87,7 @@ private:
   ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &beside);
   bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid, mlir::Operation *op, ErrorValue &result);
   bool holdsExtreme(dnf::ReduceOp op, mlir::Value term);
-  ErrorExpr repairs(const ErrorValue &x);
+  ErrorExpr countRescales(const ErrorValue &x);
 
   // RoundingErrorNorms.cpp
   using Norm = MagnitudeStatistic::Kind;
