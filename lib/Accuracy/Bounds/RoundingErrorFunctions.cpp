@@ -42,9 +42,7 @@ ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string 
   ErrorValue result;
   merge(result, x);
   result.absolute = ErrorExpr(factor) * absorb(x.relative, result.facts);
-  result.magnitude = ErrorExpr(factor) *
-                     pool.max(x.magnitude, x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
-                                                            : pool.recip(x.least));
+  result.magnitude = ErrorExpr(factor) * pool.max(x.magnitude, reciprocal(x.least, what));
   result.distance = result.absolute;
   return rounded(std::move(result), functionRounding);
 }
@@ -72,8 +70,7 @@ ErrorValue ErrorRules::reciprocalRoot(ErrorValue x, const std::string &what) {
   ErrorValue result;
   merge(result, x);
   result.relative = ErrorExpr(0.5) * x.relative;
-  result.magnitude =
-      x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(pool.sqrt(x.least));
+  result.magnitude = reciprocal(pool.sqrt(x.least), what);
   result.nonnegative = true;
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);
 }

@@ -38,11 +38,7 @@ ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value c
   auto to = [&](Value other) -> std::optional<Value> {
     return other == index ? std::nullopt : std::optional<Value>(other);
   };
-  for (ErrorExpr *e : {&x.relative, &x.absolute, &x.magnitude, &x.least})
-    *e = substituteIndices(*e, to);
-  if (x.distance)
-    x.distance = substituteIndices(*x.distance, to);
-  substituteFacts(x, to);
+  substituteIndices(x, to);
   for (auto &[key, shared] : x.shared)
     shared.bound = substituteIndices(shared.bound, to);
   x.indices.erase(index);
@@ -50,7 +46,7 @@ ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value c
 }
 
 ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
-  auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
+  auto yield = getYield(op.getBody());
   Value index = op.getBody().getArgument(0), term = yield.getValue();
   std::string what = context.describe(op.getResult());
   ErrorValue result;
@@ -281,7 +277,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
 }
 
 ErrorValue ErrorWalk::output(dnf::OutputOp op, bool isShallow) {
-  auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
+  auto yield = getYield(op.getBody());
   ErrorValue x = isShallow ? shallow(yield.getValue()) : of(yield.getValue());
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());

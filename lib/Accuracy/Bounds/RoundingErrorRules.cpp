@@ -211,6 +211,10 @@ ErrorExpr ErrorRules::absorb(const ErrorExpr &e, std::set<unsigned> &rests) {
   return rest + ErrorExpr(kAbsorbed);
 }
 
+ErrorExpr ErrorRules::reciprocal(const ErrorExpr &least, const std::string &what) {
+  return least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(least);
+}
+
 /// Returns x / least, where x bounds an error. Without a lower bound on the divisor, terms of
 /// underflow are dropped with an assumption, and all other terms become ∞.
 ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
@@ -224,7 +228,7 @@ ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const
     rests.insert(fact({"underflow is negligible compared to " + what, std::nullopt, 0}));
   if (rest.isZero())
     return rest;
-  return rest * pool.unknown("nothing keeps " + what + " away from 0");
+  return rest * reciprocal(least, what);
 }
 
 /// Lemma E5: r·x + β = r·(1 + β/(r·x))·x, and −ln(1 − z) ≤ 1.3863·z for z ≤ 1/2.
@@ -343,12 +347,7 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   merge(result, x);
   merge(result, y);
   result.absolute = quotient(x.absolute, y.least, what, result.facts);
-  if (bound)
-    result.magnitude = *bound;
-  else if (y.least.isZero())
-    result.magnitude = x.magnitude * pool.unknown("nothing keeps " + what + " away from 0");
-  else
-    result.magnitude = x.magnitude * pool.recip(y.least);
+  result.magnitude = bound ? *bound : x.magnitude * reciprocal(y.least, what);
   if (y.isExact() && x.distance && !y.least.isZero())
     result.distance = *x.distance * pool.recip(y.least);
   result.tight = x.tight;
@@ -356,7 +355,7 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   result.nonpositive = x.nonpositive && y.nonnegative;
   // The reciprocal must be finite.
   ErrorValue inverse;
-  inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(y.least);
+  inverse.magnitude = reciprocal(y.least, what);
   limitMagnitude(inverse);
   result.facts.insert(inverse.facts.begin(), inverse.facts.end());
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);

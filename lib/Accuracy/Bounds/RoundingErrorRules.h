@@ -116,6 +116,8 @@ public:
 
 private:
   ErrorExpr width(const ErrorValue &x) const;
+  /// Returns 1 / least, which is unknown if least is 0.
+  ErrorExpr reciprocal(const ErrorExpr &least, const std::string &what);
   /// Converts the error of a divisor or of the argument of a logarithm to a relative one.
   ErrorValue toRelative(ErrorValue x, const std::string &what);
   ErrorExpr absorb(const ErrorExpr &e, std::set<unsigned> &rests);
