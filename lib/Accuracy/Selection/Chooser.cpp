@@ -264,8 +264,8 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
     Value enough;
     auto require = [&](const SymExpr &x, const SymExpr &y) {
       Value right = code.extent(y), left = code.extent(x);
-      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, left, right);
-      enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
+      Value is = code.compare(arith::CmpIPredicate::sgt, left, right);
+      enough = enough ? code.both(enough, is) : is;
       runs.append({editor.text(x), editor.text(y)});
     };
     require(rows(), SymExpr(fewest - 1));
@@ -275,8 +275,7 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
         require(*SymExpr::parse(score.outer.getExtent()), SymExpr(fewest - 1));
     if (larger)
       require(larger->first, larger->second);
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(enough, yes, no), tried.array, {});
+    code.store(code.toNumber(enough), tried.array, {});
     if (beside)
       beside(code, enough);
   });

@@ -1,7 +1,5 @@
 //===- Copies.cpp - copies of loads and nests -----------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -132,7 +130,7 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map) : at.load(row.data, indices);
     Value y = loadAt(at, score.key, key.data, k, copy.map);
     Value keyFactor = at.toIndex(y), rowFactor = at.toIndex(x);
-    Value product = at.make<arith::MulIOp>(rowFactor, keyFactor);
+    Value product = at.mul(rowFactor, keyFactor);
     return SmallVector<Code::Term>{{Monoid::add, "add", product}};
   })[0];
   // Factors of the row alone are hoisted before the fold.
@@ -145,18 +143,18 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   Value keyScale = isCommon ? Value() : loadScale(code, score.key, key, copy.map);
   Value product = code.toReal(sum);
   if (keyScale)
-    product = code.make<arith::MulFOp>(product, keyScale);
+    product = code.mul(product, keyScale);
   Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
   Value scale =
       rowIndices.empty() || row.across ? loadScale(front, score.row, row, copy.map) : front.load(row.scale, rowIndices);
   if (isCommon)
-    scale = front.make<arith::MulFOp>(scale, loadScale(front, score.key, key, copy.map));
+    scale = front.mul(scale, loadScale(front, score.key, key, copy.map));
   Value factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();
   if (factor)
-    scale = front.make<arith::MulFOp>(scale, factor);
+    scale = front.mul(scale, factor);
   if (!isFree)
     code.b = front.b;
-  Value value = code.make<arith::MulFOp>(product, scale);
+  Value value = code.mul(product, scale);
   if (Value shift = shifts.lookup(&score)) {
     // The shift is indexed by original rows.
     SmallVector<Value> indices(copy.nest.getBody().getArguments());
@@ -164,21 +162,21 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     indices.back() = copy.row;
     Value moved = first.load(shift, indices);
     if (factor)
-      moved = first.make<arith::MulFOp>(moved, factor);
+      moved = first.mul(moved, factor);
     if (score.moved) {
       first.b.setInsertionPointAfter(outer);
       for (unsigned number : *score.moved) {
         Value result = outer.getResult(number);
-        Value withMoved = first.make<arith::AddFOp>(result, moved);
+        Value withMoved = first.add(result, moved);
         result.replaceAllUsesExcept(withMoved, withMoved.getDefiningOp());
         Value &all = copy.moved[number];
         if (all)
           first.b.setInsertionPoint(outer);
-        all = all ? Value(first.make<arith::AddFOp>(all, moved)) : moved;
+        all = all ? first.add(all, moved) : moved;
         first.b.setInsertionPointAfter(outer);
       }
     } else {
-      value = code.make<arith::AddFOp>(value, moved);
+      value = code.add(value, moved);
     }
   }
   copy.map.lookup(score.value).replaceAllUsesWith(value);

@@ -26,18 +26,17 @@ Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Sa
   Code::Values values;
   Value x = at.load(result.sample, indices);
   auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
-  auto compare = [&](arith::CmpFPredicate is, Value a, Value b) { return at.make<arith::CmpFOp>(is, a, b); };
   // Infinities must be equal, and are left out of the norm.
   Value infinity = typed(INFINITY);
-  Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), infinity);
-  Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
-  values.push_back(at.make<arith::MulFOp>(finite, finite));
+  Value isInfinite = at.compare(arith::CmpFPredicate::OEQ, at.absolute(x), infinity);
+  Value finite = at.select(isInfinite, typed(0), x);
+  values.push_back(at.mul(finite, finite));
   for (const auto &sample : samples) {
     Value y = at.load(sample[number], indices);
-    Value same = compare(arith::CmpFPredicate::OEQ, x, y);
-    Value difference = at.make<arith::SubFOp>(y, x);
-    Value off = at.make<arith::SelectOp>(same, typed(0), difference);
-    values.push_back(at.make<arith::MulFOp>(off, off));
+    Value same = at.compare(arith::CmpFPredicate::OEQ, x, y);
+    Value difference = at.sub(y, x);
+    Value off = at.select(same, typed(0), difference);
+    values.push_back(at.mul(off, off));
   }
   return values;
 }
@@ -85,7 +84,7 @@ Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
   for (int64_t axis : choice.axes)
     indices.push_back(head[axis]);
   Value is = code.load(choice.array, indices);
-  return code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(choice.value));
+  return code.compare(arith::CmpIPredicate::eq, is, code.integer(choice.value));
 }
 
 /// Returns the plan of a head from the table, which is in row-major order.
@@ -93,11 +92,11 @@ Value Chooser::tabled(Code &code, ValueRange head) {
   Value number = code.index(0), plan = code.index(0);
   for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
     Value size = code.extent(*SymExpr::parse(cast<StringAttr>(extent).getValue()));
-    number = code.make<arith::AddIOp>(code.make<arith::MulIOp>(number, size), index);
+    number = code.add(code.mul(number, size), index);
   }
   for (auto [k, entry] : llvm::enumerate(table)) {
-    Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, number, code.index(k));
-    plan = code.make<arith::SelectOp>(is, code.index(entry), plan);
+    Value is = code.compare(arith::CmpIPredicate::eq, number, code.index(k));
+    plan = code.select(is, code.index(entry), plan);
   }
   return plan;
 }
@@ -115,14 +114,12 @@ struct Chooser::Look {
     row.push_back(r);
     return row;
   }
-  Value isAlone(Code &in, Value r) const {
-    return in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, in.index(kParts.count));
-  }
+  Value isAlone(Code &in, Value r) const { return in.compare(arith::CmpIPredicate::sge, r, in.index(kParts.count)); }
   Value weigh(Code &in, Value r) const { return in.load(shares, at(r)); }
   /// Replaces NaN, which stands where nothing was estimated, by ∞, so that comparisons fail.
   Value orInfinity(Value estimate) const {
-    Value isNaN = code.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, estimate, estimate);
-    return code.make<arith::SelectOp>(isNaN, code.real(INFINITY), estimate);
+    Value isNaN = code.compare(arith::CmpFPredicate::UNO, estimate, estimate);
+    return code.select(isNaN, code.real(INFINITY), estimate);
   }
 };
 
@@ -135,33 +132,33 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs;
     Value w = look.weigh(in, r);
-    SmallVector<Code::Term> terms{{Monoid::add, "norm", in.make<arith::MulFOp>(w, in.load(result.norm, look.at(r)))}};
+    SmallVector<Code::Term> terms{{Monoid::add, "norm", in.mul(w, in.load(result.norm, look.at(r)))}};
     for (auto &error : errors)
-      terms.push_back({Monoid::add, "error", in.make<arith::MulFOp>(w, in.load(error[o], look.at(r)))});
+      terms.push_back({Monoid::add, "error", in.mul(w, in.load(error[o], look.at(r)))});
     return terms;
   });
   Value norm = totals[0], zero = code.real(0);
-  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
+  Value isZero = code.compare(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
   // Deviations are relative to the whole error, so that squares and cubes are in range.
   SmallVector<Value> ratios, inverses;
   for (Value error : llvm::drop_begin(totals)) {
-    ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
-    Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, error, code.real(FLT_MIN));
-    inverses.push_back(code.make<arith::SelectOp>(isNone, zero, code.make<arith::DivFOp>(code.real(1), error)));
+    ratios.push_back(code.select(isZero, zero, code.div(error, norm)));
+    Value isNone = code.compare(arith::CmpFPredicate::OLT, error, code.real(FLT_MIN));
+    inverses.push_back(code.select(isNone, zero, code.div(code.real(1), error)));
   }
   Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs; // does not depend on the fold, so nothing is read without a sample
     Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
     SmallVector<Code::Term> terms;
     for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
-      Value expected = in.make<arith::MulFOp>(ratio, norm);
-      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), expected);
-      off = in.make<arith::MulFOp>(in.make<arith::MulFOp>(w, off), inverse);
+      Value expected = in.mul(ratio, norm);
+      Value off = in.sub(in.load(error[o], look.at(r)), expected);
+      off = in.mul(in.mul(w, off), inverse);
       Value none = in.real(0);
-      off = in.make<arith::SelectOp>(look.isAlone(in, r), none, off);
-      Value square = in.make<arith::MulFOp>(off, off);
+      off = in.select(look.isAlone(in, r), none, off);
+      Value square = in.mul(off, off);
       terms.push_back({Monoid::add, "square", square});
-      terms.push_back({Monoid::add, "cube", in.make<arith::MulFOp>(square, off)});
+      terms.push_back({Monoid::add, "cube", in.mul(square, off)});
     }
     return terms;
   });
@@ -170,15 +167,14 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     // With n parts, q and c the sums of squares and of cubes, σ = √(n/(n − 1)·q) and a skewness of
     // √n·c/q^(3/2): (t + skewness·(1 + 2·t²)/(6·√n))·σ.
     double scale = std::sqrt(double(kParts.count) / (kParts.count - 1));
-    Value square = squares[2 * p], cube = code.make<arith::MaximumFOp>(squares[2 * p + 1], zero);
+    Value square = squares[2 * p], cube = code.max(squares[2 * p + 1], zero);
     Value deviation = code.make<math::SqrtOp>(square);
-    Value skewed = code.make<arith::DivFOp>(cube, code.make<arith::MaximumFOp>(square, code.real(FLT_MIN)));
-    skewed = code.make<arith::MulFOp>(skewed, code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
-    Value margin =
-        code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
-    Value upper = code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
-    Value relative = code.make<arith::DivFOp>(upper, norm);
-    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), relative);
+    Value skewed = code.div(cube, code.max(square, code.real(FLT_MIN)));
+    skewed = code.mul(skewed, code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
+    Value margin = code.add(code.mul(deviation, code.real(scale * kDeviations)), skewed);
+    Value upper = code.mul(totals[p + 1], code.add(code.real(1), margin));
+    Value relative = code.div(upper, norm);
+    Value ratio = code.select(isZero, code.real(INFINITY), relative);
     estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
   }
   return estimates;
@@ -207,40 +203,40 @@ void Chooser::addDecision() {
       Value limit = code.real(leftOf(result));
       for (unsigned p = 0; p < numPlans(); ++p) {
         if (unseen[p])
-          list[p] = code.make<arith::SelectOp>(unseen[p], code.real(INFINITY), list[p]);
-        Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, list[p], limit);
-        allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], fits) : fits;
+          list[p] = code.select(unseen[p], code.real(INFINITY), list[p]);
+        Value fits = code.compare(arith::CmpFPredicate::OLE, list[p], limit);
+        allowed[p] = allowed[p] ? code.both(allowed[p], fits) : fits;
       }
     }
     Value first = isTabled ? tabled(code, head) : Value();
     Value plan = code.index(0);
     for (unsigned p = numPlans(); p-- > 0;) {
-      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(isSampled, allowed[p]);
+      Value number = code.index(numEarlier + p + 1), takes = code.both(isSampled, allowed[p]);
       if (first) {
-        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, first);
-        Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
-        takes = code.make<arith::AndIOp>(takes, code.make<arith::AndIOp>(isLater, isAny));
+        Value isLater = code.compare(arith::CmpIPredicate::sge, number, first);
+        Value isAny = code.compare(arith::CmpIPredicate::sgt, first, code.index(0));
+        takes = code.both(takes, code.both(isLater, isAny));
       }
-      plan = code.make<arith::SelectOp>(takes, number, plan);
+      plan = code.select(takes, number, plan);
     }
     // Heads that are not tried were computed before.
     if (leavesAtOnce)
-      plan = code.make<arith::SelectOp>(isSampled, plan, code.index(kLeft));
+      plan = code.select(isSampled, plan, code.index(kLeft));
     storeDecision(code, head, plan);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
       Attribute size = editor.text(Twine(numAll()));
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
-        auto isNumber = [&](unsigned k) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k)); };
+        auto isNumber = [&](unsigned k) { return in.compare(arith::CmpIPredicate::eq, p[0], in.index(k)); };
         Value value = in.real(NAN);
         for (unsigned k = 0; k < numEarlier && earlierEstimates[o]; ++k) {
           SmallVector<Value> place(head);
           place.push_back(in.index(k));
           Value estimate = in.load(earlierEstimates[o], place);
-          value = in.make<arith::SelectOp>(isNumber(k), estimate, value);
+          value = in.select(isNumber(k), estimate, value);
         }
         for (unsigned k = 0; k < numPlans(); ++k) {
           Value here = isNumber(numEarlier + k);
-          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, isSampled), estimates[o][k], value);
+          value = in.select(in.both(here, isSampled), estimates[o][k], value);
         }
         SmallVector<Value> indices(head);
         indices.push_back(p[0]);
@@ -257,8 +253,8 @@ void Chooser::addTable() {
     Value isSampled = isTried(code, sampled, head);
     for (unsigned p = 1; p <= numPlans(); ++p) {
       Value number = code.index(numEarlier + p);
-      Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, number);
-      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(isSampled, taken), number, plan);
+      Value taken = code.compare(arith::CmpIPredicate::eq, entry, number);
+      plan = code.select(code.both(isSampled, taken), number, plan);
     }
     storeDecision(code, head, plan);
   });

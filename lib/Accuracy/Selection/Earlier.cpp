@@ -93,7 +93,7 @@ void Chooser::takeAlternatives() {
 Value Chooser::takenBefore(Code &code, ValueRange head, Value plan) {
   for (unsigned p = 1; p <= numEarlier; ++p) {
     Value is = isTried(code, {earlier.array, earlier.axes, int64_t(p)}, head);
-    plan = code.make<arith::SelectOp>(is, code.index(p), plan);
+    plan = code.select(is, code.index(p), plan);
   }
   return plan;
 }
@@ -149,11 +149,10 @@ void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value is = isTried(code, tried, {});
     if (earlier.array)
-      is = code.make<arith::AndIOp>(is, isTried(code, earlier, head));
+      is = code.both(is, isTried(code, earlier, head));
     if (also)
-      is = code.make<arith::AndIOp>(is, also(code, head));
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(is, yes, no), sampled.array, head);
+      is = code.both(is, also(code, head));
+    code.store(code.toNumber(is), sampled.array, head);
   });
 }
 
@@ -257,11 +256,10 @@ Value Adapter::addNeed(const Need &need) {
       for (unsigned place = 0; place < need.terms.size(); ++place)
         if (!isKnown(place)) {
           Value term = copyOf(at, need.terms[place], map);
-          Value isSame = at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, term, indices[place]);
-          is = at.make<arith::AndIOp>(is, isSame);
+          Value isSame = at.compare(arith::CmpIPredicate::eq, term, indices[place]);
+          is = at.both(is, isSame);
         }
-      Value no = at.index(0), yes = at.index(1);
-      return Value(at.make<arith::SelectOp>(is, yes, no));
+      return at.toNumber(is);
     };
     code.store(any(code, {}), array, indices);
   });

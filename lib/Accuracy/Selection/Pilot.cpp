@@ -9,7 +9,6 @@
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -65,7 +64,7 @@ Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &
       SmallVector<Value> to(indices), from;
       to.push_back(last[0]);
       from = to;
-      from[axis] = at.make<arith::MulIOp>(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
+      from[axis] = at.mul(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
       at.store(at.load(array, from), part, to);
     });
   });
@@ -85,7 +84,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   Code front(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
   Value place = body.getArguments().back();
   Value step = front.extent(SymExpr::floorDiv(rows(), SymExpr(kPilotRows)));
-  Value row = front.make<arith::MulIOp>(place, step);
+  Value row = front.mul(place, step);
   place.replaceAllUsesExcept(row, row.getDefiningOp());
   auto replace = [&](onf::LoadOp load, unsigned axis, int64_t count) {
     Value &part = parts[{load.getArray(), axis}];
@@ -110,7 +109,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   Value key = from.getBody().getArgument(0);
   Code inside(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), nest.getLoc());
   Value keyStep = inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
-  Value keyOf = inside.make<arith::MulIOp>(outer.getBody().getArgument(0), keyStep);
+  Value keyOf = inside.mul(outer.getBody().getArgument(0), keyStep);
   for (Operation *user : llvm::to_vector(key.getUsers())) {
     auto load = cast<onf::LoadOp>(user);
     llvm::SmallPtrSet<Value, 8> indices;
@@ -168,10 +167,9 @@ void Adapter::addPiloted(Code &code, Value isLarge) {
   Value is = isLarge;
   for (const auto &[x, y] : pilotConditions()) {
     Value right = code.extent(y), left = code.extent(x);
-    is = code.make<arith::AndIOp>(is, code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, left, right));
+    is = code.both(is, code.compare(arith::CmpIPredicate::sgt, left, right));
   }
-  Value no = code.index(0), yes = code.index(1);
-  code.store(code.make<arith::SelectOp>(is, yes, no), piloted.array, {});
+  code.store(code.toNumber(is), piloted.array, {});
 }
 
 /// Adds the pilot, and restricts the sample to heads that pass it.
@@ -212,7 +210,7 @@ void Adapter::addPilot() {
     Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
     Value looked = isTried(code, where, {});
     if (earlier.array)
-      looked = code.make<arith::AndIOp>(looked, isTried(code, small.sampled, head));
+      looked = code.both(looked, isTried(code, small.sampled, head));
     ScoreErrors scores = small.measureScores(code, head, 1, looked);
     Value isNear = code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
@@ -226,12 +224,12 @@ void Adapter::addPilot() {
       auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
       Value isDoubtful = isOffBy(code, scores, result.allowed.epsilon);
       Value little = allowed(kDoubtful), usual = allowed(kHopeful);
-      Value share = code.make<arith::SelectOp>(isDoubtful, little, usual);
-      Value most = code.make<arith::MulFOp>(sums[0], share);
-      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, sums[1], most);
-      isNear = code.make<arith::AndIOp>(isNear, is);
+      Value share = code.select(isDoubtful, little, usual);
+      Value most = code.mul(sums[0], share);
+      Value is = code.compare(arith::CmpFPredicate::OLE, sums[1], most);
+      isNear = code.both(isNear, is);
     }
-    return Value(code.make<arith::SelectOp>(looked, isNear, yes));
+    return code.select(looked, isNear, yes);
   });
   // Heads that are not tried do not wait for the others.
   if (earlier.array)

@@ -1,7 +1,7 @@
 //===- KernelEditor.cpp - arrays and nests added to a kernel --------------===//
 #include "lib/Accuracy/Stages/KernelEditor.h"
 #include "dialects/ONF/Transforms/Temporaries.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -58,20 +58,43 @@ Value Code::toReal(Value index) {
   return make<arith::SIToFPOp>(b.getF32Type(), wide);
 }
 
+Value Code::toNumber(Value condition) {
+  Value no = index(0), yes = index(1);
+  return select(condition, yes, no);
+}
+
+template <typename FloatOp, typename IntegerOp> static Value makeFor(Code &code, Value x, Value y) {
+  if (isa<FloatType>(x.getType()))
+    return code.make<FloatOp>(x, y);
+  return code.make<IntegerOp>(x, y);
+}
+
+Value Code::add(Value x, Value y) { return makeFor<arith::AddFOp, arith::AddIOp>(*this, x, y); }
+Value Code::sub(Value x, Value y) { return makeFor<arith::SubFOp, arith::SubIOp>(*this, x, y); }
+Value Code::mul(Value x, Value y) { return makeFor<arith::MulFOp, arith::MulIOp>(*this, x, y); }
+Value Code::max(Value x, Value y) { return makeFor<arith::MaximumFOp, arith::MaxSIOp>(*this, x, y); }
+Value Code::min(Value x, Value y) { return makeFor<arith::MinimumFOp, arith::MinSIOp>(*this, x, y); }
+Value Code::div(Value x, Value y) { return make<arith::DivFOp>(x, y); }
+Value Code::absolute(Value x) { return make<math::AbsFOp>(x); }
+Value Code::floorDiv(Value x, Value y) { return make<arith::FloorDivSIOp>(x, y); }
+Value Code::compare(arith::CmpIPredicate is, Value x, Value y) { return make<arith::CmpIOp>(is, x, y); }
+Value Code::compare(arith::CmpFPredicate is, Value x, Value y) { return make<arith::CmpFOp>(is, x, y); }
+Value Code::both(Value x, Value y) { return make<arith::AndIOp>(x, y); }
+Value Code::select(Value condition, Value x, Value y) { return make<arith::SelectOp>(condition, x, y); }
+
 Value Code::hash(Value number, ValueRange others) {
   constexpr int64_t prime = 1048573;
   static_assert(prime * 1024 / 32 <= kHashes);
-  auto add = [&](Value x, Value y) { return make<arith::AddIOp>(x, y); };
   auto modulo = [&](Value x, int64_t y) { return make<arith::RemSIOp>(x, index(y)); };
-  auto times = [&](Value x, int64_t y) { return make<arith::MulIOp>(x, index(y)); };
+  auto times = [&](Value x, int64_t y) { return mul(x, index(y)); };
   Value hash = times(number, 7919);
   for (Value other : others)
     hash = modulo(add(times(modulo(hash, prime), 104729), other), prime);
   for (int64_t shift : {12345, 54321}) {
     Value moved = modulo(add(hash, index(shift)), prime);
-    Value square = make<arith::MulIOp>(moved, moved);
+    Value square = mul(moved, moved);
     Value divisor = index(32);
-    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), divisor);
+    hash = floorDiv(modulo(square, prime * 1024), divisor);
   }
   return hash;
 }
@@ -111,7 +134,7 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
     Code term(kernel, OpBuilder(b.getContext()), loc);
     Block *termBlock = term.b.createBlock(&acc.getValue());
     Value factor = sum.along(term, termBlock->addArgument(b.getIndexType(), loc));
-    onf::YieldOp::create(term.b, loc, term.make<arith::MulFOp>(sum.value, factor));
+    onf::YieldOp::create(term.b, loc, term.mul(sum.value, factor));
     states.push_back(acc.getResult());
   }
   onf::YieldOp::create(inside.b, loc, states);

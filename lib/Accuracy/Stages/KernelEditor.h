@@ -4,6 +4,7 @@
 
 #include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
 
@@ -36,6 +37,21 @@ public:
   mlir::Value widen(mlir::Value value);
   mlir::Value toIndex(mlir::Value value);
   mlir::Value toReal(mlir::Value index);
+  /// Returns the index 1 if the condition holds, otherwise 0.
+  mlir::Value toNumber(mlir::Value condition);
+  /// Arithmetic of floats or of integers, by the type of x.
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, mlir::Value y);
+  mlir::Value max(mlir::Value x, mlir::Value y);
+  mlir::Value min(mlir::Value x, mlir::Value y);
+  mlir::Value div(mlir::Value x, mlir::Value y); ///< of floats
+  mlir::Value absolute(mlir::Value x);           ///< of a float
+  mlir::Value floorDiv(mlir::Value x, mlir::Value y);
+  mlir::Value compare(mlir::arith::CmpIPredicate is, mlir::Value x, mlir::Value y);
+  mlir::Value compare(mlir::arith::CmpFPredicate is, mlir::Value x, mlir::Value y);
+  mlir::Value both(mlir::Value x, mlir::Value y);
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
   /// Returns a hash in 0 … kHashes − 1 of numbers that are not negative.
   static constexpr int64_t kHashes = int64_t(1) << 25;
   mlir::Value hash(mlir::Value number, mlir::ValueRange others);

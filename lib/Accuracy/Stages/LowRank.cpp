@@ -207,26 +207,26 @@ Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
 }
 
 Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, Value parts) {
-  Value product = code.make<arith::MulIOp>(part, code.extent(count));
-  return code.make<arith::FloorDivSIOp>(product, parts);
+  Value product = code.mul(part, code.extent(count));
+  return code.floorDiv(product, parts);
 }
 
 Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts, int64_t salt) {
   Value start = partStart(code, part, numKeys(), parts);
-  Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), numKeys(), parts);
-  Value least = code.index(1), length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), least);
+  Value end = partStart(code, code.add(part, code.index(1)), numKeys(), parts);
+  Value least = code.index(1), length = code.max(code.sub(end, start), least);
   SmallVector<Value> numbers{code.index(salt)};
   llvm::append_range(numbers, head);
-  Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
-  Value one = code.index(1), last = code.make<arith::SubIOp>(code.extent(numKeys()), one);
-  return code.make<arith::MinSIOp>(place, last);
+  Value place = code.add(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
+  Value one = code.index(1), last = code.sub(code.extent(numKeys()), one);
+  return code.min(place, last);
 }
 
 Value KeyClasses::numClasses(Code &code, ValueRange head) { return code.toIndex(code.load(classes, head)); }
 
 Value KeyClasses::numFirst(Code &code, ValueRange head) {
   Value divisor = code.index(kFirst);
-  return code.make<arith::FloorDivSIOp>(numClasses(code, head), divisor);
+  return code.floorDiv(numClasses(code, head), divisor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -242,7 +242,7 @@ Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Cho
     IRMapping map = headMap(indices.drop_back(), rowOf(code, indices.back()));
     Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
-      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
     auto noneOfKeys = [](const Exponent &, unsigned) -> Value {
       llvm_unreachable("terms know no more of a key (checkUses)");
@@ -276,11 +276,11 @@ void KeyClasses::addRadius() {
     Value sum = code.fold("p", count, [&](Code &in, Value p, Value &) {
       return SmallVector<Code::Term>{{Monoid::add, "sum", in.load(magnitudes, at(head, {p}))}};
     })[0];
-    Value least = code.make<arith::MaximumFOp>(sum, code.real(0x1p-100));
+    Value least = code.max(sum, code.real(0x1p-100));
     double depthOf = *depth().getConstant();
-    Value square = code.make<arith::DivFOp>(code.real(allowed * allowed * depthOf * kRadiusRows), least);
+    Value square = code.div(code.real(allowed * allowed * depthOf * kRadiusRows), least);
     code.store(square, radius, head);
-    code.store(code.make<arith::DivFOp>(code.real(kSharpness), square), sharpness, head);
+    code.store(code.div(code.real(kSharpness), square), sharpness, head);
   });
 }
 
@@ -308,9 +308,9 @@ Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice
     Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
       Value x =
           seeds ? in.loadFloat(seeds, at(indices, {k})) : in.widen(loadKey(in, indices.drop_back(), indices.back(), k));
-      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
-    code.store(code.make<arith::MulFOp>(square, code.real(0.5)), halves, indices);
+    code.store(code.mul(square, code.real(0.5)), halves, indices);
   });
   return halves;
 }
@@ -323,7 +323,7 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
     Value y = keys ? in.loadFloat(keys, at(head, {key, k})) : in.widen(loadKey(in, head, key, k));
     if (!seedFirst)
       std::swap(x, y);
-    return SmallVector<Code::Term>{{Monoid::add, "like", in.make<arith::MulFOp>(x, y)}};
+    return SmallVector<Code::Term>{{Monoid::add, "like", in.mul(x, y)}};
   })[0];
 }
 
@@ -337,9 +337,9 @@ Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExp
     Value end = ends ? (this->*ends)(code, head) : Value();
     Value most = code.fold("c", seedCount, [&](Code &in, Value c, Value &present) {
       if (end)
-        present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
+        present = in.compare(arith::CmpIPredicate::slt, c, end);
       Value like = likeness(in, head, seeds, c, keys, indices.back(), /*seedFirst=*/false);
-      Value near = in.make<arith::SubFOp>(like, in.load(halves, at(head, {c})));
+      Value near = in.sub(like, in.load(halves, at(head, {c})));
       return SmallVector<Code::Term>{{Monoid::max, "near", near}};
     })[0];
     code.store(most, nearest, indices);
@@ -358,15 +358,15 @@ Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value factor = code.real(0.5 * radii), limit = code.make<arith::MulFOp>(code.load(radius, head), factor);
+    Value factor = code.real(0.5 * radii), limit = code.mul(code.load(radius, head), factor);
     Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
       // Adjacent threads read adjacent keys.
-      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
+      Value key = in.add(in.mul(t, in.index(kCountParts)), indices.back());
       Value ofSeed = in.load(nearest, at(head, {key}));
-      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), ofSeed);
-      Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
+      Value half = in.sub(in.load(pilotHalves, at(head, {key})), ofSeed);
+      Value isNear = in.compare(arith::CmpFPredicate::OLE, half, limit);
       Value none = in.real(0), one = in.real(1);
-      return SmallVector<Code::Term>{{Monoid::add, "count", in.make<arith::SelectOp>(isNear, one, none)}};
+      return SmallVector<Code::Term>{{Monoid::add, "count", in.select(isNear, one, none)}};
     })[0];
     code.store(sum, nearCounts, indices);
   });
@@ -407,27 +407,25 @@ void KeyClasses::addPilot() {
     Value runs = isTried(code, tried, head);
     Value near = addCounts(code, head, nearCounts, runs);
     // Of r equally frequent keys, a share of 1 − e^{−kPilot/r} is near a seed.
-    Value nearShare = code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys));
-    Value far = code.make<arith::SubFOp>(code.real(1), nearShare), farthest = code.real(1 - 1.0 / kPilotKeys);
-    far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)), farthest);
+    Value nearShare = code.mul(near, code.real(1.0 / kPilotKeys));
+    Value far = code.sub(code.real(1), nearShare), farthest = code.real(1 - 1.0 / kPilotKeys);
+    far = code.min(code.max(far, code.real(1.0 / kPilotKeys)), farthest);
     Value logarithm = code.make<math::LogOp>(far);
-    Value needed = code.make<arith::DivFOp>(code.real(-double(kClassesPerKey) * kPilot), logarithm);
+    Value needed = code.div(code.real(-double(kClassesPerKey) * kPilot), logarithm);
     Value most = code.toReal(code.extent(SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass))));
-    needed = code.make<arith::MulFOp>(needed, code.real(1.0 / kRoundedClasses));
-    needed = code.make<math::FloorOp>(code.make<arith::AddFOp>(needed, code.real(0.5)));
-    needed = code.make<arith::MulFOp>(needed, code.real(kRoundedClasses));
+    needed = code.mul(needed, code.real(1.0 / kRoundedClasses));
+    needed = code.make<math::FloorOp>(code.add(needed, code.real(0.5)));
+    needed = code.mul(needed, code.real(kRoundedClasses));
     // Up to 1.5 times the limit is tried; the sample decides then.
-    Value fits =
-        code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.make<arith::MulFOp>(most, code.real(1.5)));
-    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
+    Value fits = code.compare(arith::CmpFPredicate::OLE, needed, code.mul(most, code.real(1.5)));
+    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.min(needed, most));
     Value number = code.toIndex(whole);
     Value mostHere = code.extent(mostClasses());
-    Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), mostHere);
-    number = code.make<arith::MaxSIOp>(number, least);
+    Value least = code.min(code.index(kFewestClasses), mostHere);
+    number = code.max(number, least);
     code.store(number, classes, head);
-    Value is = code.make<arith::AndIOp>(runs, fits);
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(is, yes, no), promising.array, head);
+    Value is = code.both(runs, fits);
+    code.store(code.toNumber(is), promising.array, head);
   });
 }
 
@@ -438,10 +436,10 @@ void KeyClasses::addPilot() {
 /// Returns the weight over an exponential variate: the largest is drawn in proportion to the
 /// weight.
 static Value overVariate(Code &code, Value weight, ValueRange head, Value number) {
-  Value half = code.real(0.5), hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, head)), half);
-  Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
+  Value half = code.real(0.5), hash = code.add(code.toReal(code.hash(number, head)), half);
+  Value uniform = code.mul(hash, code.real(1.0 / (Code::kHashes + 1)));
   Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
-  return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
+  return code.div(weight, code.max(variate, code.real(0x1p-30)));
 }
 
 /// Returns the last index of the largest weight in a part of at most `longest` weights, or the
@@ -449,22 +447,22 @@ static Value overVariate(Code &code, Value weight, ValueRange head, Value number
 Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count,
                                 Value parts, const SymExpr &longest) {
   Value start = partStart(code, part, count, parts);
-  Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), count, parts);
-  Value one = code.index(1), last = code.make<arith::SubIOp>(code.extent(count), one);
-  auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
-  Value length = code.make<arith::SubIOp>(end, start);
+  Value end = partStart(code, code.add(part, code.index(1)), count, parts);
+  Value one = code.index(1), last = code.sub(code.extent(count), one);
+  auto numberAt = [&](Code &in, Value t) { return in.min(in.add(start, t), last); };
+  Value length = code.sub(end, start);
   auto weightAt = [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); };
-  auto isInside = [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); };
+  auto isInside = [&](Code &in, Value t) { return in.compare(arith::CmpIPredicate::slt, t, length); };
   Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
     present = isInside(in, t);
     return SmallVector<Code::Term>{{Monoid::max, "most", weightAt(in, t)}};
   })[0];
   Value where = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-    Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weightAt(in, t), most);
-    present = in.make<arith::AndIOp>(isInside(in, t), is);
+    Value is = in.compare(arith::CmpFPredicate::OEQ, weightAt(in, t), most);
+    present = in.both(isInside(in, t), is);
     return SmallVector<Code::Term>{{Monoid::max, "where", t}};
   })[0];
-  return numberAt(code, code.make<arith::MaxSIOp>(where, code.index(0)));
+  return numberAt(code, code.max(where, code.index(0)));
 }
 
 /// Draws a key of each part in proportion to min(d², limit)², with d the distance to the nearest
@@ -475,17 +473,17 @@ Value KeyClasses::addDrawn(Value nearest) {
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
     Value ofSeed = code.load(nearest, indices);
-    Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), ofSeed), factor = code.real(0.5 * kFarthest);
-    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), factor);
-    half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
-    Value fourth = code.make<arith::MulFOp>(half, half);
+    Value half = code.sub(code.load(keyHalves, indices), ofSeed), factor = code.real(0.5 * kFarthest);
+    Value most = code.mul(code.load(radius, indices.drop_back()), factor);
+    half = code.min(code.max(half, code.real(0)), most);
+    Value fourth = code.mul(half, half);
     code.store(overVariate(code, fourth, indices.drop_back(), indices.back()), weights, indices);
   });
   Value drawn = addArray("drawn", {mostClasses()}, b.getI32Type());
   auto [names, extents] = headed("c", mostClasses());
   editor.addNest(names, extents, &promising, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value firsts = numFirst(code, head), parts = code.make<arith::SubIOp>(numClasses(code, head), firsts);
+    Value firsts = numFirst(code, head), parts = code.sub(numClasses(code, head), firsts);
     SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
     code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
   });
@@ -493,15 +491,15 @@ Value KeyClasses::addDrawn(Value nearest) {
 }
 
 Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value shares) {
-  Value last = in.make<arith::SubIOp>(count, in.index(1));
-  Value share = in.load(shares, at(head, {in.make<arith::MinSIOp>(key, last)}));
-  Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, share, in.real(0));
-  return in.make<arith::AndIOp>(in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count), is);
+  Value last = in.sub(count, in.index(1));
+  Value share = in.load(shares, at(head, {in.min(key, last)}));
+  Value is = in.compare(arith::CmpFPredicate::OEQ, share, in.real(0));
+  return in.both(in.compare(arith::CmpIPredicate::slt, key, count), is);
 }
 
 Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
   Value places = code.extent(mostClasses() + mostOdd());
-  return code.make<arith::SubIOp>(places, numClasses(code, head));
+  return code.sub(places, numClasses(code, head));
 }
 
 /// Lists the outliers, keys without a share in any cluster, as clusters of their own. A head goes
@@ -512,9 +510,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   SymExpr parts(kLostParts), longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
   Value lost = addArray("lost", {parts}, b.getI32Type());
   Value before = addArray("lost_before", {parts}, b.getI32Type());
-  auto keyOf = [](Code &in, Value t, Value part) {
-    return in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kLostParts)), part);
-  };
+  auto keyOf = [](Code &in, Value t, Value part) { return in.add(in.mul(t, in.index(kLostParts)), part); };
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
     Value count = code.extent(numKeys());
@@ -532,9 +528,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     })[0];
   };
   editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
-    Value sum = sumOver(code, indices.drop_back(), [&](Code &in, Value q) {
-      return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, q, indices.back());
-    });
+    Value sum = sumOver(code, indices.drop_back(),
+                        [&](Code &in, Value q) { return in.compare(arith::CmpIPredicate::slt, q, indices.back()); });
     code.store(sum, before, indices);
   });
   sampled = addChoiceOf("try");
@@ -543,14 +538,13 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value runs = isTried(code, likely, head);
     Value number = sumOver(code, head, [&](Code &, Value) { return runs; });
     // Other heads have no number of clusters.
-    Value noRoom = code.index(0), room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), noRoom);
+    Value noRoom = code.index(0), room = code.select(runs, roomForOdd(code, head), noRoom);
     Value noClasses = code.index(0);
-    Value classesHere = code.make<arith::SelectOp>(runs, numClasses(code, head), noClasses);
-    Value fits = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, number, room);
-    code.store(code.make<arith::AddIOp>(classesHere, number), all, head);
-    Value is = code.make<arith::AndIOp>(runs, fits);
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(is, yes, no), sampled.array, head);
+    Value classesHere = code.select(runs, numClasses(code, head), noClasses);
+    Value fits = code.compare(arith::CmpIPredicate::sle, number, room);
+    code.store(code.add(classesHere, number), all, head);
+    Value is = code.both(runs, fits);
+    code.store(code.toNumber(is), sampled.array, head);
   });
   // Finds outlier s: the last part with at most s before it, then the key by its rank there.
   SymExpr most = mostClasses() + mostOdd();
@@ -560,38 +554,38 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     ValueRange head = indices.drop_back();
     Value count = code.extent(numKeys()), number = indices.back();
     Value classesHere = numClasses(code, head);
-    Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), classesHere);
-    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
+    Value total = code.sub(code.toIndex(code.load(all, head)), classesHere);
+    Value isThere = code.compare(arith::CmpIPredicate::slt, number, total);
     // First by runs of parts, then within one; counts before parts do not decrease.
     auto lastOf = [&](StringRef name, int64_t length, int64_t step, Value first) {
       Value last = code.fold(name, SymExpr(length), [&](Code &in, Value k, Value &present) {
-        Value part = in.make<arith::MulIOp>(k, in.index(step));
+        Value part = in.mul(k, in.index(step));
         if (first)
-          part = in.make<arith::AddIOp>(first, part);
+          part = in.add(first, part);
         Value start = in.toIndex(in.load(before, at(head, {part})));
-        present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
+        present = in.both(isThere, in.compare(arith::CmpIPredicate::sle, start, number));
         return SmallVector<Code::Term>{{Monoid::max, "part", part}};
       })[0];
-      return Value(code.make<arith::MaxSIOp>(last, code.index(0)));
+      return code.max(last, code.index(0));
     };
     static_assert(kLostParts % kLostRun == 0);
     Value part = lastOf("run", kLostParts / kLostRun, kLostRun, Value());
     part = lastOf("p", kLostRun, 1, part);
-    Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
+    Value rank = code.sub(number, code.toIndex(code.load(before, at(head, {part}))));
     Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       Value key = keyOf(in, t, part);
       Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &isCounted) {
-        Value isEarlier = deep.make<arith::CmpIOp>(arith::CmpIPredicate::slt, u, t);
+        Value isEarlier = deep.compare(arith::CmpIPredicate::slt, u, t);
         Value other = isOdd(deep, head, keyOf(deep, u, part), count, shares);
-        isCounted = deep.make<arith::AndIOp>(deep.make<arith::AndIOp>(isThere, isEarlier), other);
+        isCounted = deep.both(deep.both(isThere, isEarlier), other);
         return SmallVector<Code::Term>{{Monoid::add, "earlier", deep.index(1)}};
       })[0];
-      Value isIt = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, earlier, rank);
+      Value isIt = in.compare(arith::CmpIPredicate::eq, earlier, rank);
       Value isOutlier = isOdd(in, head, key, count, shares);
-      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt), isOutlier);
+      present = in.both(in.both(isThere, isIt), isOutlier);
       return SmallVector<Code::Term>{{Monoid::max, "key", key}};
     })[0];
-    code.store(code.make<arith::MaxSIOp>(found, code.index(0)), oddKeys, indices);
+    code.store(code.max(found, code.index(0)), oddKeys, indices);
   });
 }
 
@@ -599,8 +593,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
 Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
   Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
   Value ofKey = in.load(keyHalves, at(head, {j}));
-  Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))), ofKey);
-  return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
+  Value less = in.sub(in.sub(like, in.load(halves, at(head, {c}))), ofKey);
+  return in.make<math::ExpOp>(in.mul(less, in.load(sharpness, head)));
 }
 
 /// Chooses the keys κ_c, and divides each key j among the clusters: the share of cluster c is
@@ -615,11 +609,11 @@ void KeyClasses::addClasses() {
   Value nearest = addNearest(Value(), first, firstHalves, numKeys(), firsts, promising, &KeyClasses::numFirst);
   Value drawn = addDrawn(nearest);
   classKeys = addSeeds("key", mostClasses(), promising, [&](Code &code, ValueRange head, Value c) {
-    Value end = numFirst(code, head), place = code.make<arith::SubIOp>(c, end);
-    Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
-    Value early = hashed(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
-    Value late = code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
-    return code.make<arith::SelectOp>(isFirst, early, late);
+    Value end = numFirst(code, head), place = code.sub(c, end);
+    Value isFirst = code.compare(arith::CmpIPredicate::slt, c, end);
+    Value early = hashed(code, head, code.min(c, code.sub(end, code.index(1))));
+    Value late = code.toIndex(code.load(drawn, at(head, {code.max(place, code.index(0))})));
+    return code.select(isFirst, early, late);
   });
   Value halves = addHalfSquares(classKeys, mostClasses(), promising);
   // There are too few clusters if too many pilot keys are far from all: the head stays unmodified.
@@ -630,15 +624,14 @@ void KeyClasses::addClasses() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
     Value near = addCounts(code, head, nearCounts, runs);
-    Value noRoom = code.index(0), room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), noRoom);
+    Value noRoom = code.index(0), room = code.select(runs, roomForOdd(code, head), noRoom);
     Value allKeys = code.toReal(code.extent(numKeys()));
-    Value part = code.make<arith::DivFOp>(code.toReal(room), allKeys);
-    Value most = code.make<arith::MulFOp>(part, code.real(kPilotKeys));
-    Value far = code.make<arith::SubFOp>(code.real(kPilotKeys), near);
-    Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, far, most);
-    Value is = code.make<arith::AndIOp>(runs, enough);
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(is, yes, no), likely.array, head);
+    Value part = code.div(code.toReal(room), allKeys);
+    Value most = code.mul(part, code.real(kPilotKeys));
+    Value far = code.sub(code.real(kPilotKeys), near);
+    Value enough = code.compare(arith::CmpFPredicate::OLE, far, most);
+    Value is = code.both(runs, enough);
+    code.store(code.toNumber(is), likely.array, head);
   });
   Value inverse = addArray("share", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
@@ -646,16 +639,15 @@ void KeyClasses::addClasses() {
     ValueRange head = indices.drop_back();
     Value end = numClasses(code, head);
     Value total = code.fold("c", mostClasses(), [&](Code &in, Value c, Value &present) {
-      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
+      present = in.compare(arith::CmpIPredicate::slt, c, end);
       return SmallVector<Code::Term>{
           {Monoid::add, "total", nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
     })[0];
     // Outliers and NaN have no share.
-    Value isAny =
-        code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
+    Value isAny = code.compare(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
     Value one = code.real(1);
-    Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
-    code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
+    Value divided = code.div(one, code.select(isAny, total, one));
+    code.store(code.select(isAny, divided, code.real(0)), inverse, indices);
   });
   addOdd(inverse, likely);
   addMeans(halves, inverse);
@@ -682,14 +674,14 @@ void KeyClasses::addMeans(Value halves, Value shares) {
   editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value weight, key;
-    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
+    Value isClass = code.compare(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
     Code::Values found = code.fold(
         "j", numKeys(),
         [&](Code &in, Value j, Value &present) {
           present = isClass;
           key = j;
           Value share = nearness(in, head, indices.back(), j, halves, /*seedFirst=*/true);
-          weight = in.make<arith::MulFOp>(share, in.load(shares, at(head, {j})));
+          weight = in.mul(share, in.load(shares, at(head, {j})));
           return SmallVector<Code::Term>{{Monoid::add, "members", weight}};
         },
         [&](Code &) {
@@ -704,14 +696,14 @@ void KeyClasses::addMeans(Value halves, Value shares) {
           return terms;
         });
     code.store(found[0], counts, indices);
-    Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, found[0], code.real(0));
-    Value divisor = code.make<arith::SelectOp>(isNone, code.real(1), found[0]);
+    Value isNone = code.compare(arith::CmpFPredicate::OEQ, found[0], code.real(0));
+    Value divisor = code.select(isNone, code.real(1), found[0]);
     for (auto [k, array] : llvm::enumerate(means))
       code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
         Value sum = in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d);
         SmallVector<Value> place(indices);
         place.push_back(d[0]);
-        in.store(in.make<arith::DivFOp>(sum, divisor), array, place);
+        in.store(in.div(sum, divisor), array, place);
       });
   });
 }
@@ -728,23 +720,23 @@ void KeyClasses::addSums() {
   editor.addNest(allNames, allExtents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value number = indices.back(), end = numClasses(code, head);
-    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, end);
-    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
-    Value least = code.index(0), place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(number, end), least);
+    Value isClass = code.compare(arith::CmpIPredicate::slt, number, end);
+    Value isThere = code.compare(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
+    Value least = code.index(0), place = code.max(code.sub(number, end), least);
     Value odd = code.toIndex(code.load(oddKeys, at(head, {place})));
-    Value step = code.index(1), last = code.make<arith::SubIOp>(code.extent(mostClasses()), step);
-    Value c = code.make<arith::MinSIOp>(number, last);
-    Value no = code.real(0), yes = code.real(1), one = code.make<arith::SelectOp>(isThere, yes, no);
-    code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members, indices);
+    Value step = code.index(1), last = code.sub(code.extent(mostClasses()), step);
+    Value c = code.min(number, last);
+    Value no = code.real(0), yes = code.real(1), one = code.select(isThere, yes, no);
+    code.store(code.select(isClass, code.load(counts, at(head, {c})), one), members, indices);
     code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
       Value ofOdd = loadKey(in, head, odd, k[0]);
-      Value found = in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})), ofOdd);
+      Value found = in.select(isClass, in.load(classKeys, at(head, {c, k[0]})), ofOdd);
       in.store(found, keys, at(indices, {k[0]}));
     });
     for (auto [k, sum] : llvm::enumerate(sums))
       code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
         Value mean = in.load(means[k], at(head, {c, d[0]})), own = valueAt(in, sum, head, odd, d[0]);
-        in.store(in.make<arith::SelectOp>(isClass, mean, own), classValues[k], at(indices, {d[0]}));
+        in.store(in.select(isClass, mean, own), classValues[k], at(indices, {d[0]}));
       });
   });
   classKeys = keys;
@@ -769,7 +761,7 @@ void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
   Code before(kernel, OpBuilder(outer), outer.getLoc());
   Value end = before.toIndex(before.load(all, head));
-  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
+  Value isClass = front.compare(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
   onf::GuardOp::create(front.b, outer.getLoc(), isClass);
 }
 
@@ -798,7 +790,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
               acc.getLoc());
     if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())
       code.b.setInsertionPointAfter(op);
-    Value product = code.make<arith::MulFOp>(weight, code.load(members, at(head, {index})));
+    Value product = code.mul(weight, code.load(members, at(head, {index})));
     if (isInside)
       return product;
     return known = product;

@@ -4,8 +4,6 @@
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Accuracy/Variants/Exponents.h"
 #include "lib/Analysis/Jumps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace moa {
@@ -356,7 +354,7 @@ Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   if (!isMagnitudeSquare())
     return size;
   auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
-  return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
+  return timesFactors(at, at.mul(size, size), first, nest, map, ofKeys);
 }
 
 bool Adapter::isMagnitudeSquare() { return hasFactorsOfRows(scores[0], nest); }

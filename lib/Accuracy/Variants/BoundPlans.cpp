@@ -94,23 +94,23 @@ void Adapter::runBound() {
         limit = std::nextafter(limit, 0.0f);
       for (auto [p, text] : llvm::enumerate(formats)) {
         Value bound = each[o].write(code, head, text);
-        Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, bound, code.real(limit));
+        Value is = code.compare(arith::CmpFPredicate::OLE, bound, code.real(limit));
         values[o].push_back(bound);
-        allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], is) : is;
+        allowed[p] = allowed[p] ? code.both(allowed[p], is) : is;
       }
     }
     Value notShown = code.index(kNotShown);
-    Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), notShown), none = code.index(0);
+    Value plan = code.select(allowed[0], code.index(0), notShown), none = code.index(0);
     Value first = isTabled ? tabled(code, head) : Value(), choice = none;
     for (unsigned p = plans.size(); p > 0; --p) {
-      Value takes = code.make<arith::AndIOp>(isTried(code, tried, head), allowed[p]);
+      Value takes = code.both(isTried(code, tried, head), allowed[p]);
       if (first) {
-        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.index(p), first);
-        Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, none);
-        takes = code.make<arith::AndIOp>(takes, code.make<arith::AndIOp>(isLater, isAny));
+        Value isLater = code.compare(arith::CmpIPredicate::sge, code.index(p), first);
+        Value isAny = code.compare(arith::CmpIPredicate::sgt, first, none);
+        takes = code.both(takes, code.both(isLater, isAny));
       }
-      plan = code.make<arith::SelectOp>(takes, code.index(p), plan);
-      choice = code.make<arith::SelectOp>(takes, code.index(p), choice);
+      plan = code.select(takes, code.index(p), plan);
+      choice = code.select(takes, code.index(p), choice);
     }
     code.store(choice, chosen.array, head);
     if (planArray)
@@ -120,8 +120,8 @@ void Adapter::runBound() {
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
         Value value = values[o][0];
         for (unsigned k = 1; k < formats.size(); ++k) {
-          Value here = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k));
-          value = in.make<arith::SelectOp>(here, values[o][k], value);
+          Value here = in.compare(arith::CmpIPredicate::eq, p[0], in.index(k));
+          value = in.select(here, values[o][k], value);
         }
         SmallVector<Value> indices(head);
         indices.push_back(p[0]);

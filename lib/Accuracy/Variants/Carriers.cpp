@@ -89,7 +89,7 @@ struct Adapter::ValueReader {
     Value x = at.loadFloat(array(), indexed(outer, column, key));
     if (!mean.array)
       return x;
-    return at.make<arith::SubFOp>(x, at.load(mean.array, indexed(outer, column, Value())));
+    return at.sub(x, at.load(mean.array, indexed(outer, column, Value())));
   }
   Axes inScales() const {
     Axes axes(others.begin(), others.end());
@@ -106,11 +106,11 @@ bool Adapter::areScalesOfPart(const Carrier &carrier) {
 
 /// Returns the key at offset `before + further` from the start of a part, at most the last key.
 static Value placeOfKey(Code &code, const SymExpr &keys, Value part, Value before, int64_t further) {
-  Value count = code.extent(keys), start = code.make<arith::MulIOp>(part, count);
-  start = code.make<arith::FloorDivSIOp>(start, code.index(kKeyParts));
-  Value place = before ? code.make<arith::AddIOp>(start, before) : start;
-  place = code.make<arith::AddIOp>(place, code.index(further));
-  return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(count, code.index(1)));
+  Value count = code.extent(keys), start = code.mul(part, count);
+  start = code.floorDiv(start, code.index(kKeyParts));
+  Value place = before ? code.add(start, before) : start;
+  place = code.add(place, code.index(further));
+  return code.min(place, code.sub(count, code.index(1)));
 }
 
 /// Adds μ(d) and a scale(d) such that |v(j, d) − μ(d)| ≤ 448·scale(d).
@@ -130,14 +130,14 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   // A part may reach into the next one, so that no key needs a guard.
   SymExpr most = SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
   Extremes::Part all{kKeyParts, kAtOnce, most, [&](Code &in, Value part, Value step, int64_t k) {
-                       return placeOfKey(in, keys, part, in.make<arith::MulIOp>(step, in.index(kAtOnce)), k);
+                       return placeOfKey(in, keys, part, in.mul(step, in.index(kAtOnce)), k);
                      }};
-  Extremes::Part few{
-      kFewParts, 2 * kAtOnce, SymExpr(kKeyParts / kFewParts / 2), [&](Code &in, Value part, Value step, int64_t k) {
-        Value runs = in.make<arith::MulIOp>(part, in.index(kKeyParts / kFewParts));
-        Value run = in.make<arith::AddIOp>(runs, in.make<arith::MulIOp>(step, in.index(2)));
-        return placeOfKey(in, keys, in.make<arith::AddIOp>(run, in.index(k / kAtOnce)), Value(), k % kAtOnce);
-      }};
+  Extremes::Part few{kFewParts, 2 * kAtOnce, SymExpr(kKeyParts / kFewParts / 2),
+                     [&](Code &in, Value part, Value step, int64_t k) {
+                       Value runs = in.mul(part, in.index(kKeyParts / kFewParts));
+                       Value run = in.add(runs, in.mul(step, in.index(2)));
+                       return placeOfKey(in, keys, in.add(run, in.index(k / kAtOnce)), Value(), k % kAtOnce);
+                     }};
   const Extremes::Part &part = isPart ? few : all;
   Extremes extremes = addExtremes(reader.array(), carrier.keyAxis, carrier.axis, part, where);
   Choice whereScales = where(reader.inScales());
@@ -148,17 +148,17 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
     ValueRange others = at.take_front(outer);
     Value mean = reader.mean.array ? code.load(reader.mean.array, reader.indexed(others, at[outer], Value())) : Value();
     Value largest = code.fold("p", SymExpr(part.count / kAtOnce), [&](Code &in, Value p, Value &) {
-      Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce));
+      Value first = in.mul(p, in.index(kAtOnce));
       return SmallVector<Code::Term>{
           {Monoid::max, "largest", extremes.largestOf(in, others, first, kAtOnce, at[outer], mean)}};
     })[0];
     if (isPart)
-      largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
-    Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
-    auto either = [&](Value other) { return code.make<arith::SelectOp>(isZero, code.real(1), other); };
+      largest = code.mul(largest, code.real(kRoom));
+    Value isZero = code.compare(arith::CmpFPredicate::OEQ, largest, code.real(0));
+    auto either = [&](Value other) { return code.select(isZero, code.real(1), other); };
     Value most = code.real(kLargest);
-    code.store(either(code.make<arith::DivFOp>(largest, most)), values.scale, at);
-    code.store(either(code.make<arith::DivFOp>(most, largest)), values.inverse, at);
+    code.store(either(code.div(largest, most)), values.scale, at);
+    code.store(either(code.div(most, largest)), values.inverse, at);
   });
   return values;
 }
@@ -179,15 +179,15 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   Choice where = whereRead(reader.array(), partsOf(reader.inScales()));
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), key = at.back(), zero = code.real(0);
-    Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
+    Value isKey = code.compare(arith::CmpIPredicate::slt, key, count);
     Value x = reader.read(code, at.take_front(outer), at[outer], key);
-    Value scaled = code.make<arith::MulFOp>(x, code.load(values.inverse, at.drop_back()));
+    Value scaled = code.mul(x, code.load(values.inverse, at.drop_back()));
     if (isPart) {
       Value limit = code.real(kLargest);
-      Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, code.make<math::AbsFOp>(scaled), limit);
-      scaled = code.make<arith::SelectOp>(fits, scaled, code.real(NAN));
+      Value fits = code.compare(arith::CmpFPredicate::OLE, code.absolute(scaled), limit);
+      scaled = code.select(fits, scaled, code.real(NAN));
     }
-    code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);
+    code.store(code.select(isKey, scaled, zero), values.data, at);
   });
   return values;
 }
@@ -212,7 +212,7 @@ Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std
       double times = isa<math::ExpOp>(power) ? 1 / std::log(2.0) : 1;
       weight = fold.make<onf::PiecewiseExp2Op>(power->getOperand(0), APFloat(times), APFloat(*exponent));
     } else {
-      weight = fold.make<arith::MulFOp>(plain, fold.real(by));
+      weight = fold.mul(plain, fold.real(by));
     }
   }
   // The sum of weights uses the same product.
@@ -224,7 +224,7 @@ Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std
       total.getValue().front().getTerminator()->setOperand(0, weight);
       Code behind(kernel, OpBuilder(outer), acc.getLoc());
       behind.b.setInsertionPointAfter(outer);
-      Value divided = behind.make<arith::MulFOp>(sum, behind.real(1 / by));
+      Value divided = behind.mul(sum, behind.real(1 / by));
       sum.replaceAllUsesExcept(divided, divided.getDefiningOp());
       sum = divided;
     }
@@ -245,7 +245,7 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
       multiplyWeight(copy, carrier, kWeightScale, options.uses("B7") ? std::optional(kWeightExponent) : std::nullopt);
   Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
-  product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
+  product->replaceAllUsesWith(ValueRange{term.mul(weight, value)});
   product->erase();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*yield->getBlock())))
     if (isOpTriviallyDead(&op))
@@ -261,12 +261,12 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
     IRMapping here = copy.map;
     here.map(carrier.acc.getValue().getArgument(0), at.getIndices()[0]);
     Value scale = loadAs(code, carrier.load, values.scale, scalePlaces, here);
-    Value back = code.make<arith::MulFOp>(scale, code.real(1 / kWeightScale));
-    Value sum = code.make<arith::MulFOp>(at.getResult(), back);
+    Value back = code.mul(scale, code.real(1 / kWeightScale));
+    Value sum = code.mul(at.getResult(), back);
     SmallPtrSet<Operation *, 2> kept{sum.getDefiningOp()};
     if (values.mean.array) {
       Value mean = loadAs(code, carrier.load, values.mean.array, placesWithout(rank, {carrier.keyAxis}), here);
-      sum = code.make<arith::AddFOp>(sum, code.make<arith::MulFOp>(mean, copy.totals[*carrier.total]));
+      sum = code.add(sum, code.mul(mean, copy.totals[*carrier.total]));
     }
     at.getResult().replaceAllUsesExcept(sum, kept);
   }

@@ -167,12 +167,12 @@ Exponents findExponents(const Score &score, onf::ForOp nest) {
 static Value timesSquares(Code &code, Value square, const Exponent::Factors &by, IRMapping &map) {
   auto squareOf = [&](Value factor) {
     Value copy = copyOf(code, factor, map);
-    return code.make<arith::MulFOp>(copy, copy);
+    return code.mul(copy, copy);
   };
   for (Value factor : by.factors)
-    square = code.make<arith::MulFOp>(square, squareOf(factor));
+    square = code.mul(square, squareOf(factor));
   for (Value divisor : by.divisors)
-    square = code.make<arith::DivFOp>(square, squareOf(divisor));
+    square = code.div(square, squareOf(divisor));
   return square;
 }
 
@@ -189,8 +189,8 @@ Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest
   for (auto [number, way] : llvm::enumerate(exponents.ways)) {
     Value x = timesSquares(code, square, way.ofRow, map);
     if (!way.ofKey.isOne())
-      x = code.make<arith::MulFOp>(x, ofKeys(way, number));
-    largest = largest ? Value(code.make<arith::MaximumFOp>(largest, x)) : x;
+      x = code.mul(x, ofKeys(way, number));
+    largest = largest ? code.max(largest, x) : x;
   }
   return largest ? largest : square;
 }

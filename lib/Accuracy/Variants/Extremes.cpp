@@ -6,8 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -54,8 +52,8 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
         indices[column] = at.back();
         indices[along] = part.place(in, number, step, k);
         Value x = in.loadFloat(array, indices);
-        high = high ? in.make<arith::MaximumFOp>(high, x) : x;
-        low = low ? in.make<arith::MinimumFOp>(low, x) : x;
+        high = high ? in.max(high, x) : x;
+        low = low ? in.min(low, x) : x;
       }
       return SmallVector<Code::Term>{{Monoid::max, "high", high}, {Monoid::min, "low", low}};
     });
@@ -69,11 +67,11 @@ Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, i
                                    Value mean) const {
   Value most;
   for (int64_t k = 0; k < count; ++k) {
-    Value part = first ? code.make<arith::AddIOp>(first, code.index(k)) : code.index(k);
+    Value part = first ? code.add(first, code.index(k)) : code.index(k);
     for (Value array : {high, low}) {
       Value x = code.load(array, placesOf(others, part, column));
-      x = code.make<math::AbsFOp>(mean ? code.make<arith::SubFOp>(x, mean) : x);
-      most = most ? code.make<arith::MaximumFOp>(most, x) : x;
+      x = code.absolute(mean ? code.sub(x, mean) : x);
+      most = most ? code.max(most, x) : x;
     }
   }
   return most;

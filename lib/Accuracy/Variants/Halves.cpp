@@ -1,7 +1,6 @@
 //===- Halves.cpp - operands in 16-bit floats -----------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -93,10 +92,10 @@ static Value roundedTo(Code &code, Value x, Type element) { return code.widen(co
 static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   Value x = largest, power = code.real(1), inverse = code.real(1);
   auto step = [&](arith::CmpFPredicate predicate, double limit, int exponent) {
-    Value is = code.make<arith::CmpFOp>(predicate, x, code.real(limit));
+    Value is = code.compare(predicate, x, code.real(limit));
     auto times = [&](Value value, int by) {
-      Value product = code.make<arith::MulFOp>(value, code.real(std::ldexp(1.0, by)));
-      return code.make<arith::SelectOp>(is, product, value);
+      Value product = code.mul(value, code.real(std::ldexp(1.0, by)));
+      return code.select(is, product, value);
     };
     x = times(x, exponent);
     power = times(power, exponent);
@@ -106,8 +105,8 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
     step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTopOfF16 + 1 - e), e);
   for (int e = (kMost + 1) / 2; e > 0; e /= 2)
     step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTopOfF16 + e), -e);
-  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
-  auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
+  Value fits = code.compare(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
+  auto orNaN = [&](Value value) { return code.select(fits, value, code.real(NAN)); };
   Value inverseOrNaN = orNaN(inverse), powerOrNaN = orNaN(power);
   return std::pair(powerOrNaN, inverseOrNaN);
 }
@@ -125,7 +124,7 @@ struct ArrayRows {
   }
   Value largestOf(Code &code, ValueRange row) const {
     return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      Value size = at.make<math::AbsFOp>(at.loadFloat(array, indicesOf(row, k)));
+      Value size = at.absolute(at.loadFloat(array, indicesOf(row, k)));
       return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
     })[0];
   }
@@ -135,10 +134,10 @@ struct ArrayRows {
     code.loops({code.b.getStringAttr("k")}, {type().getShape()[axis]}, [&](Code &at, ValueRange k) {
       Value x = at.loadFloat(array, indicesOf(row, k[0]));
       if (power)
-        x = at.make<arith::MulFOp>(x, power);
+        x = at.mul(x, power);
       at.store(x, to.data, indicesOf(row, k[0]));
       if (to.rest)
-        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
+        at.store(at.sub(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
     });
   }
 };
@@ -257,9 +256,9 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
 /// cores truncate summands relative to the sum.
 static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
   code.b.setInsertionPointAfter(product);
-  Value xy = code.make<arith::MulFOp>(x[0], y[1]), yx = code.make<arith::MulFOp>(x[1], y[0]);
-  Value small = code.make<arith::AddFOp>(yx, xy);
-  return code.make<arith::AddFOp>(small, product->getResult(0));
+  Value xy = code.mul(x[0], y[1]), yx = code.mul(x[1], y[0]);
+  Value small = code.add(yx, xy);
+  return code.add(small, product->getResult(0));
 }
 
 /// Marks a sum of a plan as not recomputed elsewhere.
@@ -297,13 +296,13 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     scaled ? behind.b.setInsertionPoint(scaled) : behind.b.setInsertionPointAfter(fold);
     Code front(kernel, isFree ? OpBuilder(outer) : behind.b, fold.getLoc());
     Value rowUnit = loadScale(front, score.row, row, copy.map), keyUnit = loadScale(front, score.key, key, copy.map);
-    Value unit = front.make<arith::MulFOp>(rowUnit, keyUnit);
+    Value unit = front.mul(rowUnit, keyUnit);
     Value sum = fold.getResult(0);
     if (scaled) {
       unsigned place = scaled->getOperand(0) == sum;
-      scaled->setOperand(place, front.make<arith::MulFOp>(scaled->getOperand(place), unit));
+      scaled->setOperand(place, front.mul(scaled->getOperand(place), unit));
     } else {
-      Value product = behind.make<arith::MulFOp>(sum, unit);
+      Value product = behind.mul(sum, unit);
       sum.replaceAllUsesExcept(product, product.getDefiningOp());
       copy.map.map(score.fold.getResult(0), product);
     }
@@ -326,7 +325,7 @@ std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type elem
     Code code(kernel, OpBuilder(weight.getDefiningOp()), weight.getLoc());
     code.b.setInsertionPointAfter(weight.getDefiningOp());
     both.first = roundedTo(code, weight, element);
-    both.second = roundedTo(code, code.make<arith::SubFOp>(weight, both.first), element);
+    both.second = roundedTo(code, code.sub(weight, both.first), element);
   }
   return both;
 }
@@ -351,7 +350,7 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
     auto [first, second] = splitWeight(copy, weight, element);
     Value x = read(values.data), rest = read(values.rest);
     code.b.setInsertionPoint(product);
-    Value whole = code.make<arith::MulFOp>(first, x);
+    Value whole = code.mul(first, x);
     Value sum = addProducts(code, {first, second}, {x, rest}, whole.getDefiningOp());
     product->replaceAllUsesWith(ValueRange{sum});
     product->erase();
@@ -370,12 +369,12 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
   auto places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
   Value unit = loadAs(front, carrier.load, values.scale, places, copy.map);
   if (scale != 1)
-    unit = front.make<arith::MulFOp>(unit, front.real(1 / scale));
+    unit = front.mul(unit, front.real(1 / scale));
   for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {
     auto at = cast<onf::AtOp>(user);
     Code behind(kernel, OpBuilder(at), at.getLoc());
     behind.b.setInsertionPointAfter(at);
-    Value sum = behind.make<arith::MulFOp>(at.getResult(), unit);
+    Value sum = behind.mul(at.getResult(), unit);
     at.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
   }
 }

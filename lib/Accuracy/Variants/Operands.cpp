@@ -2,7 +2,6 @@
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Accuracy/Variants/Exponents.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include <algorithm>
 
 using namespace mlir;
@@ -41,30 +40,30 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
     Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
-      Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
+      Value first = at.mul(p, at.index(kAtOnce)), sum, squares;
       for (int64_t k = 0; k < kAtOnce; ++k) {
         SmallVector<Value> indices(others);
-        Value number = at.make<arith::AddIOp>(first, at.index(k));
-        indices.insert(indices.begin() + mean.axis, at.make<arith::MulIOp>(number, step));
-        Value x = at.loadFloat(keys, indices), square = at.make<arith::MulFOp>(x, x);
-        sum = sum ? at.make<arith::AddFOp>(sum, x) : x;
-        squares = squares ? at.make<arith::AddFOp>(squares, square) : square;
+        Value number = at.add(first, at.index(k));
+        indices.insert(indices.begin() + mean.axis, at.mul(number, step));
+        Value x = at.loadFloat(keys, indices), square = at.mul(x, x);
+        sum = sum ? at.add(sum, x) : x;
+        squares = squares ? at.add(squares, square) : square;
       }
       SmallVector<Code::Term> terms{{Monoid::add, "sum", sum}};
       if (ifLarge)
         terms.push_back({Monoid::add, "squares", squares});
       return terms;
     });
-    Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));
+    Value value = code.mul(sums[0], code.real(1.0 / kSample));
     if (!ifLarge)
       return code.store(value, mean.array, others);
     // Tensor cores add products of 8-bit floats with few bits, so a useless mean would cost
     // accuracy. It is 0 if it is less than half of the root mean square, which is expected of 64
     // elements of mean 0.
     Value factor = code.real(4.0 * kSample);
-    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), factor);
-    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]);
-    code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
+    Value square = code.mul(code.mul(value, value), factor);
+    Value isLarge = code.compare(arith::CmpFPredicate::UGE, square, sums[1]);
+    code.store(code.select(isLarge, value, code.real(0)), mean.array, others);
   });
   return mean;
 }
@@ -115,7 +114,7 @@ void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value
     IRMapping here = map;
     here.map(score.fold.getBody().getArgument(0), k);
     Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
-    return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
+    return SmallVector<Code::Term>{{Monoid::add, "shift", at.mul(x, y)}};
   })[0];
   code.store(sum, array, indices);
 }
@@ -150,9 +149,9 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
   Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
-    Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
-    Value length = code.index(kPart), latest = code.make<arith::SubIOp>(code.extent(count), length);
-    Value start = code.make<arith::MinSIOp>(first, latest);
+    Value first = code.mul(indices.back(), code.index(kPart));
+    Value length = code.index(kPart), latest = code.sub(code.extent(count), length);
+    Value start = code.min(first, latest);
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
       SmallVector<Value> place(indices.drop_back());
       place.push_back(start);
@@ -175,17 +174,17 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
 
 /// Returns the step of a magnitude and its inverse, which is 1 for a magnitude of 0; NaN stays NaN.
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
-  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
+  Value isZero = code.compare(arith::CmpFPredicate::OEQ, largest, code.real(0));
   Value steps = code.real(kSteps);
-  Value quotient = code.make<arith::DivFOp>(steps, largest);
-  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), quotient);
-  return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
+  Value quotient = code.div(steps, largest);
+  Value inverse = code.select(isZero, code.real(1), quotient);
+  return std::pair(Value(code.div(largest, steps)), inverse);
 }
 
 /// Returns the integer nearest to x·inverse (at most 127); adding 1.5·2^23 rounds.
 static Value nearestInteger(Code &code, Value x, Value inverse) {
-  Value scaled = code.make<arith::MulFOp>(x, inverse), large = code.real(0x1.8p23);
-  Value nearest = code.make<arith::SubFOp>(code.make<arith::AddFOp>(scaled, large), large);
+  Value scaled = code.mul(x, inverse), large = code.real(0x1.8p23);
+  Value nearest = code.sub(code.add(scaled, large), large);
   auto whole = arith::FPToSIOp::create(code.b, code.loc, code.b.getI8Type(), nearest);
   whole->setAttr("moa.round", code.b.getUnitAttr());
   return code.toIndex(whole);
@@ -214,7 +213,7 @@ struct Adapter::RowReader {
     if (!mean)
       return x;
     indices.erase(indices.begin() + mean->axis);
-    return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
+    return at.sub(x, at.loadFloat(mean->array, indices));
   }
   Value loadMean(Code &at, ValueRange others, Value k) const {
     SmallVector<Value> indices = indicesOf(withRow(others, Value()), k);
@@ -223,7 +222,7 @@ struct Adapter::RowReader {
   }
   Value largestOf(Code &code, ValueRange row) const {
     return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.absolute(read(at, row, k))}};
     })[0];
   }
   SmallVector<Value> withRow(ValueRange others, Value number) const {
@@ -269,7 +268,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   auto placeOf = [&](Code &code, Value number) {
     Value count = code.extent(rows.type().getExtent(*rows.across));
     Value divisor = code.index(kScaleRows);
-    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), divisor);
+    return code.floorDiv(code.mul(number, count), divisor);
   };
   Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   // Extremes of columns need not wait for the mean.
@@ -278,9 +277,9 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   if (rows.mean) {
     constexpr int64_t kEach = kScaleRows / kScaleParts;
     Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce), [&](Code &in, Value p, Value step, int64_t k) {
-                          Value inPart = in.make<arith::MulIOp>(step, in.index(kAtOnce));
-                          Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)), inPart);
-                          return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
+                          Value inPart = in.mul(step, in.index(kAtOnce));
+                          Value first = in.add(in.mul(p, in.index(kEach)), inPart);
+                          return placeOf(in, in.add(first, in.index(k)));
                         }};
     extremes = addExtremes(cast<BlockArgument>(rows.array), *rows.across, rows.axis, part,
                            [&](const Axes &axes) { return whereReadFew(rows.array, axes); });
@@ -303,7 +302,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
                  return SmallVector<Code::Term>{
                      {Monoid::max, "largest", extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
                })[0];
-    largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
+    largest = code.mul(largest, code.real(kRoom));
     code.store(largest, result.limit, others);
     auto [step, back] = stepOf(code, largest);
     code.store(step, result.scale, others);
@@ -384,12 +383,12 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
   result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
   editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value factor = code.real(kBeyond), most = code.make<arith::MulFOp>(code.load(result.limit, others), factor);
-    most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
+    Value factor = code.real(kBeyond), most = code.mul(code.load(result.limit, others), factor);
+    most = code.min(most, code.real(std::numeric_limits<float>::max()));
     Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
-    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
+    Value is = code.compare(arith::CmpFPredicate::OLE, largest, most);
     Value beyond = code.index(1), within = code.index(0);
-    code.store(code.make<arith::SelectOp>(is, within, beyond), result.beyond, others);
+    code.store(code.select(is, within, beyond), result.beyond, others);
   });
   return result;
 }
@@ -457,7 +456,7 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
     map.map(nest.getBody().getArguments(), arguments);
     Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
-      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
     auto largest = [&](const Exponent &, unsigned way) {
       return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
@@ -519,7 +518,7 @@ Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   Value any;
   // Roundings are uniform within half a step: their mean square is step² / 12.
   for (Value square : errors.squares)
-    any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
+    any = either(code, any, code.compare(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
   return any;
 }
 
@@ -581,13 +580,13 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
     // value is a power of 2, and elements are below 2^(kTopOfF16 + 1) times it.
     Value step = most[1];
     if (halfType)
-      step = code.make<arith::MulFOp>(
-          step, code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
+      step = code.mul(step,
+                      code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
     for (Value beyond : llvm::drop_begin(most, 2)) {
-      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
+      Value is = code.compare(arith::CmpFPredicate::OGT, beyond, code.real(0));
       errors.beyond = either(code, errors.beyond, is);
     }
-    errors.squares.push_back(code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
+    errors.squares.push_back(code.mul(code.mul(step, step), square));
   }
   return errors;
 }
