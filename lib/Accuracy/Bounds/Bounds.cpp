@@ -156,8 +156,7 @@ std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom)
           axis = *axes[k];
     // An array that is shorter than the axis, being read under a condition, has no element for
     // other indices.
-    if (axis >= 0 &&
-        type.getExtent(statistic.axes.size()) != *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue()))
+    if (axis >= 0 && type.getExtent(statistic.axes.size()) != getSymExpr(cast<StringAttr>(headExtents[axis])))
       axis = kExtreme;
     statistic.axes.push_back(axis);
   }
@@ -174,15 +173,10 @@ static std::string keyOf(Value array, StringRef kind, ArrayRef<int> axes) {
 /// Adds the extremes of an array along one axis, in two steps.
 Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   auto type = cast<ArrayType>(array.getType());
-  std::string name = editor.kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
-  SmallVector<Attribute> names, extents;
-  for (auto [k, extent] : llvm::enumerate(type.getShape()))
-    if (k != axis) {
-      names.push_back(editor.text("i" + Twine(k)));
-      extents.push_back(extent);
-    }
+  std::string name = editor.nameOf(array).str();
+  auto [names, extents] = editor.axesOf(array, axis);
   Monoid monoid = isMax ? Monoid::max : Monoid::min;
-  Type f32 = Builder(editor.kernel.getContext()).getF32Type();
+  Type f32 = editor.f32();
   SymExpr count = type.getExtent(axis), parts = SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart));
   SmallVector<Attribute> partNames(names), partExtents(extents);
   partNames.push_back(editor.text("p"));
@@ -207,9 +201,7 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   Value whole = editor.addTemporary(name + "_all", extents, f32);
   add(names, extents, [&](Code &code, ValueRange indices) {
     Value most = code.fold("p", parts, [&](Code &at, Value p, Value &) {
-      SmallVector<Value> place(indices);
-      place.push_back(p);
-      return SmallVector<Code::Term>{{monoid, "extreme", at.load(inParts, place)}};
+      return SmallVector<Code::Term>{{monoid, "extreme", at.load(inParts, placed(indices, {p}))}};
     })[0];
     code.store(most, whole, indices);
   });
@@ -231,9 +223,7 @@ Value BoundNests::addStatistic(Statistic statistic) {
   if (statistic.axes[rank - 1] < 0)
     left[rank - 1] = statistic.axes[rank - 1];
   Value current = known();
-  Builder b(editor.kernel.getContext());
-  std::string name =
-      editor.kernel.getArrayName(cast<BlockArgument>(statistic.array).getArgNumber()).str() + "_" + statistic.kind;
+  std::string name = editor.nameOf(statistic.array).str() + "_" + statistic.kind;
   bool isLastLeft = statistic.axes[rank - 1] >= 0;
   if (!current) {
     SmallVector<Attribute> names, extents;
@@ -241,15 +231,13 @@ Value BoundNests::addStatistic(Statistic statistic) {
       names.push_back(editor.text("i" + Twine(k)));
       extents.push_back(type.getShape()[k]);
     }
-    current = editor.addTemporary(name, extents, b.getF32Type());
+    current = editor.addTemporary(name, extents, editor.f32());
     nests.push_back(editor.addNest(names, extents, nullptr, [&](Code &code, ValueRange indices) {
       auto sizeAt = [&](Code &at, ValueRange place) { return at.absolute(at.loadFloat(statistic.array, place)); };
       if (isLastLeft)
         return code.store(sizeAt(code, indices), current, indices);
       Value value = code.fold("k", type.getExtent(rank - 1), [&](Code &at, Value k, Value &) {
-        SmallVector<Value> place(indices);
-        place.push_back(k);
-        Value size = sizeAt(at, place);
+        Value size = sizeAt(at, placed(indices, {k}));
         if (StringRef(statistic.kind).ends_with("L2"))
           size = at.mul(size, size);
         Monoid monoid = left[rank - 1] == kNorm ? Monoid::add : isMax ? Monoid::max : Monoid::min;

@@ -78,7 +78,7 @@ struct Rounded {
   std::optional<unsigned> across;
 };
 
-struct ArrayRows; // Halves.cpp
+struct RowReader; // Variants/RowReader.h
 
 /// A vector near the mean of an array along `axis`.
 struct Mean {
@@ -172,9 +172,7 @@ protected:
   static unsigned numberOf(onf::StoreOp store) {
     return llvm::cast<mlir::BlockArgument>(store.getArray()).getArgNumber();
   }
-  SymExpr rows() {
-    return *SymExpr::parse(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue());
-  }
+  SymExpr rows() { return getSymExpr(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back())); }
 
   //===--- The result ----------------------------------------------------===//
   void note();
@@ -188,6 +186,10 @@ protected:
   mlir::Value findDecision(llvm::StringRef of, mlir::Type element);
   mlir::Value extendDecision(mlir::Value result);
   mlir::Value takenBefore(Code &code, mlir::ValueRange head, mlir::Value plan);
+  /// Adds an array over heads; the predicate holds where it is 1.
+  Choice addHeadChoice(const llvm::Twine &suffix);
+  /// Maps the indices of the nest to those of a head and a row.
+  mlir::IRMapping mapIndices(mlir::ValueRange head, mlir::Value row);
   /// Adds the samples, their errors and the decision (or the table), then the copies of all plans.
   void addChoice();
   void addCopies();
@@ -365,7 +367,6 @@ private:
   void roundCarrier(Copy &copy, const Carrier &carrier);
   mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by,
                              std::optional<double> exponent = std::nullopt);
-  struct RowReader;
   RowReader readRows(mlir::Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across);
   Rounded addScaleOfPart(const RowReader &rows);
   void addScaleOfAll(const RowReader &rows, Rounded &result);
@@ -391,8 +392,8 @@ private:
   bool addHalvesPlan(std::string &why);
   void addHalves(const Plan &plan);
   Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element, bool hasRest);
-  void fillBf16(const ArrayRows &rows, llvm::StringRef name, Rounded &result);
-  void fillF16(const ArrayRows &rows, llvm::StringRef name, unsigned across, Rounded &result);
+  void fillBf16(const RowReader &rows, llvm::StringRef name, Rounded &result);
+  void fillF16(const RowReader &rows, llvm::StringRef name, Rounded &result);
   Rounded &half(mlir::Value array, unsigned axis, unsigned across, mlir::Type element) {
     return halves[{array, axis, across, element}];
   }

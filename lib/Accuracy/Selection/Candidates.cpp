@@ -23,7 +23,7 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
 
 Value getTerm(onf::AccOp acc) { return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0]; }
 
-static onf::LoadOp getElement(Value factor) {
+onf::LoadOp getElement(Value factor) {
   while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
     factor = widened.getIn();
   return factor.getDefiningOp<onf::LoadOp>();

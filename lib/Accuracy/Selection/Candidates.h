@@ -47,6 +47,8 @@ struct Carrier {
 std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, mlir::StringAttr extent);
 
 mlir::Value getTerm(onf::AccOp acc);
+/// Returns the load of a factor that is an element of an array, perhaps widened; null otherwise.
+onf::LoadOp getElement(mlir::Value factor);
 
 /// Returns the weighted sums of a nest with 0 ≤ w ≤ 1 or, with `anyWeights`, any computed weights.
 llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights = false);

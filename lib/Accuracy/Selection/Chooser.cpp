@@ -109,7 +109,7 @@ LogicalResult Chooser::readTable() {
   for (StringRef list : lists) {
     auto [key, numbers] = list.split('=');
     for (Result &result : MutableArrayRef(results).drop_front())
-      if (StringRef name = kernel.getArrayName(numberOf(result.store)); key == (kernel.getSymName() + "." + name).str())
+      if (StringRef name = editor.nameOf(result.store.getArray()); key == (kernel.getSymName() + "." + name).str())
         return nest.emitError("'") << name << "' is computed with '" << base()
                                    << "', whose plans are its own; give them as '" << kernel.getSymName() << "."
                                    << base() << "'";
@@ -204,18 +204,29 @@ void Chooser::addDecisionResults() {
     told.push_back(editor.text(of));
     return editor.addResult(of + suffix, extents, element);
   };
-  planArray = add(base(), "_plan", b.getI32Type());
+  planArray = add(base(), "_plan", editor.i32());
   if (earlier.array)
     for (Operation *user : llvm::make_early_inc_range(planArray.getUsers()))
       user->erase();
   extents.push_back(editor.text(Twine(numAll() + isBound)));
   if (needsEstimates() || isBound)
     for (Result &result : results) {
-      Value array = add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type());
+      Value array = add(editor.nameOf(result.store.getArray()), isBound ? "_bound" : "_estimate", editor.f32());
       estimateArrays.push_back(array);
       earlierEstimates.push_back(extendDecision(array));
     }
   kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
+}
+
+Choice Chooser::addHeadChoice(const Twine &suffix) {
+  Value array = editor.addTemporary(base() + suffix, headExtents, editor.i32());
+  return {array, llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())), 1};
+}
+
+IRMapping Chooser::mapIndices(ValueRange head, Value row) {
+  IRMapping map;
+  map.map(nest.getBody().getArguments(), placed(head, {row}));
+  return map;
 }
 
 void Chooser::addChoice() {
@@ -227,9 +238,7 @@ void Chooser::addChoice() {
       samples.push_back(addSample(plan));
     addErrors(samples);
   }
-  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
-  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
-    chosen.axes.push_back(axis);
+  chosen = addHeadChoice("_choice");
   needsEstimates() ? addDecision() : addTable();
   addCopies();
 }
@@ -259,7 +268,7 @@ void Chooser::addCopies() {
 
 void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
                            llvm::function_ref<void(Code &, Value)> beside) {
-  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  tried = {editor.addTemporary(base() + "_tried", {}, editor.i32()), {}, 1};
   editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
     auto require = [&](const SymExpr &x, const SymExpr &y) {
@@ -272,7 +281,7 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
     std::set<std::string> known;
     for (Score &score : scores)
       if (known.insert(score.outer.getExtent().str()).second)
-        require(*SymExpr::parse(score.outer.getExtent()), SymExpr(fewest - 1));
+        require(getSymExpr(score.outer.getExtentAttr()), SymExpr(fewest - 1));
     if (larger)
       require(larger->first, larger->second);
     code.store(code.toNumber(enough), tried.array, {});

@@ -124,7 +124,7 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   // After the factor, which may be defined after the sum.
   Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
   Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
-  Value sum = code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
+  Value sum = code.fold(old.getName(), getSymExpr(old.getExtentAttr()), [&](Code &at, Value k, Value &) {
     SmallVector<Value> indices(rowIndices);
     indices.push_back(k);
     Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map) : at.load(row.data, indices);

@@ -48,12 +48,10 @@ Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallV
   if (axis == result.extents.size())
     return errorsAt(at, number, indices, samples);
   StringRef name = cast<StringAttr>(result.names[axis]).getValue();
-  SymExpr extent = *SymExpr::parse(cast<StringAttr>(result.extents[axis]).getValue());
+  SymExpr extent = getSymExpr(cast<StringAttr>(result.extents[axis]));
   return at.fold(name, extent, [&](Code &in, Value index, Value &) {
-    SmallVector<Value> more(indices);
-    more.push_back(index);
     SmallVector<Code::Term> terms;
-    for (Value value : errorsOf(in, number, row, more, samples))
+    for (Value value : errorsOf(in, number, row, placed(indices, {index}), samples))
       terms.push_back({Monoid::add, "sum", value});
     return terms;
   });
@@ -61,13 +59,12 @@ Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallV
 
 /// Stores Σ |x|² and, for each plan, Σ |x̂ − x|² per row of the sample.
 void Chooser::addErrors(Samples samples) {
-  Builder b(kernel.getContext());
   errors.resize(numPlans());
   for (Result &result : results) {
-    std::string name = kernel.getArrayName(numberOf(result.store)).str();
-    result.norm = editor.addTemporary(name + "_norm", picked.extents, b.getF32Type());
+    std::string name = editor.nameOf(result.store.getArray()).str();
+    result.norm = editor.addTemporary(name + "_norm", picked.extents, editor.f32());
     for (unsigned p = 0; p < numPlans(); ++p)
-      errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), picked.extents, b.getF32Type()));
+      errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), picked.extents, editor.f32()));
   }
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange row) {
     for (auto [o, result] : llvm::enumerate(results)) {
@@ -91,7 +88,7 @@ Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
 Value Chooser::tabled(Code &code, ValueRange head) {
   Value number = code.index(0), plan = code.index(0);
   for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
-    Value size = code.extent(*SymExpr::parse(cast<StringAttr>(extent).getValue()));
+    Value size = code.extent(getSymExpr(cast<StringAttr>(extent)));
     number = code.add(code.mul(number, size), index);
   }
   for (auto [k, entry] : llvm::enumerate(table)) {
@@ -109,11 +106,7 @@ struct Chooser::Look {
   Value runs; // whether there is a sample
   Value shares;
 
-  SmallVector<Value> at(Value r) const {
-    SmallVector<Value> row(head);
-    row.push_back(r);
-    return row;
-  }
+  SmallVector<Value> at(Value r) const { return placed(head, {r}); }
   Value isAlone(Code &in, Value r) const { return in.compare(arith::CmpIPredicate::sge, r, in.index(kParts.count)); }
   Value weigh(Code &in, Value r) const { return in.load(shares, at(r)); }
   /// Replaces NaN, which stands where nothing was estimated, by ∞, so that comparisons fail.
@@ -229,18 +222,14 @@ void Chooser::addDecision() {
         auto isNumber = [&](unsigned k) { return in.compare(arith::CmpIPredicate::eq, p[0], in.index(k)); };
         Value value = in.real(NAN);
         for (unsigned k = 0; k < numEarlier && earlierEstimates[o]; ++k) {
-          SmallVector<Value> place(head);
-          place.push_back(in.index(k));
-          Value estimate = in.load(earlierEstimates[o], place);
+          Value estimate = in.load(earlierEstimates[o], placed(head, {in.index(k)}));
           value = in.select(isNumber(k), estimate, value);
         }
         for (unsigned k = 0; k < numPlans(); ++k) {
           Value here = isNumber(numEarlier + k);
           value = in.select(in.both(here, isSampled), estimates[o][k], value);
         }
-        SmallVector<Value> indices(head);
-        indices.push_back(p[0]);
-        in.store(value, array, indices);
+        in.store(value, array, placed(head, {p[0]}));
       });
     }
   });

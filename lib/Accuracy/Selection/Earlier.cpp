@@ -120,8 +120,7 @@ Value Chooser::extendDecision(Value result) {
     return {};
   auto old = cast<ArrayType>(array.getType());
   SmallVector<Attribute> extents(old.getShape().begin(), old.getShape().end());
-  Value before =
-      editor.addTemporary(kernel.getArrayName(array.getArgNumber()) + "_before", extents, old.getElementType());
+  Value before = editor.addTemporary(editor.nameOf(array) + "_before", extents, old.getElementType());
   Code code(kernel, OpBuilder(store), store.getLoc());
   code.store(store.getValue(), before, store.getTerms());
   store.erase();
@@ -144,8 +143,7 @@ void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   sampled = tried;
   if (!earlier.array && !also)
     return;
-  sampled.array = editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
-  sampled.axes.assign(llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())));
+  sampled = addHeadChoice("_open");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value is = isTried(code, tried, {});
     if (earlier.array)
@@ -178,7 +176,7 @@ Adapter::Need Adapter::findNeed(Value array) {
   llvm::erase_if(loads, [&](onf::LoadOp load) { return load.getArray() != array; });
   ValueRange head = nest.getBody().getArguments().drop_back();
   auto type = cast<ArrayType>(array.getType());
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
+  StringRef name = editor.nameOf(array);
   /// Returns the only term of a load along an axis, if it depends on the head alone.
   auto termOf = [&](onf::LoadOp load, unsigned axis) {
     Value found;
@@ -225,7 +223,7 @@ Value Adapter::addNeed(const Need &need) {
           return isSame(std::get<0>(both), std::get<1>(both));
         }))
       return known.array;
-  Value array = editor.addTemporary(base() + "_needed", need.extents, Builder(kernel.getContext()).getI32Type());
+  Value array = editor.addTemporary(base() + "_needed", need.extents, editor.i32());
   SmallVector<Attribute> names;
   for (unsigned axis : need.axes)
     names.push_back(editor.text("i" + Twine(axis)));
@@ -243,11 +241,9 @@ Value Adapter::addNeed(const Need &need) {
             found.push_back(indices[place]);
             return any(at, found);
           }
-        SymExpr extent = *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue());
+        SymExpr extent = getSymExpr(cast<StringAttr>(headExtents[axis]));
         return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &) {
-          SmallVector<Value> more(found);
-          more.push_back(index);
-          return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, more)}};
+          return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, placed(found, {index}))}};
         })[0];
       }
       Value is = isTried(at, sampled, found);

@@ -51,19 +51,15 @@ bool Adapter::canPilot() {
 Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
   KernelEditor editor(kernel, before);
   auto type = cast<ArrayType>(array.getType());
-  SmallVector<Attribute> extents(type.getShape().begin(), type.getShape().end()), names;
+  auto [names, extents] = editor.axesOf(array);
   SymExpr size = type.getExtent(axis);
   extents[axis] = editor.text(SymExpr(count));
-  for (unsigned k = 0; k < extents.size(); ++k)
-    names.push_back(editor.text("i" + Twine(k)));
-  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str() + "_part";
+  std::string name = editor.nameOf(array).str() + "_part";
   Value part = editor.addTemporary(name, extents, type.getElementType());
   SmallVector<Attribute> outer(llvm::drop_end(names)), outerExtents(llvm::drop_end(extents));
   editor.addNest(outer, outerExtents, &where, [&](Code &code, ValueRange indices) {
     code.loops({names.back()}, {extents.back()}, [&](Code &at, ValueRange last) {
-      SmallVector<Value> to(indices), from;
-      to.push_back(last[0]);
-      from = to;
+      SmallVector<Value> to = placed(indices, {last[0]}), from = to;
       from[axis] = at.mul(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
       at.store(at.load(array, from), part, to);
     });
@@ -108,7 +104,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   onf::FoldOp from = scores[0].outer;
   Value key = from.getBody().getArgument(0);
   Code inside(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), nest.getLoc());
-  Value keyStep = inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
+  Value keyStep = inside.extent(SymExpr::floorDiv(getSymExpr(from.getExtentAttr()), SymExpr(kPilotKeys)));
   Value keyOf = inside.mul(outer.getBody().getArgument(0), keyStep);
   for (Operation *user : llvm::to_vector(key.getUsers())) {
     auto load = cast<onf::LoadOp>(user);
@@ -150,7 +146,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
 
 /// The pilot runs if x > y for each pair.
 SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
-  SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
+  SymExpr keys = getSymExpr(scores[0].outer.getExtentAttr());
   SmallVector<std::pair<SymExpr, SymExpr>> list{{keys, SymExpr(2 * kPilotKeys - 1)},
                                                 {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
   SymExpr work = weigh().first;
@@ -163,7 +159,7 @@ SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
 
 /// Adds the switch of the pilot to the nest that compares sizes.
 void Adapter::addPiloted(Code &code, Value isLarge) {
-  piloted = {editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  piloted = {editor.addTemporary(base() + "_piloted", {}, editor.i32()), {}, 1};
   Value is = isLarge;
   for (const auto &[x, y] : pilotConditions()) {
     Value right = code.extent(y), left = code.extent(x);
@@ -216,8 +212,7 @@ void Adapter::addPilot() {
     for (auto [o, result] : llvm::enumerate(small.results)) {
       Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
         present = looked;
-        SmallVector<Value> at(head);
-        at.push_back(r);
+        SmallVector<Value> at = placed(head, {r});
         return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
                                        {Monoid::add, "error", in.load(small.errors[0][o], at)}};
       });

@@ -67,10 +67,7 @@ void Chooser::addSampleRows() {
     return at.sub(startOf(at, at.add(part, at.index(1))), start);
   };
   auto magnitudeOf = [&](Code &at, ValueRange head, Value row) {
-    IRMapping map;
-    SmallVector<Value> indices(head);
-    indices.push_back(row);
-    map.map(nest.getBody().getArguments(), indices);
+    IRMapping map = mapIndices(head, row);
     return loadMagnitude(at, map);
   };
   auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
@@ -136,20 +133,12 @@ void Chooser::addSampleRows() {
     code.store(sum, sums, indices);
   });
   // The draw is the last number of the hash, so that a part hashes the others once.
-  auto hashOf = [&](Code &at, ValueRange head, Value part, Value draw) {
-    SmallVector<Value> numbers(head);
-    numbers.push_back(draw);
-    return at.hash(part, numbers);
-  };
-  auto placed = [](ValueRange head, Value part) {
-    SmallVector<Value> place(head);
-    place.push_back(part);
-    return place;
-  };
+  auto hashOf = [&](Code &at, ValueRange head, Value part, Value draw) { return at.hash(part, placed(head, {draw})); };
   auto leaderOf = [&](Code &at, ValueRange head, Value group) {
-    Value first = at.mul(group, at.index(kParts.perGroup)), leader = first, most = at.load(sizes, placed(head, first));
+    Value first = at.mul(group, at.index(kParts.perGroup)), leader = first,
+          most = at.load(sizes, placed(head, {first}));
     for (int64_t k = 1; k < kParts.perGroup; ++k) {
-      Value part = at.add(first, at.index(k)), size = at.load(sizes, placed(head, part));
+      Value part = at.add(first, at.index(k)), size = at.load(sizes, placed(head, {part}));
       Value isMore = at.compare(arith::CmpFPredicate::OGT, size, most);
       leader = at.select(isMore, part, leader), most = at.select(isMore, size, most);
     }
@@ -169,7 +158,7 @@ void Chooser::addSampleRows() {
     Value number = at.mul(hashOf(at, head, part, draw), others);
     Value further = at.floorDiv(number, at.index(Code::kHashes));
     Value row = at.add(startOf(at, part), further);
-    Value where = at.toIndex(at.load(largest, placed(head, part)));
+    Value where = at.toIndex(at.load(largest, placed(head, {part})));
     Value isBehind = at.both(leads, at.compare(arith::CmpIPredicate::sge, row, where));
     return at.select(isBehind, at.add(row, at.index(1)), row);
   };
@@ -191,17 +180,15 @@ void Chooser::addSampleRows() {
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value r = indices.back(), part = code.min(r, code.index(kParts.count - 1));
-    SmallVector<Value> at = placed(head, part);
+    SmallVector<Value> at = placed(head, {part});
     Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
     // The largest row of the part may be drawn, unless it is the group's.
     Value most = code.real(1), chance = chanceOf(code, code.load(sizes, at), unit, most);
     Value ofLargest = code.select(leads, code.real(0), chance);
     sum = code.add(sum, ofLargest);
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
-      SmallVector<Value> place(at);
-      place.push_back(t);
       Value no = in.index(0);
-      Value is = in.compare(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), no);
+      Value is = in.compare(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, placed(at, {t}))), no);
       return SmallVector<Code::Term>{{Monoid::min, "first", in.select(is, t, in.index(kDraws))}};
     })[0];
     Value row = drawn(code, head, part, first, leads), others = code.toReal(numOthers(code, part, leads));
@@ -221,7 +208,7 @@ void Chooser::addSampleRows() {
     Value isPicked = code.compare(arith::CmpIPredicate::slt, r, code.index(kParts.count));
     Value none = code.index(0);
     Value group = code.max(code.sub(r, code.index(kParts.count)), none);
-    Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
+    Value where = code.toIndex(code.load(largest, placed(head, {leaderOf(code, head, group)})));
     code.store(code.select(isPicked, row, where), picked.numbers, indices);
     code.store(code.select(isPicked, stands, code.real(1)), picked.shares, indices);
   });
@@ -231,18 +218,13 @@ Value Chooser::addGathered(const Score &score, Value from) {
   auto type = cast<ArrayType>(from.getType());
   SmallVector<Attribute> extents(picked.extents);
   extents.push_back(type.getShape()[score.row.axis]);
-  std::string name = kernel.getArrayName(cast<BlockArgument>(from).getArgNumber()).str() + "_rows";
+  std::string name = editor.nameOf(from).str() + "_rows";
   Value array = editor.addTemporary(name, extents, type.getElementType());
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
-    IRMapping map;
-    SmallVector<Value> rowIndices(indices.drop_back());
-    rowIndices.push_back(code.toIndex(code.load(picked.numbers, indices)));
-    map.map(nest.getBody().getArguments(), rowIndices);
+    IRMapping map = mapIndices(indices.drop_back(), code.toIndex(code.load(picked.numbers, indices)));
     code.loops({editor.text("k")}, {extents.back()}, [&](Code &at, ValueRange k) {
-      SmallVector<Value> element(indices);
-      element.push_back(k[0]);
       Value x = loadAt(at, score.row, from, k[0], map);
-      at.store(isa<FloatType>(x.getType()) ? x : at.toIndex(x), array, element);
+      at.store(isa<FloatType>(x.getType()) ? x : at.toIndex(x), array, placed(indices, {k[0]}));
     });
   });
   return array;
@@ -306,7 +288,7 @@ SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attrib
   for (Result &result : results) {
     SmallVector<Attribute> extents(rowExtents);
     llvm::append_range(extents, result.extents);
-    arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix, extents,
+    arrays.push_back(editor.addTemporary(editor.nameOf(result.store.getArray()) + suffix, extents,
                                          result.store.getValue().getType()));
   }
   return arrays;
@@ -367,7 +349,7 @@ void Chooser::addReferences(const onf::SplitNest &written) {
   onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
   int64_t length = sampleLength(/*isWritten=*/false), own = sampleLength(/*isWritten=*/true);
   auto numParts = [&](int64_t of) {
-    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(of - 1), SymExpr(of));
+    return SymExpr::floorDiv(getSymExpr(fold.getExtentAttr()) + SymExpr(of - 1), SymExpr(of));
   };
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
   names.insert(std::prev(names.end()), editor.text("part"));

@@ -19,12 +19,10 @@ Value Code::load(Value array, ValueRange indices) {
 }
 
 Value Code::loadFrom(Value array, ValueRange indices, Value further) {
-  SmallVector<Value> terms(indices);
-  terms.push_back(further);
   SmallVector<Attribute> texts(strides(array).getValue());
   texts.push_back(texts.back());
   Type element = cast<ArrayType>(array.getType()).getElementType();
-  return make<onf::LoadOp>(element, array, terms, b.getArrayAttr(texts), b.getStringAttr("0"));
+  return make<onf::LoadOp>(element, array, placed(indices, {further}), b.getArrayAttr(texts), b.getStringAttr("0"));
 }
 
 Value Code::loadFloat(Value array, ValueRange indices) { return widen(load(array, indices)); }
@@ -219,6 +217,17 @@ Value KernelEditor::addResult(const Twine &name, ArrayRef<Attribute> extents, Ty
   if (ArrayAttr within = kernel.getWithinAttr())
     kernel.setWithinAttr(append(within, context, UnitAttr::get(context)));
   return kernel.getBody().insertArgument(number, type, kernel.getLoc());
+}
+
+std::pair<KernelEditor::Attributes, KernelEditor::Attributes> KernelEditor::axesOf(Value array,
+                                                                                   ArrayRef<unsigned> without) {
+  Attributes names, extents;
+  for (auto [axis, extent] : llvm::enumerate(cast<ArrayType>(array.getType()).getShape()))
+    if (!llvm::is_contained(without, axis)) {
+      names.push_back(text("i" + Twine(axis)));
+      extents.push_back(extent);
+    }
+  return {names, extents};
 }
 
 onf::ForOp KernelEditor::addNest(ArrayRef<Attribute> names, ArrayRef<Attribute> extents, const Choice *choice,

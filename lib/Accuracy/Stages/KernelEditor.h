@@ -10,6 +10,13 @@
 
 namespace moa::accuracy {
 
+/// Returns the indices, followed by more.
+inline llvm::SmallVector<mlir::Value> placed(mlir::ValueRange indices, std::initializer_list<mlir::Value> more) {
+  llvm::SmallVector<mlir::Value> all(indices);
+  all.append(more);
+  return all;
+}
+
 /// Builds onf operations at one insertion point.
 class Code {
 public:
@@ -115,6 +122,14 @@ public:
     loop->setAttr(onf::kShortAttr, mlir::UnitAttr::get(kernel.getContext()));
     return loop;
   }
+  /// Returns names and extents for a nest over the axes of an array, except some.
+  using Attributes = llvm::SmallVector<mlir::Attribute>;
+  std::pair<Attributes, Attributes> axesOf(mlir::Value array, llvm::ArrayRef<unsigned> without = {});
+  llvm::StringRef nameOf(mlir::Value array) {
+    return kernel.getArrayName(llvm::cast<mlir::BlockArgument>(array).getArgNumber());
+  }
+  mlir::Type f32() { return mlir::Float32Type::get(kernel.getContext()); }
+  mlir::Type i32() { return mlir::IntegerType::get(kernel.getContext(), 32); }
   mlir::StringAttr text(const llvm::Twine &value) { return mlir::StringAttr::get(kernel.getContext(), value); }
   mlir::StringAttr text(const SymExpr &value) { return text(value.str()); }
 

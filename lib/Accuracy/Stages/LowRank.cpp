@@ -64,15 +64,10 @@ bool KeyClasses::findSums(std::string &why) {
     if (!isSum || array.getRank() != 1 || !array.getElementType().isF32() || !product)
       return refuse(acc, kNoElement);
     Value column = acc.getValue().getArgument(0);
-    auto loadOf = [](Value factor) {
-      while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
-        factor = widened.getIn();
-      return factor.getDefiningOp<onf::LoadOp>();
-    };
     onf::LoadOp load;
     Value along;
     for (Value factor : {product.getLhs(), product.getRhs()})
-      if (onf::LoadOp found = loadOf(factor); found && llvm::is_contained(found.getTerms(), column))
+      if (onf::LoadOp found = getElement(factor); found && llvm::is_contained(found.getTerms(), column))
         load = found, along = factor;
     if (!load || !load.getResult().hasOneUse() || !isa<FloatType>(load.getResult().getType()))
       return refuse(acc, kNoElement);
@@ -156,8 +151,7 @@ bool KeyClasses::plan(std::string &why) {
 SmallVector<std::string> KeyClasses::listLaws(unsigned) {
   std::string keys = kernel.getArrayName(score().key.array().getArgNumber()).str(), values;
   for (WeightedSum &sum : sums)
-    values += (values.empty() ? "" : " and ") +
-              kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+    values += (values.empty() ? "" : " and ") + editor.nameOf(sum.load.getArray()).str();
   SmallVector<std::string> laws{
       "F2: the fold over keys runs over clusters, with the number of members as a factor of sums",
       "F9: a key has a share in each cluster that is near" +
@@ -169,9 +163,9 @@ SmallVector<std::string> KeyClasses::listLaws(unsigned) {
 std::string KeyClasses::describe(unsigned) {
   std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
   for (WeightedSum &sum : sums)
-    text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  return text + " in up to " + mostClasses().str() + " clusters of similar keys, and up to " +
-         (mostClasses() + mostOdd()).str() + " with outliers";
+    text += " and " + editor.nameOf(sum.load.getArray()).str();
+  return text + " in up to " + mostClasses().str() + " clusters of similar keys, and up to " + mostPlaces().str() +
+         " with outliers";
 }
 
 //===----------------------------------------------------------------------===//
@@ -192,16 +186,8 @@ Value KeyClasses::addArray(StringRef suffix, ArrayRef<SymExpr> inner, Type eleme
   return editor.addTemporary(base() + "_" + suffix, extents, element);
 }
 
-IRMapping KeyClasses::headMap(ValueRange head, Value row) {
-  IRMapping map;
-  SmallVector<Value> indices(head);
-  indices.push_back(row);
-  map.map(nest.getBody().getArguments(), indices);
-  return map;
-}
-
 Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
-  IRMapping map = headMap(head, Value());
+  IRMapping map = mapIndices(head, Value());
   map.map(score().outer.getBody().getArgument(0), key);
   return loadAt(code, score().key, score().key.array(), k, map);
 }
@@ -236,10 +222,10 @@ Value KeyClasses::numFirst(Code &code, ValueRange head) {
 /// Stores |factors · row|² of some rows, with the factors of the score in exponents.
 Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Choice &where,
                                 llvm::function_ref<Value(Code &, Value)> rowOf) {
-  Value array = addArray(name, {extent}, Builder(kernel.getContext()).getF32Type());
+  Value array = addArray(name, {extent}, editor.f32());
   auto [names, extents] = headed("i", extent);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
-    IRMapping map = headMap(indices.drop_back(), rowOf(code, indices.back()));
+    IRMapping map = mapIndices(indices.drop_back(), rowOf(code, indices.back()));
     Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.mul(x, x)}};
@@ -269,12 +255,12 @@ void KeyClasses::addRadius() {
   SymExpr count(kRadiusRows);
   Value magnitudes = addMagnitudes(
       "reach", count, tried, [&](Code &code, Value p) { return partStart(code, p, rows(), code.index(kRadiusRows)); });
-  Type f32 = Builder(kernel.getContext()).getF32Type();
+  Type f32 = editor.f32();
   radius = addArray("radius", {}, f32);
   sharpness = addArray("sharpness", {}, f32);
   editor.addShortNest(headNames, headExtents, &tried, [&](Code &code, ValueRange head) {
     Value sum = code.fold("p", count, [&](Code &in, Value p, Value &) {
-      return SmallVector<Code::Term>{{Monoid::add, "sum", in.load(magnitudes, at(head, {p}))}};
+      return SmallVector<Code::Term>{{Monoid::add, "sum", in.load(magnitudes, placed(head, {p}))}};
     })[0];
     Value least = code.max(sum, code.real(0x1p-100));
     double depthOf = *depth().getConstant();
@@ -295,19 +281,19 @@ Value KeyClasses::addSeeds(StringRef suffix, const SymExpr &count, const Choice 
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value key = keyOf(code, indices.drop_back(), indices.back());
     code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
-      in.store(loadKey(in, indices.drop_back(), key, k[0]), seeds, at(indices, {k[0]}));
+      in.store(loadKey(in, indices.drop_back(), key, k[0]), seeds, placed(indices, {k[0]}));
     });
   });
   return seeds;
 }
 
 Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice &where) {
-  Value halves = addArray("half", {count}, Builder(kernel.getContext()).getF32Type());
+  Value halves = addArray("half", {count}, editor.f32());
   auto [names, extents] = headed("c", count);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
-      Value x =
-          seeds ? in.loadFloat(seeds, at(indices, {k})) : in.widen(loadKey(in, indices.drop_back(), indices.back(), k));
+      Value x = seeds ? in.loadFloat(seeds, placed(indices, {k}))
+                      : in.widen(loadKey(in, indices.drop_back(), indices.back(), k));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
     code.store(code.mul(square, code.real(0.5)), halves, indices);
@@ -319,8 +305,8 @@ Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice
 Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys, Value key,
                            bool seedFirst) {
   return code.fold("k", depth(), [&](Code &in, Value k, Value &) {
-    Value x = in.loadFloat(seeds, at(head, {seed, k}));
-    Value y = keys ? in.loadFloat(keys, at(head, {key, k})) : in.widen(loadKey(in, head, key, k));
+    Value x = in.loadFloat(seeds, placed(head, {seed, k}));
+    Value y = keys ? in.loadFloat(keys, placed(head, {key, k})) : in.widen(loadKey(in, head, key, k));
     if (!seedFirst)
       std::swap(x, y);
     return SmallVector<Code::Term>{{Monoid::add, "like", in.mul(x, y)}};
@@ -330,7 +316,7 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
 /// Stores max_c (z_c·k_j − |z_c|²/2) = (|k_j|² − d²)/2, with d the distance to the nearest seed.
 Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
                              const Choice &where, Value (KeyClasses::*ends)(Code &, ValueRange)) {
-  Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
+  Value nearest = addArray("near", {count}, editor.f32());
   auto [names, extents] = headed("j", count);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
@@ -339,7 +325,7 @@ Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExp
       if (end)
         present = in.compare(arith::CmpIPredicate::slt, c, end);
       Value like = likeness(in, head, seeds, c, keys, indices.back(), /*seedFirst=*/false);
-      Value near = in.sub(like, in.load(halves, at(head, {c})));
+      Value near = in.sub(like, in.load(halves, placed(head, {c})));
       return SmallVector<Code::Term>{{Monoid::max, "near", near}};
     })[0];
     code.store(most, nearest, indices);
@@ -354,7 +340,7 @@ Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExp
 /// Stores, per part of the pilot's keys, how many are within `radii` squared radii of a seed.
 Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where) {
   SymExpr parts(kCountParts);
-  Value nearCounts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
+  Value nearCounts = addArray("near_count", {parts}, editor.f32());
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
@@ -362,8 +348,8 @@ Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where
     Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
       // Adjacent threads read adjacent keys.
       Value key = in.add(in.mul(t, in.index(kCountParts)), indices.back());
-      Value ofSeed = in.load(nearest, at(head, {key}));
-      Value half = in.sub(in.load(pilotHalves, at(head, {key})), ofSeed);
+      Value ofSeed = in.load(nearest, placed(head, {key}));
+      Value half = in.sub(in.load(pilotHalves, placed(head, {key})), ofSeed);
       Value isNear = in.compare(arith::CmpFPredicate::OLE, half, limit);
       Value none = in.real(0), one = in.real(1);
       return SmallVector<Code::Term>{{Monoid::add, "count", in.select(isNear, one, none)}};
@@ -376,20 +362,12 @@ Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where
 Value KeyClasses::addCounts(Code &code, ValueRange head, Value partCounts, Value where) {
   return code.fold("p", SymExpr(kCountParts), [&](Code &in, Value p, Value &present) {
     present = where;
-    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(partCounts, at(head, {p}))}};
+    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(partCounts, placed(head, {p}))}};
   })[0];
-}
-
-Choice KeyClasses::addChoiceOf(StringRef name) {
-  Choice choice{addArray(name, {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
-  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
-    choice.axes.push_back(axis);
-  return choice;
 }
 
 /// Estimates the number of distinct keys from the share of pilot keys near a seed.
 void KeyClasses::addPilot() {
-  Builder b(kernel.getContext());
   SymExpr pilot(kPilot), count(kPilotKeys);
   auto hashed = [&](int64_t parts, int64_t salt) {
     return
@@ -401,8 +379,8 @@ void KeyClasses::addPilot() {
   pilotHalves = addHalfSquares(pilotKeys, count, tried);
   Value nearest = addNearest(pilotKeys, pilotSeeds, pilotSeedHalves, count, pilot, tried, nullptr);
   Value nearCounts = addNearCounts(nearest, 1, tried);
-  promising = addChoiceOf("promising");
-  classes = addArray("classes", {}, b.getI32Type());
+  promising = addHeadChoice("_promising");
+  classes = addArray("classes", {}, editor.i32());
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
     Value near = addCounts(code, head, nearCounts, runs);
@@ -418,7 +396,7 @@ void KeyClasses::addPilot() {
     needed = code.mul(needed, code.real(kRoundedClasses));
     // Up to 1.5 times the limit is tried; the sample decides then.
     Value fits = code.compare(arith::CmpFPredicate::OLE, needed, code.mul(most, code.real(1.5)));
-    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.min(needed, most));
+    auto whole = arith::FPToSIOp::create(code.b, code.loc, editor.i32(), code.min(needed, most));
     Value number = code.toIndex(whole);
     Value mostHere = code.extent(mostClasses());
     Value least = code.min(code.index(kFewestClasses), mostHere);
@@ -451,7 +429,7 @@ Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Valu
   Value one = code.index(1), last = code.sub(code.extent(count), one);
   auto numberAt = [&](Code &in, Value t) { return in.min(in.add(start, t), last); };
   Value length = code.sub(end, start);
-  auto weightAt = [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); };
+  auto weightAt = [&](Code &in, Value t) { return in.load(weights, placed(head, {numberAt(in, t)})); };
   auto isInside = [&](Code &in, Value t) { return in.compare(arith::CmpIPredicate::slt, t, length); };
   Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
     present = isInside(in, t);
@@ -468,8 +446,7 @@ Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Valu
 /// Draws a key of each part in proportion to min(d², limit)², with d the distance to the nearest
 /// seed.
 Value KeyClasses::addDrawn(Value nearest) {
-  Builder b(kernel.getContext());
-  Value weights = addArray("draw", {numKeys()}, b.getF32Type());
+  Value weights = addArray("draw", {numKeys()}, editor.f32());
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
     Value ofSeed = code.load(nearest, indices);
@@ -479,7 +456,7 @@ Value KeyClasses::addDrawn(Value nearest) {
     Value fourth = code.mul(half, half);
     code.store(overVariate(code, fourth, indices.drop_back(), indices.back()), weights, indices);
   });
-  Value drawn = addArray("drawn", {mostClasses()}, b.getI32Type());
+  Value drawn = addArray("drawn", {mostClasses()}, editor.i32());
   auto [names, extents] = headed("c", mostClasses());
   editor.addNest(names, extents, &promising, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
@@ -492,13 +469,13 @@ Value KeyClasses::addDrawn(Value nearest) {
 
 Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value shares) {
   Value last = in.sub(count, in.index(1));
-  Value share = in.load(shares, at(head, {in.min(key, last)}));
+  Value share = in.load(shares, placed(head, {in.min(key, last)}));
   Value is = in.compare(arith::CmpFPredicate::OEQ, share, in.real(0));
   return in.both(in.compare(arith::CmpIPredicate::slt, key, count), is);
 }
 
 Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
-  Value places = code.extent(mostClasses() + mostOdd());
+  Value places = code.extent(mostPlaces());
   return code.sub(places, numClasses(code, head));
 }
 
@@ -506,10 +483,9 @@ Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
 /// on (`sampled`) if there is room for all of them. Part p has the keys p, p + kLostParts, …, so
 /// that adjacent threads read adjacent keys.
 void KeyClasses::addOdd(Value shares, const Choice &likely) {
-  Builder b(kernel.getContext());
   SymExpr parts(kLostParts), longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
-  Value lost = addArray("lost", {parts}, b.getI32Type());
-  Value before = addArray("lost_before", {parts}, b.getI32Type());
+  Value lost = addArray("lost", {parts}, editor.i32());
+  Value before = addArray("lost_before", {parts}, editor.i32());
   auto keyOf = [](Code &in, Value t, Value part) { return in.add(in.mul(t, in.index(kLostParts)), part); };
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
@@ -524,7 +500,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   auto sumOver = [&](Code &code, ValueRange head, Where where) {
     return code.fold("q", parts, [&](Code &in, Value q, Value &present) {
       present = where(in, q);
-      return SmallVector<Code::Term>{{Monoid::add, "lost", in.toIndex(in.load(lost, at(head, {q})))}};
+      return SmallVector<Code::Term>{{Monoid::add, "lost", in.toIndex(in.load(lost, placed(head, {q})))}};
     })[0];
   };
   editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
@@ -532,8 +508,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
                         [&](Code &in, Value q) { return in.compare(arith::CmpIPredicate::slt, q, indices.back()); });
     code.store(sum, before, indices);
   });
-  sampled = addChoiceOf("try");
-  all = addArray("all", {}, b.getI32Type());
+  sampled = addHeadChoice("_try");
+  all = addArray("all", {}, editor.i32());
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, likely, head);
     Value number = sumOver(code, head, [&](Code &, Value) { return runs; });
@@ -547,8 +523,8 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     code.store(code.toNumber(is), sampled.array, head);
   });
   // Finds outlier s: the last part with at most s before it, then the key by its rank there.
-  SymExpr most = mostClasses() + mostOdd();
-  oddKeys = addArray("odd", {most}, b.getI32Type());
+  SymExpr most = mostPlaces();
+  oddKeys = addArray("odd", {most}, editor.i32());
   auto [oddNames, oddExtents] = headed("s", most);
   editor.addNest(oddNames, oddExtents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
@@ -562,7 +538,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
         Value part = in.mul(k, in.index(step));
         if (first)
           part = in.add(first, part);
-        Value start = in.toIndex(in.load(before, at(head, {part})));
+        Value start = in.toIndex(in.load(before, placed(head, {part})));
         present = in.both(isThere, in.compare(arith::CmpIPredicate::sle, start, number));
         return SmallVector<Code::Term>{{Monoid::max, "part", part}};
       })[0];
@@ -571,7 +547,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     static_assert(kLostParts % kLostRun == 0);
     Value part = lastOf("run", kLostParts / kLostRun, kLostRun, Value());
     part = lastOf("p", kLostRun, 1, part);
-    Value rank = code.sub(number, code.toIndex(code.load(before, at(head, {part}))));
+    Value rank = code.sub(number, code.toIndex(code.load(before, placed(head, {part}))));
     Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       Value key = keyOf(in, t, part);
       Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &isCounted) {
@@ -592,15 +568,14 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
 /// Returns e^{−s·d²/2} for the distance d of key j to κ_c.
 Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
   Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
-  Value ofKey = in.load(keyHalves, at(head, {j}));
-  Value less = in.sub(in.sub(like, in.load(halves, at(head, {c}))), ofKey);
+  Value ofKey = in.load(keyHalves, placed(head, {j}));
+  Value less = in.sub(in.sub(like, in.load(halves, placed(head, {c}))), ofKey);
   return in.make<math::ExpOp>(in.mul(less, in.load(sharpness, head)));
 }
 
 /// Chooses the keys κ_c, and divides each key j among the clusters: the share of cluster c is
 /// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}.
 void KeyClasses::addClasses() {
-  Builder b(kernel.getContext());
   keyHalves = addHalfSquares(Value(), numKeys(), promising);
   SymExpr firsts = SymExpr::floorDiv(mostClasses(), SymExpr(kFirst));
   auto hashed = [&](Code &code, ValueRange head, Value c) { return hashedKey(code, head, c, numFirst(code, head), 3); };
@@ -612,7 +587,7 @@ void KeyClasses::addClasses() {
     Value end = numFirst(code, head), place = code.sub(c, end);
     Value isFirst = code.compare(arith::CmpIPredicate::slt, c, end);
     Value early = hashed(code, head, code.min(c, code.sub(end, code.index(1))));
-    Value late = code.toIndex(code.load(drawn, at(head, {code.max(place, code.index(0))})));
+    Value late = code.toIndex(code.load(drawn, placed(head, {code.max(place, code.index(0))})));
     return code.select(isFirst, early, late);
   });
   Value halves = addHalfSquares(classKeys, mostClasses(), promising);
@@ -620,7 +595,7 @@ void KeyClasses::addClasses() {
   Value nearer =
       addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising, &KeyClasses::numClasses);
   Value nearCounts = addNearCounts(nearer, kFar, promising);
-  Choice likely = addChoiceOf("likely");
+  Choice likely = addHeadChoice("_likely");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
     Value near = addCounts(code, head, nearCounts, runs);
@@ -633,7 +608,7 @@ void KeyClasses::addClasses() {
     Value is = code.both(runs, enough);
     code.store(code.toNumber(is), likely.array, head);
   });
-  Value inverse = addArray("share", {numKeys()}, b.getF32Type());
+  Value inverse = addArray("share", {numKeys()}, editor.f32());
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &likely, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
@@ -655,20 +630,17 @@ void KeyClasses::addClasses() {
 }
 
 Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key, Value column) {
-  IRMapping map = headMap(head, Value());
+  IRMapping map = mapIndices(head, Value());
   map.map(score().outer.getBody().getArgument(0), key);
   map.map(sum.acc.getValue().getArgument(0), column);
   return loadAs(code, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
 }
 
-SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
-  return *SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue());
-}
+SymExpr KeyClasses::widthOf(const WeightedSum &sum) { return getSymExpr(cast<StringAttr>(sum.acc.getExtents()[0])); }
 
 void KeyClasses::addMeans(Value halves, Value shares) {
-  Builder b(kernel.getContext());
   auto [names, extents] = headed("c", mostClasses());
-  counts = addArray("class_members", {mostClasses()}, b.getF32Type());
+  counts = addArray("class_members", {mostClasses()}, editor.f32());
   for (WeightedSum &sum : sums)
     means.push_back(addArray("means", {mostClasses(), widthOf(sum)}, sum.load.getResult().getType()));
   editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
@@ -681,7 +653,7 @@ void KeyClasses::addMeans(Value halves, Value shares) {
           present = isClass;
           key = j;
           Value share = nearness(in, head, indices.back(), j, halves, /*seedFirst=*/true);
-          weight = in.mul(share, in.load(shares, at(head, {j})));
+          weight = in.mul(share, in.load(shares, placed(head, {j})));
           return SmallVector<Code::Term>{{Monoid::add, "members", weight}};
         },
         [&](Code &) {
@@ -701,19 +673,16 @@ void KeyClasses::addMeans(Value halves, Value shares) {
     for (auto [k, array] : llvm::enumerate(means))
       code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
         Value sum = in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d);
-        SmallVector<Value> place(indices);
-        place.push_back(d[0]);
-        in.store(in.div(sum, divisor), array, place);
+        in.store(in.div(sum, divisor), array, placed(indices, {d[0]}));
       });
   });
 }
 
 /// Appends the outliers to the clusters, each with one member.
 void KeyClasses::addSums() {
-  Builder b(kernel.getContext());
-  SymExpr most = mostClasses() + mostOdd();
+  SymExpr most = mostPlaces();
   Value keys = addArray("all_keys", {most, depth()}, score().key.load.getResult().getType());
-  members = addArray("members", {most}, b.getF32Type());
+  members = addArray("members", {most}, editor.f32());
   for (WeightedSum &sum : sums)
     classValues.push_back(addArray("values", {most, widthOf(sum)}, sum.load.getResult().getType()));
   auto [allNames, allExtents] = headed("c", most);
@@ -723,20 +692,20 @@ void KeyClasses::addSums() {
     Value isClass = code.compare(arith::CmpIPredicate::slt, number, end);
     Value isThere = code.compare(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
     Value least = code.index(0), place = code.max(code.sub(number, end), least);
-    Value odd = code.toIndex(code.load(oddKeys, at(head, {place})));
+    Value odd = code.toIndex(code.load(oddKeys, placed(head, {place})));
     Value step = code.index(1), last = code.sub(code.extent(mostClasses()), step);
     Value c = code.min(number, last);
     Value no = code.real(0), yes = code.real(1), one = code.select(isThere, yes, no);
-    code.store(code.select(isClass, code.load(counts, at(head, {c})), one), members, indices);
+    code.store(code.select(isClass, code.load(counts, placed(head, {c})), one), members, indices);
     code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
       Value ofOdd = loadKey(in, head, odd, k[0]);
-      Value found = in.select(isClass, in.load(classKeys, at(head, {c, k[0]})), ofOdd);
-      in.store(found, keys, at(indices, {k[0]}));
+      Value found = in.select(isClass, in.load(classKeys, placed(head, {c, k[0]})), ofOdd);
+      in.store(found, keys, placed(indices, {k[0]}));
     });
     for (auto [k, sum] : llvm::enumerate(sums))
       code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
-        Value mean = in.load(means[k], at(head, {c, d[0]})), own = valueAt(in, sum, head, odd, d[0]);
-        in.store(in.select(isClass, mean, own), classValues[k], at(indices, {d[0]}));
+        Value mean = in.load(means[k], placed(head, {c, d[0]})), own = valueAt(in, sum, head, odd, d[0]);
+        in.store(in.select(isClass, mean, own), classValues[k], placed(indices, {d[0]}));
       });
   });
   classKeys = keys;
@@ -757,7 +726,7 @@ void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
 
 void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
-  outer.setExtentAttr(editor.text(classPlaces()));
+  outer.setExtentAttr(editor.text(mostPlaces()));
   Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
   Code before(kernel, OpBuilder(outer), outer.getLoc());
   Value end = before.toIndex(before.load(all, head));
@@ -778,7 +747,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
   Value index = outer.getBody().getArgument(0);
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
   Value depthAxis = inner.getBody().getArgument(0);
-  readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
+  readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, placed(head, {index, depthAxis})); });
   auto counted = [&](onf::AccOp acc, Value weight) {
     Operation *yield = acc.getValue().front().getTerminator();
     bool isInside = weight.getParentRegion() == &acc.getValue();
@@ -790,7 +759,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
               acc.getLoc());
     if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())
       code.b.setInsertionPointAfter(op);
-    Value product = code.mul(weight, code.load(members, at(head, {index})));
+    Value product = code.mul(weight, code.load(members, placed(head, {index})));
     if (isInside)
       return product;
     return known = product;
@@ -798,7 +767,8 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
   for (auto [k, sum] : llvm::enumerate(sums)) {
     auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
     Value along = acc.getValue().getArgument(0);
-    readFrom(copy, sum.load, [&, k = k](Code &code) { return code.load(classValues[k], at(head, {index, along})); });
+    readFrom(copy, sum.load,
+             [&, k = k](Code &code) { return code.load(classValues[k], placed(head, {index, along})); });
     Operation *product = getTerm(acc).getDefiningOp();
     unsigned weight = getTerm(sum.acc).getDefiningOp()->getOperand(0) == sum.factor;
     product->setOperand(weight, counted(acc, product->getOperand(weight)));

@@ -22,13 +22,6 @@ inline constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 /// A key at the distance of the radius from κ_c has the weight e^{-kSharpness/2} there.
 inline constexpr double kSharpness = 8;
 
-/// Returns the indices of a head, followed by more.
-inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer_list<mlir::Value> more) {
-  llvm::SmallVector<mlir::Value> indices(head);
-  llvm::append_range(indices, more);
-  return indices;
-}
-
 /// t(i, d) = Σ_j w(i, j) · v(j, d), a state of the fold that carries an axis.
 struct WeightedSum {
   mutable onf::AccOp acc;
@@ -56,16 +49,16 @@ private:
   bool findSums(std::string &why);
   bool checkUses(std::string &why);
   const Score &score() { return scores[0]; }
-  SymExpr numKeys() { return *SymExpr::parse(scores[0].outer.getExtent()); }
+  SymExpr numKeys() { return getSymExpr(scores[0].outer.getExtentAttr()); }
   SymExpr mostClasses() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass)) + SymExpr(kClassUnit); }
+  SymExpr mostPlaces() { return mostClasses() + mostOdd(); }
   SymExpr mostOdd() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOdd)); }
-  SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
+  SymExpr depth() { return getSymExpr(scores[0].fold.getExtentAttr()); }
 
   //===--- Arrays per head ------------------------------------------------===//
   using Extents = llvm::SmallVector<mlir::Attribute>;
   std::pair<Extents, Extents> headed(llvm::StringRef name, const SymExpr &extent);
   mlir::Value addArray(llvm::StringRef suffix, llvm::ArrayRef<SymExpr> inner, mlir::Type element);
-  mlir::IRMapping headMap(mlir::ValueRange head, mlir::Value row);
   mlir::Value loadKey(Code &at, mlir::ValueRange head, mlir::Value key, mlir::Value k);
   mlir::Value partStart(Code &code, mlir::Value part, const SymExpr &count, mlir::Value parts);
   mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, mlir::Value parts, int64_t salt);
@@ -86,7 +79,6 @@ private:
                        mlir::Value key, bool seedFirst);
   mlir::Value addNearCounts(mlir::Value nearest, double radii, const Choice &where);
   mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value partCounts, mlir::Value where);
-  Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
   mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part,
                             const SymExpr &count, mlir::Value parts, const SymExpr &longest);
@@ -104,8 +96,6 @@ private:
   void readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<mlir::Value(Code &)> make);
   void readClasses(Copy &copy, mlir::ValueRange head);
   void addClasses();
-
-  SymExpr classPlaces() { return mostClasses() + mostOdd(); }
 
   int64_t fewest;
   llvm::SmallVector<WeightedSum> sums;

@@ -68,24 +68,24 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
   auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
   auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key, bool isSaved) {
-    SymExpr keys = *SymExpr::parse(outer.getExtent());
+    SymExpr keys = getSymExpr(outer.getExtentAttr());
     if (isSaved)
       work = work + rows() * keys * width;
     // Keys are read for the scale, rounded, written, and read twice by the sample.
     bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
   };
   for (const Score &score : scores) {
-    SymExpr width = *SymExpr::parse(score.fold.getExtent());
+    SymExpr width = getSymExpr(score.fold.getExtentAttr());
     add(score.outer, width, score.key.load, !options.bf16 || !isFast(score));
     bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
-    SymExpr keys = *SymExpr::parse(score.outer.getExtent());
+    SymExpr keys = getSymExpr(score.outer.getExtentAttr());
     sample = sample + keys * (width + carriedBy(score.outer));
     saved = saved + rows() * keys * (width - SymExpr(kCpuWorkPerScore));
   }
   if (!options.sums && plans.size() == 1 && !plans[0].half)
     return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
   for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
-    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load,
+    add(carrier.outer, getSymExpr(cast<StringAttr>(carrier.acc.getExtents()[0])), carrier.load,
         !options.bf16 || !isFast(carrier));
   if (options.bf16)
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
@@ -270,7 +270,7 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
   auto namesOf = [&](ArrayRef<Carrier> list) {
     llvm::SetVector<StringRef> names;
     for (const Carrier &carrier : list)
-      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+      names.insert(editor.nameOf(carrier.load.getArray()));
     return llvm::join(names, " and ");
   };
   if (plan.half) {
@@ -330,16 +330,15 @@ std::string Adapter::describe(unsigned number) {
     text += "; weights and ";
     llvm::SetVector<StringRef> names;
     for (const Carrier &carrier : anyCarriers)
-      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+      names.insert(editor.nameOf(carrier.load.getArray()));
     return text + llvm::join(names, " ") + " of sums " + how + textOf(plan.sumHalf);
   }
   std::string text = "sums of products of " + llvm::join(sums, ", ") + " in 8-bit integers with a scale " +
                      (isCommon ? "for all rows" : "per row");
   if (plan.sums)
     for (const Carrier &carrier : carriers)
-      text += "; weights and " +
-              kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() +
-              " of sums in e4m3 with a scale per column";
+      text +=
+          "; weights and " + editor.nameOf(carrier.load.getArray()).str() + " of sums in e4m3 with a scale per column";
   return text;
 }
 

@@ -17,7 +17,7 @@ bool Adapter::planBound(std::string &why) {
   }
   bounds = Bounds::read(kernel);
   for (Result &result : results)
-    if (!bounds || !bounds->hasBound(kernel.getArrayName(numberOf(result.store)), "written")) {
+    if (!bounds || !bounds->hasBound(editor.nameOf(result.store.getArray()), "written")) {
       why = whyNoBounds(kernel);
       return false;
     }
@@ -35,15 +35,14 @@ bool Adapter::planBound(std::string &why) {
     else
       addHalvesPlan(whyNot);
   }
-  auto nameOf = [&](Value array) { return kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()); };
   for (Plan &plan : plans) {
     bool areClasses = llvm::all_of(
-        results, [&](Result &result) { return bounds->hasBound(nameOf(result.store.getArray()), "halves"); });
+        results, [&](Result &result) { return bounds->hasBound(editor.nameOf(result.store.getArray()), "halves"); });
     for (const Score &score : scores)
-      areClasses &=
-          bounds->isOf("scores", nameOf(score.row.array())) && bounds->isOf("scores", nameOf(score.key.array()));
+      areClasses &= bounds->isOf("scores", editor.nameOf(score.row.array())) &&
+                    bounds->isOf("scores", editor.nameOf(score.key.array()));
     for (const Carrier &carrier : anyCarriers)
-      areClasses &= bounds->isOf("sums", nameOf(carrier.load.getArray()));
+      areClasses &= bounds->isOf("sums", editor.nameOf(carrier.load.getArray()));
     Type bf16 = Builder(kernel.getContext()).getBF16Type();
     if (!areClasses)
       plan.half = bf16;
@@ -75,15 +74,13 @@ void Adapter::runBound() {
   std::vector<BoundNests> each;
   SmallVector<onf::ForOp> nests;
   for (Result &result : results) {
-    std::string name = kernel.getArrayName(numberOf(result.store)).str();
+    std::string name = editor.nameOf(result.store.getArray()).str();
     BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store, name), headExtents);
     for (const std::string &text : formats)
       of.addStatistics(text);
     llvm::append_range(nests, of.nests);
   }
-  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
-  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
-    chosen.axes.push_back(axis);
+  chosen = addHeadChoice("_choice");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     SmallVector<Value> allowed(formats.size());
     SmallVector<SmallVector<Value>> values(results.size());
@@ -123,9 +120,7 @@ void Adapter::runBound() {
           Value here = in.compare(arith::CmpIPredicate::eq, p[0], in.index(k));
           value = in.select(here, values[o][k], value);
         }
-        SmallVector<Value> indices(head);
-        indices.push_back(p[0]);
-        in.store(value, array, indices);
+        in.store(value, array, placed(head, {p[0]}));
       });
     }
   });

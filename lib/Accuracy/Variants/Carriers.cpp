@@ -116,8 +116,7 @@ static Value placeOfKey(Code &code, const SymExpr &keys, Value part, Value befor
 /// Adds μ(d) and a scale(d) such that |v(j, d) − μ(d)| ≤ 448·scale(d).
 RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   ValueReader reader(carrier);
-  std::string name = kernel.getArrayName(reader.array().getArgNumber()).str();
-  Builder b(kernel.getContext());
+  std::string name = editor.nameOf(reader.array()).str();
   RoundedValues values;
   if (carrier.total && options.uses("B3"))
     values.mean = reader.mean = addMean(reader.array(), carrier.keyAxis, /*ifLarge=*/true);
@@ -142,8 +141,8 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   Extremes extremes = addExtremes(reader.array(), carrier.keyAxis, carrier.axis, part, where);
   Choice whereScales = where(reader.inScales());
   auto [names, extents] = reader.list("", {}, false);
-  values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
-  values.inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
+  values.scale = editor.addTemporary(name + "_scale", extents, editor.f32());
+  values.inverse = editor.addTemporary(name + "_inverse", extents, editor.f32());
   editor.addShortNest(names, extents, &whereScales, [&](Code &code, ValueRange at) {
     ValueRange others = at.take_front(outer);
     Value mean = reader.mean.array ? code.load(reader.mean.array, reader.indexed(others, at[outer], Value())) : Value();
@@ -170,7 +169,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     values = addValueScales(carrier);
   ValueReader reader(carrier);
   reader.mean = values.mean;
-  std::string name = kernel.getArrayName(reader.array().getArgNumber()).str();
+  std::string name = editor.nameOf(reader.array()).str();
   bool isPart = areScalesOfPart(carrier);
   size_t outer = reader.others.size();
   SymExpr keys = reader.keys();

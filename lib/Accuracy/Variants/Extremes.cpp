@@ -33,8 +33,8 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
   names.append({editor.text("p"), editor.text("d")});
   extents.append({editor.text(SymExpr(part.count)), type.getShape()[column]});
   axes.append({std::nullopt, column});
-  std::string name = kernel.getArrayName(array.getArgNumber()).str();
-  Type single = Builder(kernel.getContext()).getF32Type();
+  std::string name = editor.nameOf(array).str();
+  Type single = editor.f32();
   Extremes extremes;
   extremes.parts = part.count;
   extremes.high = editor.addTemporary(name + "_high", extents, single);

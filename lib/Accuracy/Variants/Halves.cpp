@@ -1,5 +1,5 @@
 //===- Halves.cpp - operands in 16-bit floats -----------------------------===//
-#include "lib/Accuracy/Selection/Adapter.h"
+#include "lib/Accuracy/Variants/RowReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -111,36 +111,18 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   return std::pair(powerOrNaN, inverseOrNaN);
 }
 
-struct ArrayRows {
-  Value array;
-  unsigned axis;
-  SmallVector<Attribute> names, extents;
-  ArrayType type() const { return cast<ArrayType>(array.getType()); }
-
-  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
-    SmallVector<Value> indices(row);
-    indices.insert(indices.begin() + axis, k);
-    return indices;
-  }
-  Value largestOf(Code &code, ValueRange row) const {
-    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      Value size = at.absolute(at.loadFloat(array, indicesOf(row, k)));
-      return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
-    })[0];
-  }
-  /// Stores a row times `power` (null: 1), and its rounding errors in `to.rest`, if present.
-  void store(Code &code, ValueRange row, Value power, const Rounded &to) const {
-    Type element = elementOf(to.data);
-    code.loops({code.b.getStringAttr("k")}, {type().getShape()[axis]}, [&](Code &at, ValueRange k) {
-      Value x = at.loadFloat(array, indicesOf(row, k[0]));
-      if (power)
-        x = at.mul(x, power);
-      at.store(x, to.data, indicesOf(row, k[0]));
-      if (to.rest)
-        at.store(at.sub(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
-    });
-  }
-};
+/// Stores a row times `power` (null: 1), and its rounding errors in `to.rest`, if present.
+static void storeHalf(Code &code, const RowReader &rows, ValueRange row, Value power, const Rounded &to) {
+  Type element = elementOf(to.data);
+  code.loops({code.b.getStringAttr("k")}, {rows.type().getShape()[rows.axis]}, [&](Code &at, ValueRange k) {
+    Value x = rows.read(at, row, k[0]);
+    if (power)
+      x = at.mul(x, power);
+    at.store(x, to.data, rows.indicesOf(row, k[0]));
+    if (to.rest)
+      at.store(at.sub(x, roundedTo(at, x, element)), to.rest, rows.indicesOf(row, k[0]));
+  });
+}
 
 /// Adds a copy of an array in 16 bits, unless it has that type.
 /// - f16: x·2^e with one e for all rows along `axis` and `across`; `scale` is 2^-e, and `largest`
@@ -148,24 +130,20 @@ struct ArrayRows {
 /// - bf16: x; `scale` has the magnitude of each row.
 /// With `hasRest`, `rest` has the rounding errors in the same type.
 Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
-  ArrayRows rows{array, axis, {}, {}};
-  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  bool isScaled = element.isF16();
+  RowReader rows = readRows(array, axis, nullptr, isScaled ? std::optional(across) : std::nullopt);
+  std::string name = editor.nameOf(array).str();
   SmallVector<Attribute> all(rows.type().getShape().begin(), rows.type().getShape().end());
-  for (auto [k, extent] : llvm::enumerate(all))
-    if (k != axis) {
-      rows.names.push_back(editor.text("i" + Twine(k)));
-      rows.extents.push_back(extent);
-    }
-  std::string suffix = element.isF16() ? "_f16" : "_bf16";
+  std::string suffix = isScaled ? "_f16" : "_bf16";
   Rounded result;
   result.data = elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
   if (hasRest)
     result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
-  element.isBF16() ? fillBf16(rows, name, result) : fillF16(rows, name, across, result);
+  isScaled ? fillF16(rows, name, result) : fillBf16(rows, name, result);
   return result;
 }
 
-void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
+void Adapter::fillBf16(const RowReader &rows, StringRef name, Rounded &result) {
   const Score &first = scores[0];
   bool isCopied = result.data != rows.array;
   bool isRow = plans[0].half && rows.array == first.row.array() && rows.axis == first.row.axis;
@@ -176,47 +154,36 @@ void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
     return;
   Choice where = whereRead(rows.array, axesWithout(rows.type().getRank(), {rows.axis}));
   if (isMeasured)
-    result.scale = editor.addTemporary(name + "_largest", rows.extents, Builder(kernel.getContext()).getF32Type());
+    result.scale = editor.addTemporary(name + "_largest", rows.extents, editor.f32());
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
     if (isMeasured)
       code.store(rows.largestOf(code, row), result.scale, row);
     if (isCopied)
-      rows.store(code, row, Value(), result);
+      storeHalf(code, rows, row, Value(), result);
   });
 }
 
-void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Rounded &result) {
-  unsigned rank = rows.type().getRank(), place = across - (across > rows.axis);
+void Adapter::fillF16(const RowReader &rows, StringRef name, Rounded &result) {
+  unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, axesWithout(rank, {rows.axis}));
-  SmallVector<Attribute> otherNames(rows.names), otherExtents(rows.extents);
-  for (auto *list : {&otherNames, &otherExtents})
-    list->erase(list->begin() + place);
-  auto lastOf = [&](auto list) {
-    auto moved = list[place];
-    list.erase(list.begin() + place);
-    list.push_back(moved);
-    return list;
-  };
-  Type single = Builder(kernel.getContext()).getF32Type();
-  result.across = across;
-  result.largest = editor.addTemporary(name + "_largest", lastOf(rows.extents), single);
-  result.scale = editor.addTemporary(name + "_unit", otherExtents, single);
-  Value power = editor.addTemporary(name + "_power", otherExtents, single);
+  Type single = editor.f32();
+  result.across = rows.across;
+  result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), single);
+  result.scale = editor.addTemporary(name + "_unit", rows.scaleExtents, single);
+  Value power = editor.addTemporary(name + "_power", rows.scaleExtents, single);
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
-    code.store(rows.largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
+    code.store(rows.largestOf(code, row), result.largest, rows.lastOf(SmallVector<Value>(row)));
   });
-  Choice whereParts = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, across})));
-  Value parts = addPartsOf(result.largest, otherNames, otherExtents, whereParts);
-  editor.addShortNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
+  Choice whereParts = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
+  Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value most = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     auto [up, down] = powerOf(code, most);
     code.store(up, power, others);
     code.store(down, result.scale, others);
   });
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
-    SmallVector<Value> others(row);
-    others.erase(others.begin() + place);
-    rows.store(code, row, code.load(power, others), result);
+    storeHalf(code, rows, row, code.load(power, rows.withoutRow(row)), result);
   });
 }
 

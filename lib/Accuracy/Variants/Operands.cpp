@@ -1,8 +1,8 @@
 //===- Operands.cpp - operands in 8-bit integers --------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Accuracy/Variants/Exponents.h"
+#include "lib/Accuracy/Variants/RowReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include <algorithm>
 
 using namespace mlir;
 
@@ -26,14 +26,9 @@ static constexpr int64_t kAtOnce = 16;
 /// Adds the mean of 64 keys (law B1 holds for any vector); with `ifLarge`, 0 where it is small.
 Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   auto type = cast<ArrayType>(keys.getType());
-  SmallVector<Attribute> names, extents;
-  for (auto [k, extent] : llvm::enumerate(type.getShape()))
-    if (k != axis) {
-      names.push_back(editor.text("i" + Twine(k)));
-      extents.push_back(extent);
-    }
-  std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
-  Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
+  auto [names, extents] = editor.axesOf(keys, axis);
+  std::string name = editor.nameOf(keys).str() + "_mean";
+  Type element = type.getElementType(), single = editor.f32();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
   Choice where = whereReadFew(keys, axesWithout(type.getRank(), {axis}));
@@ -80,7 +75,7 @@ const Mean *Adapter::findMean(const Score &score) {
 /// Returns true if a nest over the operand's rows has the indices of this nest.
 bool Adapter::hasRowsOfNest(const Operand &operand) {
   onf::LoadOp load = operand.load;
-  StringRef name = kernel.getArrayName(operand.array().getArgNumber());
+  StringRef name = editor.nameOf(operand.array());
   auto type = cast<ArrayType>(operand.array().getType());
   unsigned rank = operand.rank(), next = 0;
   if (load.getTerms().size() != rank || load.getConstant() != "0" || nest.getExtents().size() + 1 != rank)
@@ -100,15 +95,15 @@ bool Adapter::hasRowsOfNest(const Operand &operand) {
 
 Value Adapter::addShiftArray(const Score &score) {
   SmallVector<Attribute> extents(nest.getExtents().begin(), nest.getExtents().end());
-  std::string name = kernel.getArrayName(score.row.array().getArgNumber()).str() + "_shift";
-  return editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  std::string name = editor.nameOf(score.row.array()).str() + "_shift";
+  return editor.addTemporary(name, extents, editor.f32());
 }
 
 /// Stores c(i) = Σ_k row(i, k)·mean(k) at an index of the nest.
 void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
   IRMapping map;
   map.map(nest.getBody().getArguments(), indices);
-  SymExpr extent = *SymExpr::parse(score.fold.getExtent());
+  SymExpr extent = getSymExpr(score.fold.getExtentAttr());
   Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
     Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
     IRMapping here = map;
@@ -127,7 +122,7 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
     if (term == row) {
       auto stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
       if (found || load.getTerms().size() != score.row.rank() ||
-          stride != (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
+          stride != (editor.nameOf(score.row.array()) + ".s" + Twine(axis)).str())
         return std::nullopt;
       found = axis;
     }
@@ -146,15 +141,14 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   SmallVector<Attribute> names(otherNames), extents(otherExtents);
   names.push_back(editor.text("p"));
   extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
-  std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
-  Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  std::string name = editor.nameOf(largest).str() + "_parts";
+  Value parts = editor.addTemporary(name, extents, editor.f32());
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value first = code.mul(indices.back(), code.index(kPart));
     Value length = code.index(kPart), latest = code.sub(code.extent(count), length);
     Value start = code.min(first, latest);
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
-      SmallVector<Value> place(indices.drop_back());
-      place.push_back(start);
+      SmallVector<Value> place = placed(indices.drop_back(), {start});
       return SmallVector<Code::Term>{{Monoid::max, "largest", at.loadFrom(largest, place, t)}};
     })[0];
     code.store(most, parts, indices);
@@ -166,9 +160,7 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
   auto type = cast<ArrayType>(parts.getType());
   return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &there) {
     there = present;
-    SmallVector<Value> indices(others);
-    indices.push_back(p);
-    return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
+    return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, placed(others, {p}))}};
   })[0];
 }
 
@@ -190,64 +182,9 @@ static Value nearestInteger(Code &code, Value x, Value inverse) {
   return code.toIndex(whole);
 }
 
-/// Reads the rows of an array along an axis, less their mean if there is one. Rows along `across`
-/// share a scale.
-struct Adapter::RowReader {
-  Value array;
-  unsigned axis = 0;
-  const Mean *mean = nullptr;
-  std::optional<unsigned> across;
-  SmallVector<Attribute> names, extents;
-  SmallVector<Attribute> scaleNames, scaleExtents;
-
-  ArrayType type() const { return cast<ArrayType>(array.getType()); }
-  unsigned place() const { return across ? *across - (*across > axis) : 0; }
-  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
-    SmallVector<Value> indices(row);
-    indices.insert(indices.begin() + axis, k);
-    return indices;
-  }
-  Value read(Code &at, ValueRange row, Value k) const {
-    SmallVector<Value> indices = indicesOf(row, k);
-    Value x = at.loadFloat(array, indices);
-    if (!mean)
-      return x;
-    indices.erase(indices.begin() + mean->axis);
-    return at.sub(x, at.loadFloat(mean->array, indices));
-  }
-  Value loadMean(Code &at, ValueRange others, Value k) const {
-    SmallVector<Value> indices = indicesOf(withRow(others, Value()), k);
-    indices.erase(indices.begin() + mean->axis);
-    return at.loadFloat(mean->array, indices);
-  }
-  Value largestOf(Code &code, ValueRange row) const {
-    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.absolute(read(at, row, k))}};
-    })[0];
-  }
-  SmallVector<Value> withRow(ValueRange others, Value number) const {
-    SmallVector<Value> row(others);
-    row.insert(row.begin() + place(), number);
-    return row;
-  }
-  SmallVector<Value> withoutRow(ValueRange row) const {
-    SmallVector<Value> others(row);
-    others.erase(others.begin() + place());
-    return others;
-  }
-  template <typename List> List lastOf(List list) const {
-    std::rotate(list.begin() + place(), list.begin() + place() + 1, list.end());
-    return list;
-  }
-};
-
-Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
+RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
   RowReader rows{array, axis, mean, across, {}, {}, {}, {}};
-  for (auto [k, extent] : llvm::enumerate(rows.type().getShape()))
-    if (k != axis) {
-      rows.names.push_back(editor.text("i" + Twine(k)));
-      rows.extents.push_back(extent);
-    }
+  std::tie(rows.names, rows.extents) = editor.axesOf(array, axis);
   rows.scaleNames = rows.names, rows.scaleExtents = rows.extents;
   if (across)
     for (auto *list : {&rows.scaleNames, &rows.scaleExtents})
@@ -257,8 +194,8 @@ Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mea
 
 /// Adds the common scale of the rows along `across`, with inverse and limit, from 512 rows.
 Rounded Adapter::addScaleOfPart(const RowReader &rows) {
-  Type single = Builder(kernel.getContext()).getF32Type();
-  std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
+  Type single = editor.f32();
+  std::string name = editor.nameOf(rows.array).str();
   unsigned rank = rows.type().getRank();
   Rounded result;
   result.across = rows.across;
@@ -333,7 +270,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     across = result.across;
   RowReader rows = readRows(array, axis, mean, across);
   auto type = rows.type();
-  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  std::string name = editor.nameOf(array).str();
   Builder b(kernel.getContext());
   SmallVector<Attribute> all(type.getShape().begin(), type.getShape().end());
   result.data = editor.addTemporary(name + "_i8", all, b.getI8Type());
@@ -341,7 +278,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   // A sampled scale is checked after rounding, except in a pilot.
   bool isChecked = isKnown ? bool(result.limit) : across && needsEstimates();
   if (across && (!isKnown || isChecked))
-    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
+    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), editor.f32());
   auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
       at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data, rows.indicesOf(row, k[0]));
@@ -349,9 +286,9 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   };
   Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
   if (!isKnown && !isChecked) {
-    result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, b.getF32Type());
+    result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, editor.f32());
     if (across)
-      result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, b.getF32Type());
+      result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, editor.f32());
     editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
       Value largest = rows.largestOf(code, row);
       if (beside)
@@ -381,7 +318,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   // The comparison is false for NaN; infinity exceeds the largest f32.
   Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
-  result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
+  result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, editor.i32());
   editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value factor = code.real(kBeyond), most = code.mul(code.load(result.limit, others), factor);
     most = code.min(most, code.real(std::numeric_limits<float>::max()));
@@ -446,15 +383,12 @@ bool Adapter::asksScores(const Plan &plan) {
 /// Stores |factors · row|² of the sampled rows, or of all rows of the nest, with the factors on the
 /// way to an exponential. It reads the original rows, so that it does not wait for copies.
 Value Adapter::addReach(const Score &score, bool ofSample) {
-  Value array = editor.addTemporary(base() + "_reach", picked.extents, Builder(kernel.getContext()).getF32Type());
+  Value array = editor.addTemporary(base() + "_reach", picked.extents, editor.f32());
   SmallVector<Value> ofKeys = addFactorsOfKeys(score);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
-    IRMapping map;
-    SmallVector<Value> arguments(indices);
-    if (ofSample)
-      arguments.back() = code.toIndex(code.load(picked.numbers, indices));
-    map.map(nest.getBody().getArguments(), arguments);
-    Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
+    Value row = ofSample ? code.toIndex(code.load(picked.numbers, indices)) : indices.back();
+    IRMapping map = mapIndices(indices.drop_back(), row);
+    Value square = code.fold("k", getSymExpr(score.fold.getExtentAttr()), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
@@ -478,12 +412,9 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
       parts.push_back(Value());
       continue;
     }
-    Value squares = editor.addTemporary(base() + "_of_keys", extents, Builder(kernel.getContext()).getF32Type());
+    Value squares = editor.addTemporary(base() + "_of_keys", extents, editor.f32());
     editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
-      IRMapping map;
-      SmallVector<Value> arguments(indices);
-      arguments.back() = code.index(0);
-      map.map(nest.getBody().getArguments(), arguments);
+      IRMapping map = mapIndices(indices.drop_back(), code.index(0));
       map.map(outer.getBody().getArgument(0), indices.back());
       code.store(squareOfKey(code, way, map), squares, indices);
     });
@@ -538,18 +469,13 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
                        ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
                        : rounded(score.key);
     Value squares = reach[number];
-    SymExpr count = *SymExpr::parse(cast<StringAttr>(picked.extents.back()).getValue());
+    SymExpr count = getSymExpr(cast<StringAttr>(picked.extents.back()));
     const Score &of = score;
     auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::Term> &terms) {
-      SmallVector<Value> indices(head);
-      indices.push_back(r);
-      terms.push_back({Monoid::max, "reach", in.load(squares, indices)});
+      terms.push_back({Monoid::max, "reach", in.load(squares, placed(head, {r}))});
     };
     auto addSteps = [&](Code &in, Value m, SmallVectorImpl<Code::Term> &terms) {
-      IRMapping map;
-      SmallVector<Value> indices(head);
-      indices.push_back(in.index(0));
-      map.map(nest.getBody().getArguments(), indices);
+      IRMapping map = mapIndices(head, in.index(0));
       map.map(of.outer.getBody().getArgument(0), m);
       terms.push_back({Monoid::max, "step", loadScale(in, of.key, keys, map)});
       for (const Operand *operand : {&of.row, &of.key})
@@ -573,7 +499,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
       most = fold("r", count, {addSquare, addFirst});
     } else {
       most = fold("r", count, {addSquare});
-      llvm::append_range(most, fold("m", *SymExpr::parse(score.outer.getExtent()), {addSteps}));
+      llvm::append_range(most, fold("m", getSymExpr(score.outer.getExtentAttr()), {addSteps}));
     }
     Value square = most[0];
     // The step of a key's largest element in 16 bits bounds that of its others. In f16 the loaded
