@@ -130,8 +130,6 @@ BoundNests::BoundNests(KernelEditor &editor, const Bounds &bounds, StringRef res
   least = getLeast(cast<ArrayType>(array.getType()).getElementType());
 }
 
-const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return result->getObject(formats); }
-
 //===----------------------------------------------------------------------===//
 // Statistics
 //===----------------------------------------------------------------------===//
@@ -194,14 +192,14 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
       // The last part repeats its last row.
       Value row = at.min(at.add(first, t), last);
       place.insert(place.begin() + axis, row);
-      return SmallVector<Code::Term>{{monoid, "extreme", at.load(array, place)}};
+      return SmallVector<Code::State>{{monoid, "extreme", at.load(array, place)}};
     })[0];
     code.store(most, inParts, indices);
   });
   Value whole = editor.addTemporary(name + "_all", extents, f32);
   add(names, extents, [&](Code &code, ValueRange indices) {
     Value most = code.fold("p", parts, [&](Code &at, Value p, Value &) {
-      return SmallVector<Code::Term>{{monoid, "extreme", at.load(inParts, placed(indices, {p}))}};
+      return SmallVector<Code::State>{{monoid, "extreme", at.load(inParts, placed(indices, {p}))}};
     })[0];
     code.store(most, whole, indices);
   });
@@ -241,7 +239,7 @@ Value BoundNests::addStatistic(Statistic statistic) {
         if (StringRef(statistic.kind).ends_with("L2"))
           size = at.mul(size, size);
         Monoid monoid = left[rank - 1] == kNorm ? Monoid::add : isMax ? Monoid::max : Monoid::min;
-        return SmallVector<Code::Term>{{monoid, "magnitude", size}};
+        return SmallVector<Code::State>{{monoid, "magnitude", size}};
       })[0];
       code.store(value, current, indices);
     }));
@@ -277,7 +275,7 @@ void BoundNests::addStatistics(StringRef formats) {
     if (!array)
       array = addStatistic(*statistic);
   };
-  const Json &bound = *boundOf(formats);
+  const Json &bound = *result->getObject(formats);
   for (StringRef part : {"relative", "absolute"})
     bounds.collect(*bound.getObject(part), visit);
   for (const llvm::json::Value &fact : *bound.getArray("facts"))
@@ -352,7 +350,7 @@ static Value slackened(Code &code, Value value, bool isUpper) {
   return code.mul(value, code.real(isUpper ? 1 + kSlack : 1 - kSlack));
 }
 
-Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper, Known &known) {
+Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper, AtomValues &known) {
   Value total;
   for (const llvm::json::Value &term : *sum.getArray("terms")) {
     const Json &entry = *term.getAsObject();
@@ -372,7 +370,7 @@ Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper
   return total ? total : code.real(0);
 }
 
-Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper, Known &known) {
+Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper, AtomValues &known) {
   auto &values = isUpper ? known.upper : known.lower;
   if (auto it = values.find(number); it != values.end())
     return it->second;
@@ -381,7 +379,7 @@ Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper
   return value;
 }
 
-Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool isUpper, Known &known) {
+Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool isUpper, AtomValues &known) {
   StringRef kind = *atom.getString("kind");
   auto operand = [&](unsigned k, bool upper) {
     return sum(code, head, *(*atom.getArray("operands"))[k].getAsObject(), upper, known);
@@ -424,10 +422,10 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
 /// If |δ| ≤ E·m + a and a < η, then |δ| ≤ max(ε·m, η) for ε = E/(1 − a/η) and every m: the
 /// difference of both sides is smallest at ε·m = η (law B5).
 Value BoundNests::write(Code &code, ValueRange head, StringRef formats) {
-  const Json &bound = *boundOf(formats);
+  const Json &bound = *result->getObject(formats);
   if (bound.getString("assumes"))
     return code.real(INFINITY);
-  Known known;
+  AtomValues known;
   Value isGood;
   auto upper = [&](const Json &e) {
     return slackened(code, sum(code, head, e, /*isUpper=*/true, known), /*isUpper=*/true);

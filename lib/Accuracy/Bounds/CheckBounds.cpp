@@ -5,6 +5,7 @@
 #include "lib/Accuracy/Passes.h"
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace moa {

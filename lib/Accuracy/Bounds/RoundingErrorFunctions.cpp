@@ -1,5 +1,5 @@
 //===- RoundingErrorFunctions.cpp - errors of functions and choices -------===//
-#include "lib/Accuracy/Bounds/RoundingErrorShared.h"
+#include "lib/Accuracy/Bounds/RoundingErrorRules.h"
 #include <cmath>
 
 using namespace mlir;
@@ -20,11 +20,9 @@ ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &r
     combineShared(result.shared, x.shared, factor.getConstant().value_or(1));
   else
     x = collapse(std::move(x));
-  ErrorValue own = x;
-  own.shared.clear();
   merge(result, x);
   ErrorExpr ofArgument = ErrorExpr(3) * arithmetic * factor * x.magnitude;
-  result.relative = factor * absorb(distance(own), result.facts) + exponentialRounding + ofArgument;
+  result.relative = factor * absorb(distanceWithoutShared(x), result.facts) + exponentialRounding + ofArgument;
   if (isCascade) {
     ErrorExpr ofArguments = ErrorExpr(4) * arithmetic * factor * x.magnitude;
     result.relative += rescales * (exponentialRounding + ErrorExpr(2) * arithmetic) + ofArguments;
@@ -159,14 +157,9 @@ ErrorValue ErrorRules::select(ErrorValue x, ErrorValue y) {
   ErrorValue result;
   result.exponential = x.exponential;
   result.shared = x.shared;
-  if (x.distance || y.distance) {
-    ErrorValue a = x, b = y;
-    a.shared.clear();
-    b.shared.clear();
-    if (!x.exponential) {
-      ErrorExpr ofY = distance(b), ofX = distance(a);
-      result.distance = pool.max(ofX, ofY);
-    }
+  if ((x.distance || y.distance) && !x.exponential) {
+    ErrorExpr ofY = distanceWithoutShared(y), ofX = distanceWithoutShared(x);
+    result.distance = pool.max(ofX, ofY);
   }
   result.relative = pool.max(x.relative, y.relative);
   result.absolute = pool.max(x.absolute, y.absolute);

@@ -3,7 +3,7 @@
 // Every rule names the lemma of docs/Accuracy/Bounds.md that it implements.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Accuracy/Bounds/RoundingErrorShared.h"
+#include "lib/Accuracy/Bounds/RoundingErrorRules.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -17,6 +17,24 @@ static constexpr double kAbsorbed = 0x1p-40;
 //===----------------------------------------------------------------------===//
 // Forms of an error
 //===----------------------------------------------------------------------===//
+
+void moa::combineShared(std::map<std::string, SharedError> &into, const std::map<std::string, SharedError> &from,
+                        double factor) {
+  for (const auto &[key, shared] : from) {
+    auto [it, isNew] = into.emplace(key, shared);
+    it->second.coefficient = (isNew ? 0 : it->second.coefficient) + factor * shared.coefficient;
+    if (it->second.coefficient == 0)
+      into.erase(it);
+  }
+}
+
+bool moa::haveSameShared(const ErrorValue &x, const ErrorValue &y) {
+  return x.exponential == y.exponential && x.shared.size() == y.shared.size() &&
+         llvm::all_of(llvm::zip(x.shared, y.shared), [](const auto &pair) {
+           const auto &[a, b] = pair;
+           return a.first == b.first && a.second.coefficient == b.second.coefficient;
+         });
+}
 
 void ErrorRules::merge(ErrorValue &into, const ErrorValue &from) {
   into.indices.insert(from.indices.begin(), from.indices.end());
@@ -100,6 +118,11 @@ ErrorExpr ErrorRules::distance(const ErrorValue &value) {
   if (!x.absolute.isZero())
     bound += pool.exp(x.relative) * x.absolute;
   return x.distance ? pool.min(*x.distance, bound) : bound;
+}
+
+ErrorExpr ErrorRules::distanceWithoutShared(ErrorValue x) {
+  x.shared.clear();
+  return distance(x);
 }
 
 ErrorValue ErrorRules::toAbsolute(ErrorValue x) {
@@ -272,11 +295,7 @@ ErrorValue ErrorRules::add(ErrorValue x, ErrorValue y) {
   sum.nonpositive = x.nonpositive && y.nonpositive;
   sum.tight = nonnegative && x.tight && y.tight;
   if (!x.exponential && !nonnegative) {
-    auto own = [&](ErrorValue value) {
-      value.shared.clear();
-      return distance(value);
-    };
-    ErrorExpr ofY = own(y), ofX = own(x);
+    ErrorExpr ofY = distanceWithoutShared(y), ofX = distanceWithoutShared(x);
     sum.distance = ofX + ofY;
   }
   sum.shared = x.shared;

@@ -45,6 +45,11 @@ struct ErrorValue {
   bool isExact() const { return relative.isZero() && absolute.isZero() && shared.empty(); }
 };
 
+/// Adds factor times the shared errors of `from`; errors with the coefficient 0 are removed.
+void combineShared(std::map<std::string, SharedError> &into, const std::map<std::string, SharedError> &from,
+                   double factor);
+bool haveSameShared(const ErrorValue &x, const ErrorValue &y);
+
 /// A condition `value` ≤ limit, which evaluation checks, or an assumption without a value. For a
 /// contraction operand, the value is its magnitude and the limit that of its format.
 struct ErrorFact {
@@ -116,6 +121,7 @@ public:
 
 private:
   ErrorExpr width(const ErrorValue &x) const;
+  ErrorExpr distanceWithoutShared(ErrorValue x);
   /// Returns 1 / least, which is unknown if least is 0.
   ErrorExpr reciprocal(const ErrorExpr &least, const std::string &what);
   /// Converts the error of a divisor or of the argument of a logarithm to a relative one.

@@ -161,7 +161,7 @@ std::string Chooser::whyNoScores() {
 }
 
 /// Records the plans of the nest and their laws as attributes of the kernel.
-void Chooser::note() {
+void Chooser::recordPlans() {
   Builder b(kernel.getContext());
   SmallVector<Attribute> lists, texts;
   if (auto known = kernel->getAttrOfType<ArrayAttr>(kSpentAttr))
@@ -279,7 +279,7 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
     };
     require(rows(), SymExpr(fewest - 1));
     std::set<std::string> known;
-    for (Score &score : scores)
+    for (ScoreFold &score : scores)
       if (known.insert(score.outer.getExtent().str()).second)
         require(getSymExpr(score.outer.getExtentAttr()), SymExpr(fewest - 1));
     if (larger)

@@ -59,22 +59,22 @@ Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMa
     return at.b.getStringAttr(expr.str());
   };
   // Terms of one axis are sorted by the axes of the new array; others come last.
-  struct Term {
+  struct AddressTerm {
     unsigned place;
     Value value;
     StringAttr coefficient;
   };
-  SmallVector<Term> list;
+  SmallVector<AddressTerm> list;
   for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
     auto axis = axisOf(text);
     if (axis && !places[*axis])
       continue;
     list.push_back({axis ? *places[*axis] : unsigned(places.size()), copyOf(at, term, map), renamed(text)});
   }
-  llvm::stable_sort(list, [](const Term &x, const Term &y) { return x.place < y.place; });
+  llvm::stable_sort(list, [](const AddressTerm &x, const AddressTerm &y) { return x.place < y.place; });
   SmallVector<Value> terms;
   SmallVector<Attribute> coefficients;
-  for (const Term &term : list) {
+  for (const AddressTerm &term : list) {
     terms.push_back(term.value);
     coefficients.push_back(term.coefficient);
   }
@@ -88,18 +88,18 @@ Value loadAt(Code &at, const Operand &operand, Value array, Value k, IRMapping &
   return loadAs(at, operand.load, array, placesWithout(operand.rank(), {}), here);
 }
 
-Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+Value loadScale(Code &at, const Operand &operand, const RoundedArray &rounded, IRMapping &map) {
   SmallVector<unsigned, 2> without{operand.axis};
   if (rounded.across)
     without.push_back(*rounded.across);
   return loadAs(at, operand.load, rounded.scale, placesWithout(operand.rank(), without), map);
 }
 
-Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+Value loadBeyond(Code &at, const Operand &operand, const RoundedArray &rounded, IRMapping &map) {
   return loadAs(at, operand.load, rounded.beyond, placesWithout(operand.rank(), {operand.axis, *rounded.across}), map);
 }
 
-Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+Value loadLargest(Code &at, const Operand &operand, const RoundedArray &rounded, IRMapping &map) {
   if (!rounded.across)
     return loadScale(at, operand, rounded, map);
   Places places = placesWithout(operand.rank(), {operand.axis, *rounded.across});
@@ -117,8 +117,8 @@ Chooser::Copy Chooser::copyNest() {
 
 /// Rewrites Σ row·key to f32(Σ row8·key8) · (scale of the key) · (scale of the row). The row's
 /// operand is at `rowIndices`, or where the score reads it.
-void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, ValueRange rowIndices,
-                         const Rounded &key) {
+void Adapter::roundScore(Copy &copy, const ScoreFold &score, const RoundedArray &row, ValueRange rowIndices,
+                         const RoundedArray &key) {
   auto old = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(old->getParentOp());
   // After the factor, which may be defined after the sum.
@@ -131,7 +131,7 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     Value y = loadAt(at, score.key, key.data, k, copy.map);
     Value keyFactor = at.toIndex(y), rowFactor = at.toIndex(x);
     Value product = at.mul(rowFactor, keyFactor);
-    return SmallVector<Code::Term>{{Monoid::add, "add", product}};
+    return SmallVector<Code::State>{{Monoid::add, "add", product}};
   })[0];
   // Factors of the row alone are hoisted before the fold.
   Value index = score.fold.getBody().getArgument(0);
@@ -185,7 +185,7 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   old.erase();
 }
 
-void Chooser::readSampledRows(Copy &copy, const Score &score, Value gathered) {
+void Chooser::readSampledRows(Copy &copy, const ScoreFold &score, Value gathered) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()));
   auto fold = cast<onf::FoldOp>(load->getParentOp());
   Code code(kernel, OpBuilder(load), load.getLoc());

@@ -21,7 +21,7 @@ static_assert(kParts.count == 56);
 static constexpr int64_t kLeft = -1;
 
 /// Returns |x|² of an element of the sample, and |x̂ − x|² for each plan.
-Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Samples samples) {
+Code::Values Chooser::squaredErrorsAt(Code &at, unsigned number, ValueRange indices, Samples samples) {
   const Result &result = results[number];
   Code::Values values;
   Value x = at.load(result.sample, indices);
@@ -41,17 +41,18 @@ Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Sa
   return values;
 }
 
-/// Sums errorsAt over the elements of a row, from an element's indices on.
-Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallVector<Value> indices, Samples samples) {
+/// Sums squaredErrorsAt over the elements of a row, from an element's indices on.
+Code::Values Chooser::squaredErrorsOf(Code &at, unsigned number, ValueRange row, SmallVector<Value> indices,
+                                      Samples samples) {
   const Result &result = results[number];
   unsigned axis = indices.size() - row.size();
   if (axis == result.extents.size())
-    return errorsAt(at, number, indices, samples);
+    return squaredErrorsAt(at, number, indices, samples);
   StringRef name = cast<StringAttr>(result.names[axis]).getValue();
   SymExpr extent = getSymExpr(cast<StringAttr>(result.extents[axis]));
   return at.fold(name, extent, [&](Code &in, Value index, Value &) {
-    SmallVector<Code::Term> terms;
-    for (Value value : errorsOf(in, number, row, placed(indices, {index}), samples))
+    SmallVector<Code::State> terms;
+    for (Value value : squaredErrorsOf(in, number, row, placed(indices, {index}), samples))
       terms.push_back({Monoid::add, "sum", value});
     return terms;
   });
@@ -68,7 +69,7 @@ void Chooser::addErrors(Samples samples) {
   }
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange row) {
     for (auto [o, result] : llvm::enumerate(results)) {
-      Code::Values values = errorsOf(code, o, row, SmallVector<Value>(row), samples);
+      Code::Values values = squaredErrorsOf(code, o, row, SmallVector<Value>(row), samples);
       code.store(values.front(), result.norm, row);
       for (unsigned p = 0; p < numPlans(); ++p)
         code.store(values[values.size() - numPlans() + p], errors[p][o], row);
@@ -85,7 +86,7 @@ Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
 }
 
 /// Returns the plan of a head from the table, which is in row-major order.
-Value Chooser::tabled(Code &code, ValueRange head) {
+Value Chooser::planOfTable(Code &code, ValueRange head) {
   Value number = code.index(0), plan = code.index(0);
   for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
     Value size = code.extent(getSymExpr(cast<StringAttr>(extent)));
@@ -100,7 +101,7 @@ Value Chooser::tabled(Code &code, ValueRange head) {
 
 /// The sample of one index before the rows. The last rows are the largest of their group of parts
 /// and stand for themselves alone; each other row stands for 1 over its probability to be picked.
-struct Chooser::Look {
+struct Chooser::SampleOfHead {
   Code &code;
   SmallVector<Value> head;
   Value runs; // whether there is a sample
@@ -119,13 +120,13 @@ struct Chooser::Look {
 /// Returns, for each plan, an upper bound of √(Σ w·e / Σ w·n) over the sample, where a row
 /// represents w rows. The margin includes N. J. Johnson's term for skewed distributions (Modified t
 /// tests and confidence intervals for asymmetrical populations, JASA 73, 1978).
-Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
+Code::Values Chooser::estimateNorms(const SampleOfHead &look, unsigned o) {
   Code &code = look.code;
   const Result &result = results[o];
   Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs;
     Value w = look.weigh(in, r);
-    SmallVector<Code::Term> terms{{Monoid::add, "norm", in.mul(w, in.load(result.norm, look.at(r)))}};
+    SmallVector<Code::State> terms{{Monoid::add, "norm", in.mul(w, in.load(result.norm, look.at(r)))}};
     for (auto &error : errors)
       terms.push_back({Monoid::add, "error", in.mul(w, in.load(error[o], look.at(r)))});
     return terms;
@@ -142,7 +143,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs; // does not depend on the fold, so nothing is read without a sample
     Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
-    SmallVector<Code::Term> terms;
+    SmallVector<Code::State> terms;
     for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
       Value expected = in.mul(ratio, norm);
       Value off = in.sub(in.load(error[o], look.at(r)), expected);
@@ -175,7 +176,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
 
 /// Returns the error that a tolerance leaves for a plan. The errors of the plan and of the
 /// unmodified nest are independent, so that their squares add up in a norm.
-double Chooser::leftOf(const Result &result) {
+double Chooser::errorLeftForPlan(const Result &result) {
   double allowed = result.allowed.epsilon;
   double error = errorOfTypes(nest, onf::StoreOp(result.store).getArray());
   return std::sqrt(std::max(allowed * allowed - error * error, 0.0));
@@ -185,7 +186,7 @@ double Chooser::leftOf(const Result &result) {
 void Chooser::addDecision() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value isSampled = isTried(code, sampled, head);
-    Look look{code, SmallVector<Value>(head), isSampled, picked.shares};
+    SampleOfHead look{code, SmallVector<Value>(head), isSampled, picked.shares};
     SmallVector<Value> allowed(numPlans());
     SmallVector<Value> unseen(numPlans());
     for (unsigned p = 0; p < numPlans(); ++p)
@@ -193,7 +194,7 @@ void Chooser::addDecision() {
     SmallVector<Code::Values> estimates;
     for (auto [o, result] : llvm::enumerate(results)) {
       Code::Values &list = estimates.emplace_back(estimateNorms(look, o));
-      Value limit = code.real(leftOf(result));
+      Value limit = code.real(errorLeftForPlan(result));
       for (unsigned p = 0; p < numPlans(); ++p) {
         if (unseen[p])
           list[p] = code.select(unseen[p], code.real(INFINITY), list[p]);
@@ -201,7 +202,7 @@ void Chooser::addDecision() {
         allowed[p] = allowed[p] ? code.both(allowed[p], fits) : fits;
       }
     }
-    Value first = isTabled ? tabled(code, head) : Value();
+    Value first = isTabled ? planOfTable(code, head) : Value();
     Value plan = code.index(0);
     for (unsigned p = numPlans(); p-- > 0;) {
       Value number = code.index(numEarlier + p + 1), takes = code.both(isSampled, allowed[p]);
@@ -238,7 +239,7 @@ void Chooser::addDecision() {
 /// Adds the decision from the table, for heads whose operands were rounded.
 void Chooser::addTable() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
-    Value entry = tabled(code, head), plan = code.index(0);
+    Value entry = planOfTable(code, head), plan = code.index(0);
     Value isSampled = isTried(code, sampled, head);
     for (unsigned p = 1; p <= numPlans(); ++p) {
       Value number = code.index(numEarlier + p);

@@ -168,11 +168,11 @@ static bool isSame(Value x, Value y) {
 /// Returns the leading axes of an array that all loads address by the same expressions of the head.
 Adapter::Need Adapter::findNeed(Value array) {
   SmallVector<onf::LoadOp> loads;
-  for (const Score &score : scores)
+  for (const ScoreFold &score : scores)
     loads.append({score.row.load, score.key.load});
-  for (ArrayRef<Carrier> list : {ArrayRef(carriers), ArrayRef(anyCarriers)})
-    for (const Carrier &carrier : list)
-      loads.push_back(carrier.load);
+  for (ArrayRef<WeightedSum> list : {ArrayRef(weightedSums), ArrayRef(anyWeightedSums)})
+    for (const WeightedSum &weighted : list)
+      loads.push_back(weighted.load);
   llvm::erase_if(loads, [&](onf::LoadOp load) { return load.getArray() != array; });
   ValueRange head = nest.getBody().getArguments().drop_back();
   auto type = cast<ArrayType>(array.getType());
@@ -243,7 +243,7 @@ Value Adapter::addNeed(const Need &need) {
           }
         SymExpr extent = getSymExpr(cast<StringAttr>(headExtents[axis]));
         return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &) {
-          return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, placed(found, {index}))}};
+          return SmallVector<Code::State>{{Monoid::max, "needed", any(in, placed(found, {index}))}};
         })[0];
       }
       Value is = isTried(at, sampled, found);

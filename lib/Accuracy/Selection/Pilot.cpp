@@ -37,10 +37,10 @@ bool Adapter::canPilot() {
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);
   auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
-  for (const Score &score : scores)
+  for (const ScoreFold &score : scores)
     if (score.outer != outer || !score.keyAxis || !findAxis(score.row.load, row, rowExtent))
       return false;
-  return llvm::all_of(carriers, [&](const Carrier &carrier) { return carrier.outer == outer; }) &&
+  return llvm::all_of(weightedSums, [&](const WeightedSum &weighted) { return weighted.outer == outer; }) &&
          llvm::all_of(key.getUsers(), [&](Operation *user) {
            auto load = dyn_cast<onf::LoadOp>(user);
            return load && isa<BlockArgument>(load.getArray()) && findAxis(load, key, outer.getExtentAttr());
@@ -48,7 +48,7 @@ bool Adapter::canPilot() {
 }
 
 /// Adds an array of `count` indices at equal distances along the axis.
-Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
+Value Adapter::addSubset(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
   KernelEditor editor(kernel, before);
   auto type = cast<ArrayType>(array.getType());
   auto [names, extents] = editor.axesOf(array);
@@ -85,7 +85,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   auto replace = [&](onf::LoadOp load, unsigned axis, int64_t count) {
     Value &part = parts[{load.getArray(), axis}];
     if (!part) {
-      part = addPart(load.getArray(), axis, count, where, copy.nest);
+      part = addSubset(load.getArray(), axis, count, where, copy.nest);
       small.origins[part] = load.getArray();
     }
     auto old = cast<onf::LoadOp>(copy.map.lookup(load.getOperation()));
@@ -116,8 +116,8 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
       replaced[load] = replace(load, *findAxis(load, key, from.getExtentAttr()), kPilotKeys);
   }
   auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
-  for (const Score &score : scores) {
-    Score now = score;
+  for (const ScoreFold &score : scores) {
+    ScoreFold now = score;
     now.outer = outer;
     now.fold = copied(score.fold);
     unsigned axis = *findAxis(score.row.load, nest.getBody().getArguments().back(), rowExtent);
@@ -130,13 +130,13 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
       now.scaled = copied(score.scaled);
     small.scores.push_back(now);
   }
-  for (const Carrier &carrier : carriers) {
-    Carrier now = carrier;
+  for (const WeightedSum &weighted : weightedSums) {
+    WeightedSum now = weighted;
     now.outer = outer;
-    now.acc = copied(carrier.acc);
-    now.load = replaced.at(carrier.load);
-    now.weight = copy.map.lookup(carrier.weight);
-    small.carriers.push_back(now);
+    now.acc = copied(weighted.acc);
+    now.load = replaced.at(weighted.load);
+    now.weight = copy.map.lookup(weighted.weight);
+    small.weightedSums.push_back(now);
   }
   for (Value unused : {row, step, keyOf, keyStep})
     if (unused.use_empty())
@@ -186,7 +186,7 @@ void Adapter::addPilot() {
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
   small.takeScales(*this);
   small.addBytes();
-  for (const Score &score : small.scores)
+  for (const ScoreFold &score : small.scores)
     small.reach.push_back(small.addReach(score, /*ofSample=*/false));
   Copy fewer = small.copyNest();
   small.rewrite(fewer, 1, {});
@@ -213,8 +213,8 @@ void Adapter::addPilot() {
       Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
         present = looked;
         SmallVector<Value> at = placed(head, {r});
-        return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
-                                       {Monoid::add, "error", in.load(small.errors[0][o], at)}};
+        return SmallVector<Code::State>{{Monoid::add, "norm", in.load(result.norm, at)},
+                                        {Monoid::add, "error", in.load(small.errors[0][o], at)}};
       });
       auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
       Value isDoubtful = isOffBy(code, scores, result.allowed.epsilon);

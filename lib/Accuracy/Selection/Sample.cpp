@@ -99,7 +99,7 @@ void Chooser::addSampleRows() {
     Value most = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value none = at.real(0), all = at.real(INFINITY);
       Value limit = at.select(isInside(at, t), all, none);
-      return SmallVector<Code::Term>{{Monoid::max, "most", at.min(magnitudeAt(at, t), limit)}};
+      return SmallVector<Code::State>{{Monoid::max, "most", at.min(magnitudeAt(at, t), limit)}};
     })[0];
     // Relative to the largest, because squares may overflow.
     Value mostOrTiny = code.max(most, code.real(FLT_MIN));
@@ -110,7 +110,7 @@ void Chooser::addSampleRows() {
       Value isHere = at.both(is, isInside(at, t));
       Value none = at.index(0), row = at.select(isHere, at.add(from, t), none);
       Value square = isMagnitudeSquare() ? x : at.mul(x, x);
-      return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
+      return SmallVector<Code::State>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
     Value where = code.max(found[0], start);
     Value itself = code.index(1);
@@ -125,7 +125,7 @@ void Chooser::addSampleRows() {
       Value isOther = at.compare(arith::CmpIPredicate::ne, at.add(from, t), where);
       Value none = at.real(0), all = at.real(1);
       Value limit = at.select(at.both(isOther, isInside(at, t)), all, none);
-      return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
+      return SmallVector<Code::State>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
     })[0];
     code.store(where, largest, indices);
     code.store(most, sizes, indices);
@@ -189,7 +189,7 @@ void Chooser::addSampleRows() {
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
       Value no = in.index(0);
       Value is = in.compare(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, placed(at, {t}))), no);
-      return SmallVector<Code::Term>{{Monoid::min, "first", in.select(is, t, in.index(kDraws))}};
+      return SmallVector<Code::State>{{Monoid::min, "first", in.select(is, t, in.index(kDraws))}};
     })[0];
     Value row = drawn(code, head, part, first, leads), others = code.toReal(numOthers(code, part, leads));
     // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
@@ -214,7 +214,7 @@ void Chooser::addSampleRows() {
   });
 }
 
-Value Chooser::addGathered(const Score &score, Value from) {
+Value Chooser::addGathered(const ScoreFold &score, Value from) {
   auto type = cast<ArrayType>(from.getType());
   SmallVector<Attribute> extents(picked.extents);
   extents.push_back(type.getShape()[score.row.axis]);
@@ -317,7 +317,7 @@ static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(u
 }
 
 /// Finds the pivots of the fold, if every result is the same for any larger pivot.
-void Chooser::findReferences() {
+void Chooser::findPivots() {
   if (!llvm::hasSingleElement(nest.getBody().getOps<onf::FoldOp>()))
     return;
   onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
@@ -339,13 +339,13 @@ void Chooser::findReferences() {
     };
     if (isExtreme && acc.getType().isF32() && llvm::any_of(llvm::seq(fold.getNumResults()), refers) &&
         llvm::all_of(results, isTold))
-      references.push_back({acc, k, Value()});
+      pivots.push_back({acc, k, Value()});
   }
 }
 
 /// Stores, for each part of a plan's fold, the pivot of all keys if the part's own is far from it,
 /// otherwise the identity. Pivots are those of the unmodified nest.
-void Chooser::addReferences(const onf::SplitNest &written) {
+void Chooser::addPivots(const onf::SplitNest &written) {
   onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
   int64_t length = sampleLength(/*isWritten=*/false), own = sampleLength(/*isWritten=*/true);
   auto numParts = [&](int64_t of) {
@@ -354,11 +354,11 @@ void Chooser::addReferences(const onf::SplitNest &written) {
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
   names.insert(std::prev(names.end()), editor.text("part"));
   extents.insert(std::prev(extents.end()), editor.text(numParts(length)));
-  for (Reference &of : references) {
-    Type type = onf::AccOp(of.acc).getType();
-    Monoid monoid = onf::AccOp(of.acc).getMonoid();
+  for (Pivot &of : pivots) {
+    Type type = of.acc.getType();
+    Monoid monoid = of.acc.getMonoid();
     bool isMax = monoid == Monoid::max;
-    of.array = editor.addTemporary(base() + "_far_" + onf::AccOp(of.acc).getName(), extents, type);
+    of.array = editor.addTemporary(base() + "_far_" + of.acc.getName(), extents, type);
     editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
       auto extreme = [&](const SymExpr &count, llvm::function_ref<Value(Code &, Value)> partAt) {
         return code.fold("q", count, [&](Code &in, Value q, Value &present) {
@@ -366,7 +366,7 @@ void Chooser::addReferences(const onf::SplitNest &written) {
           present = in.compare(arith::CmpIPredicate::slt, part, in.extent(numParts(own)));
           SmallVector<Value> place(indices);
           place[place.size() - 2] = part;
-          return SmallVector<Code::Term>{{monoid, "extreme", in.load(written.states[of.result], place)}};
+          return SmallVector<Code::State>{{monoid, "extreme", in.load(written.states[of.result], place)}};
         })[0];
       };
       Value whole = extreme(numParts(own), [&](Code &, Value q) { return q; });
@@ -383,9 +383,9 @@ void Chooser::addReferences(const onf::SplitNest &written) {
 
 /// Makes parts that are far from the pivot of all keys use that pivot, as the whole fold would: it
 /// determines how weights are rounded. The part is 0 until the nest is split.
-void Chooser::takeReferences(Copy &copy) {
-  for (const Reference &of : references) {
-    auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(onf::AccOp(of.acc).getOperation()));
+void Chooser::takePivots(Copy &copy) {
+  for (Pivot &of : pivots) {
+    auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(of.acc.getOperation()));
     if (!acc)
       continue;
     Code row(kernel, OpBuilder(acc->getParentOp()), nest.getLoc());
@@ -412,17 +412,17 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
       readSampledRows(copy, score, rows);
   storeIn(copy, samples);
   if (!plan && llvm::any_of(llvm::seq(1u, numPlans() + 1), [&](unsigned p) { return roundsSmallWeights(p); }))
-    findReferences();
+    findPivots();
   if (plan && roundsSmallWeights(plan) && onf::canSplitFold(copy.nest))
-    takeReferences(copy);
+    takePivots(copy);
   auto split = splitSample(copy, sampleLength(/*isWritten=*/!plan));
   if (!plan && split)
-    addReferences(*split);
+    addPivots(*split);
   else if (!plan)
-    references.clear();
+    pivots.clear();
   else if (split)
     split->parts.walk([&](onf::LoadOp load) {
-      if (llvm::any_of(references, [&](const Reference &of) { return of.array == load.getArray(); })) {
+      if (llvm::any_of(pivots, [&](const Pivot &of) { return of.array == load.getArray(); })) {
         auto axes = split->parts.getBody().getArguments();
         load.getTermsMutable()[load.getTerms().size() - 2].assign(axes[axes.size() - 2]);
       }
@@ -431,8 +431,9 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
 }
 
 int64_t Chooser::sampleLength(bool isWritten) const {
-  bool isSingle = options.halves &&
-                  llvm::any_of(scores, [](const Score &score) { return score.row.load.getResult().getType().isF32(); });
+  bool isSingle = options.halves && llvm::any_of(scores, [](const ScoreFold &score) {
+                    return score.row.load.getResult().getType().isF32();
+                  });
   return isWritten && isSingle ? kShortPart : kPartLength;
 }
 

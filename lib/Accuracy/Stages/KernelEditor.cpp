@@ -104,18 +104,18 @@ Value Code::hash(Value number, ValueRange others) {
 static ArrayAttr noText(OpBuilder &b) { return b.getArrayAttr({}); }
 
 Code::Values Code::fold(StringRef name, const SymExpr &extent,
-                        llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body,
+                        llvm::function_ref<SmallVector<State>(Code &, Value, Value &)> body,
                         llvm::function_ref<SmallVector<Sum>(Code &)> sums) {
   // The body is built first, because it determines the states.
   auto block = std::make_unique<Block>();
   Value index = block->addArgument(b.getIndexType(), loc), present;
   Code inside(kernel, OpBuilder(b.getContext()), loc);
   inside.b.setInsertionPointToEnd(block.get());
-  SmallVector<Term> terms = body(inside, index, present);
+  SmallVector<State> terms = body(inside, index, present);
   if (present)
     onf::GuardOp::create(inside.b, loc, present);
   Values states;
-  for (Term &term : terms) {
+  for (State &term : terms) {
     auto acc =
         onf::AccOp::create(inside.b, loc, term.value.getType(), term.monoid, term.name, noText(b), noText(b),
                            ValueRange(), ValueRange(), ScalarFn::mul, noText(b), TypeAttr(), FlatSymbolRefAttr());

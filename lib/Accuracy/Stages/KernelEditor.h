@@ -65,7 +65,7 @@ public:
 
   //===--- Structure ------------------------------------------------------===//
   /// A state of a fold that no other state rescales.
-  struct Term {
+  struct State {
     Monoid monoid;
     std::string name;
     mlir::Value value;
@@ -82,11 +82,11 @@ public:
   /// Builds a fold over 0 … extent − 1. `body` returns the terms at an index and may set a guard;
   /// `sums` returns accumulators, which may use values of `body`.
   Values fold(llvm::StringRef name, const SymExpr &extent,
-              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
+              llvm::function_ref<llvm::SmallVector<State>(Code &, mlir::Value, mlir::Value &)> body) {
     return fold(name, extent, body, [](Code &) { return llvm::SmallVector<Sum>(); });
   }
   Values fold(llvm::StringRef name, const SymExpr &extent,
-              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body,
+              llvm::function_ref<llvm::SmallVector<State>(Code &, mlir::Value, mlir::Value &)> body,
               llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums);
   void loops(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
              llvm::function_ref<void(Code &, mlir::ValueRange)> body);

@@ -21,16 +21,12 @@ bool Adapter::planBound(std::string &why) {
       why = whyNoBounds(kernel);
       return false;
     }
-  auto isShort = [](StringRef extent) {
-    auto size = SymExpr::parse(extent)->getConstant();
-    return size && *size < kFewest;
-  };
   std::string whyNot = "this processor has nothing for products of 16 bits";
   if (options.halves || options.bf16) {
     if (scores.empty())
       whyNot = whyNoScores();
-    else if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||
-             isShort(scores.front().outer.getExtent()))
+    else if (isKnownFew(cast<StringAttr>(nest.getExtents().getValue().back())) ||
+             isKnownFew(scores.front().outer.getExtentAttr()))
       whyNot = "rows or the indices of a fold are known to be few";
     else
       addHalvesPlan(whyNot);
@@ -38,11 +34,11 @@ bool Adapter::planBound(std::string &why) {
   for (Plan &plan : plans) {
     bool areClasses = llvm::all_of(
         results, [&](Result &result) { return bounds->hasBound(editor.nameOf(result.store.getArray()), "halves"); });
-    for (const Score &score : scores)
+    for (const ScoreFold &score : scores)
       areClasses &= bounds->isOf("scores", editor.nameOf(score.row.array())) &&
                     bounds->isOf("scores", editor.nameOf(score.key.array()));
-    for (const Carrier &carrier : anyCarriers)
-      areClasses &= bounds->isOf("sums", editor.nameOf(carrier.load.getArray()));
+    for (const WeightedSum &weighted : anyWeightedSums)
+      areClasses &= bounds->isOf("sums", editor.nameOf(weighted.load.getArray()));
     Type bf16 = Builder(kernel.getContext()).getBF16Type();
     if (!areClasses)
       plan.half = bf16;
@@ -61,7 +57,7 @@ bool Adapter::planBound(std::string &why) {
 /// −1 otherwise.
 void Adapter::runBound() {
   if (!plans.empty())
-    note();
+    recordPlans();
   addDecisionResults();
   if (!plans.empty()) {
     addSizeCondition();
@@ -98,7 +94,7 @@ void Adapter::runBound() {
     }
     Value notShown = code.index(kNotShown);
     Value plan = code.select(allowed[0], code.index(0), notShown), none = code.index(0);
-    Value first = isTabled ? tabled(code, head) : Value(), choice = none;
+    Value first = isTabled ? planOfTable(code, head) : Value(), choice = none;
     for (unsigned p = plans.size(); p > 0; --p) {
       Value takes = code.both(isTried(code, tried, head), allowed[p]);
       if (first) {

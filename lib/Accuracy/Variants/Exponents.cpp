@@ -159,7 +159,7 @@ private:
 };
 } // namespace
 
-Exponents findExponents(const Score &score, onf::ForOp nest) {
+Exponents findExponents(const ScoreFold &score, onf::ForOp nest) {
   return Follower(nest, score.outer).run(score.fold.getResult(0));
 }
 
@@ -180,7 +180,7 @@ Value squareOfKey(Code &code, const Exponent &way, IRMapping &map) {
   return timesSquares(code, code.real(1), way.ofKey, map);
 }
 
-Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest, IRMapping &map,
+Value timesFactors(Code &code, Value square, const ScoreFold &score, onf::ForOp nest, IRMapping &map,
                    llvm::function_ref<Value(const Exponent &, unsigned)> ofKeys) {
   Exponents exponents = findExponents(score, nest);
   if (exponents.ways.empty() && score.factor)
@@ -195,7 +195,7 @@ Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest
   return largest ? largest : square;
 }
 
-bool hasFactorsOfRows(const Score &score, onf::ForOp nest) {
+bool hasFactorsOfRows(const ScoreFold &score, onf::ForOp nest) {
   rows::Dependence deps;
   Value row = nest.getBody().getArguments().back();
   return llvm::any_of(findExponents(score, nest).ways, [&](const Exponent &way) {

@@ -33,7 +33,7 @@ struct Exponents {
 };
 
 /// Follows the score to all its uses in the nest.
-Exponents findExponents(const Score &score, onf::ForOp nest);
+Exponents findExponents(const ScoreFold &score, onf::ForOp nest);
 
 /// Returns the square of the key's factors on a path. `map` has the indices of the nest except the
 /// last, and of the score's fold.
@@ -42,10 +42,10 @@ mlir::Value squareOfKey(Code &code, const Exponent &way, mlir::IRMapping &map);
 /// Returns `square` times the largest square of the factors over all known paths; without a path,
 /// the factor is that of the score. `map` has the indices of the nest; `ofKeys` returns the largest
 /// `squareOfKey` of a path.
-mlir::Value timesFactors(Code &code, mlir::Value square, const Score &score, onf::ForOp nest, mlir::IRMapping &map,
+mlir::Value timesFactors(Code &code, mlir::Value square, const ScoreFold &score, onf::ForOp nest, mlir::IRMapping &map,
                          llvm::function_ref<mlir::Value(const Exponent &way, unsigned number)> ofKeys);
 
-bool hasFactorsOfRows(const Score &score, onf::ForOp nest);
+bool hasFactorsOfRows(const ScoreFold &score, onf::ForOp nest);
 
 } // namespace moa::accuracy
 

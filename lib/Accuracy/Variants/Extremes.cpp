@@ -55,7 +55,7 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
         high = high ? in.max(high, x) : x;
         low = low ? in.min(low, x) : x;
       }
-      return SmallVector<Code::Term>{{Monoid::max, "high", high}, {Monoid::min, "low", low}};
+      return SmallVector<Code::State>{{Monoid::max, "high", high}, {Monoid::min, "low", low}};
     });
     code.store(found[0], extremes.high, at);
     code.store(found[1], extremes.low, at);

@@ -36,7 +36,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
     isAnyWide |= elementOf(array).isF32();
     return elementOf(array).isF32() || (options.bf16 && elementOf(array).isBF16());
   };
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     for (const Operand *operand : {&score.row, &score.key})
       if (!fitsType(operand->array()))
         return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
@@ -44,11 +44,13 @@ bool Adapter::addHalvesPlan(std::string &why) {
     if (score.outer != outer)
       return refuse("sums of products are in several folds, but plans of 16 bits need one fold");
   }
-  anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
+  anyWeightedSums = findWeightedSums(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
-  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
-  if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
+  auto fits = [&](const WeightedSum &weighted) {
+    return weighted.outer == outer && fitsType(weighted.load.getArray());
+  };
+  if (anyWeightedSums.size() != carried || !llvm::all_of(anyWeightedSums, fits))
     return refuse("a sum along an axis is not one of computed weights times elements of an input of f32");
   if (!isAnyWide)
     return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
@@ -56,10 +58,10 @@ bool Adapter::addHalvesPlan(std::string &why) {
   // most 1. bf16 has the range of f32.
   Builder b(kernel.getContext());
   Plan plan;
-  auto hasOwnAxes = [&](const Score &score) { return score.keyAxis && rowAxisOf(score); };
-  auto isShare = [](const Carrier &carrier) { return carrier.isNormalised; };
+  auto hasOwnAxes = [&](const ScoreFold &score) { return score.keyAxis && rowAxisOf(score); };
+  auto isShare = [](const WeightedSum &weighted) { return weighted.isNormalised; };
   bool isScaled = !options.bf16 && options.uses("B4") && llvm::all_of(scores, hasOwnAxes);
-  bool areShares = !options.bf16 && options.uses("B4") && llvm::all_of(anyCarriers, isShare);
+  bool areShares = !options.bf16 && options.uses("B4") && llvm::all_of(anyWeightedSums, isShare);
   plan.sums = true;
   plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
   plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
@@ -112,7 +114,7 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
 }
 
 /// Stores a row times `power` (null: 1), and its rounding errors in `to.rest`, if present.
-static void storeHalf(Code &code, const RowReader &rows, ValueRange row, Value power, const Rounded &to) {
+static void storeHalf(Code &code, const RowReader &rows, ValueRange row, Value power, const RoundedArray &to) {
   Type element = elementOf(to.data);
   code.loops({code.b.getStringAttr("k")}, {rows.type().getShape()[rows.axis]}, [&](Code &at, ValueRange k) {
     Value x = rows.read(at, row, k[0]);
@@ -129,13 +131,13 @@ static void storeHalf(Code &code, const RowReader &rows, ValueRange row, Value p
 ///   has the magnitude of each row along `axis`.
 /// - bf16: x; `scale` has the magnitude of each row.
 /// With `hasRest`, `rest` has the rounding errors in the same type.
-Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
+RoundedArray Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
   bool isScaled = element.isF16();
   RowReader rows = readRows(array, axis, nullptr, isScaled ? std::optional(across) : std::nullopt);
   std::string name = editor.nameOf(array).str();
   SmallVector<Attribute> all(rows.type().getShape().begin(), rows.type().getShape().end());
   std::string suffix = isScaled ? "_f16" : "_bf16";
-  Rounded result;
+  RoundedArray result;
   result.data = elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
   if (hasRest)
     result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
@@ -143,12 +145,12 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
   return result;
 }
 
-void Adapter::fillBf16(const RowReader &rows, StringRef name, Rounded &result) {
-  const Score &first = scores[0];
+void Adapter::fillBf16(const RowReader &rows, StringRef name, RoundedArray &result) {
+  const ScoreFold &first = scores[0];
   bool isCopied = result.data != rows.array;
   bool isRow = plans[0].half && rows.array == first.row.array() && rows.axis == first.row.axis;
   bool isKey = llvm::any_of(
-      scores, [&](const Score &score) { return rows.array == score.key.array() && rows.axis == score.key.axis; });
+      scores, [&](const ScoreFold &score) { return rows.array == score.key.array() && rows.axis == score.key.axis; });
   bool isMeasured = needsEstimates() && (isRow || isKey);
   if (!isCopied && !isMeasured)
     return;
@@ -163,7 +165,7 @@ void Adapter::fillBf16(const RowReader &rows, StringRef name, Rounded &result) {
   });
 }
 
-void Adapter::fillF16(const RowReader &rows, StringRef name, Rounded &result) {
+void Adapter::fillF16(const RowReader &rows, StringRef name, RoundedArray &result) {
   unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, axesWithout(rank, {rows.axis}));
   Type single = editor.f32();
@@ -187,24 +189,21 @@ void Adapter::fillF16(const RowReader &rows, StringRef name, Rounded &result) {
   });
 }
 
-/// Returns the axis of the rows; without one, the first other axis, because bf16 needs no scale.
-unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
-
 void Adapter::addHalves(const Plan &plan) {
   auto add = [&](Value array, unsigned axis, unsigned across, Type element) {
-    Rounded &known = half(array, axis, across, element);
+    RoundedArray &known = half(array, axis, across, element);
     bool hasRest = llvm::any_of(plans, [&](const Plan &other) {
       return other.isSplit && other.half == plan.half && other.sumHalf == plan.sumHalf;
     });
     if (!known.data)
       known = addHalf(array, axis, across, element, hasRest);
   };
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     add(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
-    add(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+    add(score.key.array(), score.key.axis, halfKeyAxis(score), plan.half);
   }
-  for (const Carrier &carrier : anyCarriers)
-    add(carrier.load.getArray(), carrier.axis, carrier.keyAxis, plan.sumHalf);
+  for (const WeightedSum &weighted : anyWeightedSums)
+    add(weighted.load.getArray(), weighted.axis, weighted.keyAxis, plan.sumHalf);
 }
 
 //===----------------------------------------------------------------------===//
@@ -233,12 +232,12 @@ static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::
 
 /// Rewrites Σ row·key to Σ row16·key16 · (2^-e of the row) · (2^-e of the key).
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
-  const Score &score = scores[number];
-  Rounded row = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
-  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+  const ScoreFold &score = scores[number];
+  RoundedArray row = halfOfRow(score, plan.half);
+  RoundedArray key = halfOfKey(score, plan.half);
   auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(fold->getParentOp());
-  auto replace = [&](onf::LoadOp old, const Rounded &by, bool isGathered) {
+  auto replace = [&](onf::LoadOp old, const RoundedArray &by, bool isGathered) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
     Code code(kernel, OpBuilder(load), load.getLoc());
     SmallVector<Value> indices(rowIndices), floats;
@@ -298,22 +297,22 @@ std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type elem
 }
 
 /// Rewrites Σ w·v to 2^-e · Σ w16·v16, or to the sums of two floats (law B6).
-void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan) {
+void Adapter::halveWeightedSum(Copy &copy, const WeightedSum &weighted, const Plan &plan) {
   Type element = plan.sumHalf;
-  Rounded values = half(carrier.load.getArray(), carrier.axis, carrier.keyAxis, element);
-  auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+  RoundedArray values = half(weighted.load.getArray(), weighted.axis, weighted.keyAxis, element);
+  auto acc = cast<onf::AccOp>(copy.map.lookup(weighted.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());
-  auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
-  unsigned rank = carrier.load.getArray().getType().getRank();
+  auto load = cast<onf::LoadOp>(copy.map.lookup(weighted.load.getOperation()));
+  unsigned rank = weighted.load.getArray().getType().getRank();
   Code code(kernel, OpBuilder(load), load.getLoc());
   auto read = [&](Value data) {
-    Value x = loadAs(code, carrier.load, data, placesWithout(rank, {}), copy.map);
+    Value x = loadAs(code, weighted.load, data, placesWithout(rank, {}), copy.map);
     return x.getType() == load.getType() ? x : code.widen(x);
   };
   double scale = plan.isSplit && element.isF16() ? kSplitScale : 1;
   if (plan.isSplit) {
     Operation *product = getTerm(acc).getDefiningOp();
-    Value weight = scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
+    Value weight = scale == 1 ? copy.map.lookup(weighted.weight) : multiplyWeight(copy, weighted, scale);
     auto [first, second] = splitWeight(copy, weight, element);
     Value x = read(values.data), rest = read(values.rest);
     code.b.setInsertionPoint(product);
@@ -333,11 +332,11 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
   if (!element.isF16())
     return;
   Code front(kernel, OpBuilder(outer), acc.getLoc());
-  auto places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
-  Value unit = loadAs(front, carrier.load, values.scale, places, copy.map);
+  auto places = placesWithout(rank, {weighted.keyAxis, weighted.axis});
+  Value unit = loadAs(front, weighted.load, values.scale, places, copy.map);
   if (scale != 1)
     unit = front.mul(unit, front.real(1 / scale));
-  for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {
+  for (Operation *user : llvm::to_vector(outer.getResult(weighted.result).getUsers())) {
     auto at = cast<onf::AtOp>(user);
     Code behind(kernel, OpBuilder(at), at.getLoc());
     behind.b.setInsertionPointAfter(at);

@@ -44,7 +44,7 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
         sum = sum ? at.add(sum, x) : x;
         squares = squares ? at.add(squares, square) : square;
       }
-      SmallVector<Code::Term> terms{{Monoid::add, "sum", sum}};
+      SmallVector<Code::State> terms{{Monoid::add, "sum", sum}};
       if (ifLarge)
         terms.push_back({Monoid::add, "squares", squares});
       return terms;
@@ -63,7 +63,7 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   return mean;
 }
 
-const Mean *Adapter::findMean(const Score &score) {
+const Mean *Adapter::findMean(const ScoreFold &score) {
   if (!score.keyAxis || !options.uses("B1"))
     return nullptr;
   auto found = means.find(score.key.array());
@@ -93,14 +93,14 @@ bool Adapter::hasRowsOfNest(const Operand &operand) {
   return true;
 }
 
-Value Adapter::addShiftArray(const Score &score) {
+Value Adapter::addShiftArray(const ScoreFold &score) {
   SmallVector<Attribute> extents(nest.getExtents().begin(), nest.getExtents().end());
   std::string name = editor.nameOf(score.row.array()).str() + "_shift";
   return editor.addTemporary(name, extents, editor.f32());
 }
 
 /// Stores c(i) = Σ_k row(i, k)·mean(k) at an index of the nest.
-void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
+void Adapter::storeShift(Code &code, const ScoreFold &score, const Mean &mean, Value array, ValueRange indices) {
   IRMapping map;
   map.map(nest.getBody().getArguments(), indices);
   SymExpr extent = getSymExpr(score.fold.getExtentAttr());
@@ -109,12 +109,12 @@ void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value
     IRMapping here = map;
     here.map(score.fold.getBody().getArgument(0), k);
     Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
-    return SmallVector<Code::Term>{{Monoid::add, "shift", at.mul(x, y)}};
+    return SmallVector<Code::State>{{Monoid::add, "shift", at.mul(x, y)}};
   })[0];
   code.store(sum, array, indices);
 }
 
-std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
+std::optional<unsigned> Adapter::rowAxisOf(const ScoreFold &score) {
   Value row = nest.getBody().front().getArguments().back();
   onf::LoadOp load = score.row.load;
   std::optional<unsigned> found;
@@ -149,7 +149,7 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
     Value start = code.min(first, latest);
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
       SmallVector<Value> place = placed(indices.drop_back(), {start});
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.loadFrom(largest, place, t)}};
+      return SmallVector<Code::State>{{Monoid::max, "largest", at.loadFrom(largest, place, t)}};
     })[0];
     code.store(most, parts, indices);
   });
@@ -160,7 +160,7 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
   auto type = cast<ArrayType>(parts.getType());
   return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &there) {
     there = present;
-    return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, placed(others, {p}))}};
+    return SmallVector<Code::State>{{Monoid::max, "largest", at.load(parts, placed(others, {p}))}};
   })[0];
 }
 
@@ -193,11 +193,11 @@ RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::o
 }
 
 /// Adds the common scale of the rows along `across`, with inverse and limit, from 512 rows.
-Rounded Adapter::addScaleOfPart(const RowReader &rows) {
+RoundedArray Adapter::addScaleOfPart(const RowReader &rows) {
   Type single = editor.f32();
   std::string name = editor.nameOf(rows.array).str();
   unsigned rank = rows.type().getRank();
-  Rounded result;
+  RoundedArray result;
   result.across = rows.across;
   result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, single);
   result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, single);
@@ -236,7 +236,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
              : code.fold("k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
                  there = present;
                  Value mean = rows.loadMean(in, others, k);
-                 return SmallVector<Code::Term>{
+                 return SmallVector<Code::State>{
                      {Monoid::max, "largest", extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
                })[0];
     largest = code.mul(largest, code.real(kRoom));
@@ -248,7 +248,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   return result;
 }
 
-void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
+void Adapter::addScaleOfAll(const RowReader &rows, RoundedArray &result) {
   unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, where);
@@ -262,9 +262,9 @@ void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
 /// Adds x̂ with x = scale·x̂ and |x̂| ≤ 127, for x less its mean if there is one. The scale is the
 /// largest magnitude of a row (or of the rows along `across`) / 127. A known scale is kept.
 /// `beside` adds code to the nest that reads the rows.
-Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
-                            llvm::function_ref<void(Code &, ValueRange)> beside) {
-  Rounded result = roundedArrays.lookup({array, axis});
+RoundedArray Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
+                                 llvm::function_ref<void(Code &, ValueRange)> beside) {
+  RoundedArray result = roundedArrays.lookup({array, axis});
   bool isKnown = bool(result.scale);
   if (isKnown)
     across = result.across;
@@ -303,7 +303,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
       return result;
     addScaleOfAll(rows, result);
   } else if (!isKnown) {
-    Rounded scale = addScaleOfPart(rows);
+    RoundedArray scale = addScaleOfPart(rows);
     result.scale = scale.scale, result.inverse = scale.inverse, result.limit = scale.limit;
   }
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
@@ -334,20 +334,20 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
 /// can use them. Under a mask the plan finds scales of values from all keys, and the pilot its own.
 void Adapter::addScales() {
   auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
-    Rounded &known = roundedArrays[{operand.array(), operand.axis}];
+    RoundedArray &known = roundedArrays[{operand.array(), operand.axis}];
     if (across && !known.scale)
       known = addScaleOfPart(readRows(operand.array(), operand.axis, mean, across));
   };
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     const Mean *mean = findMean(score);
     if (!hasCommonScales(score))
       continue;
     add(score.key, mean, score.keyAxis);
     add(score.row, nullptr, rowAxisOf(score));
   }
-  for (const Carrier &carrier : carriers)
-    if (plans[0].sums && areScalesOfPart(carrier) && !roundedValues.lookup(carrier.load.getArray()).scale)
-      roundedValues[carrier.load.getArray()] = addValueScales(carrier);
+  for (const WeightedSum &weighted : weightedSums)
+    if (plans[0].sums && areScalesOfPart(weighted) && !roundedValues.lookup(weighted.load.getArray()).scale)
+      roundedValues[weighted.load.getArray()] = addValueScales(weighted);
 }
 
 void Adapter::takeScales(const Adapter &whole) {
@@ -356,7 +356,7 @@ void Adapter::takeScales(const Adapter &whole) {
       means[part] = mean->second;
     for (const auto &[key, known] : whole.roundedArrays)
       if (key.first == array) {
-        Rounded &own = roundedArrays[{part, key.second}];
+        RoundedArray &own = roundedArrays[{part, key.second}];
         own.scale = known.scale, own.inverse = known.inverse, own.across = known.across;
       }
     if (auto values = whole.roundedValues.find(array); values != whole.roundedValues.end())
@@ -375,14 +375,14 @@ static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
 /// Returns true if score errors of a plan are measured: always, unless errors of operands are about
 /// those of f16 or less and only relative errors of scores matter (Exponents.h).
 bool Adapter::asksScores(const Plan &plan) {
-  auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
+  auto isExponent = [&](const ScoreFold &score) { return !findExponents(score, nest).ways.empty(); };
   bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);
   return isCoarse || llvm::any_of(scores, isExponent);
 }
 
 /// Stores |factors · row|² of the sampled rows, or of all rows of the nest, with the factors on the
 /// way to an exponential. It reads the original rows, so that it does not wait for copies.
-Value Adapter::addReach(const Score &score, bool ofSample) {
+Value Adapter::addReach(const ScoreFold &score, bool ofSample) {
   Value array = editor.addTemporary(base() + "_reach", picked.extents, editor.f32());
   SmallVector<Value> ofKeys = addFactorsOfKeys(score);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
@@ -390,7 +390,7 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
     IRMapping map = mapIndices(indices.drop_back(), row);
     Value square = code.fold("k", getSymExpr(score.fold.getExtentAttr()), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
-      return SmallVector<Code::Term>{{Monoid::add, "square", in.mul(x, x)}};
+      return SmallVector<Code::State>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
     auto largest = [&](const Exponent &, unsigned way) {
       return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
@@ -401,7 +401,7 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 }
 
 /// Returns, for each path with factors of the key, their largest squares per part of the keys.
-SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
+SmallVector<Value> Adapter::addFactorsOfKeys(const ScoreFold &score) {
   SmallVector<Value> parts;
   SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names),
       extents(picked.extents);
@@ -465,28 +465,26 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
   Type halfType = plans[plan - 1].half;
   ScoreErrors errors;
   for (auto [number, score] : llvm::enumerate(scores)) {
-    Rounded keys = halfType
-                       ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
-                       : rounded(score.key);
+    RoundedArray keys = halfType ? halfOfKey(score, halfType) : rounded(score.key);
     Value squares = reach[number];
     SymExpr count = getSymExpr(cast<StringAttr>(picked.extents.back()));
-    const Score &of = score;
-    auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::Term> &terms) {
+    const ScoreFold &of = score;
+    auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::State> &terms) {
       terms.push_back({Monoid::max, "reach", in.load(squares, placed(head, {r}))});
     };
-    auto addSteps = [&](Code &in, Value m, SmallVectorImpl<Code::Term> &terms) {
+    auto addSteps = [&](Code &in, Value m, SmallVectorImpl<Code::State> &terms) {
       IRMapping map = mapIndices(head, in.index(0));
       map.map(of.outer.getBody().getArgument(0), m);
       terms.push_back({Monoid::max, "step", loadScale(in, of.key, keys, map)});
       for (const Operand *operand : {&of.row, &of.key})
-        if (Rounded limited = halfType ? Rounded() : rounded(*operand); limited.beyond)
+        if (RoundedArray limited = halfType ? RoundedArray() : rounded(*operand); limited.beyond)
           terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
     };
-    using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::Term> &)>;
+    using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::State> &)>;
     auto fold = [&](StringRef name, const SymExpr &extent, ArrayRef<Add> adds) {
       return code.fold(name, extent, [&](Code &in, Value index, Value &there) {
         there = present;
-        SmallVector<Code::Term> terms;
+        SmallVector<Code::State> terms;
         for (Add add : adds)
           add(in, index, terms);
         return terms;
@@ -495,7 +493,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
     // With one common step there is one fold only, which lanes can share.
     Code::Values most;
     if (keys.across) {
-      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) { addSteps(in, in.index(0), terms); };
+      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::State> &terms) { addSteps(in, in.index(0), terms); };
       most = fold("r", count, {addSquare, addFirst});
     } else {
       most = fold("r", count, {addSquare});

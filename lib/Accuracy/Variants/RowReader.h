@@ -39,7 +39,7 @@ struct RowReader {
   }
   mlir::Value largestOf(Code &code, mlir::ValueRange row) const {
     return code.fold("k", type().getExtent(axis), [&](Code &at, mlir::Value k, mlir::Value &) {
-      return llvm::SmallVector<Code::Term>{{Monoid::max, "largest", at.absolute(read(at, row, k))}};
+      return llvm::SmallVector<Code::State>{{Monoid::max, "largest", at.absolute(read(at, row, k))}};
     })[0];
   }
   llvm::SmallVector<mlir::Value> withRow(mlir::ValueRange others, mlir::Value number) const {

@@ -51,7 +51,7 @@ private:
     if (auto difference = dyn_cast<arith::SubFOp>(user))
       return followDifference(difference, use);
     if (auto acc = dyn_cast<onf::AccOp>(user))
-      return followReference(acc, use);
+      return followPivot(acc, use);
     if (!isa<onf::YieldOp>(user))
       return false;
     if (user->getParentOp() == fold)
@@ -82,7 +82,7 @@ private:
   }
 
   /// The pivot of other states: their rescales have its old and its new value.
-  bool followReference(onf::AccOp acc, OpOperand &use) {
+  bool followPivot(onf::AccOp acc, OpOperand &use) {
     for (auto [k, ref] : llvm::enumerate(acc.getRefs()))
       if (ref == use.get()) {
         // A finite singular value would not move.
