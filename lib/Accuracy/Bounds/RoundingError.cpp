@@ -90,8 +90,7 @@ int ErrorContext::originNumber(Operation *origin) {
   return it - origins.begin();
 }
 
-ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
-    : kernel(kernel), model(model), rules(pool, this->model), isDouble(usesF64(kernel)) {
+ErrorContext::ErrorContext(dnf::KernelOp kernel) : kernel(kernel), rules(pool), isDouble(usesF64(kernel)) {
   const char *arithmetic = "arithmetic", *functions = "elementary functions";
   rules.arithmetic = parameter(arithmetic, isDouble ? model.arithmeticOfF64 : model.arithmetic);
   rules.exponentialRounding = parameter(functions, isDouble ? model.functionOfF64 : model.exponential);
@@ -333,8 +332,8 @@ RoundingErrorAnalysis::RoundingErrorAnalysis(RoundingErrorAnalysis &&) = default
 RoundingErrorAnalysis &RoundingErrorAnalysis::operator=(RoundingErrorAnalysis &&) = default;
 RoundingErrorAnalysis::~RoundingErrorAnalysis() = default;
 
-RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel, const RoundingModel &model) {
-  auto impl = std::make_unique<Impl>(kernel, model);
+RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel) {
+  auto impl = std::make_unique<Impl>(kernel);
   impl->run();
   return RoundingErrorAnalysis(std::move(impl));
 }

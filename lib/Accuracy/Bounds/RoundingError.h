@@ -56,7 +56,7 @@ struct ErrorBound {
 
 class RoundingErrorAnalysis {
 public:
-  static RoundingErrorAnalysis create(dnf::KernelOp kernel, const RoundingModel &model = {});
+  static RoundingErrorAnalysis create(dnf::KernelOp kernel);
   RoundingErrorAnalysis(RoundingErrorAnalysis &&);
   RoundingErrorAnalysis &operator=(RoundingErrorAnalysis &&);
   ~RoundingErrorAnalysis();

@@ -65,7 +65,7 @@ struct ErrorFact {
 /// The transfer functions. Each takes values by copy and returns the value of the operation.
 class ErrorRules {
 public:
-  ErrorRules(ErrorExprPool &pool, const RoundingModel &model) : pool(pool), model(model) {}
+  explicit ErrorRules(ErrorExprPool &pool) : pool(pool) {}
 
   ErrorValue exact(const ErrorExpr &magnitude) const;
   ErrorValue constant(double value) const;
@@ -117,7 +117,6 @@ public:
   double tinyValue = 0x1p-126, overflow = 0x1p127;
   std::vector<ErrorFact> facts;
   ErrorExprPool &pool;
-  const RoundingModel &model;
 
 private:
   ErrorExpr width(const ErrorValue &x) const;

@@ -268,10 +268,10 @@ bool ErrorWalk::holdsExtreme(dnf::ReduceOp op, Value value) {
 
 /// Keeps the error of a value used by many elements, such as a row maximum, as a shared error
 /// (Lemma E2).
-ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside) {
+ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &partner) {
   Operation *op = value.getDefiningOp();
-  if (x.isExact() || !isa_and_nonnull<dnf::ApplyOp, dnf::ReduceOp>(op) || x.indices.size() >= beside.indices.size() ||
-      !llvm::all_of(x.indices, [&](Value index) { return beside.indices.count(index); }))
+  if (x.isExact() || !isa_and_nonnull<dnf::ApplyOp, dnf::ReduceOp>(op) || x.indices.size() >= partner.indices.size() ||
+      !llvm::all_of(x.indices, [&](Value index) { return partner.indices.count(index); }))
     return x;
   Operation *origin = op;
   std::vector<Value> indices(x.indices.begin(), x.indices.end());

@@ -14,7 +14,7 @@ struct ErrorParameter {
 
 /// State shared by all walks over one kernel.
 struct ErrorContext {
-  ErrorContext(dnf::KernelOp kernel, const RoundingModel &model);
+  explicit ErrorContext(dnf::KernelOp kernel);
   ErrorExpr parameter(const std::string &source, double standard);
   std::string arrayName(mlir::Value array) const;
   std::string resultName(dnf::OutputOp op) const;
@@ -81,13 +81,13 @@ private:
   ErrorValue contraction(dnf::ReduceOp op, mlir::Operation *product, bool isShallow);
   ErrorValue plainSum(dnf::ReduceOp op, mlir::Value term, bool isShallow);
   ErrorExpr flushedFactors(mlir::Value value, std::set<unsigned> &facts);
-  ErrorExpr largestInFront(mlir::Value value, mlir::Value index);
-  ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index, std::set<unsigned> &facts);
+  ErrorExpr largestIfHoisted(mlir::Value value, mlir::Value index);
+  ErrorExpr timesHoisted(const ErrorExpr &amount, mlir::Value value, mlir::Value index, std::set<unsigned> &facts);
   ErrorValue roundOperand(unsigned number, mlir::Value value, mlir::Value index, ErrorValue x);
   /// Leaves the scope of an index: resolves requirements, shared errors and statistics that depend
   /// on it.
   ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent, mlir::Value condition);
-  ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &beside);
+  ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &partner);
   bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid, mlir::Operation *op, ErrorValue &result);
   bool holdsExtreme(dnf::ReduceOp op, mlir::Value term);
   ErrorExpr countRescales(const ErrorValue &x);

@@ -201,9 +201,9 @@ protected:
 
   //===--- The nests before the copies -----------------------------------===//
   /// Adds the nest that tests whether rows and keys are at least `fewest` and, for `larger`, x > y.
-  /// `beside` adds code to it.
+  /// `also` adds code to it.
   void addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt,
-                    llvm::function_ref<void(Code &, mlir::Value)> beside = nullptr);
+                    llvm::function_ref<void(Code &, mlir::Value)> also = nullptr);
   void addSampleRows();
   mlir::Value addGathered(const ScoreFold &score, mlir::Value array);
   /// Adds a copy of the nest for the sample: of a plan, or of the unmodified nest for plan 0.
@@ -381,7 +381,7 @@ private:
   void takeScales(const Adapter &whole);
   RoundedArray addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                           std::optional<unsigned> across = std::nullopt,
-                          llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
+                          llvm::function_ref<void(Code &, mlir::ValueRange)> also = nullptr);
 
   //===--- Few rows and keys first (Pilot.cpp) -----------------------------===//
   bool canPilot();

@@ -267,7 +267,7 @@ void Chooser::addCopies() {
 //===----------------------------------------------------------------------===//
 
 void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
-                           llvm::function_ref<void(Code &, Value)> beside) {
+                           llvm::function_ref<void(Code &, Value)> also) {
   tried = {editor.addTemporary(base() + "_tried", {}, editor.i32()), {}, 1};
   editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
@@ -285,8 +285,8 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
     if (larger)
       require(larger->first, larger->second);
     code.store(code.toNumber(enough), tried.array, {});
-    if (beside)
-      beside(code, enough);
+    if (also)
+      also(code, enough);
   });
   sampled = tried;
 }

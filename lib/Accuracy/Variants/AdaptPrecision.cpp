@@ -106,12 +106,12 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
 
 void Adapter::addSizeCondition() {
   auto addOn = [&](Code &code, Value isLarge) { addPiloted(code, isLarge); };
-  llvm::function_ref<void(Code &, Value)> beside = nullptr;
+  llvm::function_ref<void(Code &, Value)> also = nullptr;
   if (canPilot())
-    beside = addOn;
-  options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, beside)
-                 : addCondition(kFewest, weigh(), beside);
-  if (!beside)
+    also = addOn;
+  options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, also)
+                 : addCondition(kFewest, weigh(), also);
+  if (!also)
     return addOpen();
   addScales();
   addPilot();
@@ -380,13 +380,13 @@ void Adapter::addBytes() {
     Value shift = mean != means.end() ? shifts[&score] = addShiftArray(score) : Value();
     auto storeShiftAt = [&](Code &code, ValueRange indices) { storeShift(code, score, mean->second, shift, indices); };
     RoundedArray &row = roundedArrays[{score.row.array(), score.row.axis}];
-    bool isBeside = shift && !row.data && hasRowsOfNest(score.row);
-    if (shift && !isBeside)
+    bool isTogether = shift && !row.data && hasRowsOfNest(score.row);
+    if (shift && !isTogether)
       editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &sampled, storeShiftAt);
     if (!row.data) {
       auto across = key.across ? rowAxisOf(score) : std::nullopt;
-      row = isBeside ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
-                     : addRounded(score.row.array(), score.row.axis, nullptr, across);
+      row = isTogether ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
+                       : addRounded(score.row.array(), score.row.axis, nullptr, across);
     }
   }
   if (plans[0].sums)

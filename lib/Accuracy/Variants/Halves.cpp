@@ -258,9 +258,9 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
       isFreeOf(score.row.load, index, outer, copy.map) && isFreeOf(score.key.load, {index, j}, outer, copy.map);
   if (plan.half.isF16()) {
     Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
-    Code behind(kernel, OpBuilder(fold), fold.getLoc());
-    scaled ? behind.b.setInsertionPoint(scaled) : behind.b.setInsertionPointAfter(fold);
-    Code front(kernel, isFree ? OpBuilder(outer) : behind.b, fold.getLoc());
+    Code after(kernel, OpBuilder(fold), fold.getLoc());
+    scaled ? after.b.setInsertionPoint(scaled) : after.b.setInsertionPointAfter(fold);
+    Code front(kernel, isFree ? OpBuilder(outer) : after.b, fold.getLoc());
     Value rowUnit = loadScale(front, score.row, row, copy.map), keyUnit = loadScale(front, score.key, key, copy.map);
     Value unit = front.mul(rowUnit, keyUnit);
     Value sum = fold.getResult(0);
@@ -268,7 +268,7 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
       unsigned place = scaled->getOperand(0) == sum;
       scaled->setOperand(place, front.mul(scaled->getOperand(place), unit));
     } else {
-      Value product = behind.mul(sum, unit);
+      Value product = after.mul(sum, unit);
       sum.replaceAllUsesExcept(product, product.getDefiningOp());
       copy.map.map(score.fold.getResult(0), product);
     }
@@ -338,9 +338,9 @@ void Adapter::halveWeightedSum(Copy &copy, const WeightedSum &weighted, const Pl
     unit = front.mul(unit, front.real(1 / scale));
   for (Operation *user : llvm::to_vector(outer.getResult(weighted.result).getUsers())) {
     auto at = cast<onf::AtOp>(user);
-    Code behind(kernel, OpBuilder(at), at.getLoc());
-    behind.b.setInsertionPointAfter(at);
-    Value sum = behind.mul(at.getResult(), unit);
+    Code after(kernel, OpBuilder(at), at.getLoc());
+    after.b.setInsertionPointAfter(at);
+    Value sum = after.mul(at.getResult(), unit);
     at.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
   }
 }

@@ -261,9 +261,9 @@ void Adapter::addScaleOfAll(const RowReader &rows, RoundedArray &result) {
 
 /// Adds x̂ with x = scale·x̂ and |x̂| ≤ 127, for x less its mean if there is one. The scale is the
 /// largest magnitude of a row (or of the rows along `across`) / 127. A known scale is kept.
-/// `beside` adds code to the nest that reads the rows.
+/// `also` adds code to the nest that reads the rows.
 RoundedArray Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
-                                 llvm::function_ref<void(Code &, ValueRange)> beside) {
+                                 llvm::function_ref<void(Code &, ValueRange)> also) {
   RoundedArray result = roundedArrays.lookup({array, axis});
   bool isKnown = bool(result.scale);
   if (isKnown)
@@ -291,8 +291,8 @@ RoundedArray Adapter::addRounded(Value array, unsigned axis, const Mean *mean, s
       result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, editor.f32());
     editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
       Value largest = rows.largestOf(code, row);
-      if (beside)
-        beside(code, row);
+      if (also)
+        also(code, row);
       if (across)
         return code.store(largest, result.largest, rows.lastOf(SmallVector<Value>(row)));
       auto [step, inverse] = stepOf(code, largest);
@@ -309,8 +309,8 @@ RoundedArray Adapter::addRounded(Value array, unsigned axis, const Mean *mean, s
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
     if (isChecked)
       code.store(rows.largestOf(code, row), result.largest, rows.lastOf(SmallVector<Value>(row)));
-    if (beside && (isKnown || isChecked))
-      beside(code, row);
+    if (also && (isKnown || isChecked))
+      also(code, row);
     storeRow(code, row, code.load(result.inverse, rows.withoutRow(row)));
   });
   if (!isChecked)

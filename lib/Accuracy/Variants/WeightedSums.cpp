@@ -221,9 +221,9 @@ Value Adapter::multiplyWeight(Copy &copy, const WeightedSum &weighted, double by
     Value sum = outer.getResult(*weighted.total);
     if (total.getResult().hasOneUse()) {
       total.getValue().front().getTerminator()->setOperand(0, weight);
-      Code behind(kernel, OpBuilder(outer), acc.getLoc());
-      behind.b.setInsertionPointAfter(outer);
-      Value divided = behind.mul(sum, behind.real(1 / by));
+      Code after(kernel, OpBuilder(outer), acc.getLoc());
+      after.b.setInsertionPointAfter(outer);
+      Value divided = after.mul(sum, after.real(1 / by));
       sum.replaceAllUsesExcept(divided, divided.getDefiningOp());
       sum = divided;
     }
