@@ -90,6 +90,13 @@ int ErrorContext::originNumber(Operation *origin) {
   return it - origins.begin();
 }
 
+std::string ErrorContext::sharedKey(Operation *origin, llvm::ArrayRef<Value> indices) {
+  std::string key = std::to_string(originNumber(origin));
+  for (Value index : indices)
+    key += "," + std::to_string(indexNumber(index));
+  return key;
+}
+
 ErrorContext::ErrorContext(dnf::KernelOp kernel) : kernel(kernel), rules(pool), isDouble(usesF64(kernel)) {
   const char *arithmetic = "arithmetic", *functions = "elementary functions";
   rules.arithmetic = parameter(arithmetic, isDouble ? model.arithmeticOfF64 : model.arithmetic);

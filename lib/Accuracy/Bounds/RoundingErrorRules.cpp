@@ -140,7 +140,6 @@ ErrorValue ErrorRules::makeShared(ErrorValue x, Operation *origin, const std::st
   shared.coefficient = 1;
   shared.bound = absorb(distance(x), x.facts);
   shared.origin = origin;
-  shared.indices.assign(x.indices.begin(), x.indices.end());
   x.relative = x.absolute = ErrorExpr();
   x.distance.reset();
   x.exponential = false;

@@ -105,7 +105,7 @@ public:
   ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what, std::set<unsigned> &rests);
   /// Returns a bound on |x̂ − x| over all indices.
   ErrorExpr distance(const ErrorValue &x);
-  /// Makes the error of x a shared error ε with the coefficient 1.
+  /// Makes the error of x a shared error ε with the coefficient 1, and without indices.
   ErrorValue makeShared(ErrorValue x, mlir::Operation *origin, const std::string &key);
   /// Adds the indices, facts and requirements of `from`.
   static void merge(ErrorValue &into, const ErrorValue &from);

@@ -8,9 +8,9 @@ using namespace moa;
 
 /// The place of a value in a block `outer` that contains it: the op in that block, or null for an
 /// argument of the block; true if the value is inside that op; the number of the value or region.
-using Place = std::tuple<Operation *, bool, unsigned>;
+using TextPlace = std::tuple<Operation *, bool, unsigned>;
 
-static Place getPlace(Value value, Block *outer) {
+static TextPlace getPlace(Value value, Block *outer) {
   Block *own = value.getParentBlock();
   if (own == outer) {
     if (auto argument = dyn_cast<BlockArgument>(value))
@@ -86,7 +86,7 @@ Closure moa::resolve(Closure term) {
 }
 
 namespace {
-class Comparison {
+class ClosureComparison {
 public:
   bool equal(Closure a, Closure b) {
     if (++steps > kMaxSteps)
@@ -138,7 +138,7 @@ private:
 };
 } // namespace
 
-bool moa::areEqual(const Closure &a, const Closure &b) { return Comparison().equal(a, b); }
+bool moa::areEqual(const Closure &a, const Closure &b) { return ClosureComparison().equal(a, b); }
 
 static std::shared_ptr<const Environment> rebase(const std::shared_ptr<const Environment> &inner,
                                                  const std::shared_ptr<const Environment> &outer) {

@@ -94,13 +94,9 @@ ErrorValue ErrorWalk::apply(dnf::ApplyOp op, ErrorValue value) {
   substituteIndices(value, to);
   std::map<std::string, SharedError> shared;
   for (auto &[key, error] : value.shared) {
-    std::string name;
-    llvm::raw_string_ostream os(name);
-    os << context.originNumber(error.origin);
-    for (Value &index : error.indices) {
+    for (Value &index : error.indices)
       index = *to(index);
-      os << "," << context.indexNumber(index);
-    }
+    std::string name = context.sharedKey(error.origin, error.indices);
     error.bound = substituteIndices(error.bound, to);
     auto [it, isNew] = shared.emplace(name, error);
     if (!isNew)
@@ -282,11 +278,7 @@ ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &partner
     origin = getLet(apply);
     indices.assign(apply.getIndices().begin(), apply.getIndices().end());
   }
-  std::string key;
-  llvm::raw_string_ostream os(key);
-  os << context.originNumber(origin);
-  for (Value index : indices)
-    os << "," << context.indexNumber(index);
+  std::string key = context.sharedKey(origin, indices);
   x = rules.makeShared(std::move(x), origin, key);
   x.shared[key].indices = indices;
   return x;

@@ -24,6 +24,8 @@ struct ErrorContext {
   int indexNumber(mlir::Value index);
   /// Returns the number of an operation that is the origin of shared errors.
   int originNumber(mlir::Operation *origin);
+  /// Returns the key of an error that is shared by values at these indices of its origin.
+  std::string sharedKey(mlir::Operation *origin, llvm::ArrayRef<mlir::Value> indices);
   /// Describes a value in the user's words, with the line.
   std::string describe(mlir::Value value) const;
   /// Prefixes a reason with the place of `value`.

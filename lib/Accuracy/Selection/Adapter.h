@@ -29,11 +29,11 @@ inline constexpr int kTopOfF16 = 14;
 inline constexpr int64_t kSample = 64;
 /// The rows of a nest fall into `count` equal parts; each part gives one row of the sample, and
 /// each group of parts one more.
-struct Parts {
+struct SampleParts {
   int64_t count, perGroup;
   constexpr int64_t numGroups() const { return count / perGroup; }
 };
-inline constexpr Parts kParts{56, 7};
+inline constexpr SampleParts kParts{56, 7};
 static_assert(kParts.count + kParts.numGroups() == kSample);
 /// Keys per part of a sample's fold.
 inline constexpr int64_t kPartLength = 2048;
@@ -93,7 +93,7 @@ struct RoundedValues {
   Mean mean;
 };
 
-struct Result {
+struct NestResult {
   onf::StoreOp store;
   Tolerance allowed;
   llvm::SmallVector<mlir::Attribute> names,
@@ -163,7 +163,7 @@ protected:
   /// Collects the results of the nest. They need sampled tolerances or, with `takesBounds`, may all
   /// have component-wise tolerances for every input.
   bool findResults(std::string &why, bool takesBounds = false);
-  Result resultOf(onf::StoreOp store, const Tolerance &allowed);
+  NestResult resultOf(onf::StoreOp store, const Tolerance &allowed);
   bool isErrorOfRow(onf::StoreOp store);
   void findHead();
   /// Returns true if the rows of the nest, or the indices of a fold, are known to be few.
@@ -230,7 +230,7 @@ protected:
   struct SampleOfHead;
   Code::Values estimateNorms(const SampleOfHead &look, unsigned result);
   mlir::Value planOfTable(Code &code, mlir::ValueRange head);
-  double errorLeftForPlan(const Result &result);
+  double errorLeftForPlan(const NestResult &result);
   void addDecision();
   void addTable();
   void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
@@ -243,7 +243,7 @@ protected:
   KernelEditor editor;
   OnDemand onDemand;
   llvm::SmallVector<ScoreFold> scores;
-  llvm::SmallVector<Result, 2> results;
+  llvm::SmallVector<NestResult, 2> results;
   bool isBound = false; // tolerances are for every input: bounds decide, not a sample
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;
@@ -300,7 +300,7 @@ private:
   std::pair<SymExpr, SymExpr> weigh();
   /// Returns true if every tolerance is at least `epsilon`.
   bool allow(double epsilon) {
-    return llvm::all_of(results, [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
+    return llvm::all_of(results, [&](const NestResult &result) { return result.allowed.epsilon >= epsilon; });
   }
   void addSizeCondition();
   /// Returns the largest of all parts, evaluated where `present` (null: always).
@@ -323,7 +323,6 @@ private:
     /// from the first part on.
     mlir::Value largestOf(Code &code, mlir::ValueRange others, mlir::Value first, int64_t count, mlir::Value column,
                           mlir::Value mean) const;
-    static llvm::SmallVector<mlir::Value> placesOf(mlir::ValueRange others, mlir::Value part, mlir::Value column);
   };
   Extremes addExtremes(mlir::BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
                        llvm::function_ref<Choice(const Axes &)> where);

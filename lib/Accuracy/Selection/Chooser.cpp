@@ -14,8 +14,8 @@ namespace moa::accuracy {
 // Results and tables
 //===----------------------------------------------------------------------===//
 
-Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
-  Result result{store, allowed, {}, {}, {}, {}};
+NestResult Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
+  NestResult result{store, allowed, {}, {}, {}, {}};
   for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>()) {
     result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
     result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
@@ -48,7 +48,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
       return refuse("has no tolerance, unlike other results of the nest; give it one with 'within'");
-    Result result = resultOf(store, within.getTolerance());
+    NestResult result = resultOf(store, within.getTolerance());
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
       return refuse("has a relative tolerance that is not sampled: " + kNoRelativeBound);
@@ -108,7 +108,7 @@ LogicalResult Chooser::readTable() {
   StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);
   for (StringRef list : lists) {
     auto [key, numbers] = list.split('=');
-    for (Result &result : MutableArrayRef(results).drop_front())
+    for (NestResult &result : MutableArrayRef(results).drop_front())
       if (StringRef name = editor.nameOf(result.store.getArray()); key == (kernel.getSymName() + "." + name).str())
         return nest.emitError("'") << name << "' is computed with '" << base()
                                    << "', whose plans are its own; give them as '" << kernel.getSymName() << "."
@@ -169,11 +169,13 @@ void Chooser::recordPlans() {
   else // the first plans: no copies yet
     RepeatedSums::note(kernel);
   lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
-  auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
+  auto listOf = [&](NestResult &result) -> Attribute & {
+    return lists[numberOf(result.store) - kernel.getNumInputs()];
+  };
   llvm::append_range(texts, cast<ArrayAttr>(listOf(results[0])));
   for (unsigned plan = 1; plan <= numPlans(); ++plan)
     texts.push_back(b.getStringAttr("plan " + Twine(numEarlier + plan) + ": " + describe(plan)));
-  for (Result &result : results)
+  for (NestResult &result : results)
     listOf(result) = b.getArrayAttr(texts);
   kernel->setAttr(kSpentAttr, b.getArrayAttr(lists));
   SmallVector<Attribute> laws;
@@ -210,7 +212,7 @@ void Chooser::addDecisionResults() {
       user->erase();
   extents.push_back(editor.text(Twine(numAll() + isBound)));
   if (needsEstimates() || isBound)
-    for (Result &result : results) {
+    for (NestResult &result : results) {
       Value array = add(editor.nameOf(result.store.getArray()), isBound ? "_bound" : "_estimate", editor.f32());
       estimateArrays.push_back(array);
       earlierEstimates.push_back(extendDecision(array));

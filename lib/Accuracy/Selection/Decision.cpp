@@ -22,7 +22,7 @@ static constexpr int64_t kLeft = -1;
 
 /// Returns |x|² of an element of the sample, and |x̂ − x|² for each plan.
 Code::Values Chooser::squaredErrorsAt(Code &at, unsigned number, ValueRange indices, Samples samples) {
-  const Result &result = results[number];
+  const NestResult &result = results[number];
   Code::Values values;
   Value x = at.load(result.sample, indices);
   auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
@@ -44,7 +44,7 @@ Code::Values Chooser::squaredErrorsAt(Code &at, unsigned number, ValueRange indi
 /// Sums squaredErrorsAt over the elements of a row, from an element's indices on.
 Code::Values Chooser::squaredErrorsOf(Code &at, unsigned number, ValueRange row, SmallVector<Value> indices,
                                       Samples samples) {
-  const Result &result = results[number];
+  const NestResult &result = results[number];
   unsigned axis = indices.size() - row.size();
   if (axis == result.extents.size())
     return squaredErrorsAt(at, number, indices, samples);
@@ -61,7 +61,7 @@ Code::Values Chooser::squaredErrorsOf(Code &at, unsigned number, ValueRange row,
 /// Stores Σ |x|² and, for each plan, Σ |x̂ − x|² per row of the sample.
 void Chooser::addErrors(Samples samples) {
   errors.resize(numPlans());
-  for (Result &result : results) {
+  for (NestResult &result : results) {
     std::string name = editor.nameOf(result.store.getArray()).str();
     result.norm = editor.addTemporary(name + "_norm", picked.extents, editor.f32());
     for (unsigned p = 0; p < numPlans(); ++p)
@@ -122,7 +122,7 @@ struct Chooser::SampleOfHead {
 /// tests and confidence intervals for asymmetrical populations, JASA 73, 1978).
 Code::Values Chooser::estimateNorms(const SampleOfHead &look, unsigned o) {
   Code &code = look.code;
-  const Result &result = results[o];
+  const NestResult &result = results[o];
   Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs;
     Value w = look.weigh(in, r);
@@ -176,7 +176,7 @@ Code::Values Chooser::estimateNorms(const SampleOfHead &look, unsigned o) {
 
 /// Returns the error that a tolerance leaves for a plan. The errors of the plan and of the
 /// unmodified nest are independent, so that their squares add up in a norm.
-double Chooser::errorLeftForPlan(const Result &result) {
+double Chooser::errorLeftForPlan(const NestResult &result) {
   double allowed = result.allowed.epsilon;
   double error = errorOfTypes(nest, onf::StoreOp(result.store).getArray());
   return std::sqrt(std::max(allowed * allowed - error * error, 0.0));

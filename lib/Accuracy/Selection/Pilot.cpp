@@ -182,7 +182,7 @@ void Adapter::addPilot() {
   small.addOpen();
   Copy copy = addPilotNest(small, where);
   small.nest = small.editor.before = copy.nest;
-  for (Result &result : small.results)
+  for (NestResult &result : small.results)
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
   small.takeScales(*this);
   small.addBytes();

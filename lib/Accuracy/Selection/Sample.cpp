@@ -238,7 +238,7 @@ Chooser::Copy Chooser::copySample() {
   copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
   setChoice(copy.nest, sampled);
   nest.walk([&](onf::StoreOp store) {
-    if (llvm::none_of(results, [&](const Result &result) { return result.store == store; }))
+    if (llvm::none_of(results, [&](const NestResult &result) { return result.store == store; }))
       copy.map.lookup(store.getOperation())->erase();
   });
   copy.nest.walk([&](onf::ForOp loop) {
@@ -285,7 +285,7 @@ std::optional<onf::SplitNest> Chooser::splitSample(Copy &copy, int64_t length) {
 
 SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents) {
   SmallVector<Value> arrays;
-  for (Result &result : results) {
+  for (NestResult &result : results) {
     SmallVector<Attribute> extents(rowExtents);
     llvm::append_range(extents, result.extents);
     arrays.push_back(editor.addTemporary(editor.nameOf(result.store.getArray()) + suffix, extents,
@@ -329,7 +329,7 @@ void Chooser::findPivots() {
     auto refers = [&](unsigned other) { return llvm::is_contained(accAt(other).getRefs(), acc.getResult()); };
     // A result that depends on exactly one state relative to the pivot depends on the pivot.
     // Quotients of two, and sums of the pivot and a function of one, do not.
-    auto isTold = [&](const Result &result) {
+    auto isTold = [&](const NestResult &result) {
       onf::StoreOp store = result.store;
       unsigned found = 0;
       for (unsigned other = 0; other < fold.getNumResults(); ++other)

@@ -230,7 +230,7 @@ Value KeyClusters::addMagnitudes(StringRef name, const SymExpr &extent, const Ch
       Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
       return SmallVector<Code::State>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
-    auto noneOfKeys = [](const Exponent &, unsigned) -> Value {
+    auto noneOfKeys = [](const ExponentPath &, unsigned) -> Value {
       llvm_unreachable("terms know no more of a key (checkUses)");
     };
     code.store(timesFactors(code, square, score(), nest, map, noneOfKeys), array, indices);
@@ -250,7 +250,7 @@ Value KeyClusters::loadMagnitude(Code &code, IRMapping &map) {
 /// tolerance.
 void KeyClusters::addRadius() {
   double allowed = INFINITY;
-  for (Result &result : results)
+  for (NestResult &result : results)
     allowed = std::min(allowed, result.allowed.epsilon);
   SymExpr count(kRadiusRows);
   Value magnitudes = addMagnitudes(

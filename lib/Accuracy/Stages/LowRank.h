@@ -10,7 +10,6 @@
 #define MOA_ACCURACY_LOWRANK_H
 
 #include "lib/Accuracy/Selection/Adapter.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace moa::accuracy {
 

@@ -345,7 +345,7 @@ Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   Value size = loadLargest(at, first.row, type ? halfOfRow(first, type) : rounded(first.row), map);
   if (!isMagnitudeSquare())
     return size;
-  auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
+  auto ofKeys = [&](const ExponentPath &, unsigned) { return at.real(1); };
   return timesFactors(at, at.mul(size, size), first, nest, map, ofKeys);
 }
 

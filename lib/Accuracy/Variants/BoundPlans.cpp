@@ -16,7 +16,7 @@ bool Adapter::planBound(std::string &why) {
     return false;
   }
   bounds = Bounds::read(kernel);
-  for (Result &result : results)
+  for (NestResult &result : results)
     if (!bounds || !bounds->hasBound(editor.nameOf(result.store.getArray()), "written")) {
       why = whyNoBounds(kernel);
       return false;
@@ -32,8 +32,9 @@ bool Adapter::planBound(std::string &why) {
       addHalvesPlan(whyNot);
   }
   for (Plan &plan : plans) {
-    bool areClasses = llvm::all_of(
-        results, [&](Result &result) { return bounds->hasBound(editor.nameOf(result.store.getArray()), "halves"); });
+    bool areClasses = llvm::all_of(results, [&](NestResult &result) {
+      return bounds->hasBound(editor.nameOf(result.store.getArray()), "halves");
+    });
     for (const ScoreFold &score : scores)
       areClasses &= bounds->isOf("scores", editor.nameOf(score.row.array())) &&
                     bounds->isOf("scores", editor.nameOf(score.key.array()));
@@ -69,7 +70,7 @@ void Adapter::runBound() {
     formats.push_back(plan.isSplit ? plan.half.isF16() ? "split" : "bf16x2" : plan.half.isF16() ? "halves" : "bf16");
   std::vector<BoundNests> each;
   SmallVector<onf::ForOp> nests;
-  for (Result &result : results) {
+  for (NestResult &result : results) {
     std::string name = editor.nameOf(result.store.getArray()).str();
     BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store, name), headExtents);
     for (const std::string &text : formats)

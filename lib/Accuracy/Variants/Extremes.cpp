@@ -11,12 +11,6 @@ using namespace mlir;
 
 namespace moa::accuracy {
 
-SmallVector<Value> Adapter::Extremes::placesOf(ValueRange others, Value part, Value column) {
-  SmallVector<Value> places(others);
-  places.append({part, column});
-  return places;
-}
-
 Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
                                        llvm::function_ref<Choice(const Axes &)> where) {
   auto type = cast<ArrayType>(array.getType());
@@ -69,7 +63,7 @@ Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, i
   for (int64_t k = 0; k < count; ++k) {
     Value part = first ? code.add(first, code.index(k)) : code.index(k);
     for (Value array : {high, low}) {
-      Value x = code.load(array, placesOf(others, part, column));
+      Value x = code.load(array, placed(others, {part, column}));
       x = code.absolute(mean ? code.sub(x, mean) : x);
       most = most ? code.max(most, x) : x;
     }

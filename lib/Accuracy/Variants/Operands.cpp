@@ -375,7 +375,7 @@ static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
 /// Returns true if score errors of a plan are measured: always, unless errors of operands are about
 /// those of f16 or less and only relative errors of scores matter (Exponents.h).
 bool Adapter::asksScores(const Plan &plan) {
-  auto isExponent = [&](const ScoreFold &score) { return !findExponents(score, nest).ways.empty(); };
+  auto isExponent = [&](const ScoreFold &score) { return !findExponents(score, nest).paths.empty(); };
   bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);
   return isCoarse || llvm::any_of(scores, isExponent);
 }
@@ -392,7 +392,7 @@ Value Adapter::addReach(const ScoreFold &score, bool ofSample) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::State>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
-    auto largest = [&](const Exponent &, unsigned way) {
+    auto largest = [&](const ExponentPath &, unsigned way) {
       return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
     };
     code.store(timesFactors(code, square, score, nest, map, largest), array, indices);
@@ -407,7 +407,7 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const ScoreFold &score) {
       extents(picked.extents);
   names.back() = editor.text("m"), extents.back() = score.outer.getExtentAttr();
   onf::FoldOp outer = score.outer;
-  for (const Exponent &way : findExponents(score, nest).ways) {
+  for (const ExponentPath &way : findExponents(score, nest).paths) {
     if (way.ofKey.isOne()) {
       parts.push_back(Value());
       continue;
@@ -433,7 +433,7 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
   // For 8 bits kMuch was found by experiment. For 16 bits, even if all missed rows have a relative
   // error as large as that of their scores, the result is within the tolerance.
   double much = kMuch;
-  for (const Result &result : results)
+  for (const NestResult &result : results)
     if (isHalf)
       much = std::min(much, result.allowed.epsilon / std::sqrt(kMissed));
   ScoreErrors errors = measureScores(code, head, plan, present);

@@ -9,9 +9,9 @@ namespace moa::accuracy {
 
 namespace {
 /// The values that move with a value, found by following uses.
-class Moved {
+class MovedValues {
 public:
-  explicit Moved(onf::FoldOp fold) : fold(fold) {}
+  explicit MovedValues(onf::FoldOp fold) : fold(fold) {}
 
   bool run(Value value) {
     values.insert(value);
@@ -100,7 +100,7 @@ private:
 } // namespace
 
 std::optional<SmallVector<unsigned>> findMoved(onf::FoldOp fold, Value value) {
-  Moved moved(fold);
+  MovedValues moved(fold);
   if (!moved.run(value))
     return std::nullopt;
   return moved.getResults();
