@@ -124,7 +124,7 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
     onf::YieldOp::create(value, loc, term.value);
     states.push_back(acc.getResult());
   }
-  for (Sum &sum : sums(inside)) {
+  for (Sum &sum : sums ? sums(inside) : SmallVector<Sum>()) {
     auto type = ArrayType::get(b.getContext(), {sum.extent}, sum.value.getType());
     auto acc = onf::AccOp::create(inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}),
                                   b.getArrayAttr({sum.extent}), ValueRange(), ValueRange(), ScalarFn::mul, noText(b),
@@ -142,24 +142,21 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
   return Values(fold.getResults());
 }
 
-static Block *makeLoop(OpBuilder &b, Location loc, ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
-                       onf::ForOp &loop) {
-  loop = onf::ForOp::create(b, loc, b.getArrayAttr(names), b.getArrayAttr(extents));
-  Block *block = new Block();
+static onf::ForOp makeLoop(OpBuilder &b, Location loc, ArrayRef<Attribute> names, ArrayRef<Attribute> extents) {
+  auto loop = onf::ForOp::create(b, loc, b.getArrayAttr(names), b.getArrayAttr(extents));
+  Block &block = loop.getBody().emplaceBlock();
   for (size_t k = 0; k < extents.size(); ++k)
-    block->addArgument(b.getIndexType(), loc);
-  loop.getBody().push_back(block);
-  return block;
+    block.addArgument(b.getIndexType(), loc);
+  return loop;
 }
 
 void Code::loops(ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
                  llvm::function_ref<void(Code &, ValueRange)> body) {
   if (extents.empty())
     return body(*this, {});
-  onf::ForOp loop;
-  Block *block = makeLoop(b, loc, names, extents, loop);
-  Code inside(kernel, OpBuilder::atBlockEnd(block), loc);
-  body(inside, block->getArguments());
+  onf::ForOp loop = makeLoop(b, loc, names, extents);
+  Code inside(kernel, OpBuilder::atBlockEnd(&loop.getBody().front()), loc);
+  body(inside, loop.getBody().getArguments());
 }
 
 void setChoice(onf::ForOp nest, const Choice &choice) {
@@ -233,12 +230,11 @@ std::pair<KernelEditor::Attributes, KernelEditor::Attributes> KernelEditor::axes
 onf::ForOp KernelEditor::addNest(ArrayRef<Attribute> names, ArrayRef<Attribute> extents, const Choice *choice,
                                  llvm::function_ref<void(Code &, ValueRange)> body) {
   OpBuilder b(before);
-  onf::ForOp loop;
-  Block *block = makeLoop(b, before.getLoc(), names, extents, loop);
+  onf::ForOp loop = makeLoop(b, before.getLoc(), names, extents);
   if (choice)
     setChoice(loop, *choice);
-  Code code(kernel, OpBuilder::atBlockEnd(block), before.getLoc());
-  body(code, block->getArguments());
+  Code code(kernel, OpBuilder::atBlockEnd(&loop.getBody().front()), before.getLoc());
+  body(code, loop.getBody().getArguments());
   return loop;
 }
 

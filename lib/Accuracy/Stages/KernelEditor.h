@@ -79,15 +79,11 @@ public:
     std::function<mlir::Value(Code &, mlir::Value)> along;
     mlir::Type operand;
   };
-  /// Builds a fold over 0 … extent − 1. `body` returns the terms at an index and may set a guard;
+  /// Builds a fold over 0 … extent − 1. `body` returns the states at an index and may set a guard;
   /// `sums` returns accumulators, which may use values of `body`.
   Values fold(llvm::StringRef name, const SymExpr &extent,
-              llvm::function_ref<llvm::SmallVector<State>(Code &, mlir::Value, mlir::Value &)> body) {
-    return fold(name, extent, body, [](Code &) { return llvm::SmallVector<Sum>(); });
-  }
-  Values fold(llvm::StringRef name, const SymExpr &extent,
               llvm::function_ref<llvm::SmallVector<State>(Code &, mlir::Value, mlir::Value &)> body,
-              llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums);
+              llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums = nullptr);
   void loops(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
              llvm::function_ref<void(Code &, mlir::ValueRange)> body);
 
