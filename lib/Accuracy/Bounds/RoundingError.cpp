@@ -97,7 +97,7 @@ std::string ErrorContext::sharedKey(Operation *origin, llvm::ArrayRef<Value> ind
   return key;
 }
 
-ErrorContext::ErrorContext(dnf::KernelOp kernel) : kernel(kernel), rules(pool), isDouble(usesF64(kernel)) {
+ErrorContext::ErrorContext(dnf::KernelOp kernel) : kernel(kernel), rules(pool), isDouble(usesF64(this->kernel)) {
   const char *arithmetic = "arithmetic", *functions = "elementary functions";
   rules.arithmetic = parameter(arithmetic, isDouble ? model.arithmeticOfF64 : model.arithmetic);
   rules.exponentialRounding = parameter(functions, isDouble ? model.functionOfF64 : model.exponential);
